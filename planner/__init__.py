@@ -25,8 +25,11 @@ __version__ = "0.1.0"
 _HOMES = {
     "planner.library": (
         "alternatives",
+        "audit",
+        "bid",
         "characterize",
         "compare",
+        "example",
         "explain",
         "frontier",
         "load",
@@ -38,6 +41,7 @@ _HOMES = {
         "tornado",
         "uncertain",
         "verify",
+        "workbook",
     ),
     "planner.errors": ("InputError", "NoPlanError", "PlannerError", "VerificationError"),
     "planner.inputs": ("Inputs",),
@@ -63,17 +67,24 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-class _Package(ModuleType):
-    """This module, in which `verify` is the function although a package has that name, too."""
+class _Function:
+    """A name of this module that is a function although a package has it, too."""
 
-    @property
-    def verify(self) -> Any:
-        """The function; the package is imported from as ever."""
-        return __getattr__("verify")
+    def __init__(self, name: str) -> None:
+        self.name = name
 
-    @verify.setter
-    def verify(self, package: ModuleType) -> None:
+    def __get__(self, module: object, kind: object = None) -> Any:
+        return __getattr__(self.name)
+
+    def __set__(self, module: object, package: ModuleType) -> None:
         """Importing the package would put it in the function's place."""
+
+
+class _Package(ModuleType):
+    """This module; the packages of these names are imported from as ever."""
+
+    audit = _Function("audit")
+    verify = _Function("verify")
 
 
 sys.modules[__name__].__class__ = _Package

@@ -4,8 +4,11 @@ from planner.errors import PlannerError as PlannerError
 from planner.errors import VerificationError as VerificationError
 from planner.inputs import Inputs as Inputs
 from planner.library import alternatives as alternatives
+from planner.library import audit as audit
+from planner.library import bid as bid
 from planner.library import characterize as characterize
 from planner.library import compare as compare
+from planner.library import example as example
 from planner.library import explain as explain
 from planner.library import frontier as frontier
 from planner.library import load as load
@@ -17,6 +20,7 @@ from planner.library import synthesize as synthesize
 from planner.library import tornado as tornado
 from planner.library import uncertain as uncertain
 from planner.library import verify as verify
+from planner.library import workbook as workbook
 from planner.schema.plan import Plan as Plan
 from planner.schema.problem import Problem as Problem
 

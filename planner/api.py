@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner import currency
 from planner.case import Case, resolve
 from planner.errors import Finding, InputError, VerificationError
 from planner.figures import OBJECTIVES, RATIOS
@@ -143,6 +144,7 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
     from planner.verify import verify
 
     options = options.started()
+    currency.show(inputs.problem.shown_in)
     case = resolve(inputs)
     answer = optimise(
         case,

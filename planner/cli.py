@@ -18,7 +18,9 @@ from planner import __version__, completion
 from planner.cli_options import (
     AsJson,
     ChosenSolver,
+    Full,
     Gap,
+    Notes,
     Output,
     ProblemFile,
     Quiet,
@@ -148,7 +150,7 @@ def solve(
     lines: Annotated[bool, typer.Option("--lines", help="Tell the bill line by line.")] = False,
     run: Annotated[bool, typer.Option("--run", help="Tell how the job runs, and limits.")] = False,
     network: Annotated[bool, typer.Option("--network", help="Tell the fabrics.")] = False,
-    notes: Annotated[bool, typer.Option("--notes", help="Tell every note in full.")] = False,
+    notes: Notes = False,
     proof: Annotated[bool, typer.Option("--proof", help="Tell bound, gap and solver.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Tell all of these.")] = False,
     quiet: Quiet = False,
@@ -202,12 +204,13 @@ def check(
         ),
     ] = None,
     as_json: AsJson = False,
+    full: Full = False,
 ) -> None:
     """Validate a problem with its catalogs and prices; list every finding."""
     from planner.commands.problem import report_findings
 
     text, faulty = report_findings(
-        problem, tuple(set_ or ()), scenario, against=against, as_json=as_json
+        problem, tuple(set_ or ()), scenario, against=against, as_json=as_json, full=full
     )
     say(text)
     raise typer.Exit(2 if faulty else 0)
@@ -225,11 +228,18 @@ def size(
         ),
     ] = None,
     as_json: AsJson = False,
+    notes: Notes = False,
+    full: Full = False,
 ) -> None:
     """Show the sizing model without solving: sizes, intervals, what each rule would ask for."""
     from planner.commands.problem import report_sizes
 
-    say(report_sizes(problem, tuple(set_ or ()), scenario, gpus, as_json=as_json))
+    asked = {"notes": notes, "full": full}
+    parts = tuple(part for part, wanted in asked.items() if wanted)
+    text, strong = report_sizes(
+        problem, tuple(set_ or ()), scenario, gpus, as_json=as_json, parts=parts
+    )
+    say(text, strong=strong)
 
 
 def _register(study: Study) -> None:
@@ -519,19 +529,6 @@ EXAMPLES = {
     "solve": "planner solve 10MW.yaml --set budget.capex='150 MUSD' --lines",
     "check": "planner check 10MW.yaml --against 10MW",
     "size": "planner size 10MW.yaml --gpus 4096",
-    "compare": "planner compare 10MW.yaml --rules",
-    "alternatives": "planner alternatives 10MW.yaml --within '1 %'",
-    "bid": "planner bid 10MW.yaml --quotes acme.xlsx --quotes beta.csv",
-    "audit": "planner audit 10MW.xlsx",
-    "verify": "planner verify 10MW.plan.json",
-    "explain": "planner explain 10MW.yaml --why-not ddn_ai400x2",
-    "characterize": "planner characterize hall.csv --problem 10MW.yaml --gpus 4096",
-    "synthesize": "planner synthesize 10MW.plan.json --length '3 d'",
-    "simulate": "planner simulate 10MW.plan.json --replications 100",
-    "sweep": "planner sweep 10MW.yaml --vary site.facility_power=5MW:15MW:0.5MW",
-    "frontier": "planner frontier 10MW.yaml --against power",
-    "tornado": "planner tornado 10MW.yaml",
-    "uncertain": "planner uncertain 10MW.yaml --samples 64",
     "report": "planner report 10MW.plan.json 10MW.sweep.json --file 10MW.html",
     "schema": "planner schema problem",
     "init": "planner init --power '3 MW' --racks 24 --rack-power '130 kW' --model '405 B'",
@@ -541,7 +538,7 @@ EXAMPLES = {
     "catalog check": "planner catalog check my_storage.yaml",
     "quote import": "planner quote import acme.xlsx --vendor ACME",
 }
-"""A command as it is mostly given; it ends the command's help."""
+"""A command as it is mostly given, which ends its help; that of a study is in its row."""
 
 
 def _help_in_full() -> None:
@@ -552,7 +549,9 @@ def _help_in_full() -> None:
             own = command.name or command.callback.__name__.replace("_", "-")
             said = " ".join((command.help or inspect.getdoc(command.callback) or "").split())
             command.short_help = said.split(". ")[0].rstrip(".") + "."
-            command.epilog = f"Example: {EXAMPLES[f'{name}{own}']}"
+            study = STUDIES.get(own) if not name else None
+            example = EXAMPLES[f"{name}{own}"] if study is None else study.example
+            command.epilog = f"Example: {example}"
 
 
 _help_in_full()

@@ -153,6 +153,8 @@ Scenario = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+Notes = Annotated[bool, typer.Option("--notes", help="Tell every note in full.")]
+Full = Annotated[bool, typer.Option("--full", help="Tell everything: all tables and notes.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no messages.")]
 Output = Annotated[
     Path, typer.Option("--output", "-o", help="Folder for the files.", show_default=".")
@@ -300,3 +302,6 @@ FOLDER = Option("output", StudyFolder)
 FILES = Option("output", Output, Path())
 JSON = Option("as_json", AsJson, False)
 QUIET = Option("quiet", Quiet, False)
+NOTES = Option("notes", Notes, False)
+PROOF = option("proof", bool, "Tell how exactly it is known.", "--proof", default=False)
+FULL = Option("full", Full, False)

@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from planner import currency
+
 Group = Literal["work", "checkpoint", "storage", "loss", "site", "money"]
 Sense = Literal["maximize", "minimize"]
 
@@ -45,7 +47,7 @@ class Figure:
     def title(self) -> str:
         """The label with its unit, where neither the values nor the label tell it."""
         told = self.unit in BY_ITSELF or self.says(self.unit)
-        return self.label if told else f"{self.label}, {self.unit}"
+        return self.label if told else f"{self.label}, {currency.shown().named(self.unit)}"
 
     @property
     def heading(self) -> str:
@@ -60,7 +62,7 @@ class Figure:
     def column_in(self, unit: str) -> str:
         """Return the heading of a column in a unit of another size, such as minutes."""
         told = unit in ("", "share") or self.says(unit)
-        return self.heading if told else f"{self.heading}, {unit}"
+        return self.heading if told else f"{self.heading}, {currency.shown().named(unit)}"
 
     def says(self, unit: str) -> bool:
         """Whether the label has a unit among its words."""

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from planner import currency
 from planner.errors import Finding, InputError
 from planner.figures import OBJECTIVES, OVER_THE_TERM
 from planner.limits import of_group
@@ -101,9 +103,14 @@ class Inputs:
         parts = tuple(items), tuple(families), dict(prices or {}), tuple(discounts)
         return with_support(cls(problem, *parts))
 
+    @cached_property
+    def by_id(self) -> Mapping[str, Item]:
+        """All items of the catalogs by id."""
+        return {item.id: item for item in self.items}
+
     def item(self, sku: str) -> Item:
         """Return an item of the catalogs by its id, which must be there."""
-        return next(item for item in self.items if item.id == sku)
+        return self.by_id[sku]
 
     def where(self, dotted: str) -> str | None:
         """Return ``file:line`` or the ``--set`` of a part of the problem, or None for a default."""
@@ -396,4 +403,11 @@ def inputs_from_text(text: str | bytes) -> Inputs:
         raise InputError(
             Finding("portable", f"the inputs cannot be read ({count} faults)")
         ) from None
-    return Inputs(**{name: getattr(whole, name) for name in _CARRIED})
+    return shown(Inputs(**{name: getattr(whole, name) for name in _CARRIED}))
+
+
+def shown(inputs: Inputs) -> Inputs:
+    """Return the inputs; from now on money is shown in their currency and read in any they know."""
+    currency.know({code: rate.of(code) for code, rate in inputs.problem.exchange.items()})
+    currency.show(inputs.problem.shown_in)
+    return inputs

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from planner import currency
+
 if TYPE_CHECKING:
     from pint import UnitRegistry
 
@@ -143,7 +145,13 @@ COMMON = {
 def _factor(unit: str, canonical: str) -> float | None:
     """Return how many canonical units one ``unit`` is, or None where they do not convert."""
     common = COMMON.get((unit, canonical))
-    return pint_factor(unit, canonical) if common is None else common
+    if common is not None:
+        return common
+    other = currency.in_usd(unit) if canonical.startswith("USD") else None
+    if other is None:
+        return pint_factor(unit, canonical)
+    factor = _factor(other[0], canonical)
+    return None if factor is None else factor * other[1]
 
 
 @cache
@@ -199,6 +207,11 @@ def canonical(value: float, dimension: Dimension) -> float:
     return _check(value, value, dimension, dimension.high)
 
 
+def rate_wanted(code: str) -> str:
+    """Return what to write where the rate of a currency is missing."""
+    return f"add exchange: {{{code}: {{usd: 1.08, on: 2026-11-20, source: ...}}}}, usd what it is"
+
+
 def _unit_factor(unit: str, value: str, dimension: Dimension) -> float:
     if unit.startswith(","):
         fix = f"write a decimal point and no other marks, for example '{dimension.examples[0]}'"
@@ -213,7 +226,11 @@ def _unit_factor(unit: str, value: str, dimension: Dimension) -> float:
         return factors[unit]
     if not unit:
         raise QuantityError(f"{_describe(value)} has no unit", dimension.hint())
-    factor = _factor(unit, dimension.unit)
+    try:
+        factor = _factor(unit, dimension.unit)
+    except currency.NoRateError as error:
+        message = f"{_describe(value)} is in {error}, and no rate of {error} is known"
+        raise QuantityError(message, rate_wanted(str(error))) from None
     if factor is None:
         message = f"'{_clip(unit)}' in {_describe(value)} is not a unit of {dimension.name}"
         raise QuantityError(message, _other_case(unit, dimension) or dimension.hint())

@@ -8,12 +8,13 @@ import signal
 import tempfile
 from collections.abc import Iterator
 from functools import lru_cache
+from importlib import import_module
 
 import pytest
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet.merge import MergedCellRange
 
-from planner import audit
+from planner import currency
 from planner.audit.reader import Opened
 from planner.inputs import Document
 from planner.loader import yaml12
@@ -120,6 +121,7 @@ def merged_cells_are_read_without_their_borders() -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="session")
 def audits_compare_with_one_copy() -> Iterator[None]:
     """Write and open once what edits of a workbook are compared with; nothing changes it."""
+    audit = import_module("planner.audit")  # in `planner` it is the function
     write = audit._written
     known: dict[Packed, tuple[Workbook, tuple[InputCell, ...]]] = {}
 
@@ -140,3 +142,10 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> str:
     for name, text in FILES.items():
         (folder / name).write_text(text, "utf-8")
     return str(folder / "problem.yaml")
+
+
+@pytest.fixture(autouse=True)
+def _in_usd() -> Iterator[None]:
+    """Show money in USD, whatever the test before it loaded."""
+    with currency.shown_in(currency.USD), currency.known({}):
+        yield

@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -21,7 +22,8 @@ from planner.outputs.cables import COLUMNS, csv_bytes
 from planner.outputs.plan_json import to_bytes
 from planner.outputs.workbook import STUDY_SHEETS
 from planner.schema.cables import Cable, CableSchedule
-from planner.schema.plan import Plan
+from planner.schema.catalog import Copper, Item, LengthOnOffer, Lengths, PortGroup
+from planner.schema.plan import PartByLength, Plan
 from planner.schema.site import Floor
 from planner.verify import recheck
 from planner.verify.basis import Basis
@@ -366,14 +368,19 @@ def test_runs_beyond_every_length_and_reach_are_told(by_length: tuple[Inputs, Pl
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"quantity": 1}, "cabling.nvidia_mfp7e10: cables"),
-        ({"part_number": "MFP7E10-N003"}, "part_number"),
-        ({"length_m": 50.0, "part_number": "MFP7E10-N050"}, "no run in the hall is so long"),
-        ({"length_m": 12.0}, "not on offer"),
+        ({"quantity": 1}, "the plan orders 1, its links take"),
+        ({"part_number": "MFP7E10-N003"}, "7 m (MFP7E10-N007): the plan orders 0"),
+        ({"length_m": 50.0, "part_number": "MFP7E10-N050"}, "of 50 m (MFP7E10-N050)"),
+        ({"length_m": 12.0}, "of 12 m (MFP7E10-N007)"),
         ({"unit_net_usd": 1.0}, "unit_net_usd"),
-        ({"counted_as": "cable_cat6"}, "no switch takes it"),
-        ({"sku": "nvidia_mfp7e30"}, "no switch takes it"),
+        ({"counted_as": "cable_cat6"}, "cabling.cable_cat6.nvidia_mfp7e10 of 7 m"),
+        ({"counted_as": "none_such"}, "the bill has no such line"),
+        ({"sku": "nvidia_mfp7e30"}, "cabling.nvidia_mfp7e10.nvidia_mfp7e30 of 7 m"),
+        ({"sku": "none_such"}, "no such item in the catalogs"),
+        ({"in_place_of": 2}, "in place of 2: the plan orders"),
         ({"model": "other"}, "model"),
+        ({"vendor": "other"}, "vendor"),
+        ({"category": "transceiver"}, "category"),
     ],
 )
 def test_tampered_orders_are_caught(
@@ -389,13 +396,73 @@ def test_tampered_orders_are_caught(
     assert any(says in text for text in found), found
 
 
+def ordering(plan: Plan, parts: list[PartByLength]) -> Plan:
+    return plan.model_copy(update={"cabling": tuple(parts)})
+
+
+def test_no_part_can_be_left_out_counted_otherwise_or_moved_to_another_length(
+    by_length: tuple[Inputs, Plan],
+) -> None:
+    inputs, plan = by_length
+    parts = list(plan.cabling)
+    assert check(inputs, plan) == ()
+    assert check(inputs, ordering(plan, [])), "all of them"
+    for index, part in enumerate(parts):
+        others = parts[:index] + parts[index + 1 :]
+        assert check(inputs, ordering(plan, others)), f"{part.sku} of {part.length_m} left out"
+        assert check(inputs, ordering(plan, [*parts, part])), f"{part.sku} listed twice"
+        for more in (-1, 1):
+            changed = part.model_copy(update={"quantity": part.quantity + more})
+            assert check(inputs, ordering(plan, [*others, changed])), f"{part.sku} {more:+d}"
+        for other in others:
+            if other.counted_as == part.counted_as and other.in_place_of == part.in_place_of:
+                one, two = (
+                    each.model_copy(update={"quantity": each.quantity + more})
+                    for each, more in ((part, -1), (other, 1))
+                )
+                moved = [one if p is part else two if p is other else p for p in parts]
+                assert check(inputs, ordering(plan, moved)), f"{part.length_m} to {other.length_m}"
+
+
+def test_no_line_of_a_fabric_can_be_left_out_or_counted_otherwise(
+    by_length: tuple[Inputs, Plan],
+) -> None:
+    inputs, plan = by_length
+    kinds = [
+        n for n, p in enumerate(plan.lines) if p.category in ("switch", "cable", "transceiver")
+    ]
+    assert len(kinds) == 6
+    for index in kinds:
+        line, others = plan.lines[index], plan.lines[:index] + plan.lines[index + 1 :]
+        assert any(
+            f"lines.{line.sku}: missing" in text
+            for text in check(inputs, plan.model_copy(update={"lines": others}))
+        )
+        for more in (-1, 1):
+            changed = line.model_copy(update={"quantity": line.quantity + more})
+            lines = (*plan.lines[:index], changed, *plan.lines[index + 1 :])
+            found = check(inputs, plan.model_copy(update={"lines": lines}))
+            assert any(f"lines.{line.sku}.quantity" in text for text in found)
+
+
+def test_a_rack_that_is_moved_asks_for_other_cables(by_length: tuple[Inputs, Plan]) -> None:
+    """Lengths follow from where racks stand: the first system's rack at the far end of the hall."""
+    inputs, plan = by_length
+    site = inputs.problem.site
+    assert site.floor is not None
+    narrow = site.floor.model_copy(update={"racks_per_row": 6, "rows": 10})
+    other = site.model_copy(update={"floor": narrow})
+    moved = replace(inputs, problem=inputs.problem.model_copy(update={"site": other}))
+    assert any("its links take" in text for text in check(moved, plan))
+
+
 def test_more_transceivers_or_copper_than_there_is_are_caught(
     by_length: tuple[Inputs, Plan],
 ) -> None:
     inputs, plan = by_length
     fewer = [p for p in plan.cabling if p.category != "transceiver"]
     found = check(inputs, plan.model_copy(update={"cabling": tuple(fewer)}))
-    assert any("cabling.nvidia_mma4z00_ns.quantity" in text for text in found)
+    assert any("cabling.nvidia_mma4z00_ns.nvidia_mma4z00_ns (" in text for text in found)
     site = inputs.problem.site.model_copy(update={"floor": None})
     bare = replace(inputs, problem=inputs.problem.model_copy(update={"site": site}))
     assert any("does not give the rows" in text for text in check(bare, plan))
@@ -424,23 +491,77 @@ def test_a_hall_that_cannot_be_is_refused(
     assert says in done.err
 
 
-@pytest.mark.exhaustive(keep=4)
-@pytest.mark.parametrize("seed", range(40))
+def with_lengths(inputs: Inputs, random: Random) -> Inputs:
+    """Return random inputs in a hall, with lengths on offer and copper between switches."""
+    site, prices = inputs.problem.site, dict(inputs.prices)
+    per_row = random.choice((3, 7, 12, 40))
+    floor = Floor(
+        racks_per_row=per_row,
+        rows=-(-(site.rack_count or 400) // per_row) + random.randint(0, 2),
+        rack_width="60 cm",
+        row_pitch=f"{random.choice((2, 3, 40))} m",
+        riser=f"{random.choice((0, 1.5))} m",
+        slack=random.choice((0.0, 0.1)),
+    )
+    racks = 400 if site.racks is None else site.racks
+    site = site.model_copy(update={"floor": floor, "racks": racks})
+
+    def sold(item: Item, most: int) -> Item:
+        metres = sorted(random.sample(range(1, most), random.randint(0, 6)))
+        offered = tuple(
+            LengthOnOffer(length=f"{m} m", part_number=f"{item.id}-{m}") for m in metres
+        )
+        lengths = Lengths(model=item.model, source="made_up", confidence="low", offered=offered)
+        return item.model_copy(update={"lengths": lengths})
+
+    cables = [item for item in inputs.items if item.category == "cable"]
+    copper = [sold(c.model_copy(update={"id": f"dac_{n}"}), 30) for n, c in enumerate(cables[:3])]
+    for made, like in zip(copper, cables, strict=False):
+        cheap = {"list_usd": random.choice((5.0, 300.0, 900.0))}
+        prices[made.id] = prices[like.id].model_copy(update=cheap)
+    items = list(copper)
+    for item in inputs.items:
+        if item.category == "cable" and random.random() < 0.7:
+            item = sold(item, 80)
+        if item.switch is not None and copper:
+            groups = tuple(_with_copper(group, copper, random) for group in item.switch.ports)
+            switch = item.switch.model_copy(update={"ports": groups})
+            item = item.model_copy(update={"switch": switch})
+        items.append(item)
+    problem = inputs.problem.model_copy(update={"site": site})
+    return replace(inputs, problem=problem, items=tuple(items), prices=prices)
+
+
+def _with_copper(group: PortGroup, copper: list[Item], random: Random) -> PortGroup:
+    if group.link is None or group.link.switch_end is None:
+        return group
+    each = group.link.switch_end.links
+    links = 1 if random.random() < 0.8 else group.link.links
+    offered = tuple(
+        Copper(cable=random.choice(copper).id, links=each + (random.random() < 0.2))
+        for _ in range(random.randint(1, 3))
+    )
+    link = group.link.model_copy(update={"links": links})
+    return group.model_copy(update={"copper": offered, "link": link})
+
+
+@pytest.mark.exhaustive(keep=8)
+@pytest.mark.parametrize("seed", range(80))
 def test_random_halls_have_orders_that_verify(seed: int) -> None:
     inputs = inputs_of(random_case(seed))
-    site = inputs.problem.site
-    if site.rack is None:
+    if inputs.problem.site.rack is None:
         return
-    pitch = "3 m" if seed % 2 else "40 m"
-    floor = Floor(racks_per_row=4, rows=500, rack_width="60 cm", row_pitch=pitch, riser="1 m")
-    site = site.model_copy(update={"floor": floor})
-    inputs = replace(inputs, problem=inputs.problem.model_copy(update={"site": site}))
+    inputs = with_lengths(inputs, Random(f"hall {seed}"))
     plan = api.solve_inputs(inputs, explain=False)
     if not plan.lines:
         return
     assert check(inputs, plan) == ()
     found = cable_schedule(inputs, plan)
     assert pulled_as(found) == billed(inputs, plan)
+    for index in range(len(plan.cabling)):
+        parts = list(plan.cabling)
+        del parts[index]
+        assert check(inputs, ordering(plan, parts))
 
 
 def pulled_as(schedule: CableSchedule) -> Counter[str]:

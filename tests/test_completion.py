@@ -13,6 +13,7 @@ import pytest
 
 from planner import completion, shipped
 from planner.cli import EXAMPLES
+from planner.studies.registry import STUDIES
 from tests.world.commands import ran
 
 PLANNER = str(Path(sys.executable).parent / "planner")
@@ -66,12 +67,15 @@ def test_no_help_is_cut() -> None:
         assert "..." not in shown.replace("[ARGS]...", ""), group
 
 
-@pytest.mark.parametrize("command", sorted(EXAMPLES))
+GIVEN = EXAMPLES | {study.name: study.example for study in STUDIES.values()}
+
+
+@pytest.mark.parametrize("command", sorted(GIVEN))
 def test_the_example_of_a_command_is_one_of_it(command: str) -> None:
-    words = shlex.split(EXAMPLES[command])
+    words = shlex.split(GIVEN[command])
     assert words[: len(command.split()) + 1] == ["planner", *command.split()]
     shown = ran(*command.split(), "--help").out
-    assert f"Example: {EXAMPLES[command][:50]}" in " ".join(shown.split())
+    assert f"Example: {GIVEN[command][:50]}" in " ".join(shown.split())
     for word in words:
         if word.startswith("--"):
             assert f"{word} " in shown or f"{word}\n" in shown, word

@@ -46,7 +46,12 @@ def name_of(page: Path) -> str:
 
 def fences(page: Path, *languages: str) -> list[str]:
     found = FENCE.findall(page.read_text("utf-8"))
-    return [text for language, text in found if language in languages]
+    return [whole_lines(text) for language, text in found if language in languages]
+
+
+def whole_lines(text: str) -> str:
+    """Join what is continued on the next line."""
+    return re.sub(r" \\\n +", " ", text)
 
 
 def command_lines() -> list[tuple[str, str]]:
@@ -229,7 +234,7 @@ def test_readme_fits_two_screens() -> None:
 def tutorial_commands(text: str) -> str:
     """Run the commands of one block in the current folder; return all that they said."""
     said = ""
-    for line in text.splitlines():
+    for line in whole_lines(text).splitlines():
         command, _, remark = line.removeprefix("$ planner ").partition("   # ")
         expected = int(found[1]) if (found := re.match(r"exit code (\d)", remark.strip())) else 0
         done = ran(*shlex.split(command))

@@ -111,6 +111,7 @@ def test_wrong_answers(run: Runner, tmp_path: Path, arguments: tuple[str, ...], 
     assert says in said.err
     assert ".draft" not in said.err
     assert len(said.err.splitlines()) == 1
+    assert run("init", *arguments, "-o", "new").code == 2
     assert list(tmp_path.iterdir()) == []
 
 
@@ -125,7 +126,8 @@ def test_what_is_left_of_an_example_is_told(run: Runner, tmp_path: Path) -> None
     run("init", "10MW")
     path = tmp_path / "10MW.yaml"
     path.write_text(path.read_text("utf-8").replace("pue: 1.25", "pue: 1.1"), "utf-8")
-    said = run("check", "10MW.yaml", "--against", "10MW")
+    assert "more: --full" in run("check", "10MW.yaml", "--against", "10MW").out
+    said = run("check", "10MW.yaml", "--against", "10MW", "--full")
     assert said.code == 0
     assert ": site.facility_power: as in 10MW: 10 MW" in said.out
     assert ": jobs.0.checkpoint.stall: as in 10MW: 5 s" in said.out

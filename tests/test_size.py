@@ -358,15 +358,19 @@ def test_no_number_to_size_for(
 
 @pytest.mark.parametrize("path", sorted((ROOT / "problems").glob("*.yaml")), ids=lambda p: p.stem)
 def test_every_shipped_problem_fits_the_screen(path: Path) -> None:
-    text = report_sizes(path, (), None, None, as_json=False)
-    assert max(len(line) for line in text.splitlines()) <= 100
-    assert json.loads(report_sizes(path, (), None, None, as_json=True))["rules"]
+    for parts in ((), ("full",)):
+        text, labels = report_sizes(path, (), None, None, as_json=False, parts=parts)
+        assert max(len(line) for line in text.splitlines()) <= 100
+        assert {"Cluster", "Checkpoint", "Write", "Read", "More"} <= set(labels)
+    assert len(report_sizes(path, (), None, None, as_json=False)[0].splitlines()) <= 40
+    assert json.loads(report_sizes(path, (), None, None, as_json=True)[0])["rules"]
 
 
 @pytest.mark.parametrize("scenario", [None, "half_power"])
 @pytest.mark.parametrize("mode", ["async", "sync", "open"])
 def test_the_screen_fits_and_keeps_the_rules_apart(scenario: str | None, mode: str) -> None:
-    text = report_sizes(MAIN, (f"jobs.0.checkpoint.mode={mode}",), scenario, None, as_json=False)
+    setting = (f"jobs.0.checkpoint.mode={mode}",)
+    text, _ = report_sizes(MAIN, setting, scenario, None, as_json=False, parts=("full",))
     assert max(len(line) for line in text.splitlines()) <= 100
     for heading in ("The job's own law (delivered", "DDN, per GPU", "NVIDIA SuperPOD"):
         assert text.count(heading) == 2
@@ -383,7 +387,7 @@ UNITS = (
 
 
 def test_json_holds_the_same_numbers_with_their_units() -> None:
-    data = json.loads(report_sizes(MAIN, (), None, 3072, as_json=True))
+    data = json.loads(report_sizes(MAIN, (), None, 3072, as_json=True)[0])
     assert data["cluster"]["gpus"] == 3072
     light = next(row for row in data["rules"] if row["rule"] == "light")
     units = {row["item"]: row["units"] for row in light["appliances"]}

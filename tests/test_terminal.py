@@ -84,13 +84,14 @@ def figures(text: str) -> list[str]:
 
 
 def test_text_follows_the_terminal(world: Path) -> None:
-    size = ["size", "problem.yaml"]
+    size, plain = ["size", "problem.yaml", "--full"], {"NO_COLOR": "1"}
     piped = in_a_pipe(world, size)
-    narrow, wide = on_a_terminal(world, size, 60), on_a_terminal(world, size, 140)
+    narrow, wide = (on_a_terminal(world, size, columns, **plain) for columns in (60, 140))
     assert 50 < longest(narrow) <= 60 < longest(piped) <= STANDARD < longest(wide) <= 140
     assert figures(narrow) == figures(piped) == figures(wide)
-    assert longest(on_a_terminal(world, size, 140, COLUMNS="70")) <= 70
-    assert on_a_terminal(world, size, 100) == on_a_terminal(world, size, 0) == piped
+    assert longest(on_a_terminal(world, size, 140, COLUMNS="70", **plain)) <= 70
+    standard, unknown = (on_a_terminal(world, size, columns, **plain) for columns in (100, 0))
+    assert standard == unknown == piped
 
 
 def test_no_terminal_is_as_wide_as_ever(world: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import planner
 from planner.api import solve_inputs
+from planner.currency import USD
 from planner.errors import VerificationError
 from planner.inputs import Inputs
 from planner.limits import COUNTED, LIMITS, TIMED
@@ -477,7 +478,7 @@ def test_every_disagreement_is_named_at_once() -> None:
     [(1.239, (1.24,)), (0.125, (0.12, 0.13)), (49.995, (49.99, 50.0)), (7.0, (7.0,))],
 )
 def test_half_a_cent_may_go_either_way(amount: float, expected: tuple[float, ...]) -> None:
-    assert cents(amount) == expected
+    assert cents(amount, USD) == expected
 
 
 def test_goodput_has_the_known_value() -> None:

@@ -100,7 +100,7 @@ def _check_tree(tree: Tree | None, leaves: int, radix: int, up: int) -> None:
 
 def test_a_tree_without_a_second_spine_or_with_too_many_leaves_is_none() -> None:
     assert fat_tree(2, 1, 4, 1) is None
-    assert fat_tree(8, 1, 4, 2) == Tree(3, 8, 8, 4, 16, 16, 4, 4)
+    assert fat_tree(8, 1, 4, 2) == Tree(3, 8, 8, 4, 16, 16, 4, 4, groups=4)
     assert fat_tree(9, 1, 4, 2) is None
 
 

@@ -22,8 +22,15 @@ from planner.inputs import Inputs
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import LOGARITHMIC, natural
 from planner.optimizer.purchase import bill as bill_of
+from planner.schema.currency import ShownIn
 from planner.schema.infeasibility import Infeasibility
-from planner.schema.plan import NotConsidered, ObjectiveReport, Plan, Provenance, Site
+from planner.schema.plan import (
+    NotConsidered,
+    ObjectiveReport,
+    Plan,
+    Provenance,
+    Site,
+)
 
 
 def assemble(
@@ -61,6 +68,7 @@ def assemble(
             NotConsidered(sku=sku, reason=reason) for sku, reason in case.not_considered
         ),
         provenance=_provenance(inputs, answer, solver, seconds),
+        currency=ShownIn.of(inputs.problem.shown_in),
     )
     operation = answer.operation
     if operation is None:

@@ -14,8 +14,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from planner import currency
 from planner.case.cabling import longest_run_m, part_that_reaches
-from planner.case.money import cents, unit_net_usd
+from planner.case.money import unit_net_usd
 from planner.inputs import Inputs
 from planner.schema.cables import Cable, CableSchedule
 from planner.schema.catalog import Copper, Item, PortGroup
@@ -37,12 +38,17 @@ def cut_to_length(
     """
     items = {item.id: item for item in inputs.items}
     cut = [replace(cable, counted_as=cable.sku) for cable in cables]
-    for rows, copper in _copper(inputs, items, cables, between):
+    for rows, copper, module in _copper(inputs, items, cables, between):
         item = items[copper.cable]
         for row in rows:
-            number = cables[rows[0]].number
             cut[row] = replace(
-                cut[row], sku=item.id, model=_model(item), medium="copper", number=number
+                cut[row],
+                sku=item.id,
+                model=_model(item),
+                medium="copper",
+                number=cables[rows[0]].number,
+                in_place_of=copper.links,
+                spares=module,
             )
     longest: dict[tuple[str | None, int], int] = {}
     for cable in cut:
@@ -70,8 +76,8 @@ def _copper(
     items: Mapping[str, Item],
     cables: Sequence[Cable],
     between: Mapping[int, PortGroup],
-) -> Iterator[tuple[list[int], Copper]]:
-    """Yield the links that a copper cable takes together, and which one."""
+) -> Iterator[tuple[list[int], Copper, str]]:
+    """Yield the links that a copper cable takes together, which one, and the module it spares."""
     cages: defaultdict[tuple[str, int, str, int], list[int]] = defaultdict(list)
     for row, group in between.items():
         each = group.link.switch_end if group.link is not None else None
@@ -85,27 +91,31 @@ def _copper(
             )
             cages[key].append(row)
     for rows in cages.values():
-        group = between[rows[0]]
+        link = between[rows[0]].link
+        assert link is not None
+        assert link.switch_end is not None
         runs = [cables[row].length_m for row in rows]
         known = [run for run in runs if run is not None]
         if len(known) == len(runs):
-            best = _cheapest(inputs, items, group, len(rows), max(known))
+            module = part_that_reaches(link.switch_end.item, items, longest_run_m(inputs))
+            best = _cheapest(inputs, items, between[rows[0]], (len(rows), module), max(known))
             if best is not None:
-                yield rows, best
+                yield rows, best, module
 
 
 def _cheapest(
-    inputs: Inputs, items: Mapping[str, Item], group: PortGroup, links: int, run_m: int
+    inputs: Inputs,
+    items: Mapping[str, Item],
+    group: PortGroup,
+    fitted: tuple[int, str],
+    run_m: int,
 ) -> Copper | None:
-    """Return the copper cable for so many links of two cages, None where fibres are cheaper."""
-    link = group.link
+    """Return the copper for two cages of so many links and a module, None if fibres cost less."""
+    link, (links, end) = group.link, fitted
     if link is None or link.switch_end is None or link.links != 1:
         return None
-    run = longest_run_m(inputs)
-    fibre, module = (
-        _net_usd(inputs, items[part_that_reaches(name, items, run)])
-        for name in (link.cable, link.switch_end.item)
-    )
+    counted = part_that_reaches(link.cable, items, longest_run_m(inputs))
+    fibre, module = (_net_usd(inputs, items[name]) for name in (counted, end))
     if fibre is None or module is None:
         return None
     found: tuple[float, Copper] | None = None
@@ -125,7 +135,9 @@ def _cheapest(
 
 def _net_usd(inputs: Inputs, item: Item) -> float | None:
     price = inputs.prices.get(item.id)
-    return None if price is None else unit_net_usd(item, price, inputs.discounts)
+    if price is None:
+        return None
+    return unit_net_usd(item, price, inputs.discounts, inputs.problem.shown_in)
 
 
 def parts_by_length(
@@ -143,18 +155,23 @@ def parts_by_length(
     if longest_run_m(inputs) is None:
         return ()
     items = {item.id: item for item in inputs.items}
-    pulled = {(c.counted_as, c.sku, c.number): c for c in schedule.cables if c.sku is not None}
-    counted: defaultdict[str, Counter[Key]] = defaultdict(Counter)
-    for cable in pulled.values():
-        counted[cable.counted_as or ""][cable.sku or "", cable.part_number, cable.ordered_m] += 1
+    pulled = _pulled(schedule)
+    counted: defaultdict[str, Counter[Order]] = defaultdict(Counter)
     spared: Counter[str] = Counter()
+    for cable in pulled:
+        order = cable.sku or "", cable.part_number, cable.ordered_m, cable.in_place_of
+        counted[cable.counted_as or ""][order] += 1
     found: list[PartByLength] = []
     for line in plan.lines:
         if line.category == "cable" and not line.installed:
-            parts = _of_cable(inputs, items, line, counted[line.sku], spared)
+            parts = _of_cable(inputs, items, line, counted[line.sku])
             # Where the schedule has another number of cables, it says so itself.
             if sum(part.quantity * part.in_place_of for part in parts) == line.quantity:
                 found += parts
+    taken = {part.counted_as for part in found}
+    for cable in pulled:
+        if cable.spares is not None and cable.counted_as in taken:
+            spared[cable.spares] += 2
     for line in plan.lines:
         if line.category == "transceiver" and spared[line.sku] and not line.installed:
             left = line.quantity - spared[line.sku]
@@ -162,44 +179,37 @@ def parts_by_length(
     return tuple(found)
 
 
+def _pulled(schedule: CableSchedule) -> list[Cable]:
+    """Return a link of each cable, of a splitter's links one of which both ends have a place."""
+    found: dict[tuple[str | None, str, int], Cable] = {}
+    for cable in schedule.cables:
+        if cable.sku is not None:
+            key = cable.counted_as, cable.sku, cable.number
+            if key not in found or cable.ordered_m is not None:
+                found[key] = cable
+    return list(found.values())
+
+
 def _of_cable(
-    inputs: Inputs, items: Mapping[str, Item], line: Line, rows: Counter[Key], spared: Counter[str]
+    inputs: Inputs, items: Mapping[str, Item], line: Line, rows: Counter[Order]
 ) -> list[PartByLength]:
-    """Return the parts of one line, copper last; ``spared`` takes the transceivers not needed."""
-    parts = []
-    for (sku, number, length_m), count in sorted(rows.items(), key=lambda row: _key(row[0])):
-        each, module = 1, None
-        if sku != line.sku:
-            each, module = _replaced(inputs, items, line.sku, sku)
-        if module is not None:
-            spared[module] += 2 * count
-        parts.append(_part(inputs, items[sku], line, (number, length_m), count, each))
+    """Return the parts of one line, copper last."""
+    parts = [
+        _part(inputs, items[sku], line, (number, length_m), count, each)
+        for (sku, number, length_m, each), count in sorted(
+            rows.items(), key=lambda row: _key(row[0])
+        )
+    ]
     return sorted(parts, key=lambda part: part.sku != line.sku)
 
 
-Key = tuple[str, str | None, float | None]
-"""The SKU, part number and length of a part as it is ordered."""
+Order = tuple[str, str | None, float | None, int]
+"""SKU, part number and length of a part as it is ordered, and the fibres it is in place of."""
 
 
-def _key(part: Key) -> tuple[str, float, str]:
-    sku, number, length_m = part
-    return sku, math.inf if length_m is None else length_m, number or ""
-
-
-def _replaced(
-    inputs: Inputs, items: Mapping[str, Item], fibre: str, copper: str
-) -> tuple[int, str | None]:
-    """Return how many fibres a copper cable stands for, and the transceivers that are spared."""
-    run = longest_run_m(inputs)
-    for item in items.values():
-        for group in item.switch.ports if item.switch is not None else ():
-            link = group.link
-            named = [each for each in group.copper if each.cable == copper]
-            if not named or link is None or link.switch_end is None:
-                continue
-            if part_that_reaches(link.cable, items, run) == fibre:
-                return named[0].links, part_that_reaches(link.switch_end.item, items, run)
-    return 1, None
+def _key(order: Order) -> tuple[str, float, str, int]:
+    sku, number, length_m, each = order
+    return sku, math.inf if length_m is None else length_m, number or "", each
 
 
 def _model(item: Item) -> str:
@@ -254,7 +264,7 @@ def told(plan: Plan, schedule: CableSchedule) -> Iterator[str]:
         spared_kw = sum(n * (lines[sku].unit_it_power_kw or 0.0) for sku, n in fewer.items())
         yield (
             f"{sum(part.quantity for part in copper):,} copper cables serve between switches: what "
-            f"is ordered costs {cents(spared_usd):,.0f} USD less and draws {spared_kw:,.1f} kW "
+            f"is ordered costs {currency.amount(spared_usd, 0)} less and draws {spared_kw:,.1f} kW "
             "less than the bill counts"
         )
     long = [c for c in schedule.cables if c.part_number is None and c.ordered_m is not None]

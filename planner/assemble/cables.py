@@ -163,20 +163,26 @@ def _placed(inputs: Inputs, plan: Plan, case: Case) -> _Build:
 def _others(build: _Build) -> dict[str, list[_Device]]:
     """Return extras, parts of clusters and management switches by item."""
     network, found = build.inputs.problem.network, {}
-    for companion in build.case.companions.items:
-        item = build.items[companion.id]
-        if item.category in ("management", "switch") and not companion.stored:
-            named = companion.id in build.inputs.problem.extras
-            parts = [f.cluster.parts for f in build.inputs.families if f.cluster]
-            if named or any(part.item == companion.id for some in parts for part in some):
-                count = round(build.values[companion.id])
-                found[companion.id] = build.devices(companion.id, count)
+    of_clusters: defaultdict[str, int] = defaultdict(int)
+    for family in build.inputs.families:
+        for part in family.cluster.parts if family.cluster is not None else ():
+            count = build.values.get(f"cluster.{family.id}.{part.item}", 0.0)
+            of_clusters[part.item] += round(count)
+    for sku in sorted({*build.inputs.problem.extras, *of_clusters}):
+        count = _extra(build, sku) + of_clusters[sku]
+        if build.items[sku].category not in ("gpu_system", "storage"):
+            found[sku] = build.devices(sku, count)
     if network.out_of_band is not None:
         count = round(build.values["out_of_band.switches"])
         role = "out-of-band-switch"
         found["out_of_band.switches"] = build.devices(network.out_of_band.switch, count, role)
         build.switches["out_of_band"] = found["out_of_band.switches"]
     return found
+
+
+def _extra(build: _Build, sku: str) -> int:
+    """Return the units of an item that the problem asks for by name."""
+    return round(build.values.get(f"extra.{sku}", 0.0))
 
 
 class _Runs:
@@ -505,7 +511,7 @@ def _plugs(
             offered = any(sku == offer.id for offer in build.case.offers())
             if port is not None and (offered or (extra and name == "in_band")):
                 label = name.replace("_", "-")
-                for device in found:
+                for device in found if offered else found[: _extra(build, sku)]:
                     speed, form = port.speed_gbit_per_s, port.form
                     yield from plugged(device, label, speed, port.count, form)
     oob = network.out_of_band

@@ -11,7 +11,6 @@ from planner.case.bandwidth import nameplate
 from planner.case.fabrics import WORDS
 from planner.case.model import BillItem, Companion, Fabric, Offer
 from planner.case.money import (
-    cents,
     discount,
     subscription_usd_per_year,
     support_span,
@@ -475,8 +474,10 @@ def _money(inputs: Inputs, item: Item, price: Price | None, purchased: int) -> d
     if price is None:
         empty = ("unit_list_usd", "unit_net_usd", "extended_list_usd", "extended_net_usd")
         return {**dict.fromkeys((*empty, "support_usd_per_year", "price")), "discount": 0.0}
-    net = unit_net_usd(item, price, inputs.discounts)
-    support = support_usd_per_year(item, price, inputs.discounts)
+    shown_in = inputs.problem.shown_in
+    cents = shown_in.rounded_usd
+    net = unit_net_usd(item, price, inputs.discounts, shown_in)
+    support = support_usd_per_year(item, price, inputs.discounts, shown_in)
     sources = inputs.price_sources.get(item.id, {})
     title = sources[price.source].title if price.source in sources else price.source
     start, end = support_span(item, inputs)
@@ -503,6 +504,7 @@ def _money(inputs: Inputs, item: Item, price: Price | None, purchased: int) -> d
             low_usd=price.low_usd,
             high_usd=price.high_usd,
             valid_until=price.valid_until,
+            currency=price.currency,
             per_year_low_usd=price.per_year_low_usd,
             per_year_high_usd=price.per_year_high_usd,
         ),

@@ -94,10 +94,13 @@ class Desk:
         if price is None:
             return 0.0
         asked, off = at(price), self.inputs.discounts
-        net = unit_net_usd(item, asked, off)
+        shown_in = self.inputs.problem.shown_in
+        net = unit_net_usd(item, asked, off, shown_in)
         if not self.whole_term:
             return net
-        support = support_usd_per_year(item, asked, off) * support_factor(item, self.inputs)
+        support = support_usd_per_year(item, asked, off, shown_in) * support_factor(
+            item, self.inputs
+        )
         each_year = (asked.per_year_usd or 0.0) * (1.0 - discount(item, off))
         return net + support + round(each_year, 2) * self.case.rates.factor
 

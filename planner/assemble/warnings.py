@@ -8,6 +8,7 @@ from planner.assemble.ways import way_warnings
 from planner.case import Case, figures
 from planner.case.figures import CLIENT_GB_PER_S_PER_GPU, compute_port, fits
 from planner.case.quantities import total
+from planner.currency import shown
 from planner.figures import ITEM_UNITS
 from planner.inputs import Inputs
 from planner.loader.catalog_checks import catalog_figures
@@ -369,8 +370,10 @@ def _support(lines: list[Line]) -> Iterator[str]:
     if capex > 0 and support / capex > SUPPORT_SHARE:
         most = max(lines, key=lambda line: line.support_usd_per_year or 0.0)
         share = (most.support_usd_per_year or 0.0) / support
+        money = shown()
         yield (
-            f"support is {support / 1e6:,.1f} MUSD a year, {support / capex:.0%} of capex; "
+            f"support is {money.of(support) / 1e6:,.1f} M{money.code} a year, "
+            f"{support / capex:.0%} of capex; "
             f"{share:.0%} of it is for {most.model}: ask for a quote"
         )
 

@@ -106,14 +106,14 @@ def _by_sums(case: Case, offer: Offer) -> list[float]:
     bounds = []
     for figure, parts in SUMS.items():
         limit = getattr(case.limits, figure, None)
-        each = sum(part.each(_at_least(offer), case.rates) or 0.0 for part in parts)
+        each = sum(part.each(at_least(offer), case.rates) or 0.0 for part in parts)
         if limit is not None and each > 0:
             owned = offer.installed if any(part.bought for part in parts) else 0
             bounds.append(owned + limit / each)
     return bounds
 
 
-def _at_least(offer: Offer) -> Offer:
+def at_least(offer: Offer) -> Offer:
     """Return an offer with as little power as it may be provisioned for."""
     if not isinstance(offer, System):
         return offer
@@ -132,7 +132,7 @@ class Bounds:
     @classmethod
     def of(cls, case: Case, tops: dict[str, int]) -> Bounds:
         """Return the bounds of a case whose offers have at most ``tops`` units."""
-        limits, offers = case.limits, [_at_least(offer) for offer in case.offers()]
+        limits, offers = case.limits, [at_least(offer) for offer in case.offers()]
         each = (
             (limits.it_power_kw, {o.id: o.it_power_kw for o in offers}),
             (limits.facility_power_kw, {o.id: o.meter_kw for o in offers}),
@@ -144,7 +144,7 @@ class Bounds:
     def add(self, quantities: Iterable[Quantity]) -> None:
         """Add the majorants of counts that follow from those known so far."""
         for quantity in quantities:
-            terms, constant = self._majorant(quantity.terms)
+            terms, constant = self.linear(quantity.terms)
             if isinstance(quantity, Packed):
                 self.majorants[quantity.name] = self._by_kind(quantity)
             elif isinstance(quantity, Steps):
@@ -160,7 +160,7 @@ class Bounds:
 
     def most(self, terms: Iterable[tuple[float, str]]) -> float:
         """Return an upper bound of a sum of terms."""
-        factors, constant = self._majorant(terms)
+        factors, constant = self.linear(terms)
         best = sum(factor * self.tops[name] for name, factor in factors.items())
         for limit, use in self.weights:
             best = min(best, self._knapsack(factors, limit, use))
@@ -171,7 +171,8 @@ class Bounds:
         rates = (f / use[name] for name, f in factors.items() if use[name] > 0)
         return free + limit * max(rates, default=0.0) * (1 + 1e-9)
 
-    def _majorant(self, terms: Iterable[tuple[float, str]]) -> Majorant:
+    def linear(self, terms: Iterable[tuple[float, str]]) -> Majorant:
+        """Return a sum's upper bound: a factor for the units of each offer, and a constant."""
         factors: dict[str, float] = {}
         constant = 0.0
         for factor, name in terms:
@@ -185,7 +186,7 @@ class Bounds:
         """Return the racks that would hold every kind by itself."""
         alone = packing(quantity.shares).alone
         terms = ((1.0 / n, name) for n, (_, name) in zip(alone, quantity.terms, strict=True))
-        factors, constant = self._majorant(terms)
+        factors, constant = self.linear(terms)
         return factors, constant + len(alone)
 
     def _steps(

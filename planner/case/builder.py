@@ -20,7 +20,7 @@ class CompanionsBuilder:
 
     def __init__(self, inputs: Inputs, case: Case, tops: dict[str, int]) -> None:
         self.inputs = inputs
-        self.items = {item.id: item for item in inputs.items}
+        self.items = inputs.by_id
         self.longest_run_m = longest_run_m(inputs)
         self.offers = (*case.systems, *case.storage)
         self.placed = case.offers()

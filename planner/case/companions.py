@@ -330,7 +330,8 @@ def _per_hundred_usd(builder: CompanionsBuilder, name: str, of: tuple[Category, 
         counts = item.category not in ("software", "service") if of is None else item.category in of
         if price is None or not counts:
             continue
-        net_usd = unit_net_usd(item, price, builder.inputs.discounts)
+        inputs = builder.inputs
+        net_usd = unit_net_usd(item, price, inputs.discounts, inputs.problem.shown_in)
         if net_usd:
             terms.append((net_usd / 100, place))
             owned_usd += net_usd * installed

@@ -292,8 +292,8 @@ def _two_kinds(
         if not terms:
             continue
         name, holds = f"{network}.{which}", down * shape.parts_per_port
-        least = shape.asked.min_switches
-        counts = range(least, max(least, -(-builder.most(terms) // holds)) + 1) if holds else ()
+        least, most = shape.asked.min_switches, _most_leaves(radix, up, each, terms, holds, builder)
+        counts = range(least, max(least, most) + 1) if holds else ()
         sizes = tuple(Size(count * holds, (count,)) for count in counts)
         builder.quantities.append(Steps(f"{name}_of", terms, sizes, (name,)))
         kinds.append(LeafKind(name, down, up))
@@ -316,6 +316,16 @@ def _two_kinds(
             builder.need_part(end.item, float(_ends(kind.up, end)), kind.name, WORDS[network])
     built = shape.fabric(network, amount, trees)
     return replace(built, kinds=tuple(kinds), bundles=tuple(bundles))
+
+
+def _most_leaves(
+    radix: int, uplinks: int, each: int, terms: Terms, holds: int, builder: CompanionsBuilder
+) -> int:
+    """Return the leaves for all that can be attached, or as many as any tree joins."""
+    bundles, needed = uplinks // each, -(-builder.most(terms) // holds) if holds else 0
+    if needed <= radix:
+        return needed
+    return len(bundle_sizes(radix, each, min(needed * bundles, radix * radix))) // bundles
 
 
 def _upper(size: FabricSize, end: LinkEnd | None) -> Size:

@@ -41,8 +41,7 @@ def parts(item: Item, inputs: Inputs) -> list[tuple[Item, int]]:
     """Return what one unit is made of: itself, or its components with their quantities."""
     if not item.components:
         return [(item, 1)]
-    known = {other.id: other for other in inputs.items}
-    return [(known[part.id], part.quantity) for part in item.components]
+    return [(inputs.by_id[part.id], part.quantity) for part in item.components]
 
 
 def it_power_kw(item: Item, inputs: Inputs) -> float | None:
@@ -58,7 +57,7 @@ def rack_power_kw(item: Item, inputs: Inputs) -> float:
     draw = it_power_kw(item, inputs) or 0.0
     if item.switch is None:
         return draw
-    known, run_m = {other.id: other for other in inputs.items}, longest_run_m(inputs)
+    known, run_m = inputs.by_id, longest_run_m(inputs)
     fitted = [0.0]
     for group in item.switch.ports:
         end = group.link.switch_end if group.link is not None else None
@@ -351,7 +350,7 @@ def _no_fabric(item: Item, inputs: Inputs) -> str | None:
 def _no_cluster(item: Item, inputs: Inputs) -> str | None:
     """Return why what its clusters need for themselves cannot be had."""
     cluster = next((f.cluster for f in inputs.families if f.id == item.family), None)
-    known = {other.id: other for other in inputs.items}
+    known = inputs.by_id
     for part in (known[part.item] for part in cluster.parts) if cluster is not None else ():
         if part.vendor in inputs.problem.policy.forbid_vendors:
             return f"its clusters need {part.model} of {part.vendor}, forbidden by policy"
@@ -542,7 +541,7 @@ def compute_fit(item: Item, inputs: Inputs) -> Fit | None:
     port = compute_port(item, fabric.planes) if fabric is not None else None
     if fabric is None or port is None:
         return None
-    known = {other.id: other for other in inputs.items}
+    known = inputs.by_id
     for name in fabric.switches:
         fit = _fit(known[name], port)
         if fit is not None:
@@ -606,7 +605,7 @@ def no_compute_fabric(item: Item, inputs: Inputs) -> str | None:
 
 def no_port_group(item: Item, inputs: Inputs) -> str | None:
     """Return which port of an item no switch of the problem is fast enough for, or None."""
-    known = {other.id: other for other in inputs.items}
+    known = inputs.by_id
     network = inputs.problem.network
     in_band = network.in_band or network.converged
     for name, fabric in (("storage", network.storage), ("in_band", in_band)):

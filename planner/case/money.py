@@ -1,25 +1,22 @@
-"""What one unit of anything in the bill costs, to the cent, and what it draws."""
+"""What one unit of anything in the bill costs, to the cent, and what it draws.
+
+A cent is the smallest unit of the currency in which money is shown, so that the bill foots in it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Protocol
 
 from planner.case import figures
 from planner.case.model import BillItem, Case, Rates
+from planner.currency import Currency
 from planner.inputs import Inputs
 from planner.schema.catalog import Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Quantity
 from planner.sizing.facility import discounted_years, heat_btu_per_h
-
-
-def cents(amount_usd: float) -> float:
-    """Return an amount rounded to cents, halves away from zero, as spreadsheets do."""
-    exact = Decimal(f"{amount_usd:.15g}")  # 15 digits: what was written, not its float
-    return float(exact.quantize(Decimal("0.01"), rounding=ROUND_HALF_UP))
 
 
 def discount(item: Item, discounts: Sequence[Discount]) -> float:
@@ -31,14 +28,19 @@ def discount(item: Item, discounts: Sequence[Discount]) -> float:
     return 0.0
 
 
-def unit_net_usd(item: Item, price: Price, discounts: Sequence[Discount]) -> float:
+def unit_net_usd(
+    item: Item, price: Price, discounts: Sequence[Discount], shown_in: Currency
+) -> float:
     """Return what one unit costs after discount, USD."""
-    return cents(price.list_usd * (1.0 - discount(item, discounts)))
+    return shown_in.rounded_usd(price.list_usd * (1.0 - discount(item, discounts)))
 
 
-def support_usd_per_year(item: Item, price: Price, discounts: Sequence[Discount]) -> float:
+def support_usd_per_year(
+    item: Item, price: Price, discounts: Sequence[Discount], shown_in: Currency
+) -> float:
     """Return what support of one unit costs per year, USD."""
-    return cents(price.support_usd_per_year(unit_net_usd(item, price, discounts)))
+    net_usd = unit_net_usd(item, price, discounts, shown_in)
+    return shown_in.rounded_usd(price.support_usd_per_year(net_usd))
 
 
 def bill_item(item: Item, inputs: Inputs) -> BillItem:
@@ -47,12 +49,13 @@ def bill_item(item: Item, inputs: Inputs) -> BillItem:
     rule = problem.items.get(item.id, Quantity())
     price = inputs.prices.get(item.id)
     typical = problem.term is not None and problem.term.energy_basis == "typical"
+    off, shown_in = inputs.discounts, problem.shown_in
     return BillItem(
         id=item.id,
         vendor=item.vendor,
         installed=rule.in_place,
-        unit_net_usd=unit_net_usd(item, price, inputs.discounts) if price else None,
-        support_usd_per_year=support_usd_per_year(item, price, inputs.discounts) if price else 0.0,
+        unit_net_usd=unit_net_usd(item, price, off, shown_in) if price else None,
+        support_usd_per_year=support_usd_per_year(item, price, off, shown_in) if price else 0.0,
         subscription_usd_per_year=subscription_usd_per_year(item, inputs),
         support_factor=support_factor(item, inputs),
         it_power_kw=figures.it_power_kw(item, inputs) or 0.0,
@@ -91,7 +94,8 @@ def subscription_usd_per_year(item: Item, inputs: Inputs) -> float:
     price = inputs.prices.get(item.id)
     if price is None or price.per_year_usd is None:
         return 0.0
-    return cents(price.per_year_usd * (1.0 - discount(item, inputs.discounts)))
+    off = discount(item, inputs.discounts)
+    return inputs.problem.shown_in.rounded_usd(price.per_year_usd * (1.0 - off))
 
 
 def support_span(item: Item, inputs: Inputs) -> tuple[float, float]:

@@ -121,7 +121,7 @@ def _with_drives(job: JobNumbers, systems: list[System]) -> JobNumbers:
 
 def _with_fabrics(inputs: Inputs, systems: list[System]) -> list[System]:
     """Return the systems with the number of the compute fabric each joins."""
-    known = {item.id: item for item in inputs.items}
+    known = inputs.by_id
     keys = {system.id: fabric_key(known[system.id], inputs) for system in systems}
     order = sorted({key for key in keys.values() if key is not None})
     numbers = {key: number for number, key in enumerate(order)}

@@ -178,15 +178,11 @@ def write_problem(answers: Answers, folder: Path, *, force: bool) -> Path:
         fix = "choose another --name or folder (-o), or --force to replace it"
         raise InputError(Finding("exists", "the file is there already", str(target), fix=fix))
     owned = _owned(answers.owned)
-    draft = target.with_name(f".{stem}.draft.yaml")
-    write_all({draft: _text(values, owned, None, None).encode()})
     try:
-        inputs, findings = load_with_findings(draft)
-    except InputError as error:  # nobody knows the draft
+        inputs, findings = load_with_findings(target, text=_text(values, owned, None, None))
+    except InputError as error:  # nobody has seen the text that it speaks of
         found = (replace(each, file=None, line=None) for each in error.findings)
         raise InputError(*found) from None
-    finally:
-        draft.unlink()
     wrong = [finding for finding in findings if finding.severity == "error"]
     if wrong:
         raise InputError(*(replace(each, file=None, line=None) for each in wrong))

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 from planner import shipped
 from planner.case import figures, resolve
 from planner.errors import Finding, InputError, did_you_mean, listed
 from planner.loader import load, load_with_findings, scenario_names, yaml12
-from planner.outputs.size_screen import render
+from planner.outputs import first_screen, size_screen
 from planner.paths import steps_of
 from planner.sizing_report import size_report
+
+_MOST_TOLD = 20
 
 
 def report_findings(
@@ -23,8 +26,11 @@ def report_findings(
     *,
     against: str | None = None,
     as_json: bool,
+    full: bool = False,
 ) -> tuple[str, bool]:
     """Return the findings as text or JSON, and whether any of them is an error.
+
+    Errors are all told; of what is none so many as fit a page, unless ``full``.
 
     Args:
         path: the problem file.
@@ -32,6 +38,7 @@ def report_findings(
         scenario: a named scenario of the file.
         against: an example; settings that the file has as the example has them are findings.
         as_json: whether to return the findings as JSON.
+        full: whether to tell every finding.
 
     Raises:
         InputError: there is no such example.
@@ -46,11 +53,13 @@ def report_findings(
     same = [] if against is None else _left_as_in(against, path)
     if as_json:
         return json.dumps([asdict(finding) for finding in (*findings, *same)], indent=2), faulty
-    lines = [
-        *listed(findings),
-        *(f"{one.file}:{one.line}: {one.path}: {one.message}" for one in same),
-    ]
-    errors = sum(finding.severity == "error" for finding in findings)
+    wrong = [finding for finding in findings if finding.severity == "error"]
+    others = [finding for finding in findings if finding.severity != "error"]
+    told = [*listed(others), *(f"{one.file}:{one.line}: {one.path}: {one.message}" for one in same)]
+    most = len(told) if full or len(told) <= _MOST_TOLD else _MOST_TOLD
+    lines = [*listed(wrong), *told[:most]]
+    lines += [f"{len(told) - most} more: --full tells them"] if most < len(told) else []
+    errors = len(wrong)
     if not faulty:
         lines.append(f"{path}: valid; {items} catalog items; {_count(len(findings), 'warning')}")
     else:
@@ -127,8 +136,9 @@ def report_sizes(
     gpus: int | None,
     *,
     as_json: bool,
-) -> str:
-    """Return sizes, intervals and what each rule asks for, as text or JSON.
+    parts: tuple[str, ...] = (),
+) -> tuple[str, tuple[str, ...]]:
+    """Return sizes, intervals and what each rule asks for, and the words that its lines begin with.
 
     Args:
         problem: the problem file.
@@ -136,11 +146,14 @@ def report_sizes(
         scenario: a named scenario of the file.
         gpus: GPUs to size for; None for the most that the site can hold.
         as_json: whether to return the same numbers as JSON.
+        parts: what to tell besides the first screen: notes, full.
 
     Raises:
         InputError: the inputs are wrong, or there is no number of GPUs to size for.
     """
     sized = size_report(load(problem, settings=settings, scenario=scenario), gpus)
     if as_json:
-        return json.dumps(asdict(sized), indent=2, ensure_ascii=False)
-    return render(sized).rstrip("\n")
+        return json.dumps(asdict(sized), indent=2, ensure_ascii=False), ()
+    shown = size_screen.first(sized)
+    whole = partial(size_screen.render, sized)
+    return first_screen.render(shown, parts, whole).rstrip("\n"), shown.labels

@@ -6,6 +6,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from planner.commands import EXIT_CODES
 from planner.commands.running import progress
 from planner.commands.solve import created_today, listed
 from planner.errors import StoppedError
+from planner.outputs.first_screen import PARTS, render
 from planner.schema.plan import Plan
 from planner.studies.registry import Result, Study, load
 from planner.studies.request import Found, Request
@@ -43,13 +45,15 @@ _OF_REQUESTS = {
 class Report:
     """What to print, the files written, and the exit code.
 
-    Where the user stopped it half-way, ``stopped`` says what is kept and how to go on.
+    Where the user stopped it half-way, ``stopped`` says what is kept and how to go on. ``strong``
+    are the words of its lines that a terminal may show bold.
     """
 
     text: str
     written: tuple[Path, ...]
     code: int
     stopped: str = ""
+    strong: tuple[str, ...] = ()
 
 
 def command(study: Study, given: Mapping[str, Any]) -> int:
@@ -66,7 +70,7 @@ def command(study: Study, given: Mapping[str, Any]) -> int:
     request, own = asked(study, given)
     found = report(study, request, own)
     if found.text:
-        say(found.text)
+        say(found.text, strong=found.strong)
     tell(found.written, quiet=request.quiet)
     if found.stopped:
         raise StoppedError(found.stopped)
@@ -92,6 +96,7 @@ def asked(study: Study, given: Mapping[str, Any]) -> tuple[Request, dict[str, An
         else:
             own[option.target] = value
     values["settings"] = tuple(values.get("settings") or ())
+    values["parts"] = tuple(part for part in PARTS if own.pop(part, False))
     return Request(**values), own
 
 
@@ -119,11 +124,18 @@ def report(study: Study, request: Request, own: Mapping[str, Any]) -> Report:
     else:
         found = load(study.run)(request, **own)
     results = [_result(study, record) for record in found.records]
-    text = found.text or _text(found, results, as_json=request.as_json)
+    text = found.text
+    strong: tuple[str, ...] = ()
+    if not text and request.as_json:
+        text = _json(found.records)
+    elif not text:
+        text, strong = _screens(found, results, request.parts)
     written = found.written
     if request.folder is not None and found.records and not written:
         written = _write(found, results, request.folder, found.stem or request.stem)
-    return Report(text, written, max(EXIT_CODES[each] for each in found.ended), found.stopped)
+    return Report(
+        text, written, max(EXIT_CODES[each] for each in found.ended), found.stopped, strong
+    )
 
 
 def _result(study: Study, record: BaseModel) -> Result:
@@ -131,14 +143,26 @@ def _result(study: Study, record: BaseModel) -> Result:
     return next(each for each in study.results if each.record.endswith(f":{name}"))
 
 
-def _text(found: Found, results: Sequence[Result], *, as_json: bool) -> str:
-    """Return the records as JSON, several as a list, or as people read them."""
-    if as_json:
-        texts = [record.model_dump_json(indent=2) for record in found.records]
-        return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    pairs = zip(results, found.records, strict=True)
-    screens = [load(result.view)(record, **found.shown) for result, record in pairs]
-    return "\n\n".join(screen.rstrip("\n") for screen in screens)
+def _json(records: Sequence[BaseModel]) -> str:
+    """Return records as JSON, several as a list."""
+    texts = [record.model_dump_json(indent=2) for record in records]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def _screens(
+    found: Found, results: Sequence[Result], parts: Sequence[str]
+) -> tuple[str, tuple[str, ...]]:
+    """Return records as people read them, and the words that their lines begin with."""
+    screens, labels = [], []
+    for result, record in zip(results, found.records, strict=True):
+        whole = partial(load(result.view), record, **found.shown)
+        if result.first:
+            first = load(result.first)(record, **found.shown)
+            labels += first.labels
+            screens.append(render(first, parts, whole))
+        else:
+            screens.append(whole())
+    return "\n\n".join(screen.rstrip("\n") for screen in screens), tuple(labels)
 
 
 def _write(found: Found, results: Sequence[Result], folder: Path, stem: str) -> tuple[Path, ...]:

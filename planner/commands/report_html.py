@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from planner.commands.report import Report
 from planner.commands.solve import check_edition
+from planner.currency import USD, shown_in
 from planner.errors import Finding, InputError
 from planner.foreign_files import contents
 from planner.outputs.audience import Audience, Prices, for_audience
@@ -20,6 +21,7 @@ from planner.outputs.charts.scenarios import beside
 from planner.outputs.charts.studies import AnyStudy, heading, headline
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import INDENT, wrapped
+from planner.schema.comparison import RulesTable
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.schema.sensitivity import Frontier, Sweep
 from planner.studies.registry import RESULTS, load
@@ -79,8 +81,11 @@ def report(
         )
     ]
     name = title or _title([each.plan for each in shown], studies)
-    write_all({file: page(name, shown, studies).encode()})
-    return Report(_text(name, studies), (file,), 0)
+    shows = [*(each.plan for _, each in plans), *(each for each, _ in studies)]
+    money = next((each.shown_in for each in shows if not isinstance(each, RulesTable)), USD)
+    with shown_in(money):  # one for the whole page
+        write_all({file: page(name, shown, studies).encode()})
+        return Report(_text(name, studies), (file,), 0)
 
 
 def _file(output: Path | None, folder: Path | None) -> Path:

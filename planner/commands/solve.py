@@ -140,10 +140,9 @@ def _contents(
 ) -> dict[Path, bytes]:
     folder, stem, audience = path.parent, path.name, edition.audience
     name = stem if audience == "internal" else f"{stem}.{audience}"
-    own, further = ((), studies) if edition.appendix else (studies, ())
-    contents = {folder / f"{name}.xlsx": _workbook(plan, inputs, carried, edition, own)}
-    if edition.appendix:
-        contents[folder / f"{name}.appendix.xlsx"] = _appendix(plan, inputs, further)
+    books = _books(plan, inputs, carried, edition, studies)
+    names = (f"{name}.xlsx", f"{name}.appendix.xlsx")
+    contents = {folder / book: data for book, data in zip(names, books, strict=False)}
     if audience == "internal":
         contents[folder / f"{name}.plan.json"] = plan_json.to_bytes(plan, carried)
     for kind in sorted(set(bills)):
@@ -192,40 +191,31 @@ def _bill(plan: Plan, kind: BillFormat, edition: Edition) -> bytes:
     return to_bytes(bill(plan, edition.audience, edition.prices), edition.prices)
 
 
-def _workbook(
+def _books(
     plan: Plan, inputs: Inputs, carried: str, edition: Edition, studies: Studies
-) -> bytes:
+) -> Iterator[bytes]:
+    """Yield the workbook, and after it the appendix of an edition that has one.
+
+    The sheets of studies stand in the last of them.
+    """
     from planner.assemble.live import live
     from planner.outputs import workbook
 
-    stream = io.BytesIO()
-    workbook.write(
-        plan,
-        stream,
-        created=created_today(),
-        audience=edition.audience,
-        prices=edition.prices,
-        inputs=carried if edition.audience == "internal" else None,
-        studies=studies,
-        live=live(inputs, plan),
-    )
-    return stream.getvalue()
-
-
-def _appendix(plan: Plan, inputs: Inputs, studies: Studies) -> bytes:
-    from planner.assemble.live import live
-    from planner.outputs import workbook
-
-    stream = io.BytesIO()
-    workbook.write(
-        plan,
-        stream,
-        created=created_today(),
-        studies=studies,
-        appendix=True,
-        live=live(inputs, plan),
-    )
-    return stream.getvalue()
+    made = live(inputs, plan)
+    for appendix in (False, True) if edition.appendix else (False,):
+        stream = io.BytesIO()
+        workbook.write(
+            plan,
+            stream,
+            created=created_today(),
+            audience=edition.audience,
+            prices=edition.prices,
+            inputs=carried if edition.audience == "internal" and not appendix else None,
+            studies=studies if appendix == edition.appendix else (),
+            appendix=appendix,
+            live=made,
+        )
+        yield stream.getvalue()
 
 
 def created_today() -> datetime:

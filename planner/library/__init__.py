@@ -15,6 +15,7 @@ Every function raises ``InputError`` where a file, a model or an option is wrong
 
 from __future__ import annotations
 
+import io
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,10 +28,12 @@ from pydantic import BaseModel, Field
 
 from planner import api
 from planner.commands.report import asked
-from planner.errors import Finding, InputError, NoPlanError
+from planner.commands.solve import created_today
+from planner.errors import Finding, InputError, NoPlanError, did_you_mean
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader import completed, with_settings
 from planner.outputs.plan_json import carrying
+from planner.schema.bids import Bids
 from planner.schema.comparison import Alternatives, Comparison
 from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
@@ -38,11 +41,14 @@ from planner.schema.problem import Problem
 from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
 from planner.schema.simulation import Simulation
 from planner.schema.telemetry import Characterization
-from planner.schema.verification import Verification
+from planner.schema.verification import Audit, Verification
+from planner.shipped import problem_files
 from planner.sizing_report import SizeReport, size_report
 from planner.studies.registry import STUDIES, Study
 from planner.studies.registry import load as load_named
 from planner.studies.request import Found, Request
+from planner.studies.verification import open_plan
+from planner.whole_files import write_all
 
 File = str | os.PathLike[str]
 ProblemSource = File | Inputs | Problem
@@ -78,6 +84,19 @@ def load(problem: ProblemSource, *, settings: Settings = (), scenario: str | Non
         inputs = completed(problem) if isinstance(problem, Problem) else problem
         return with_settings(inputs, texts)
     return api.load(Path(problem), settings=texts, scenario=scenario)
+
+
+def example(name: str = "10MW") -> Path:
+    """Return the file of a problem that planner ships, to try things with.
+
+    Args:
+        name: such as ``10MW`` or ``enterprise_1MW``; ``planner init`` copies the same.
+    """
+    known = problem_files()
+    if name not in known:
+        hint = did_you_mean(name, list(known)) or "examples: " + ", ".join(known)
+        raise InputError(Finding("not-found", f"no example named '{name}'", fix=hint))
+    return known[name]
 
 
 def solve(
@@ -138,6 +157,68 @@ def verify(
     """
     given = {"solve_again": solve_again, "time_limit": time_limit}
     return _record("verify", (plan,), Verification, given)
+
+
+def workbook(plan: PlanSource, path: File) -> Path:
+    """Write the workbook of a plan and return its path; it carries what ``audit`` reads.
+
+    Args:
+        plan: a plan file, or what ``solve`` returned.
+        path: where it goes.
+    """
+    from planner.assemble.live import live
+    from planner.outputs.workbook import write
+
+    paths, models = _named((plan,), (), None)
+    model = models.get(paths[0])
+    opened = open_plan(paths[0], model if isinstance(model, Plan) else None)
+    stream = io.BytesIO()
+    made = live(opened.inputs, opened.plan)
+    write(opened.plan, stream, created=created_today(), inputs=opened.carried, live=made)
+    write_all({Path(path): stream.getvalue()})
+    return Path(path)
+
+
+def audit(
+    workbook: File,
+    *,
+    solve_again: bool = True,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    solver: Solver = "highs",
+) -> Audit:
+    """Return what was edited in a workbook, which limits break, and how far it is from the best.
+
+    Args:
+        workbook: a file that planner wrote.
+        solve_again: whether to compare with the best plan under the edited inputs.
+        gap, time_limit, solver: how to solve that.
+    """
+    given = {"solve_again": solve_again, "gap": gap, "time_limit": time_limit, "solver": solver}
+    return _record("audit", (workbook,), Audit, given)
+
+
+def bid(
+    problem: ProblemSource,
+    *quotes: File,
+    quantities: Literal["quoted", "free"] = "quoted",
+    settings: Settings = (),
+    scenario: str | None = None,
+    **options: Any,
+) -> Bids:
+    """Return vendors' quotes evaluated as bids on a problem, with the best mix of them.
+
+    Args:
+        problem: what is asked for.
+        quotes: files as vendors send them.
+        quantities: whether quantities hold as quoted, or are planned with the prices.
+        settings, scenario: what is laid over the problem.
+        options: those of ``planner bid``, by name: ``vendor``, ``date``, ``currency``, ``rate``,
+            each ``{file or code: value}``; ``mapping``, ``gap``, ``time_limit``, ``solver``.
+    """
+    named = {k: _texts(v) if isinstance(v, Mapping) else v for k, v in options.items()}
+    given = named | {"quotes": tuple(map(Path, quotes)), "quantities": quantities}
+    return _record("bid", (problem,), Bids, given, settings, scenario)
 
 
 def explain(

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from planner import shipped
+from planner import currency, shipped
 from planner.errors import Finding, InputError
-from planner.inputs import Document, Inputs, with_support
-from planner.loader import market, overrides, yaml12
+from planner.inputs import Document, Inputs, shown, with_support
+from planner.loader import exchange, market, overrides, yaml12
 from planner.loader.checks import check_problem
 from planner.loader.price_building import below_drives
 from planner.schema.problem import Problem
@@ -38,15 +38,28 @@ def load(path: Path, *, settings: tuple[str, ...] = (), scenario: str | None = N
 
 
 def load_with_findings(
-    path: Path, *, settings: tuple[str, ...] = (), scenario: str | None = None
+    path: Path,
+    *,
+    settings: tuple[str, ...] = (),
+    scenario: str | None = None,
+    text: str | None = None,
 ) -> tuple[Inputs, list[Finding]]:
-    """Return the inputs and every finding about how their parts fit together."""
-    document = yaml12.read(path)
+    """Return the inputs and every finding about how their parts fit together.
+
+    Args:
+        path: the problem file.
+        settings: ``path=value`` changes, applied last, in their order.
+        scenario: the name of a scenario of the file to lay over it.
+        text: what the file will hold, where it is not written yet.
+    """
+    document = yaml12.read(path) if text is None else yaml12.parse(text, yaml12.shorten_path(path))
     document.folder = path.parent
     overrides.apply_scenario(document, scenario)
     overrides.apply_settings(document, settings)
-    problem = market.validated(Problem, document)
-    document.digest = market.digest(path)
+    problem = _validated(document)
+    document.digest = (
+        market.digest(path) if text is None else hashlib.sha256(text.encode()).hexdigest()
+    )
     return _joined(problem, document, settings, scenario)
 
 
@@ -64,7 +77,7 @@ def with_settings(inputs: Inputs, settings: tuple[str, ...]) -> Inputs:
     now = inputs.document
     document = replace(now, lines=dict(now.lines), origins=dict(now.origins))
     overrides.apply_settings(document, settings)
-    problem = market.validated(Problem, document)
+    problem = _validated(document)
     return _faultless(*_joined(problem, document, (*inputs.overrides, *settings), inputs.scenario))
 
 
@@ -88,7 +101,7 @@ def _joined(
     problem: Problem, document: Document, settings: tuple[str, ...], scenario: str | None
 ) -> tuple[Inputs, list[Finding]]:
     """Return a problem with what it names, and every finding about how the parts fit together."""
-    offered, digests, cheap = _offered(problem, document)
+    problem, offered, digests, cheap = _offered(problem, document)
     read = [_read_setting(setting) for setting in settings]
     parts = [document.digest, *digests, scenario or "", *read]
     inputs = Inputs(
@@ -99,8 +112,8 @@ def _joined(
         overrides=settings,
         sha256=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
     )
-    inputs = with_support(inputs)
-    findings = [*check_problem(inputs), *cheap]
+    inputs = shown(with_support(inputs))
+    findings = [*check_problem(inputs), *cheap, *exchange.doubts(inputs)]
     doubts = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
     return replace(inputs, warnings=doubts), findings
 
@@ -122,8 +135,26 @@ def renewed(inputs: Inputs, base: Path) -> Inputs:
     Raises:
         InputError: a file is not there, or wrong.
     """
-    offered, _, _ = _offered(inputs.problem, Document("", {}, folder=base))
-    return with_support(replace(inputs, **offered, sha256=""))
+    problem, offered, _, _ = _offered(inputs.problem, Document("", {}, folder=base))
+    return with_support(replace(inputs, problem=problem, **offered, sha256=""))
+
+
+def _validated(document: Document) -> Problem:
+    """Return the problem in a document, its amounts of money at its rates of exchange."""
+    with currency.known(_rates(document, document.folder)):
+        return market.validated(Problem, document)
+
+
+def _rates(document: Document, base: Path) -> exchange.Rates:
+    """Return the rates of a problem; those of its price books too where it has amounts in them."""
+    rates = exchange.stated(document)
+    if not exchange.lacks(document, rates):
+        return rates
+    try:
+        paths = _price_paths(exchange.price_names(document), base, document)
+        return {**exchange.of_books(market.price_documents(paths)), **rates}
+    except InputError:  # it is told where the books are read
+        return rates
 
 
 Offered = tuple[dict[str, Any], list[str], list[Finding]]
@@ -134,6 +165,7 @@ Offered = tuple[dict[str, Any], list[str], list[Finding]]
 class _Kept:
     """What some catalogs and price books offer, and the files that it was read from."""
 
+    prices: market.Prices
     files: tuple[tuple[Path, str], ...]
     offered: Offered
 
@@ -152,20 +184,27 @@ _kept: dict[tuple[object, ...], _Kept] = {}
 a slider, does not have its catalogs parsed again."""
 
 
-def _offered(problem: Problem, document: Document) -> Offered:
-    """Return what the catalogs and price books of a problem hold."""
+def _offered(
+    problem: Problem, document: Document
+) -> tuple[Problem, dict[str, Any], list[str], list[Finding]]:
+    """Return the problem with the rates of its books, and what its catalogs and books hold."""
     of_catalogs = _catalog_paths(problem, document.folder, document)
-    of_prices = _price_paths(problem, document.folder, document)
-    key = (Path.cwd(), tuple(of_catalogs), tuple(of_prices))  # places are told from this folder
+    of_prices = _price_paths(problem.prices, document.folder, document)
+    rates = exchange.read_as(problem)
+    # Places are told from the folder that one is in.
+    key = (Path.cwd(), tuple(of_catalogs), tuple(of_prices), repr(rates))
     known = _kept.pop(key, None)
     if known is None or not known.holds:
         catalogs = market.load_catalogs(of_catalogs)
-        prices = market.load_prices(of_prices, catalogs.items)
-        known = _Kept((*catalogs.files, *prices.files), _read_offered(catalogs, prices))
+        prices = market.load_prices(of_prices, catalogs.items, rates)
+        files = (*catalogs.files, *prices.files)
+        known = _Kept(prices, files, _read_offered(catalogs, prices))
     _kept[key] = known  # the latest last
     while len(_kept) > _MOST_KEPT:
         del _kept[next(iter(_kept))]
-    return known.offered
+    prices = known.prices
+    place = document.place(("currency",)) if problem.currency else prices.currency_place
+    return exchange.settled(problem, prices.exchange, prices.currency, place), *known.offered
 
 
 def _read_offered(catalogs: market.Catalogs, prices: market.Prices) -> Offered:
@@ -214,9 +253,8 @@ def _catalog_paths(problem: Problem, base: Path, document: Document) -> list[Pat
     ]
 
 
-def _price_paths(problem: Problem, base: Path, document: Document) -> list[Path]:
+def _price_paths(names: str | tuple[str, ...] | None, base: Path, document: Document) -> list[Path]:
     known = shipped.price_files()
-    names = problem.prices
     if names is None:
         names = (shipped.DEFAULT_PRICES,)
     elif isinstance(names, str):

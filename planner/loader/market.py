@@ -11,15 +11,17 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from planner import shipped
+from planner import currency, shipped
+from planner.currency import Currency
 from planner.errors import Finding, InputError, did_you_mean
 from planner.foreign_files import contents
 from planner.inputs import Document
-from planner.loader import locate, yaml12
+from planner.loader import exchange, locate, yaml12
 from planner.loader.catalog_checks import LIST_IT
 from planner.loader.price_building import NoQuantityError, built, with_range
 from planner.paths import steps_of
 from planner.schema.catalog import Catalog, Family, Item, Source
+from planner.schema.currency import ExchangeRate
 from planner.schema.prices import Discount, Price, PriceBook, Rate
 
 MAX_EXTENDS = 20
@@ -42,7 +44,8 @@ class Catalogs:
 class Prices:
     """The prices of all books in use; later books override earlier ones.
 
-    ``rate_sources`` are the sources that each of the ``rates`` may cite.
+    ``rate_sources`` are the sources that each of the ``rates`` may cite; ``exchange`` is what
+    currencies are in USD, ``currency`` the one that the last book that names one shows money in.
     """
 
     prices: dict[str, Price] = field(default_factory=dict)
@@ -54,6 +57,9 @@ class Prices:
     places: dict[str, str] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     files: list[tuple[Path, str]] = field(default_factory=list)
+    exchange: dict[str, ExchangeRate] = field(default_factory=dict)
+    currency: str | None = None
+    currency_place: tuple[str, int | None] = ("", None)
 
 
 def digest(path: Path) -> str:
@@ -314,17 +320,33 @@ def _place_of(document: Document, item_id: str, part: str) -> tuple[str, int | N
     return document.place(("items", ids.index(item_id), *steps_of(part)))
 
 
-def load_prices(files: list[Path], items: Mapping[str, Item] | None = None) -> Prices:
+def price_documents(files: list[Path]) -> list[tuple[Path, Document]]:
+    """Return the price books of ``files`` and those they include, as they are written."""
+    return _with_includes(files, "price book", shipped.price_files())
+
+
+def load_prices(
+    files: list[Path],
+    items: Mapping[str, Item] | None = None,
+    rates: Mapping[str, Currency] | None = None,
+) -> Prices:
     """Return the merged price books of ``files``, later ones on top of earlier ones.
 
     Args:
         files: the price books.
         items: all items by id, of which prices with parts are built; without them these stay as
             they are written. The price of an item that no catalog holds is left out then.
+        rates: rates of exchange that count before those of the books.
     """
     result = Prices()
-    for path, document in _with_includes(files, "price book", shipped.price_files()):
-        book = validated(PriceBook, document)
+    documents = price_documents(files)
+    with currency.known({**exchange.of_books(documents), **(rates or {})}):
+        books = [(path, document, validated(PriceBook, document)) for path, document in documents]
+    for path, document, book in books:
+        result.exchange |= book.exchange
+        if book.currency != currency.USD.code:
+            result.currency = book.currency
+            result.currency_place = document.place(("currency",))
         result.names.append(book.price_book)
         result.files.append((path, digest(path)))
         result.discounts += book.discounts

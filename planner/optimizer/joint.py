@@ -16,6 +16,7 @@ from planner.figures import RATIOS
 from planner.optimizer import operate, purchase
 from planner.optimizer.branch import Found, Goal, Node
 from planner.optimizer.build import build
+from planner.optimizer.dominance import outgrown, without_dominated
 from planner.optimizer.guess import orderly
 from planner.optimizer.master import Master, session
 from planner.optimizer.model import Linear, Row, save_mps
@@ -95,6 +96,36 @@ def optimise(
     """
     started = time.monotonic()
     effort = effort or Effort()
+    whole, case = case, without_dominated(case)
+    answer = _optimise(case, solver, gap, effort, save_model, ties=ties)
+    if case is not whole and (answer.status == "unbounded" or outgrown(whole, answer.best)):
+        answer = _optimise(whole, solver, gap, effort, save_model, ties=ties)
+    elif case is not whole:
+        answer = _of_whole(whole, answer)
+    return replace(answer, seconds=time.monotonic() - started)
+
+
+def _of_whole(whole: Case, answer: Certificate) -> Certificate:
+    """Return an answer as one of the whole case: of products that no plan needs there are none."""
+    none = {offer.id: 0 for offer in whole.offers()}
+
+    def filled(run: Run | None) -> Run | None:
+        return None if run is None else replace(run, units={**none, **run.units})
+
+    return replace(answer, operation=filled(answer.operation), untouched=filled(answer.untouched))
+
+
+def _optimise(
+    case: Case,
+    solver: SolverName,
+    gap: float,
+    effort: Effort,
+    save_model: Path | None,
+    *,
+    ties: bool,
+) -> Certificate:
+    """Return the best plan of a case, as it stands, with its certificate."""
+    started = time.monotonic()
     case = needed(case)
     proofs: list[_Proof] = []
     if case.systems and case.storage:

@@ -93,6 +93,8 @@ def _of_replicas(job: Job) -> bool:
 # the model is asked for better plans only.
 
 
+MANY_TYPES = 8
+"""So many types of GPU system one model takes at once; of more each is a part of the search."""
 AHEAD = 1e-6
 """By how much less than better a plan may be that the model is still asked for: more than the
 solver's tolerance."""
@@ -121,7 +123,7 @@ def flags_of(master: Master) -> list[Variable]:
     or checkpoints have a local level, and the job runs on one type."""
     build = master.build
     several = len(build.case.ways) > len(build.case.systems) or build.mode == "local"
-    several = several or build.case.objective in RATIOS
+    several = several or build.case.objective in RATIOS or len(build.case.systems) > MANY_TYPES
     if not several or build.case.job.max_types > 1:
         return []
     return [build.way_used[way.id] for way in build.case.ways]

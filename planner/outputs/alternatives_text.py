@@ -6,8 +6,10 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from planner.figures import OBJECTIVES
-from planner.outputs.blocks import aligned, joined
-from planner.outputs.words import INDENT, millions, money, number, wrapped
+from planner.outputs.blocks import Column, Table, aligned, joined
+from planner.outputs.comparison_words import counted
+from planner.outputs.first_screen import FirstScreen
+from planner.outputs.words import INDENT, in_money, millions, money, number, wrapped
 from planner.schema.comparison import Alternative, Alternatives, Direction
 from planner.schema.plan import Line, Plan
 
@@ -111,19 +113,68 @@ def _beyond(
     ]
 
 
+def _heading(found: Alternatives) -> str:
+    return f"{found.problem}  (plans within {tolerance(found)} of the best)"
+
+
 _FIRST = ("", "useful", "behind", "GPUs", "GPU", "storage", "capex", "TCO", "IT", "days to")
 _SECOND = ("", "", "at most", "in use", "systems", "units", "MUSD", "MUSD", "kW", "train")
 
 
 def render(found: Alternatives) -> str:
     """Return the whole screen, at most 100 columns wide."""
-    title = f"{found.problem}  (plans within {tolerance(found)} of the best)"
-    parts = [title]
+    parts = [_heading(found)]
     if found.message:
         parts.append("\n".join(wrapped(found.message)))
     if found.alternatives:
         parts += [_figures(found), _plans(found), _looked_for(found), _proof(found)]
     return joined(parts)
+
+
+def first(found: Alternatives) -> FirstScreen:
+    """Return what one page says: how many there are, whose, and each in two lines."""
+    if not found.alternatives:
+        return FirstScreen(entire=True)
+    best, *others = found.alternatives
+    work = best.plan.jobs[0]
+    done = (f"{number(work.useful_gpus)} useful GPUs" if work.useful_pflops is None
+            else f"{number(work.useful_pflops, 1)} useful PFLOP/s")  # fmt: skip
+    plans = counted(len(others), "other plan")
+    said = sentences(found)
+    answer = [
+        ("Best", f"{bought(best.plan)}: {done}"),
+        ("Near it", f"{plans} within {tolerance(found)} of it differ from it and each other"),
+        ("Others", "; ".join(said)),
+    ]
+    commands = sum(command(found, each) is not None for each in others)
+    full = "useful work, TCO and power of each"
+    full += f", {counted(commands, 'command')} to solve them again" if commands else ""
+    return FirstScreen(
+        _heading(found),
+        tuple(answer),
+        below=(_in_two_lines(found.alternatives),),
+        proof=(_proven(found),),
+        full=full,
+    )
+
+
+def _in_two_lines(alternatives: Sequence[Alternative]) -> Table:
+    plans = [each.plan for each in alternatives]
+    totals = [plan.totals for plan in plans]
+    power = tuple("" if t is None else number(t.it_power_kw) for t in totals)
+    return Table(
+        "Plans, the best first",
+        (
+            Column("", tuple(f"{place}" for place in range(1, len(plans) + 1))),
+            Column("at most", tuple(behind(each.shortfall) for each in alternatives),
+                   head=("behind",)),
+            Column("capex, MUSD", tuple(millions(t.capex_usd) if t else "" for t in totals),
+                   head=("MUSD",)),
+            Column("IT power, kW", power, head=("IT kW",)),
+            Column("buys", tuple(map(bought, plans)), words=True, gives_way=True),
+            Column("what it is", tuple(map(what_it_is, alternatives)), words=True, under=True),
+        ),
+    )  # fmt: skip
 
 
 def _figures(found: Alternatives) -> str:
@@ -139,7 +190,7 @@ def _says_something(rows: list[tuple[str, ...]], index: int) -> bool:
 
 def _second(found: Alternatives) -> tuple[str, ...]:
     work = "PFLOP/s" if _pflops(found.alternatives[0]) is not None else "GPUs"
-    return (_SECOND[0], work, *_SECOND[2:])
+    return (_SECOND[0], work, *map(in_money, _SECOND[2:]))
 
 
 def _pflops(alternative: Alternative) -> float | None:
@@ -189,12 +240,15 @@ def _looked_for(found: Alternatives) -> str:
 
 
 def _proof(found: Alternatives) -> str:
+    return "\n".join(["Proof", *wrapped(_proven(found))])
+
+
+def _proven(found: Alternatives) -> str:
     assert found.bound is not None
     amount = money(found.bound) if found.unit == "USD" else f"{found.bound:,.2f} {found.unit}"
     better = "more" if found.sense == "maximize" else "less"
-    text = (
+    return (
         f"no plan has {OBJECTIVES[found.objective].label} of {better} than {amount}; 'behind' is "
         "measured from there. Every plan is verified by independent arithmetic. What is least or "
         "most is so among all plans within the tolerance."
     )
-    return "\n".join(["Proof", *wrapped(text)])

@@ -11,6 +11,8 @@ from planner.figures import objective_label
 from planner.limits import SUPPLIES, of_group
 from planner.outputs import console, rivals_text, scope
 from planner.outputs.comparison_words import listed, next_step
+from planner.outputs.first_screen import MOST_NOTES, labelled, noted
+from planner.outputs.restated import in_its_currency
 from planner.outputs.words import (
     duration,
     money,
@@ -20,10 +22,8 @@ from planner.outputs.words import (
     quantity,
     size,
     so_many,
-    wrapped,
 )
 from planner.schema.plan import JobPlan, LimitReport, Line, Plan, Totals
-from planner.terminal import width
 
 PARTS = ("lines", "run", "network", "notes", "proof")
 """What may follow the first screen."""
@@ -32,11 +32,10 @@ LABELS = ("Asked", "Buy", "Work", "Money", "Power", "Binds", "Storage", "Left ou
 """What its lines begin with."""
 
 _INDENT = max(len(label) for label in LABELS) + 2
-_MOST_NOTES = 5
-_MOST_NOTE_LINES = 2
 _MOST_BINDING = 3
 
 
+@in_its_currency
 def render(plan: Plan, parts: Collection[str] = ()) -> str:
     """Return the first screen, and after it the parts that were asked for.
 
@@ -48,16 +47,14 @@ def render(plan: Plan, parts: Collection[str] = ()) -> str:
         return console.render(plan)
     lines = [console.headline(plan), ""]
     for label, text in told(plan, plan.totals, plan.jobs[0]):
-        lines += _labelled(label, text)
-    lines += _notes(plan) if "notes" not in parts else []
-    lines += _labelled("More", _more(plan, parts)) if len(parts) < len(PARTS) else []
+        lines += labelled(label, text, _INDENT)
+    if "notes" not in parts:
+        lines += noted([*console.idle_texts(plan), *plan.warnings])
+    if len(parts) < len(PARTS):
+        lines += labelled("More", _more(plan, parts), _INDENT)
     text = "\n".join(lines) + "\n"
     more = console.render_parts(plan, parts)
     return text + (f"\n{more}" if more else "")
-
-
-def _labelled(label: str, text: str) -> list[str]:
-    return wrapped(text, f"{label:<{_INDENT}}", " " * _INDENT)
 
 
 def told(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
@@ -189,21 +186,6 @@ def _storage(plan: Plan, job: JobPlan) -> str:
     return f"{each} {rivals_text.needed(found)}: {close}; {rivals_text.decided(found)}"
 
 
-def _notes(plan: Plan) -> list[str]:
-    """Return the notes that matter most, each in two lines at the most."""
-    texts = [*console.idle_texts(plan), *plan.warnings]
-    if not texts:
-        return []
-    lines = ["Notes"]
-    for text in texts[:_MOST_NOTES]:
-        note = wrapped(text, "  - ", "    ")
-        if len(note) > _MOST_NOTE_LINES:
-            cut = note[_MOST_NOTE_LINES - 1][: width() - 4].rstrip(" ,;:(")
-            note = [*note[: _MOST_NOTE_LINES - 1], f"{cut} ..."]
-        lines += note
-    return lines
-
-
 def _more(plan: Plan, parts: Collection[str]) -> str:
     """Return the options that tell more, with what each tells."""
     notes = len(plan.warnings) + len(plan.idle)
@@ -211,7 +193,7 @@ def _more(plan: Plan, parts: Collection[str]) -> str:
         "lines": "--lines the bill",
         "run": "--run how the job runs",
         "network": "--network" if plan.fabrics else "",
-        "notes": f"--notes all {notes}" if notes > _MOST_NOTES else "",
+        "notes": f"--notes all {notes}" if notes > MOST_NOTES else "",
         "proof": "--proof",
     }
     return ", ".join(text for part, text in options.items() if text and part not in parts)

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from planner.outputs.inside_words import OutsideWords
 from planner.schema.base import PlanModel
+from planner.schema.currency import ShownIn
 from planner.schema.plan import (
     Assumption,
     Device,
@@ -85,7 +86,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
     Plan: Rule(
         _names(
             "schema_version status objective site lines totals jobs limits fabrics racks "
-            "not_counted idle provenance cabling"
+            "not_counted idle provenance cabling currency"
         ),
         {"problem": "Plan", "message": None},
         # Free text of the inside, where figures are from, what was looked at and lost. What stands
@@ -149,6 +150,8 @@ RULES: Mapping[type[PlanModel], Rule] = {
     ),
     NextStep: Rule(removed=dict.fromkeys(NextStep.model_fields)),
     StepNeed: Rule(removed=dict.fromkeys(StepNeed.model_fields)),
+    # What one is in USD divides the offer's own prices; where the rate is from stays inside.
+    ShownIn: Rule(_names("code usd"), removed={"on": "", "source": ""}),
     StorageOptions: Rule(removed=dict.fromkeys(StorageOptions.model_fields)),
     StorageOption: Rule(removed=dict.fromkeys(StorageOption.model_fields)),
     OptionItem: Rule(removed=dict.fromkeys(OptionItem.model_fields)),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from planner import currency
 from planner.figures import RATIOS
 from planner.outputs.blocks import PAGE, Block, Column, Heading, Table, Text, screen
 from planner.outputs.comparison_words import counted, listed
-from planner.outputs.words import money, number, percent, quantity, ratio
+from planner.outputs.first_screen import FirstScreen
+from planner.outputs.words import in_money, millions, money, number, percent, quantity, ratio
 from planner.schema.bids import Award, Bid, BidMeasure, Bids, Lack
 from planner.schema.verification import Breach
 
@@ -31,9 +33,7 @@ def render(found: Bids) -> str:
 
 def view(found: Bids) -> list[Block]:
     """Return what an evaluation of bids says."""
-    how = "as quoted" if found.quantities == "quoted" else "free, at the prices quoted"
-    title = f"{found.problem}  ({counted(len(found.bids), 'bid')}, quantities {how})"
-    blocks: list[Block] = [Heading(title), Text(tuple(answer(found)), points=True)]
+    blocks: list[Block] = [Heading(_heading(found)), Text(tuple(answer(found)), points=True)]
     blocks.append(_table(found))
     blocks += [
         Text(tuple(broken(found)), title="Limits that are broken", points=True),
@@ -46,6 +46,27 @@ def view(found: Bids) -> list[Block]:
     return blocks
 
 
+def first(found: Bids) -> FirstScreen:
+    """Return what one page says: the answer, the bids side by side, what to look at."""
+    return FirstScreen(
+        _heading(found),
+        below=(
+            Text(tuple(answer(found)), points=True),
+            _table(found),
+            Text(tuple(to_win(found)), title="What each would have to change to be first",
+                 points=True),
+        ),
+        notes=(*broken(found), *findings(found)),
+        proof=tuple(_how(found)),
+        full="limits that break, the best mix, what each lacks, how it was counted",
+    )  # fmt: skip
+
+
+def _heading(found: Bids) -> str:
+    how = "as quoted" if found.quantities == "quoted" else "free, at the prices quoted"
+    return f"{found.problem}  ({counted(len(found.bids), 'bid')}, quantities {how})"
+
+
 def named(bid: Bid) -> str:
     """Return what a bid goes by."""
     return f"{bid.key} {bid.vendor}"
@@ -54,7 +75,8 @@ def named(bid: Bid) -> str:
 def value_text(measure: BidMeasure, value: float) -> str:
     """Return a value of the measure with its unit."""
     if measure.unit.startswith("USD per"):
-        return f"{number(value, 0 if value >= 1000 else 2)} {measure.unit}"
+        value = currency.shown().of(value)
+        return f"{number(value, 0 if value >= 1000 else 2)} {in_money(measure.unit)}"
     if measure.name in RATIOS:
         return ratio(value)
     if measure.unit == "USD":
@@ -94,7 +116,7 @@ def _first(found: Bids, order: Sequence[Bid]) -> str:
     if figures.tco_usd is not None:
         paid += f", {money(figures.tco_usd)} over the term"
     each = figures.usd_per_useful_gpu_hour
-    per_hour = "" if each is None else f", {each:.4g} USD per useful GPU-hour"
+    per_hour = "" if each is None else f", {ratio(each)} per useful GPU-hour"
     return (
         f"{named(first)} is first: {value_text(found.measure, measured)}; {_work(first)} for "
         f"{paid}{per_hour}"
@@ -214,31 +236,38 @@ def _table(found: Bids) -> Table:
                       head=("useful", "PFLOP/s"))  # fmt: skip
     else:
         work = Column("useful GPUs", tuple(f.useful_gpus for f in figures), head=("useful", "GPUs"))
-    hour = tuple(f.usd_per_useful_gpu_hour for f in figures)
+    of, million = currency.shown().of, in_money("MUSD")
+    hour = tuple(
+        None if f.usd_per_useful_gpu_hour is None else of(f.usd_per_useful_gpu_hour)
+        for f in figures
+    )
     columns = [
         Column("rank", tuple(f"{bid.rank}" if bid.rank else "-" for bid in order)),
         Column("bid", tuple(named(bid) for bid in order), words=True, gives_way=True),
-        Column("asks, MUSD", tuple(bid.quoted_usd / 1e6 for bid in order),
-               texts=tuple(f"{bid.quoted_usd / 1e6:,.2f}" for bid in order),
-               head=("asks", "MUSD")),
-        Column("lacks, MUSD", tuple(bid.lacks_usd / 1e6 for bid in order),
-               texts=tuple(f"{bid.lacks_usd / 1e6:,.2f}" for bid in order),
-               head=("lacks", "MUSD")),
-        Column("at once, MUSD", tuple(f.capex_usd / 1e6 for f in figures),
-               texts=tuple(f"{f.capex_usd / 1e6:,.2f}" for f in figures),
-               head=("at once", "MUSD")),
+        Column(in_money("asks, MUSD"), tuple(of(bid.quoted_usd) / 1e6 for bid in order),
+               texts=tuple(millions(bid.quoted_usd) for bid in order),
+               head=("asks", million)),
+        Column(in_money("lacks, MUSD"), tuple(of(bid.lacks_usd) / 1e6 for bid in order),
+               texts=tuple(millions(bid.lacks_usd) for bid in order),
+               head=("lacks", million)),
+        Column(in_money("at once, MUSD"), tuple(of(f.capex_usd) / 1e6 for f in figures),
+               texts=tuple(millions(f.capex_usd) for f in figures),
+               head=("at once", million)),
         work,
     ]  # fmt: skip
     if any(f.tco_usd is not None for f in figures):
         tco = [f.tco_usd or 0.0 for f in figures]
-        columns.insert(5, Column("TCO, MUSD", tuple(usd / 1e6 for usd in tco),
-                                 texts=tuple(f"{usd / 1e6:,.2f}" for usd in tco),
-                                 head=("TCO", "MUSD")))  # fmt: skip
+        columns.insert(5, Column(in_money("TCO, MUSD"), tuple(of(usd) / 1e6 for usd in tco),
+                                 texts=tuple(millions(usd) for usd in tco),
+                                 head=("TCO", million)))  # fmt: skip
     if any(each is not None for each in hour):
-        columns.append(Column("USD per useful GPU-hour", hour,
+        columns.append(Column(in_money("USD per useful GPU-hour"), hour,
                               texts=tuple("-" if each is None else f"{each:.4f}" for each in hour),
-                              head=("USD per", "GPU-hour")))  # fmt: skip
-    measured = tuple(bid.measured for bid in order)
+                              head=(in_money("USD per"), "GPU-hour")))  # fmt: skip
+    paid = "USD" in found.measure.unit
+    measured = tuple(
+        of(bid.measured) if paid and bid.measured is not None else bid.measured for bid in order
+    )
     columns.append(
         Column(found.measure.label, measured,
                texts=tuple("-" if v is None else f"{v:,.{0 if abs(v) >= 1000 else 3}f}"
@@ -324,7 +353,7 @@ def _lacks(found: Bids) -> Table:
     rows = [(bid, lack) for bid in found.bids for lack in sorted(bid.lacks, key=_by_money)]
     largest = sorted(rows, key=lambda row: _by_money(row[1]))[:_MOST_LACKS]
     shown = [row for row in rows if row in largest]
-    more = len(rows) - len(shown)
+    more, of = len(rows) - len(shown), currency.shown().of
     return Table(
         "What bids lack, counted at the book's rates",
         (
@@ -333,8 +362,8 @@ def _lacks(found: Bids) -> Table:
             Column("lacks", tuple(LACK_WORDS[lack.kind] for _, lack in shown), words=True),
             Column("units", tuple(lack.units for _, lack in shown),
                    texts=tuple(f"{lack.units:,.6g}" for _, lack in shown)),
-            Column("MUSD", tuple(lack.usd / 1e6 for _, lack in shown),
-                   texts=tuple(f"{lack.usd / 1e6:,.3f}" for _, lack in shown)),
+            Column(in_money("MUSD"), tuple(of(lack.usd) / 1e6 for _, lack in shown),
+                   texts=tuple(f"{of(lack.usd) / 1e6:,.3f}" for _, lack in shown)),
             Column("low to high", tuple(_span(lack) for _, lack in shown), words=True),
         ),
         notes=(f"{more:,} smaller ones stand in the files",) if more > 0 else (),
@@ -349,7 +378,8 @@ def _by_money(lack: Lack) -> float:
 def _span(lack: Lack) -> str:
     if lack.high_usd - lack.low_usd < 0.005:
         return "no range"
-    return f"{lack.low_usd / 1e6:,.3f} to {lack.high_usd / 1e6:,.3f}"
+    of = currency.shown().of
+    return f"{of(lack.low_usd) / 1e6:,.3f} to {of(lack.high_usd) / 1e6:,.3f}"
 
 
 def findings(found: Bids) -> Iterator[str]:

@@ -22,6 +22,7 @@ from typing import Any
 
 from planner.outputs.audience import PRICES, Audience, Prices, for_audience
 from planner.outputs.numbering import Entry, blocks
+from planner.outputs.restated import restated
 from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.text_safety import clean
 from planner.schema.bill import (
@@ -34,7 +35,6 @@ from planner.schema.bill import (
 )
 from planner.schema.plan import Line, PartByLength, Plan
 
-CURRENCY = "USD"
 COLUMNS = tuple(BillLine.model_fields)
 """The columns of the internal edition, in order."""
 
@@ -91,13 +91,14 @@ def bill(plan: Plan, audience: Audience = "internal", prices: Prices | None = No
         audience: whom it is for.
         prices: which prices it shows, by default those of the audience.
     """
-    plan = for_audience(plan, audience, prices)
+    code, plan = plan.shown_in.code, restated(for_audience(plan, audience, prices))
     money = (prices or PRICES[audience]) != "none"
     listed = [(block.section, block.entries) for block in blocks(plan)]
     ordered: defaultdict[str, list[PartByLength]] = defaultdict(list)
     for part in plan.cabling:
         ordered[part.counted_as].append(part)
-    rows = {section: list(_rows(entries, money, ordered)) for section, entries in listed}
+    paid_in = code if money else ""
+    rows = {section: list(_rows(entries, paid_in, ordered)) for section, entries in listed}
     own = {
         section: [row for row in known if row.parent_line is None]
         for section, known in rows.items()
@@ -106,7 +107,7 @@ def bill(plan: Plan, audience: Audience = "internal", prices: Prices | None = No
     racks = None if plan.totals is None else plan.totals.racks
     return Bill(
         problem=_text(plan.problem),
-        currency=CURRENCY if money else None,
+        currency=code if money else None,
         audience=audience,
         lines=tuple(row for known in rows.values() for row in known),
         totals=BillSums(
@@ -117,12 +118,12 @@ def bill(plan: Plan, audience: Audience = "internal", prices: Prices | None = No
 
 
 def _rows(
-    entries: Sequence[Entry], money: bool, ordered: Mapping[str, Sequence[PartByLength]]
+    entries: Sequence[Entry], code: str, ordered: Mapping[str, Sequence[PartByLength]]
 ) -> Iterator[BillLine]:
     for entry in entries:
         line = entry.line
-        yield _row(line, entry.label, None, _money(line) if money else {})
-        currency = {"currency": CURRENCY} if money else {}
+        yield _row(line, entry.label, None, _money(line, code) if code else {})
+        currency = {"currency": code} if code else {}
         for index, part in enumerate(entry.parts):
             yield _row(part, entry.part_label(index), entry.label, currency)
         own = ordered.get(line.sku, ())
@@ -130,7 +131,7 @@ def _rows(
         stored = max((p for p in own if p.sku == line.sku), key=_length_m, default=None)
         for index, each in enumerate(own, start=len(entry.parts)):
             more = line.purchased - line.quantity if each is stored else 0
-            row = _by_length(line, each, more, money)
+            row = _by_length(line, each, more, bool(code))
             yield row.model_copy(
                 update={"line": entry.part_label(index), "parent_line": entry.label, **currency}
             )
@@ -221,11 +222,11 @@ def _row(line: Line, number: str, parent: str | None, money: Mapping[str, object
 _TRADE = ("country_of_origin", "hs_code", "export_class", "warranty_years")
 
 
-def _money(line: Line) -> dict[str, object]:
+def _money(line: Line, code: str) -> dict[str, object]:
     """Return the money of a line; nothing purchased costs nothing, priced or not."""
     bought, price = line.purchased > 0, line.price
     return {
-        "currency": CURRENCY,
+        "currency": code,
         "unit_list": line.unit_list_usd,
         "discount": None if line.unit_list_usd is None else line.discount,
         "unit_net": line.unit_net_usd,

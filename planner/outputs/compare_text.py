@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from planner.outputs.blocks import aligned, joined
+from planner.outputs.blocks import EVERYWHERE, Column, Table, Text, aligned, joined
 from planner.outputs.comparison_words import (
     changed_by,
     fitted,
@@ -14,10 +14,12 @@ from planner.outputs.comparison_words import (
     valued,
     write_figure,
 )
-from planner.outputs.words import INDENT, duration, gap, money, number, percent, wrapped
+from planner.outputs.first_screen import FirstScreen
+from planner.outputs.words import INDENT, duration, gap, millions, money, number, percent, wrapped
 from planner.schema.comparison import (
     Bought,
     Comparison,
+    Explanation,
     FigureRow,
     LimitRow,
     LimitSide,
@@ -70,6 +72,64 @@ def render_comparison(found: Comparison, *, everything: bool = False) -> str:
         *_explanations(found),
     ]
     return joined(parts)
+
+
+_TOLD_FIRST = (
+    "useful_pflops", "useful_gpus", "days_to_train", "goodput", "gpus_used", "capex_usd",
+    "tco_usd", "facility_power_kw", "racks",
+)  # fmt: skip
+"""Figures of the first screen, where they differ."""
+
+
+def first_comparison(found: Comparison, *, everything: bool = False) -> FirstScreen:
+    """Return what one page says: what changed and why it matters, and the main figures.
+
+    Args:
+        found: the comparison.
+        everything: whether what is the same in all is asked for, too: then all of it is told.
+    """
+    if everything or not _comparable(found):
+        return FirstScreen(entire=True)
+    answer = [
+        (side.key, f"{side.source}: {side.problem} "
+         f"({'as edited' if side.edits and not side.message else _STATUS[side.status]})"
+         + (f": {side.message}" if side.message else ""))
+        for side in found.sides
+    ]  # fmt: skip
+    sources = {side.key: side.source for side in found.sides}
+    below = [
+        Text(each.sentences, _changed(each, sources), points=True) for each in found.explanations
+    ]
+    keys = [side.key for side in found.sides]
+    named = {row.name.rpartition(".")[2]: row for row in found.figures if not row.equal}
+    rows = [named[name] for name in _TOLD_FIRST if name in named]
+    full = (
+        f"every figure, {sum(not row.equal for row in found.lines)} lines of the bill that "
+        "differ, limits"
+    )
+    return FirstScreen(
+        "Compared",
+        tuple(answer),
+        below=(*below, *([_main_figures(rows, keys)] if rows else [])),
+        full=full,
+    )
+
+
+def _main_figures(rows: Sequence[FigureRow], keys: Sequence[str]) -> Table:
+    """Return figures side by side, as many plans as the width has room for."""
+    labels = Column("", tuple(titled(row.label, row.unit) for row in rows), words=True,
+                    gives_way=True)  # fmt: skip
+    columns = [
+        Column(key, tuple(write_figure(row.series.values[at], row.unit) for row in rows))
+        for at, key in enumerate(keys)
+    ]
+    room = width() - _LEAST_LABEL - 2 * len(INDENT)
+    widths = [max(len(text) for text in (key, *column.written)) + 2
+              for key, column in zip(keys, columns, strict=True)]  # fmt: skip
+    fit = sum(sum(widths[: at + 1]) <= room for at in range(len(widths)))
+    left = len(keys) - fit
+    notes = (f"{left} more under --full",) if left else ()
+    return Table("Main figures that differ", (labels, *columns[:fit]), notes=notes)
 
 
 def _comparable(found: Comparison) -> bool:
@@ -200,7 +260,7 @@ def _aligned(rows: Sequence[Row]) -> list[str]:
 def _explanations(found: Comparison) -> Iterator[str]:
     sources = {side.key: side.source for side in found.sides}
     for each in found.explanations:
-        title = f"What changed and why it matters: {each.key}, {sources[each.key]}"
+        title = _changed(each, sources)
         items = (wrapped(text, f"{INDENT}- ", f"{INDENT}  ") for text in each.sentences)
         yield "\n".join([*wrapped(title, "", INDENT), *(line for item in items for line in item)])
 
@@ -215,6 +275,61 @@ def render_rules(found: RulesTable) -> str:
         _again(found),
     ]
     return joined(parts)
+
+
+def first_rules(found: RulesTable) -> FirstScreen:
+    """Return what one page says: what the rows show, and each row in a line."""
+    own, *others = found.rows
+    if own.outcome is None:
+        return FirstScreen(entire=True)
+    measure, plan = found.measure, own.outcome
+    value = write_figure(plan.measured, "USD" if "USD" in measure.unit else "number")
+    what = measure.label if "USD" in measure.unit else f"{measure.unit} of {measure.label}"
+    needs = f"{_every(plan.storage)}: {value} {what}, {money(plan.capex_usd)} of capex"
+    return FirstScreen(
+        _title(found),
+        (("Needed", needs),),
+        below=(Text(found.argument, "What that shows", points=True), _rows_in_a_line(others)),
+        full="what each row buys and does, with the command that solves it",
+        proof=tuple(
+            f"{row.label}: proven within {_proven(row.outcome.gap)}"
+            for row in found.rows if row.outcome is not None
+        ),
+    )  # fmt: skip
+
+
+_ROOM_FOR_POWER, _NARROW_LABEL = 72, 18
+"""Columns of a screen with room for the storage's power, and how long labels are without."""
+
+
+def _every(bought: Sequence[Bought]) -> str:
+    return ", ".join(f"{each.quantity:,} {each.model}" for each in bought) or "no storage"
+
+
+def _rows_in_a_line(rows: Sequence[RuleRow]) -> Table:
+    """Return each row with what storage it buys, its IT power, capex, and how it compares."""
+    plans = [row.outcome for row in rows]
+    narrow = width() < _ROOM_FOR_POWER
+    labels = [fitted(row.label, _NARROW_LABEL if narrow else _LABEL_WIDTH) for row in rows]
+    marks = (" *" if row.own else "" for row in rows)
+    return Table(
+        "The same problem with its storage chosen in other ways",
+        (
+            Column("", tuple(map("".join, zip(labels, marks, strict=True))), words=True),
+            Column("storage", tuple(_storage(p.storage) if p else "no plan" for p in plans),
+                   words=True, gives_way=True),
+            Column("kW", tuple(number(p.storage_it_power_kw) if p else "" for p in plans),
+                   on=frozenset() if narrow else EVERYWHERE),
+            Column("capex, MUSD", tuple(millions(p.capex_usd) if p else "" for p in plans),
+                   head=("MUSD",)),
+            Column("against", tuple(signed(p.difference) if p else "" for p in plans)),
+        ),
+        notes=("* what the problem file asks for",) if any(row.own for row in rows) else (),
+    )  # fmt: skip
+
+
+def _changed(each: Explanation, sources: Mapping[str, str]) -> str:
+    return f"What changed and why it matters: {each.key}, {sources[each.key]}"
 
 
 def _title(found: RulesTable) -> str:

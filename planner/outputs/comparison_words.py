@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.outputs.words import duration, money, product, quantity
+from planner import currency
+from planner.outputs.words import duration, in_money, money, product, quantity
 from planner.schema.plan import NextStep, Plan, StepNeed
 
 _BY_ITSELF = ("USD", "USD/year", "s", "share", "")
@@ -14,13 +15,13 @@ _BY_ITSELF = ("USD", "USD/year", "s", "share", "")
 def titled(label: str, unit: str) -> str:
     """Return a label with its unit, where neither the figures nor the label tell it."""
     told = unit in _BY_ITSELF or unit.casefold() in label.casefold()
-    return label if told else f"{label}, {unit}"
+    return label if told else f"{label}, {in_money(unit)}"
 
 
 def valued(value: float | str, unit: str) -> str:
     """Return a figure with its unit, as a sentence states it."""
     text = write_figure(value, unit)
-    return text if isinstance(value, str) or unit in _BY_ITSELF else f"{text} {unit}"
+    return text if isinstance(value, str) or unit in _BY_ITSELF else f"{text} {in_money(unit)}"
 
 
 def write_figure(value: float | str | None, unit: str) -> str:
@@ -35,7 +36,7 @@ def write_figure(value: float | str | None, unit: str) -> str:
         return duration(value)
     if unit == "share":
         return f"{100 * value:,.2f} %" if abs(value) >= 1e-3 else f"{100 * value:.2g} %"
-    return plain(value)
+    return plain(currency.shown().of(value) if "USD" in unit else value)
 
 
 def plain(value: float) -> str:

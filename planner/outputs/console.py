@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import get_args
 
+from planner import currency
 from planner.figures import FIGURES
 from planner.outputs import rivals_text, scope
 from planner.outputs.infeasible_text import explanation
+from planner.outputs.restated import in_its_currency
 from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.way_words import way_texts
 from planner.outputs.words import (
@@ -16,6 +18,7 @@ from planner.outputs.words import (
     days,
     duration,
     given_away,
+    in_money,
     money,
     number,
     percent,
@@ -268,8 +271,9 @@ def ratios(plan: Plan, totals: Totals) -> str:
         ("per_useful_gpu_hour", totals.usd_per_useful_gpu_hour, "useful GPU-hour"),
         ("per_million_tokens", totals.usd_per_million_tokens, "million tokens"),
     )
+    paid, code = currency.shown().of, in_money("USD")
     shown = [
-        f"{f'{usd:,.2f}' if usd >= 1 else f'{usd:.3g}'} USD per {what}"
+        f"{f'{paid(usd):,.2f}' if paid(usd) >= 1 else f'{paid(usd):.3g}'} {code} per {what}"
         for name, usd, what in each
         if usd is not None and (scope.complete(plan) or scope.limited(plan, name))
     ]
@@ -284,6 +288,7 @@ def _lead_time(plan: Plan, totals: Totals, longest_days: float) -> str:
     return f"longest lead time {days(longest_days)}" + (f": {listed}" if listed else "")
 
 
+@in_its_currency
 def render(plan: Plan) -> str:
     """Return the whole screen, at most as many columns as the terminal has wide."""
     parts = [_title(plan)]
@@ -299,6 +304,7 @@ def render(plan: Plan) -> str:
     return _joined_parts(parts)
 
 
+@in_its_currency
 def render_parts(plan: Plan, parts: Collection[str]) -> str:
     """Return those parts of the screen that are named: lines, run, network, notes, proof."""
     assert plan.totals is not None

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from planner.figures import OBJECTIVES, RATIOS
 from planner.outputs import console, rivals_text, why_not_text
 from planner.outputs.blocks import joined
-from planner.outputs.words import INDENT, money, ratio, wrapped
+from planner.outputs.comparison_words import counted, listed
+from planner.outputs.first_screen import FirstScreen
+from planner.outputs.words import INDENT, money, product, ratio, so_many, wrapped
 from planner.outputs.worth_words import holds, signed, worth
-from planner.schema.explanation import Explanation, Marginal
+from planner.schema.explanation import Explanation, Forced, Marginal
 from planner.schema.infeasibility import UNDECIDED
 from planner.terminal import STANDARD, width
 
@@ -31,6 +33,147 @@ def render(found: Explanation) -> str:
     return joined(parts)
 
 
+_MOST_HELD, _MOST_MORE, _MOST_LEVERS, _MOST_FREE = 3, 3, 3, 5
+
+
+def first(found: Explanation) -> FirstScreen:
+    """Return what one page says: the plan, what holds it, what else counts, what was not taken."""
+    if not found.plan.jobs or found.value is None:
+        return FirstScreen(entire=True)
+    binding = [row for row in found.marginals if row.binding]
+    also = [row for row in found.marginals if holds(found, row) and not row.binding]
+    also.sort(key=lambda row: -_weight(row))
+    idle = len(found.marginals) - len(binding) - len(also)
+    why = found.why_not
+    asked = [item for item in why.items if item.asked] if why is not None else []
+    options = found.plan.storage_options
+    answer = [
+        ("Plan", _bought(found)),
+        ("Binds", _binds(found, binding)),
+        ("Counts", "; ".join(_gains(found, row) for row in also[:_MOST_MORE])),
+        ("Levers", _levers(found)),
+        ("Instead", _instead(found)),
+        ("Prices", "" if options is None else rivals_text.decided(options)),
+        ("Idle", f"{counted(idle, 'limit')} could move a step and nothing would change: "
+         f"{listed(_idle_names(found))}" if idle else ""),
+    ]  # fmt: skip
+    if why is not None:
+        answer[1:1] = [
+            ("Why not", f"{item.model}: {' '.join(why_not_text.details(why, item))}")
+            for item in asked
+        ]
+    notes = [f"{UNDECIDED}: {', '.join(found.undecided)}"] if found.undecided else []
+    bound = found.plan.objective.bound
+    better = "more than" if found.plan.objective.sense == "maximize" else "less than"
+    proof = () if bound is None else (f"no plan has {better} {_amount(found, bound)}",)
+    many = 0 if why is None else len(why.items)
+    full = (
+        f"every limit, {counted(len(found.without), 'lever')}, "
+        if found.without
+        else ("every limit, ")
+    )
+    full += f"plans side by side, why not each of {counted(many, 'item')}"
+    return FirstScreen(_named(found), tuple(answer), notes=tuple(notes), proof=proof, full=full)
+
+
+def _named(found: Explanation) -> str:
+    plan = found.plan
+    scenario = plan.provenance.scenario
+    return f"Why this plan: {plan.problem}" + (f", scenario {scenario}" if scenario else "")
+
+
+def _bought(found: Explanation) -> str:
+    """Return GPU systems and storage by name, and what they are worth."""
+    value = found.plan.objective.value
+    assert value is not None
+    units = [
+        so_many(line.working, product(line))
+        for line in found.plan.lines
+        if line.parent is None and line.section in ("Compute", "Storage") and line.working
+    ]
+    return f"{listed(units)}: {_amount(found, value)}"
+
+
+def _weight(row: Marginal) -> float:
+    """Return how much the larger of the two steps changes; where no plan is left, without end."""
+    moves = (row.looser, row.tighter)
+    if any(moved.known == "no_plan" for moved in moves):
+        return float("inf")
+    return max(abs(moved.change or 0.0) for moved in moves)
+
+
+def _binds(found: Explanation, binding: list[Marginal]) -> str:
+    """Return what binds with what a step of it does, and where more of it begins to pay."""
+    held = [row for row in binding if holds(found, row)]
+    idle = [row.label for row in binding if not holds(found, row)]
+    left = len(held) - _MOST_HELD
+    texts = [_held(found, row) for row in held[:_MOST_HELD]]
+    texts += [f"{left} more"] if left > 0 else []
+    if idle:
+        one = len(idle) == 1
+        texts.append(
+            f"{listed(idle)} {'binds' if one else 'bind'}, too, but a step of "
+            f"{'it' if one else 'them'} changes nothing"
+        )
+    return "; ".join(texts) or "no limit"
+
+
+def _held(found: Explanation, row: Marginal) -> str:
+    moves = [f"{m.to_text}: {worth(found, m)}" for m in (row.looser, row.tighter)
+             if m.known != "at_its_end"]  # fmt: skip
+    said = ", ".join(moves)
+    text = f"{row.label} at {row.text}" + (f" ({said})" if said else "")
+    step = row.next_step
+    return text if step is None else f"{text}; a better plan begins at {step.to_text}"
+
+
+def _gains(found: Explanation, row: Marginal) -> str:
+    """Return what a step of a limit gives; what it takes where it cannot give."""
+    gives = row.looser.known in ("at_its_end", "no_limit_helps") or not row.looser.change
+    moved = row.tighter if gives else row.looser
+    return f"{row.label} {moved.to_text} instead of {row.text}: {worth(found, moved)}"
+
+
+def _levers(found: Explanation) -> str:
+    changes = sorted(
+        (row for row in found.without if row.change is None or not _small(found, row.change)),
+        key=lambda row: -(float("inf") if row.change is None else abs(row.change)),
+    )
+    texts = [
+        f"{row.label}: {'no plan' if row.change is None else signed(found, row.change)}"
+        for row in changes[:_MOST_LEVERS]
+    ]
+    return "; ".join(texts) or ("none is worth anything" if found.without else "")
+
+
+def _small(found: Explanation, change: float) -> bool:
+    return abs(change) <= SAME * abs(found.value or 1.0)
+
+
+def _instead(found: Explanation) -> str:
+    """Return what else does as well, and how far the rest is behind."""
+    why = found.why_not
+    if why is None or why.plan is None:
+        return ""
+    rows = [row for row in why.forced if row.figures is not None and row.loss is not None]
+    alike = [row for row in rows if (row.loss or 0.0) <= why.tie]
+    worse = sorted((row for row in rows if row not in alike), key=lambda row: row.loss or 0.0)
+    texts = [f"as good: {listed(list(map(_forced, alike)))}"] if alike else []
+    shown = worse[:_MOST_MORE] + worse[_MOST_MORE:][-1:]
+    told = [f"{_forced(row)} {why_not_text.difference(why, row)}" for row in shown]
+    return "; ".join([*texts, *([f"behind: {', '.join(told)}"] if told else [])])
+
+
+def _forced(row: Forced) -> str:
+    return f"rule {row.label}" if row.kind == "storage_rule" else row.label
+
+
+def _idle_names(found: Explanation) -> list[str]:
+    names = [row.label for row in found.marginals if not holds(found, row) and not row.binding]
+    left = len(names) - _MOST_FREE
+    return [*names[:_MOST_FREE], *([f"{left} more"] if left > 0 else [])]
+
+
 def _without(found: Explanation) -> str:
     """Return what the objective is without each lever of the problem."""
     if not found.without:
@@ -47,9 +190,6 @@ def _without(found: Explanation) -> str:
 
 def _title(found: Explanation) -> str:
     plan = found.plan
-    name = plan.problem
-    if plan.provenance.scenario is not None:
-        name = f"{name}, scenario {plan.provenance.scenario}"
     counts = ", ".join(
         f"{line.working:,} {line.model}"
         for line in plan.lines
@@ -57,7 +197,7 @@ def _title(found: Explanation) -> str:
     )
     goal = plan.objective
     assert goal.value is not None
-    lines = [f"Why this plan: {name}", *wrapped(f"{counts}: {_amount(found, goal.value)}")]
+    lines = [_named(found), *wrapped(f"{counts}: {_amount(found, goal.value)}")]
     if goal.bound is not None:
         better = "more than" if goal.sense == "maximize" else "less than"
         lines += wrapped(f"no plan has {better} {_amount(found, goal.bound)}")

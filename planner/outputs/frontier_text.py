@@ -18,7 +18,8 @@ from planner.outputs.blocks import (
     Text,
     screen,
 )
-from planner.outputs.comparison_words import relative
+from planner.outputs.comparison_words import listed, relative
+from planner.outputs.first_screen import FirstScreen
 from planner.outputs.scales import Scale, results
 from planner.outputs.sensitivity_words import (
     as_it_stands,
@@ -27,7 +28,7 @@ from planner.outputs.sensitivity_words import (
     sentence,
     units,
 )
-from planner.outputs.words import millions, number, small_share
+from planner.outputs.words import in_money, millions, number, small_share
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 
 
@@ -107,8 +108,7 @@ MOST_ROWS = 40
 
 def view(study: Frontier) -> list[Block]:
     """Return what a frontier says."""
-    title = f"{named(study)}  (frontier: {study.y_label} against {study.x_label})"
-    blocks: list[Block] = [Heading(title), Text((study.message or "",))]
+    blocks: list[Block] = [Heading(_heading(study)), Text((study.message or "",))]
     if study.points:
         marked = tuple(f"{mark.label}: {ruled(study, mark)}" for mark in study.marks)
         blocks += [
@@ -122,6 +122,49 @@ def view(study: Frontier) -> list[Block]:
 def render(study: Frontier) -> str:
     """Return the whole screen, at most 100 columns wide."""
     return screen(view(study))
+
+
+_FIRST_ROWS = 6
+
+
+def first(study: Frontier) -> FirstScreen:
+    """Return what one page says: the best point, the knee, where rules land, some points."""
+    if not study.points:
+        return FirstScreen(entire=True)
+    best = None if study.best is None else study.points[study.best]
+    answer = [
+        ("Best", "" if best is None else f"{across(study).with_unit(best.x)} of {study.x_label}: "
+         f"{up(study).with_unit(best.y)} with {units(best.counts)}"),
+        ("Knee", knee(study)),
+        ("Rules", listed([_landed(study, mark) for mark in study.marks])),
+    ]  # fmt: skip
+    points = replace(_points(study), most=_FIRST_ROWS)
+    columns = tuple(c for c in points.columns if c.label not in _ONLY_FULL)
+    how, *proof = rules(study)
+    return FirstScreen(
+        _heading(study),
+        tuple(answer),
+        below=(replace(points, columns=columns),),
+        notes=tuple(text for text in proof if not text.startswith("How the knee")),
+        proof=(how, *(text for text in proof if text.startswith("How the knee"))),
+        full=f"all {len(study.points)} points",
+    )
+
+
+_ONLY_FULL = ("no plan passes", "GPUs in use")
+
+
+def _landed(study: Frontier, mark: FrontierMark) -> str:
+    """Return where a rule lands, and how far behind the best that is."""
+    if mark.x is None or mark.y is None:
+        return f"{mark.label} no plan"
+    best = None if study.best is None else study.points[study.best].y
+    text = f"{mark.label} {across(study).with_unit(mark.x)}"
+    return f"{text} ({relative(1.0 - mark.y / best)} less)" if best and mark.y < best else text
+
+
+def _heading(study: Frontier) -> str:
+    return f"{named(study)}  (frontier: {study.y_label} against {study.x_label})"
 
 
 def _points(study: Frontier) -> Table:
@@ -140,7 +183,7 @@ def _points(study: Frontier) -> Table:
     ]
     if against != "cost":
         capex = [point.capex_usd for point in points]
-        column = _figure("capex_usd", capex, ("capex", "MUSD"), EVERYWHERE)
+        column = _figure("capex_usd", capex, ("capex", in_money("MUSD")), EVERYWHERE)
         columns.append(replace(column, texts=tuple(map(millions, capex))))
     if against != "power":
         meter = [point.facility_power_kw for point in points]

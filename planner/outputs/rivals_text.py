@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.currency import amount, bare, shown
 from planner.outputs.comparison_words import listed
 from planner.outputs.words import INDENT, money, percent, so_many, wrapped
 from planner.schema.plan import Plan
@@ -86,7 +87,7 @@ def decided(found: StorageOptions) -> str:
         )
     (option, item), *_ = _settling(found)
     return (
-        f"prices decide: a quote of {option.sure_usd:,.0f} USD or less for a {item.model} (list "
+        f"prices decide: a quote of {amount(option.sure_usd, 0)} or less for a {item.model} (list "
         f"{_price(item)}) settles it for {item.vendor}"
     )
 
@@ -100,9 +101,8 @@ def _settling(found: StorageOptions) -> list[tuple[StorageOption, OptionItem]]:
 def _price(item: OptionItem) -> str:
     if item.unit_list_usd is None:
         return "not known"
-    return (
-        f"{item.unit_list_usd:,.0f}, expected {item.unit_low_usd:,.0f} to {item.unit_high_usd:,.0f}"
-    )
+    low, high = bare(item.unit_low_usd), bare(item.unit_high_usd)
+    return f"{bare(item.unit_list_usd)}, expected {low} to {high}"
 
 
 def whose_quote(plan: Plan) -> str:
@@ -136,12 +136,12 @@ def _thresholds(option: StorageOption) -> Iterator[str]:
     if item.purchased == 0:
         yield "owned, so no price decides"
     elif item.unit_list_usd is not None:
-        yield f"a unit is listed at {_price(item)} USD"
+        yield f"a unit is listed at {_price(item)} {shown().code}"
         if option.even_usd is None:
             yield "no price makes it the cheapest with the others at list"
         else:
-            yield f"the cheapest at {option.even_usd:,.0f} or less with the others at list"
+            yield f"the cheapest at {bare(option.even_usd)} or less with the others at list"
         if option.sure_usd is None:
             yield "never whatever the others quote"
         else:
-            yield f"at {option.sure_usd:,.0f} or less whatever the others quote"
+            yield f"at {bare(option.sure_usd)} or less whatever the others quote"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from planner import currency
 from planner.outputs.words import DAY_S, HOUR_S, MINUTE_S
 
 _SIZES: dict[str, tuple[tuple[float, float, str], ...]] = {
@@ -50,10 +51,12 @@ def scale(values: Iterable[float | None], unit: str) -> Scale:
         values: the figures; those that are not known do not count.
         unit: their unit.
     """
+    shown = currency.shown()
+    one = shown.usd if "USD" in unit else 1.0
     there = [value for value in values if value is not None]
-    largest = max((abs(value) for value in there), default=0.0)
+    largest = max((abs(value) / one for value in there), default=0.0)
     suited = [
-        Scale(size, name, decimals([value / size for value in there]))
+        Scale(size * one, shown.named(name), decimals([value / (size * one) for value in there]))
         for least, size, name in (*_SIZES.get(unit, ()), (0.0, 1.0, _named(unit)))
         if largest >= least
     ]

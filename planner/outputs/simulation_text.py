@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from planner.figures import FIGURES
 from planner.outputs.blocks import aligned, joined
 from planner.outputs.comparison_words import counted, listed
+from planner.outputs.first_screen import FirstScreen
 from planner.outputs.words import DAY_S, duration, number, percent, size, wrapped
 from planner.schema.simulation import (
     FailuresAssumed,
@@ -210,12 +211,63 @@ def advice(study: Simulation) -> str:
 
 def render(study: Simulation) -> str:
     """Return the whole screen, at most 100 columns wide."""
-    name = study.problem if study.scenario is None else f"{study.problem}, {study.scenario}"
-    parts = [f"{name}  ({describe_runs(study)})"]
+    parts = [_heading(study)]
     for job in study.jobs:
         parts += [_goodput(study, job), _budget(job)]
     parts += [_events(study), _intervals(study)]
     return joined(parts)
+
+
+_MOST_CAUSES = 3
+
+
+def first(study: Simulation) -> FirstScreen:
+    """Return what one page says: goodput beside the predicted one, where time goes, advice."""
+    answer: list[tuple[str, str]] = []
+    for job in study.jobs:
+        answer += _of_job(study, job)
+    answer += [("Storage", storage(study)), ("Interval", advice(study))]
+    jobs = study.jobs
+    return FirstScreen(
+        _heading(study),
+        tuple(answer),
+        notes=tuple(text for job in jobs for text in (mended(job), other_plan(job)) if text),
+        proof=(
+            *(
+                f"{job.name}: the mean lies between {percent(job.goodput.low, digits(job))} and "
+                f"{percent(job.goodput.high, digits(job))} with 95 % confidence"
+                for job in jobs
+            ),
+            SPLIT,
+        ),
+        full="every loss beside the formula's" + (
+            f", {len(study.intervals)} intervals" if study.intervals else ""
+        ),
+    )  # fmt: skip
+
+
+def _of_job(study: Simulation, job: JobSimulated) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a job; with several each names its own."""
+    places, found, several = digits(job), job.goodput, len(study.jobs) > 1
+    whose = f"{job.name}: " if several else ""
+    yield (
+        "Goodput",
+        f"{whose}{percent(found.mean, places)} simulated, {percent(job.predicted, places)} "
+        f"predicted; single runs {percent(found.p5, places)} to {percent(found.p95, places)} in "
+        "nine of ten",
+    )
+    yield "Formula", verdict(study, job)
+    lost = sorted(CAUSES, key=lambda cause: -float(getattr(job.loss, cause)))[:_MOST_CAUSES]
+    causes = [f"{CAUSES[cause]} {percent(getattr(job.loss, cause), 2)}" for cause in lost]
+    yield "Lost", f"{whose}most to {listed(causes)}"
+    yield "In a year", happened(study, job).removeprefix(f"{job.name}: ")
+    saved = f"a checkpoint of {size(job.checkpoint_gb)} every {duration(job.interval_s)}"
+    yield "Job", f"{job.name}: {saved}, {assumed(job.failures)}"
+
+
+def _heading(study: Simulation) -> str:
+    name = study.problem if study.scenario is None else f"{study.problem}, {study.scenario}"
+    return f"{name}  ({describe_runs(study)})"
 
 
 def _goodput(study: Simulation, job: JobSimulated) -> str:

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from planner.figures import FIGURES
-from planner.outputs.blocks import aligned, narrowed, titled_text
+from planner.outputs.blocks import EVERYWHERE, Column, Table, aligned, narrowed, titled_text
+from planner.outputs.comparison_words import listed
+from planner.outputs.first_screen import FirstScreen
 from planner.outputs.words import INDENT, duration, money, number, percent, size, too_low, wrapped
 from planner.sizing_report.model import (
     ApplianceRow,
@@ -14,9 +16,11 @@ from planner.sizing_report.model import (
     IntervalRow,
     LevelsReport,
     ModeReport,
+    RestoreDemand,
     RuleRow,
     SizeReport,
 )
+from planner.terminal import width
 
 _FAN_OUTS = {
     "broadcast": "broadcast: one reader, then the GPU fabric",
@@ -32,9 +36,104 @@ _POLICIES = {
 Lines = Sequence[Sequence[str]]
 
 
+_MOST_CHOICES = 3
+_ROOM_FOR_GOODPUT = 72
+"""Columns of a screen whose table of rules has room for everything."""
+
+
+def first(report: SizeReport) -> FirstScreen:
+    """Return what one page says: GPUs, checkpoint, the bandwidth it asks for, the rules."""
+    held, saved = report.cluster, report.checkpoint
+    mode = report.modes[0]
+    row = next((row for row in mode.rows if row.by_policy), mode.rows[0])
+    runs, used = row.running, next((way for way in report.restore if way.used), report.restore[0])
+    own = next((rule for rule in report.rules if rule.chosen), report.rules[0])
+    levels = report.levels
+    answer = [
+        ("Cluster", f"{held.gpus:,} GPUs in {held.systems:,} {held.name}: an interruption every "
+         f"{duration(held.mtti_s)}"),
+        ("Checkpoint", f"{size(saved.size_gb)} every {duration(mode.interval_s)}; "
+         f"{number(saved.capacity_needed_tb)} TB of usable capacity with the dataset"),
+        ("Write", _write(mode, row)),
+        ("Read", _read(used)),
+        ("Goodput", "" if runs is None else f"{percent(runs.goodput_share, 2)} with just that "
+         "bandwidth"),
+        ("Takes", _takes(own)),
+        ("Local", "" if levels is None else f"{percent(1.0 - levels.remote_share)} of "
+         "interruptions come back from local copies; the levels side by side under --full"),
+    ]  # fmt: skip
+    return FirstScreen(
+        _heading(report),
+        tuple(answer),
+        below=(_rules(report),),
+        notes=(*_said(report), _BASES.format(
+            write=percent(report.delivered_write_share, 0),
+            read=percent(report.delivered_read_share, 0),
+        )),
+        full="other intervals, ways to restore, what each rule takes in appliances",
+    )  # fmt: skip
+
+
+def _write(mode: ModeReport, row: IntervalRow) -> str:
+    """Return the bandwidth that the interval asks for, and what it keeps to."""
+    each = (
+        ""
+        if row.write_mb_per_s_per_gpu is None
+        else (f", {_rate(row.write_mb_per_s_per_gpu)} MB/s per GPU")
+    )
+    keeps = "the drain takes" if mode.mode == "async" else "GPUs wait"
+    return (
+        f"{_rate(row.write_gb_per_s)} GB/s{each}: so {keeps} {_limit(mode)} of the interval at most"
+    )
+
+
+def _read(way: RestoreDemand) -> str:
+    if way.max_restore_s is None or way.read_gb_per_s is None:
+        return "any speed: nothing limits the time to restore"
+    return f"{_rate(way.read_gb_per_s)} GB/s to restore within {duration(way.max_restore_s)}"
+
+
+def _takes(rule: RuleRow) -> str:
+    """Return the appliances of a rule that draw least."""
+    fitting = [row for row in rule.appliances if row.best_of_family and row.units is not None]
+    fitting.sort(key=lambda row: row.it_power_kw or float("inf"))
+    texts = [f"{row.units:,} {row.name} ({money(row.net_usd)})" for row in fitting[:_MOST_CHOICES]]
+    left = len(fitting) - len(texts)
+    return listed([*texts, *([f"{left} more"] if left > 0 else [])])
+
+
+def _rules(report: SizeReport) -> Table:
+    """Return what each rule asks for, and what the job keeps with just that."""
+    rules = report.rules
+    wide = EVERYWHERE if width() >= _ROOM_FOR_GOODPUT else frozenset()
+    families = [_FAMILIES.get(rule.group, "") for rule in rules]
+    names = [f"{family} {rule.rule}".strip() + (" *" if rule.chosen else "")
+             for family, rule in zip(families, rules, strict=True)]  # fmt: skip
+    runs = [rule.running for rule in rules]
+    return Table(
+        "What each rule asks for  (* the rule of this problem)",
+        (
+            Column("", tuple(names), words=True, gives_way=True),
+            Column("read GB/s", tuple(_rate(rule.read_gb_per_s) for rule in rules)),
+            Column("write GB/s", tuple(_rate(rule.write_gb_per_s) for rule in rules)),
+            Column("drain", tuple("" if r is None else duration(r.drain_s) for r in runs), on=wide),
+            Column("goodput", tuple(
+                "not reached" if r is None else percent(r.goodput_share, 2) for r in runs
+            )),
+        ),
+    )  # fmt: skip
+
+
+_FAMILIES = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
+
+
+def _heading(report: SizeReport) -> str:
+    return f"{report.problem}  (sizing only, nothing is optimised)"
+
+
 def render(report: SizeReport) -> str:
     """Return the whole screen, at most as many columns as the terminal has wide."""
-    parts = [f"{report.problem}  (sizing only, nothing is optimised)", _gpus(report)]
+    parts = [_heading(report), _gpus(report)]
     parts += [_checkpoint(report), _restore(report)]
     parts += [_mode(mode) for mode in report.modes]
     parts += [_levels(report.levels)] if report.levels is not None else []
@@ -245,12 +344,15 @@ def _asked(report: SizeReport) -> str:
 
 def _rule_texts(report: SizeReport) -> list[str]:
     read, write = report.delivered_read_share, report.delivered_write_share
-    return wrapped(
-        "The two families do not compare directly: the job's law is met by what appliances "
-        f"deliver ({percent(write, 0)} of nameplate in writing, {percent(read, 0)} in reading), a "
-        "vendor's rule by their nameplate. Goodput is what the job reaches with just that "
-        "bandwidth, as far as the GPU systems can move it."
-    )
+    return wrapped(_BASES.format(write=percent(write, 0), read=percent(read, 0)))
+
+
+_BASES = (
+    "The two families do not compare directly: the job's law is met by what appliances deliver "
+    "({write} of nameplate in writing, {read} in reading), a vendor's rule by their nameplate. "
+    "Goodput is what the job reaches with just that bandwidth, as far as the GPU systems can move "
+    "it."
+)
 
 
 def _rule_cells(rule: RuleRow) -> list[str]:
@@ -272,11 +374,15 @@ def _rule_cells(rule: RuleRow) -> list[str]:
     ]
 
 
-def _notes(report: SizeReport) -> str:
+def _said(report: SizeReport) -> tuple[str, ...]:
     runs = [row.running for mode in report.modes for row in mode.rows]
     runs += [row.running for row in report.rules]
     most = max((each.goodput_understated_share for each in runs if each is not None), default=0.0)
-    notes = (*report.notes, *filter(None, [too_low(most, "by up to")]))
+    return (*report.notes, *filter(None, [too_low(most, "by up to")]))
+
+
+def _notes(report: SizeReport) -> str:
+    notes = _said(report)
     if not notes:
         return ""
     lines = [line for text in notes for line in wrapped(text, f"{INDENT}- ", f"{INDENT}  ")]

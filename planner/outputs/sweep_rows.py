@@ -17,7 +17,7 @@ Rows = Mapping[str, Sequence[Any]]
 """Columns by name."""
 
 
-_NUMBER = re.compile(r"\d[\d.,]*(?: (?:[kMB]?USD|[kM]?W|[TP]B|GB/s|s|min|h|days?|%)(?!\w))?")
+_NUMBER = re.compile(r"\d[\d.,]*(?: (?:[kMB]?[A-Z]{3}|[kM]?W|[TP]B|GB/s|s|min|h|days?|%)(?!\w))?")
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from planner.outputs.blocks import Block, Column, Heading, Table, Text, screen
 from planner.outputs.comparison_words import counted, fitted, listed
+from planner.outputs.first_screen import FirstScreen
 from planner.outputs.scales import Scale, results, scale
 from planner.outputs.sensitivity_words import (
     STATUS,
@@ -37,7 +39,7 @@ MOST_ROWS = 20
 """Rows of the table on the screen."""
 
 _MOST_INPUTS, _INPUT_WIDTH = 3, 18
-_MOST_REASONS = 5
+_MOST_REASONS, _MOST_FIRST_REASONS = 5, 3
 _FEW = 6
 """Values of a list of choices that are named one by one."""
 
@@ -51,8 +53,7 @@ def view(study: Sweep, rows: Rows) -> list[Block]:
     """
     inputs = varied(study, rows)
     one = inputs[0] if len(inputs) == 1 and numeric(rows, inputs[0]) else None
-    title = f"{named(study)}  (sweep of {scenarios(study.asked)})"
-    blocks: list[Block] = [Heading(title), Text(tuple(_about(study, rows, inputs)))]
+    blocks: list[Block] = [Heading(_heading(study)), Text(tuple(_about(study, rows, inputs)))]
     if length(rows):
         blocks.append(_stretches(study, rows, one) if one else _first(study, rows, inputs))
         blocks.append(_why_none(study, rows, one))
@@ -62,6 +63,53 @@ def view(study: Sweep, rows: Rows) -> list[Block]:
 def render(study: Sweep, rows: Rows) -> str:
     """Return the whole screen, at most 100 columns wide."""
     return screen(view(study, rows))
+
+
+_FIRST_ROWS = 12
+
+
+def first(study: Sweep, rows: Rows) -> FirstScreen:
+    """Return what one page says: what was varied, the best of it, where the plan changes.
+
+    Args:
+        study: what the columns are and how the scenarios ended.
+        rows: the table, by column.
+    """
+    if not length(rows):
+        return FirstScreen(entire=True)
+    inputs = varied(study, rows)
+    one = inputs[0] if len(inputs) == 1 and numeric(rows, inputs[0]) else None
+    at = best(study, rows)
+    where = [] if at is None else [f"{c.label} {_one(rows, c, at)}" for c in inputs[:_MOST_INPUTS]]
+    answer = [
+        ("Varied", "; ".join(_values(rows, column) for column in inputs) or "nothing"),
+        ("Best", "" if at is None else f"{amount(study, cell(rows, 'objective', at))}"
+         + (f" with {', '.join(where)}" if where else "")),
+        ("Now", "" if study.base is None else f"{goal(study)} {amount(study, study.base)}"),
+        ("Ended", ended(study.statuses)),
+    ]  # fmt: skip
+    table = (
+        _stretches(study, rows, one, _FIRST_ROWS)
+        if one
+        else _first(study, rows, inputs, _FIRST_ROWS)
+    )
+    why = replace(_why_none(study, rows, one), most=_MOST_FIRST_REASONS)
+    stands = (as_it_stands(study),) if study.base is not None else ()
+    return FirstScreen(
+        _heading(study),
+        tuple(answer),
+        below=(table, why),
+        proof=(*stands, _proof(study)),
+        full=f"up to {MOST_ROWS} rows; the files have all {study.rows:,}",
+        notes=(
+            "a row is solved to the gap asked for and takes the first plan within it: solve the "
+            "one to buy by itself",
+        ),
+    )
+
+
+def _heading(study: Sweep) -> str:
+    return f"{named(study)}  (sweep of {scenarios(study.asked)})"
 
 
 def _about(study: Sweep, rows: Rows, inputs: Sequence[Varied]) -> list[str]:
@@ -113,14 +161,14 @@ def _objectives(study: Sweep, rows: Rows) -> Scale:
     return results([cell(rows, "objective", at) for at in range(length(rows))], study.unit)
 
 
-def _stretches(study: Sweep, rows: Rows, over: Varied) -> Table:
+def _stretches(study: Sweep, rows: Rows, over: Varied, most: int = MOST_ROWS) -> Table:
     """Return the table of where the plan changes."""
     found = stretches(study, rows, over)
-    shown, at = _spread(found), rows[over.name]
+    shown, at = _spread(found, most), rows[over.name]
     values, worth = scale(at, over.unit), _objectives(study, rows)
     title = f"Where the plan changes with {over.label}"
-    if len(found) > MOST_ROWS:
-        title += f": {MOST_ROWS} of {len(found):,} stretches; the files have every row"
+    if len(found) > most:
+        title += f": {most} of {len(found):,} stretches; the files have every row"
     gpus = tuple(_gpus(rows, each) for each in shown)
     bought_ = tuple(_buys(study, rows, each) for each in shown)
     columns = (
@@ -139,11 +187,11 @@ def _texts(label: str, unit: str, texts: Iterable[str]) -> Column:
     return Column(label, tuple(texts), head=(unit, label))
 
 
-def _spread(found: Sequence[Stretch]) -> Sequence[Stretch]:
+def _spread(found: Sequence[Stretch], most: int) -> Sequence[Stretch]:
     """Return as many stretches as the table takes, evenly from the first to the last."""
-    if len(found) <= MOST_ROWS:
+    if len(found) <= most:
         return found
-    return [found[at * (len(found) - 1) // (MOST_ROWS - 1)] for at in range(MOST_ROWS)]
+    return [found[at * (len(found) - 1) // (most - 1)] for at in range(most)]
 
 
 def _worth(rows: Rows, each: Stretch, place: int, scale_: Scale) -> str:
@@ -162,10 +210,10 @@ def _buys(study: Sweep, rows: Rows, each: Stretch) -> str:
     return bought(study, rows, each.first) + mark
 
 
-def _first(study: Sweep, rows: Rows, inputs: Sequence[Varied]) -> Table:
+def _first(study: Sweep, rows: Rows, inputs: Sequence[Varied], most: int = MOST_ROWS) -> Table:
     """Return the first rows, and how many more there are in the files."""
     count, worth = length(rows), _objectives(study, rows)
-    places = range(min(count, MOST_ROWS))
+    places = range(min(count, most))
     statuses = [str(cell(rows, "status", at)) for at in places]
     gpus = [cell(rows, "gpus_in_use", at) for at in places]
     bought_ = tuple(
@@ -187,10 +235,10 @@ def _first(study: Sweep, rows: Rows, inputs: Sequence[Varied]) -> Table:
         ),
         Column("buys", bought_, words=True, gives_way=True),
     ]
-    more = [f"{count - MOST_ROWS:,} more rows"] if count > MOST_ROWS else []
+    more = [f"{count - most:,} more rows"] if count > most else []
     hidden = [*more, *(column.label for column in inputs[_MOST_INPUTS:])]
     note = f"in the files: {listed(hidden)}" if hidden else ""
-    title = f"The first {MOST_ROWS} scenarios" if more else "Scenarios"
+    title = f"The first {most} scenarios" if more else "Scenarios"
     return Table(title, tuple(columns), (note,))
 
 

@@ -6,8 +6,9 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
-from planner.outputs.blocks import aligned, joined, narrowed, titled_text
+from planner.outputs.blocks import Column, Table, aligned, joined, narrowed, titled_text
 from planner.outputs.comparison_words import counted, fitted, listed
+from planner.outputs.first_screen import FirstScreen
 from planner.outputs.telemetry_words import (
     USUAL_OVERLAP,
     day,
@@ -20,6 +21,7 @@ from planner.outputs.telemetry_words import (
     moment,
     most,
     one_line,
+    stated,
     within,
 )
 from planner.outputs.words import DAY_S, INDENT, duration, number, percent, wrapped
@@ -268,6 +270,59 @@ def render(record: Characterization) -> str:
         parts.append(calibration(record.calibration))
     parts.append(_list("Read this too", _notes(record)))
     return joined(parts)
+
+
+_FIRST_JOBS = 6
+
+
+def first(record: Characterization) -> FirstScreen:
+    """Return what one page says: the findings, the largest jobs, what was calibrated."""
+    if not record.jobs:
+        return FirstScreen(entire=True)
+    read, *_ = _read_texts(record)
+    found = record.calibration
+    told = [
+        f"{each.label} {stated(each.measured, each.unit)}" for each in
+        (found.overrides if found is not None else ())
+    ]  # fmt: skip
+    answer = [
+        ("Found", " ".join(_findings(record))),
+        ("Read", read),
+        ("Measured", "; ".join(told)),
+        ("Not seen", "; ".join(one_line(text, _TEXT) for text in _unresolved(record))),
+        ("Aside", "; ".join(_aside(record))),
+    ]
+    notes = [one_line(text, _LONGEST) for text in _notes(record)]
+    if found is not None:
+        notes += [f"not measured: {one_line(text, _TEXT)}" for text in found.not_measured]
+    full = "every figure of each job, how they ran, what was read"
+    return FirstScreen(
+        _title(record),
+        tuple(answer),
+        below=(_first_jobs(record),),
+        notes=tuple(notes),
+        full=f"{full}, the options that plan with what was measured" if told else full,
+    )
+
+
+def _first_jobs(record: Characterization) -> Table:
+    """Return the jobs with the largest checkpoints, a line each."""
+    shown = largest(record, _FIRST_JOBS)
+    left = len(record.jobs) - len(shown)
+    return Table(
+        "Jobs, the largest checkpoints first",
+        (
+            Column("", tuple(labels(record, shown, _NAME)), words=True, gives_way=True),
+            Column("size", tuple(figure(job.size_gb.value, "GB") for job in shown)),
+            Column("every", tuple(figure(job.interval_s.value, "s") for job in shown)),
+            Column("drain", tuple(
+                ("" if job.resolved else "< ") + figure(job.drain_s.value, "s") for job in shown
+            )),
+            Column("write", tuple(figure(job.write_gb_per_s.value, "GB/s") for job in shown)),
+            Column("restarts", tuple(_count(job.restarts) for job in shown)),
+        ),
+        notes=(f"{left:,} more under --full",) if left > 0 else (),
+    )  # fmt: skip
 
 
 def _title(record: Characterization) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 from planner.figures import RATIOS
 from planner.outputs.blocks import PAGE, SCREEN, Block, Column, Heading, Table, Text, screen
-from planner.outputs.comparison_words import changed_by, fitted, write_figure
+from planner.outputs.comparison_words import changed_by, counted, fitted, listed, write_figure
+from planner.outputs.first_screen import FirstScreen
 from planner.outputs.sensitivity_words import (
     STATUS,
     amount,
@@ -23,6 +24,7 @@ from planner.outputs.sensitivity_words import (
 )
 from planner.outputs.words import ratio
 from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
+from planner.terminal import width
 
 _HALF = 12
 """Characters of a bar on either side of the base."""
@@ -30,6 +32,12 @@ _HALF = 12
 _LABEL, _TEXT = 24, 10
 _LOW, _HIGH = "=", "#"
 _MOST_REASONS = 8
+
+_FIRST, _FIRST_LABEL, _FIRST_HALF = 12, 22, 5
+"""Rows of the first screen's table, the width of their labels and of half a bar."""
+
+_ROOM_FOR_BARS = 76
+"""Columns that a table with bars needs."""
 
 
 def view(study: Tornado) -> list[Block]:
@@ -44,6 +52,79 @@ def view(study: Tornado) -> list[Block]:
 def render(study: Tornado) -> str:
     """Return the whole screen, at most 100 columns wide."""
     return screen(view(study))
+
+
+def first(study: Tornado) -> FirstScreen:
+    """Return what one page says: what moves the plan most, and what does not at all."""
+    if not study.swings or study.base is None:
+        return FirstScreen(entire=True)
+    moving = [swing for swing in study.swings if _moves(study, swing)]
+    still = [swing.label for swing in study.swings if swing not in moving]
+    shown = moving[:_FIRST]
+    without = [
+        f"{swing.label} {end.text}"
+        for swing in study.swings
+        for end in (swing.low, swing.high)
+        if end.status not in PLANNED
+    ]
+    left = len(moving) - len(shown)
+    answer = [
+        ("Now", f"{goal(study)} {amount(study, study.base)}"),
+        ("Most", _most(study, moving[0]) if moving else "no input changes anything"),
+        ("No plan", listed(without[:_MOST_REASONS])),
+    ]
+    notes = tuple(_alike(study))
+    swings = "every input with both ends" + (f", {left} more that matter less" if left else "")
+    return FirstScreen(
+        f"{named(study)}  (inputs one at a time, from low to high)",
+        tuple(answer),
+        below=(_first_swings(study, shown), Text((_nothing(still),))),
+        notes=notes,
+        proof=tuple(text for text in _notes(study).texts if text not in notes),
+        full=swings,
+    )
+
+
+def _moves(study: Tornado, swing: Swing) -> bool:
+    """Say whether an input changes the best plan's worth at either end, or leaves none."""
+    return any(change is None or change for change in changes(study, swing))
+
+
+def _nothing(still: Sequence[str]) -> str:
+    """Return what changes nothing, neither low nor high."""
+    if not still:
+        return ""
+    many = f"{counted(len(still), 'other')} change{'s' if len(still) == 1 else ''} nothing"
+    return f"{many}, low or high: {listed(list(still))}."
+
+
+def _most(study: Tornado, swing: Swing) -> str:
+    ends = [
+        f"at {end.text} {_change(study, end, change)}"
+        for end, change in zip((swing.low, swing.high), changes(study, swing), strict=True)
+    ]
+    unit = "" if study.unit == "USD" else f" {study.unit}"
+    return f"{swing.label}: {', '.join(ends)}{unit}"
+
+
+def _first_swings(study: Tornado, swings: Sequence[Swing]) -> Table:
+    """Return the widest swings, with bars where there is room for them."""
+    moved = [changes(study, swing) for swing in swings]
+    most = max((abs(each) for pair in moved for each in pair if each is not None), default=0.0)
+    lows, highs = [swing.low for swing in swings], [swing.high for swing in swings]
+    labels = tuple(fitted(swing.label, _FIRST_LABEL) for swing in swings)
+    columns = [
+        Column("input", labels, head=("",), words=True, gives_way=True),
+        _words("low", [end.text for end in lows], _TEXT),
+        Column("at low", _changes(study, lows, [pair[0] for pair in moved]), head=("change",)),
+        _words("high", [end.text for end in highs], _TEXT),
+        Column("at high", _changes(study, highs, [pair[1] for pair in moved]), head=("change",)),
+    ]
+    if width() >= _ROOM_FOR_BARS:
+        bars = tuple(_bar(pair, most, _FIRST_HALF) for pair in moved)
+        columns.insert(3, Column("bar", bars, head=("= low   high #",), words=True))
+    unit = "" if study.unit == "USD" else f", {study.unit}"
+    return Table(f"Change of {goal(study)}{unit}", tuple(columns))
 
 
 def _swings(study: Tornado) -> Table:
@@ -103,16 +184,16 @@ def _change(study: Tornado, end: End, change: float | None) -> str:
     return changed_by(change, study.unit)
 
 
-def _bar(pair: Sequence[float | None], most: float) -> str:
+def _bar(pair: Sequence[float | None], most: float, half: int = _HALF) -> str:
     """Return a bar about its base; where both ends lie on one side, the nearer one in front."""
-    cells = [" "] * (2 * _HALF + 1)
+    cells = [" "] * (2 * half + 1)
     ends = [(change, mark) for change, mark in zip(pair, (_LOW, _HIGH), strict=True) if change]
     for change, mark in sorted(ends, key=lambda end: -abs(end[0])):
-        reach = max(1, round(_HALF * abs(change) / most))
+        reach = max(1, round(half * abs(change) / most))
         step = 1 if change > 0 else -1
         for at in range(1, reach + 1):
-            cells[_HALF + step * at] = mark
-    cells[_HALF] = "|"
+            cells[half + step * at] = mark
+    cells[half] = "|"
     return "".join(cells)
 
 

@@ -15,7 +15,8 @@ from planner.outputs.blocks import (
     Text,
     screen,
 )
-from planner.outputs.comparison_words import counted, fitted, plain, titled
+from planner.outputs.comparison_words import counted, fitted, listed, plain, titled
+from planner.outputs.first_screen import FirstScreen
 from planner.outputs.scales import results, scale
 from planner.outputs.sensitivity_words import (
     amount,
@@ -167,6 +168,71 @@ def view(study: Uncertain) -> list[Block]:
 def render(study: Uncertain) -> str:
     """Return the whole screen, at most 100 columns wide."""
     return screen(view(study))
+
+
+_FIRST_OUTCOMES = ("objective", "goodput", "capex_usd", "tco_usd", "days_to_train")
+_MOST_DRAWN, _MOST_BROKEN, _MOST_EXPLAIN = 5, 3, 3
+
+
+def first(study: Uncertain) -> FirstScreen:
+    """Return what one page says: what may come, what the plan breaks, what is regretted least."""
+    main = objective(study)
+    if main is None:
+        return FirstScreen(entire=True)
+    written = results([main.p5, main.p50, main.p95], main.unit)
+    broken = sorted((each for each in study.breaks if each.breaks), key=lambda each: -each.share)
+    breaks = [f"{each.label} in {percent(each.share)}" for each in broken[:_MOST_BROKEN]]
+    regret = None if study.least_regret is None else study.candidates[study.least_regret]
+    worst = None if study.best_worst_case is None else study.candidates[study.best_worst_case]
+    ranked = sorted(study.indices, key=lambda each: -each.total)[:_MOST_EXPLAIN]
+    drawn = [each.label for each in study.inputs]
+    left = len(drawn) - _MOST_DRAWN
+    drawn = drawn[:_MOST_DRAWN] + ([f"{left} more"] if left > 0 else [])
+    answer = [
+        ("Drawn", f"{listed(drawn)}; {scenarios(sum(study.statuses.values()))}: "
+         f"{ended(study.statuses)}"),
+        ("Best plans", f"{goal(study)} {written.with_unit(main.p50)} in the middle, between "
+         f"{written.text(main.p5)} and {written.with_unit(main.p95)} in nine of ten"),
+        ("This plan", f"bought as it is it breaks {listed(breaks)} of the scenarios" if breaks
+         else "bought as it is it breaks no limit in any scenario" if study.breaks else ""),
+        ("Regret", "" if regret is None else f"least with {called(regret)}: at most "
+         f"{percent(regret.most_regret, 2)} behind the best of a scenario, "
+         f"{percent(regret.mean_regret, 2)} on average"),
+        ("Safest", "" if worst is None or worst is regret else
+         f"{called(worst)} keeps every limit in all scenarios"),
+        ("Why", f"the spread comes of {listed([each.label for each in ranked])}" if ranked else ""),
+    ]  # fmt: skip
+    shown = [each for each in study.outcomes if each.name in _FIRST_OUTCOMES]
+    inputs = counted(len(study.inputs), "input")
+    return FirstScreen(
+        _heading(study),
+        tuple(answer),
+        below=(_spread(study, [_called(study, each) for each in shown]),),
+        notes=() if ranked or not study.indices_note else (study.indices_note,),
+        proof=(proof(study),) if proof(study) else (),
+        full=f"how {inputs} were drawn, every outcome, limits that break, the candidates",
+    )
+
+
+def _spread(study: Uncertain, several: Sequence[Percentiles]) -> Table:
+    """Return how far the main figures of the scenarios' best plans are apart."""
+    scales = [results([each.p5, each.p50, each.p95], each.unit) for each in several]
+    labels = [titled(each.label, each_.unit) for each, each_ in zip(several, scales, strict=True)]
+    return Table(
+        "Best plan of each scenario: so many stay below",
+        (
+            Column("", tuple(labels), words=True, gives_way=True),
+            *(
+                Column(head, tuple(each_.text(getattr(each, name))
+                                   for each, each_ in zip(several, scales, strict=True)))
+                for name, head in (("p5", "5 %"), ("p50", "50 %"), ("p95", "95 %"))
+            ),
+        ),
+    )  # fmt: skip
+
+
+def _heading(study: Uncertain) -> str:
+    return f"{named(study)}  (uncertain inputs: {describe_draw(study)})"
 
 
 def _inputs(inputs: Sequence[UncertainInput]) -> Table:

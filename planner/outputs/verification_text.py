@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from planner.figures import FIGURES
-from planner.outputs.blocks import joined, printable
+from planner.outputs.blocks import Column, Table, joined, printable
 from planner.outputs.comparison_words import fitted
+from planner.outputs.first_screen import FirstScreen
 from planner.outputs.words import INDENT, duration, gap, money, number, percent, quantity, wrapped
 from planner.schema.plan import Plan
 from planner.schema.verification import Audit, Breach, Check, Edit, Verification
@@ -47,7 +49,7 @@ def _lines(check: Check) -> Iterator[str]:
 def render_audit(audit: Audit) -> str:
     """Return the whole screen."""
     parts = [
-        f"{audit.problem}  (audit of {audit.workbook})",
+        _heading(audit),
         _edits(audit),
         _figures(audit),
         _broken(audit),
@@ -56,6 +58,66 @@ def render_audit(audit: Audit) -> str:
         "\n".join(line for text in _verdict(audit) for line in wrapped(text, "", INDENT)),
     ]
     return joined(parts)
+
+
+_PROVEN = re.compile(r" \(proven within [^)]*\)")
+_FIRST_EDITS = 8
+_TOLD_FIRST = (
+    "useful_pflops", "useful_gpus", "gpus_used", "storage_units", "goodput", "facility_power_kw",
+    "capex_usd", "tco_usd",
+)  # fmt: skip
+
+
+def first_audit(audit: Audit) -> FirstScreen:
+    """Return what one page says: whether the edited plan keeps its limits, what it costs."""
+    if audit.edited is None:
+        return FirstScreen(entire=True)
+    *money_said, standing = [text for text in _verdict(audit) if "Not read:" not in text]
+    edits = [
+        f"{edit.label} {_value(edit, edit.before)} -> {_value(edit, edit.after)}"
+        for edit in audit.edits[:_FIRST_EDITS]
+    ]
+    left = len(audit.edits) - len(edits)
+    edits += [f"{left:,} more"] if left > 0 else []
+    proven = _PROVEN.search(standing)
+    answer = [
+        ("Verdict", _PROVEN.sub("", standing)),
+        ("Changes", " ".join(money_said)),
+        ("Broken", "; ".join(map(_breach, audit.breaches))),
+        ("Edited", "; ".join(edits) or "Nothing was edited."),
+    ]
+    short = [f"{each.model}: {each.listed:,} listed, {each.needed:,} needed"
+             for each in audit.shortages]  # fmt: skip
+    stale = [f"{each.name}: the file shows {each.shown:,.9g}, it is {each.computed:,.9g}"
+             for each in audit.stale]  # fmt: skip
+    unread = [text for text in _verdict(audit) if "Not read:" in text]
+    return FirstScreen(
+        _heading(audit),
+        tuple(answer),
+        below=(_main_figures(audit),),
+        notes=(*unread, *short, *stale),
+        proof=(f"the best plan is {proven[0].strip(' ()')}",) if proven else (),
+        full="every figure, every edit with its cell",
+    )
+
+
+def _main_figures(audit: Audit) -> Table:
+    """Return the main figures of the solved, the edited and the best plan."""
+    plans = [plan for plan in (audit.solved, audit.edited, audit.best) if plan is not None]
+    heads = ("solved", "edited", "best now")
+    rows = {name: read for name, read in _ROWS if name in _TOLD_FIRST}
+    told = {name: [read(plan) for plan in plans] for name, read in rows.items()}
+    told = {name: cells for name, cells in told.items() if set(cells) - {"-", "not known"}}
+    labels = Column("", tuple(FIGURES[name].title for name in told), words=True, gives_way=True)
+    columns = [
+        Column(head, tuple(cells[at] for cells in told.values()))
+        for at, head in enumerate(heads[: len(plans)])
+    ]
+    return Table("Main figures", (labels, *columns))
+
+
+def _heading(audit: Audit) -> str:
+    return f"{audit.problem}  (audit of {audit.workbook})"
 
 
 def _edits(audit: Audit) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from planner.currency import amount, bare, shown
 from planner.figures import OBJECTIVES
 from planner.outputs.blocks import joined
 from planner.outputs.comparison_words import fitted
@@ -93,7 +94,7 @@ def price_today(item: Item) -> str:
     """Return what a unit costs today, after discount."""
     if item.kind == "left_out":
         return ""
-    return "" if item.net_usd is None else f"{item.net_usd:,.0f}"
+    return "" if item.net_usd is None else bare(item.net_usd)
 
 
 def enters(item: Item) -> str:
@@ -107,7 +108,7 @@ def enters(item: Item) -> str:
         return "not computed"
     if price.not_at_usd is None:
         return "at today's"
-    return f"{price.enters_at_usd:,.0f}"
+    return bare(price.enters_at_usd)
 
 
 def details(why: WhyNot, item: Item) -> list[str]:
@@ -146,12 +147,12 @@ def _price(item: Item) -> list[str]:
         return ["At today's price it would do as well."]
     units = "one unit" if price.units == 1 else f"{price.units:,} units"
     text = (
-        f"It enters the plan ({units}) at {price.enters_at_usd:,.2f} USD a unit or less, and not "
-        f"at {price.not_at_usd:,.2f} USD; today it is {item.net_usd:,.2f} USD"
+        f"It enters the plan ({units}) at {amount(price.enters_at_usd)} a unit or less, and not "
+        f"at {amount(price.not_at_usd)}; today it is {amount(item.net_usd)}"
     )
     if item.list_usd != item.net_usd:
         at = price.enters_at_list_usd
-        text += f" (list prices: {at:,.2f} USD, and {item.list_usd:,.2f} USD today)"
+        text += f" (list prices: {amount(at)}, and {amount(item.list_usd)} today)"
     return [f"{text}."]
 
 
@@ -250,8 +251,8 @@ def _entry(name: str, text: str, price: str, entering: str) -> str:
 def _notes(why: WhyNot) -> Iterator[str]:
     notes = [
         "'At least' is a bound that no plan passes; the other figures belong to plans that were "
-        "found and proven. Prices are for one unit after discount, in USD: at 'enters at' a plan "
-        "with the item is as good as this one, and half a percent above that none is.",
+        f"found and proven. Prices are for one unit after discount, in {shown().code}: at 'enters "
+        "at' a plan with the item is as good as this one, and half a percent above that none is.",
     ]
     if why.tie > 1e-5:
         notes.append(

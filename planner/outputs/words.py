@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from planner import currency
 from planner.figures import OBJECTIVES
 from planner.schema.plan import Line, ObjectiveReport, Plan
 from planner.terminal import width
@@ -36,22 +37,22 @@ def number(value: float | None, digits: int = 0) -> str:
 
 def ratio(usd: float) -> str:
     """Return money per useful work, which is small, with digits that tell plans apart."""
-    return f"{usd:.4g} USD"
+    return f"{currency.shown().of(usd):.4g} {currency.shown().code}"
 
 
 def money(usd: float | None) -> str:
-    """Return an amount of money in USD, thousands or millions of it."""
-    if usd is None:
-        return "not known"
-    for size, unit in ((1e9, "BUSD"), (1e6, "MUSD"), (1e3, "kUSD")):
-        if abs(usd) >= size:
-            return f"{usd / size:,.2f} {unit}"
-    return f"{usd:,.2f} USD"
+    """Return an amount of USD in the currency shown, in thousands or millions of it."""
+    return currency.short(usd)
+
+
+def in_money(unit: str) -> str:
+    """Return a unit of money, such as MUSD or USD/year, in the currency shown."""
+    return currency.shown().named(unit)
 
 
 def millions(usd: float | None) -> str:
-    """Return an amount of money in millions of USD, for tables whose heads say so."""
-    return "" if usd is None else f"{usd / 1e6:,.2f}"
+    """Return an amount of money in millions of its currency, for tables whose heads say so."""
+    return "" if usd is None else f"{currency.shown().of(usd) / 1e6:,.2f}"
 
 
 def duration(seconds: float) -> str:
@@ -138,6 +139,8 @@ def quantity(value: float, unit: str) -> str:
         return duration(value)
     if value == 1 and unit in COUNTED:
         unit = COUNTED[unit]
+    if "USD" in unit:
+        value, unit = currency.shown().of(value), in_money(unit)
     digits = 0 if float(value).is_integer() else 1 if abs(value) >= 100 else 2
     return f"{value:,.{digits}f} {unit}"
 

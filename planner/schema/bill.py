@@ -42,7 +42,7 @@ class BillLine(Record):
     installed: int
     pack: int
     purchased: int
-    currency: Literal["USD"] | None = None
+    currency: str | None = None
     unit_list: float | None = None
     discount: float | None = None
     unit_net: float | None = None
@@ -111,7 +111,7 @@ class Bill(Record):
 
     schema_version: int = SCHEMA_VERSION
     problem: str
-    currency: Literal["USD"] | None = None
+    currency: str | None = None
     audience: Literal["internal", "customer", "partner"]
     lines: tuple[BillLine, ...]
     totals: BillSums

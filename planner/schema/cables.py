@@ -44,6 +44,8 @@ class Cable:
     medium: str
     ordered_m: float | None = None
     counted_as: str | None = None
+    in_place_of: int = 1
+    spares: str | None = None
 
 
 @dataclass(frozen=True)

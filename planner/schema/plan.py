@@ -9,8 +9,10 @@ from typing import Literal
 
 from pydantic import Field
 
+from planner.currency import USD, Currency
 from planner.schema.base import PlanModel, Shown
 from planner.schema.catalog import Category, Confidence, Lifecycle, Precision
+from planner.schema.currency import ShownIn
 from planner.schema.infeasibility import Infeasibility
 from planner.schema.storage_options import StorageOptions
 
@@ -41,7 +43,8 @@ def _is_empty(value: object) -> bool:
 class PriceNote(PlanModel):
     """Where a unit price comes from, and between what a quote may come in, list and a year's.
 
-    An end that is not known is the price itself.
+    An end that is not known is the price itself. ``currency`` is that of the list price where it is
+    not USD.
     """
 
     source: str
@@ -54,6 +57,7 @@ class PriceNote(PlanModel):
     per_year_low_usd: float | None = Field(default=None, exclude_if=_is_none)
     per_year_high_usd: float | None = Field(default=None, exclude_if=_is_none)
     valid_until: str | None = Field(default=None, exclude_if=_is_none)
+    currency: str | None = Field(default=None, exclude_if=_is_none)
 
 
 class Line(PlanModel):
@@ -739,5 +743,11 @@ class Plan(Shown, PlanModel):
     provenance: Provenance
     storage_options: StorageOptions | None = Field(default=None, exclude_if=_is_none)
     cabling: tuple[PartByLength, ...] = Field(default=(), exclude_if=_is_empty)
+    currency: ShownIn | None = Field(default=None, exclude_if=_is_none)
     inputs: str | None = Field(default=None, exclude_if=_is_none)
     checksums: dict[str, str] | None = Field(default=None, exclude_if=_is_none)
+
+    @property
+    def shown_in(self) -> Currency:
+        """The currency in which money is shown."""
+        return USD if self.currency is None else self.currency.currency

@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from planner import currency
 from planner.schema.base import (
     CANONICAL,
     Identifier,
@@ -28,6 +29,7 @@ from planner.schema.base import (
     Years,
 )
 from planner.schema.catalog import Category, Confidence, MediaType, Source
+from planner.schema.currency import CurrencyCode, Exchange
 
 DAYS_PER_MONTH = 30.4375
 
@@ -109,6 +111,9 @@ class Price(Model):
 
     A quote is good until the last day of ``valid_until``.
 
+    An amount may be in any currency whose rate of exchange is known; ``currency`` is that of the
+    list price, where it is not USD, and follows from it.
+
     ``support_levels`` are the kinds of support on offer, of which ``support_level`` is bought where
     the problem asks for no other; it may also just name what ``support_per_year`` is.
     """
@@ -137,6 +142,18 @@ class Price(Model):
     valid_until: Date | None = None
     support_levels: dict[Identifier, SupportLevel] = Field(default={}, max_length=20)
     support_level: Identifier | None = None
+    currency: CurrencyCode | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_its_currency(cls, data: Any, info: ValidationInfo) -> Any:
+        listed = data.get("list") if isinstance(data, dict) else None
+        if info.context is CANONICAL or not isinstance(listed, str):
+            return data
+        code = currency.code_of(listed)
+        if data.get("currency") not in (None, code or "USD"):
+            raise ValueError(f"currency follows from list, {listed}: leave it out")
+        return data if code is None else {**data, "currency": code}
 
     @model_validator(mode="before")
     @classmethod
@@ -274,11 +291,13 @@ class PriceBook(Model):
     """A file of prices; later books override earlier ones, item by item and rate by rate.
 
     ``ranges`` is how far a quote may lie from a price of each confidence where the price itself
-    does not say; without it a price is what it is.
+    does not say; without it a price is what it is. ``currency`` is the one in which plans made with
+    the book show money where the problem names none; ``exchange`` what currencies are in USD.
     """
 
     price_book: Text
-    currency: Literal["USD"] = "USD"
+    currency: CurrencyCode = "USD"
+    exchange: Exchange = {}
     include: tuple[Text, ...] = ()
     notes: tuple[Text, ...] = ()
     sources: dict[Identifier, Source] = {}

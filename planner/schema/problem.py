@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from planner import units
+from planner.currency import USD, Currency
 from planner.figures import OBJECTIVES
 from planner.schema.base import (
     Bandwidth,
@@ -32,6 +33,7 @@ from planner.schema.base import (
     Whole,
 )
 from planner.schema.catalog import Category
+from planner.schema.currency import CurrencyCode, Exchange
 from planner.schema.levels import (
     DEFAULT_FAILURES,
     FailurePreset,
@@ -627,7 +629,11 @@ class Policy(Model):
 
 
 class Problem(Model):
-    """One problem file."""
+    """One problem file.
+
+    ``currency`` is the one in which money is shown, ``exchange`` what currencies are in USD: an
+    amount may be in any of them.
+    """
 
     name: Text
     description: Text | None = None
@@ -648,6 +654,14 @@ class Problem(Model):
     policy: Policy = Policy.model_construct()
     objective: Objective
     targets: Targets = Targets.model_construct()
+    currency: CurrencyCode | None = None
+    exchange: Exchange = {}
+
+    @property
+    def shown_in(self) -> Currency:
+        """The currency in which money is shown."""
+        rate = self.exchange.get(self.currency or USD.code)
+        return USD if rate is None or self.currency is None else rate.of(self.currency)
 
     def spare_share(self, item_id: str, category: Category) -> float:
         """Return the share of an item that lies in store besides: its own, or its category's."""

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
+from planner.currency import USD, Currency
 from planner.schema.base import Record, Shown
+from planner.schema.currency import ShownIn
 from planner.schema.plan import Status
 
 SENSITIVITY_SCHEMA_VERSION = 1
@@ -61,6 +65,12 @@ class Study(Shown, Record):
     gap_asked: float
     base: float | None = None
     base_bound: float | None = None
+    currency: ShownIn | None = Field(default=None, exclude_if=lambda money: money is None)
+
+    @property
+    def shown_in(self) -> Currency:
+        """The currency in which money is shown."""
+        return USD if self.currency is None else self.currency.currency
 
 
 class Sweep(Study):

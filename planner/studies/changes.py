@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 
 from planner.case import Case
 from planner.case.model import ObjectiveName
+from planner.currency import shown
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Change, Inputs, applied, value_at
 from planner.limits import BY_NAME, COUNTED_IN
@@ -54,7 +55,7 @@ def no_worse(inputs: Inputs, objective: ObjectiveName, worst: float, margin: flo
     else:
         value = min(worst * (1.0 - margin), own or math.inf)
     if asked.name in RATIOS:  # cents would be coarse
-        return Change(row.path, value, f"{value:.9g} USD")
+        return Change(row.path, value, f"{shown().of(value):.9g} {shown().code}")
     if asked.figure.money:
-        return Change(row.path, value, f"{value:.2f} USD")
+        return Change(row.path, value, f"{shown().of(value):.2f} {shown().code}")
     return Change(row.path, value, f"{value:.9g} {'kW' if row.file_unit == 'kW' else ''}".rstrip())

@@ -22,11 +22,14 @@ from planner.cli_options import (
     EACH_LIMIT,
     FILES,
     FOLDER,
+    FULL,
     GAP,
     JOBS,
     JSON,
     LIMIT,
+    NOTES,
     PROBLEM,
+    PROOF,
     QUIET,
     SCENARIO,
     SET,
@@ -55,7 +58,8 @@ class Result:
     Attributes:
         name: of its JSON Schema.
         record: its class.
-        view: takes a record and returns the screen.
+        view: takes a record and returns all of it as a text.
+        first: takes a record and returns its first screen; without one the whole text is it.
         sheets: takes a record and returns what adds each sheet to a workbook, by the sheet's name;
             the workbook is written where the study's ``Found`` has a ``plan``.
         charts: takes a record and returns its charts.
@@ -71,6 +75,7 @@ class Result:
     name: str
     record: str
     view: str = ""
+    first: str = ""
     sheets: str = ""
     charts: str = ""
     kept: str = ""
@@ -88,6 +93,7 @@ class Study:
     Attributes:
         name: of the command.
         help: what it does.
+        example: the command as it is mostly given, which ends its help.
         run: takes a ``Request`` and its own options by name, and returns what it ``Found``.
         options: its parameters, in the order in which its help lists them.
         results: the records it can make.
@@ -96,6 +102,7 @@ class Study:
 
     name: str
     help: str
+    example: str
     run: str
     options: tuple[Option, ...]
     results: tuple[Result, ...]
@@ -114,6 +121,7 @@ COMPARISON = Result(
     "comparison",
     record="planner.schema.comparison:Comparison",
     view="planner.outputs.compare_text:render_comparison",
+    first="planner.outputs.compare_text:first_comparison",
     sheets=f"{_SHEETS}.compare:sheets",
     book="{stem}",
 )
@@ -121,6 +129,7 @@ RULES = Result(
     "rules",
     record="planner.schema.comparison:RulesTable",
     view="planner.outputs.compare_text:render_rules",
+    first="planner.outputs.compare_text:first_rules",
     sheets=f"{_SHEETS}.rules:sheets",
     charts="planner.outputs.charts.studies:charts",
     kept="{stem}.rules",
@@ -134,6 +143,7 @@ ALTERNATIVES = Result(
     "alternatives",
     record="planner.schema.comparison:Alternatives",
     view="planner.outputs.alternatives_text:render",
+    first="planner.outputs.alternatives_text:first",
     sheets=f"{_SHEETS}.near:sheets",
     book="{stem}.alternatives",
     kind="alternatives",
@@ -143,6 +153,7 @@ AUDIT = Result(
     "audit",
     record="planner.schema.verification:Audit",
     view="planner.outputs.verification_text:render_audit",
+    first="planner.outputs.verification_text:first_audit",
 )
 VERIFICATION = Result(
     "verification",
@@ -153,6 +164,7 @@ EXPLANATION = Result(
     "explanation",
     record="planner.schema.explanation:Explanation",
     view="planner.outputs.explain_text:render",
+    first="planner.outputs.explain_text:first",
     sheets=f"{_SHEETS}.why:sheets",
     book="{stem}.explain",
     kind="why",
@@ -162,12 +174,14 @@ CHARACTERIZATION = Result(
     "characterization",
     record="planner.schema.telemetry:Characterization",
     view="planner.outputs.telemetry_text:render",
+    first="planner.outputs.telemetry_text:first",
 )
 TRUTH = Result("truth", record="planner.schema.telemetry:Truth")
 SIMULATION = Result(
     "simulation",
     record="planner.schema.simulation:Simulation",
     view="planner.outputs.simulation_text:render",
+    first="planner.outputs.simulation_text:first",
     charts="planner.outputs.charts.simulation:charts",
     kept="{stem}.simulation",
     picture="{stem}.{chart}",
@@ -176,6 +190,7 @@ SWEEP = Result(
     "sweep",
     record=f"{_SENSITIVITY}:Sweep",
     view="planner.outputs.sweep_text:render",
+    first="planner.outputs.sweep_text:first",
     sheets=f"{_SHEETS}.sweep:sheets",
     charts="planner.outputs.charts.studies:charts",
     book="{stem}.sweep",
@@ -186,6 +201,7 @@ FRONTIER = Result(
     "frontier",
     record=f"{_SENSITIVITY}:Frontier",
     view="planner.outputs.frontier_text:render",
+    first="planner.outputs.frontier_text:first",
     sheets=f"{_SHEETS}.frontier:sheets",
     charts="planner.outputs.charts.studies:charts",
     kept="{stem}.frontier-{record.x_name}",
@@ -197,6 +213,7 @@ TORNADO = Result(
     "tornado",
     record=f"{_SENSITIVITY}:Tornado",
     view="planner.outputs.tornado_text:render",
+    first="planner.outputs.tornado_text:first",
     sheets=f"{_SHEETS}.tornado:sheets",
     charts="planner.outputs.charts.studies:charts",
     kept="{stem}.tornado",
@@ -208,6 +225,7 @@ UNCERTAIN = Result(
     "uncertain",
     record=f"{_SENSITIVITY}:Uncertain",
     view="planner.outputs.uncertain_text:render",
+    first="planner.outputs.uncertain_text:first",
     sheets=f"{_SHEETS}.uncertain:sheets",
     charts="planner.outputs.charts.studies:charts",
     kept="{stem}.uncertain",
@@ -219,6 +237,7 @@ BIDS = Result(
     "bids",
     record="planner.schema.bids:Bids",
     view="planner.outputs.bids_text:render",
+    first="planner.outputs.bids_text:first",
     sheets=f"{_SHEETS}.bids:sheets",
     charts="planner.outputs.charts.studies:charts",
     kept="{stem}.bids",
@@ -260,12 +279,17 @@ SCHEMAS = {
 """The files that have a JSON Schema."""
 
 
+TOLD = (NOTES, PROOF, FULL)
+"""What of a result is printed besides its first screen."""
+
+
 _STUDIES = (
     Study(
         "compare",
         "Compare plans side by side: what differs, by how much, and why it matters. Problem files "
         "are solved first; --set and --scenario apply to each of them. Exit code 3 where there is "
         "no plan to compare.",
+        example="planner compare 10MW.yaml --rules",
         run="planner.studies.compare.rules:run",
         options=(
             argument(
@@ -282,7 +306,7 @@ _STUDIES = (
                 "everything", bool, "List what is the same in all plans, too.",
                 "--all", default=False,
             ),
-            SET, SCENARIO, FOLDER, JSON, GAP, EACH_LIMIT, SOLVER, QUIET,
+            SET, SCENARIO, FOLDER, JSON, *TOLD, GAP, EACH_LIMIT, SOLVER, QUIET,
         ),
         results=(COMPARISON, RULES),
     ),
@@ -290,6 +314,7 @@ _STUDIES = (
         "alternatives",
         "Find plans nearly as good as the best that differ from it: in vendors, GPUs, counts, "
         "money. With -o it writes PROBLEM.alternatives.xlsx.",
+        example="planner alternatives 10MW.yaml --within '1 %'",
         run="planner.studies.alternatives:run",
         options=(
             PROBLEM,
@@ -301,7 +326,7 @@ _STUDIES = (
                 "most", int, "How many plans to show, the best included.",
                 default=8, min=1, max=100,
             ),
-            SET, SCENARIO, FOLDER, JSON, GAP, LIMIT, SOLVER, QUIET,
+            SET, SCENARIO, FOLDER, JSON, *TOLD, GAP, LIMIT, SOLVER, QUIET,
         ),
         results=(ALTERNATIVES,),
     ),
@@ -310,6 +335,7 @@ _STUDIES = (
         "Evaluate vendors' quotes as bids on a problem: which limits each keeps, useful work and "
         "cost over the term, what it lacks, the best mix with proof, and the price at which each "
         "would win. Exit code 3 where no bid meets every limit.",
+        example="planner bid 10MW.yaml --quotes acme.xlsx --quotes beta.csv",
         run="planner.studies.bids:run",
         options=(
             argument("files", list[Path], "Problem file (YAML); files after it are bids, too."),
@@ -343,7 +369,7 @@ _STUDIES = (
                 "rate", list[str] | None, "USD for one unit of a currency. Repeatable.",
                 metavar="CODE=USD",
             ),
-            SET, SCENARIO, FOLDER, JSON, GAP, EACH_LIMIT, SOLVER, QUIET,
+            SET, SCENARIO, FOLDER, JSON, *TOLD, GAP, EACH_LIMIT, SOLVER, QUIET,
         ),
         results=(BIDS,),
         counts="parts",
@@ -352,10 +378,11 @@ _STUDIES = (
         "audit",
         "Read an edited workbook back: what changed, which limits break, how far from the best "
         "plan. Exit code 3 where the edited plan breaks a limit.",
+        example="planner audit 10MW.xlsx",
         run="planner.studies.verification:run_audit",
         options=(
             argument("workbook", Path, "Workbook that planner wrote."),
-            JSON,
+            JSON, *TOLD,
             option(
                 "gap", str, "Largest gap to prove of the plan compared with.",
                 default="2e-6", read=partial(share, "--gap"),
@@ -377,6 +404,7 @@ _STUDIES = (
         "Check a plan file: every figure and limit computed again, prices against the catalogs it "
         "names, the bound proven again by the other solver. What could not be checked is said. "
         "Exit code 3 where anything does not hold.",
+        example="planner verify 10MW.plan.json",
         run="planner.studies.verification:run",
         options=(
             argument("plan", Path, "PROBLEM.plan.json that planner solve wrote."),
@@ -396,6 +424,7 @@ _STUDIES = (
         "explain",
         "Explain the best plan: what binds, what one more unit is worth, why nothing else. "
         "Without a plan: which limits cannot hold together, and the least changes that help.",
+        example="planner explain 10MW.yaml --why-not ddn_ai400x2",
         run="planner.studies.explain:run",
         options=(
             PROBLEM, SET, SCENARIO,
@@ -418,7 +447,7 @@ _STUDIES = (
                 "keep", list[str] | None, "Without a plan: a limit that must stay. Repeatable.",
                 metavar="PATH",
             ),
-            FOLDER, JSON, GAP, LIMIT, SOLVER, QUIET,
+            FOLDER, JSON, *TOLD, GAP, LIMIT, SOLVER, QUIET,
         ),
         results=(EXPLANATION,),
     ),
@@ -427,6 +456,7 @@ _STUDIES = (
         "Find checkpoints and training jobs in storage telemetry: sizes, intervals, drains, "
         "overlaps, restarts. With -o tables, pictures and a jobs: section; with --problem "
         "overrides for it. Exit code 4 where no job shows.",
+        example="planner characterize hall.csv --problem 10MW.yaml --gpus 4096",
         run="planner.commands.traces:run_characterize",
         options=(
             argument(
@@ -498,7 +528,7 @@ _STUDIES = (
                 "output", Path | None, "Folder for tables, pictures, jobs; else none.",
                 "--output", "-o",
             ),
-            JSON, QUIET,
+            JSON, *TOLD, QUIET,
         ),
         results=(CHARACTERIZATION,),
         counts="clusters",
@@ -507,6 +537,7 @@ _STUDIES = (
         "synthesize",
         "Make up the storage telemetry of a cluster that runs a plan; write PROBLEM.trace.csv (or "
         ".parquet), PROBLEM.truth.json with all that happened, and PROBLEM.log.csv, the jobs' log.",
+        example="planner synthesize 10MW.plan.json --length '3 d'",
         run="planner.commands.traces:run_synthesize",
         options=(
             argument(
@@ -574,6 +605,7 @@ _STUDIES = (
         "simulate",
         "Run a plan's job event by event, many times: goodput beside the predicted one, where "
         "time is lost, and whether another interval would have been better.",
+        example="planner simulate 10MW.plan.json --replications 100",
         run="planner.studies.simulation:run",
         options=(
             argument(
@@ -640,7 +672,7 @@ _STUDIES = (
                 "output", Path | None, "Folder for the record and the pictures; without it none.",
                 "--output", "-o",
             ),
-            JSON, QUIET,
+            JSON, *TOLD, QUIET,
         ),
         results=(SIMULATION,),
         counts="runs",
@@ -649,6 +681,7 @@ _STUDIES = (
         "sweep",
         "Solve many scenarios, each to a proven gap; write PROBLEM.sweep.parquet and .csv, a "
         "workbook and a picture. What was interrupted goes on where it stopped.",
+        example="planner sweep 10MW.yaml --vary site.facility_power=5MW:15MW:0.5MW",
         run="planner.commands.sweep:run",
         options=(
             PROBLEM,
@@ -668,7 +701,7 @@ _STUDIES = (
                 "dask", str | None, "Let the workers of this Dask scheduler do the work.",
                 metavar="ADDRESS",
             ),
-            FILES, JSON,
+            FILES, JSON, *TOLD,
             option(
                 "workbook", bool, "Write the workbook and the picture as well as the table.",
                 default=True,
@@ -680,6 +713,7 @@ _STUDIES = (
     Study(
         "frontier",
         "Show the most useful work against storage bandwidth, cost and power, and where it bends.",
+        example="planner frontier 10MW.yaml --against power",
         run="planner.studies.sensitivity.frontier:run",
         options=(
             PROBLEM,
@@ -691,13 +725,14 @@ _STUDIES = (
                 "points", int, "How many points to find at most.",
                 default=50, read=least("--points", 3),
             ),
-            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, FOLDER, JSON, QUIET,
+            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, FOLDER, JSON, *TOLD, QUIET,
         ),
         results=(FRONTIER,),
     ),
     Study(
         "tornado",
         "Vary one input at a time, low and high, and rank them by what they do to the best plan.",
+        example="planner tornado 10MW.yaml",
         run="planner.studies.sensitivity.tornado:run",
         options=(
             PROBLEM,
@@ -711,7 +746,7 @@ _STUDIES = (
                 "by", str, "How far to move each input where no ends are given.",
                 default="20 %", read=partial(share, "--by"),
             ),
-            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, FOLDER, JSON, QUIET,
+            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, FOLDER, JSON, *TOLD, QUIET,
         ),
         results=(TORNADO,),
         counts="ends",
@@ -720,6 +755,7 @@ _STUDIES = (
         "uncertain",
         "Draw inputs that are not known: what the best plan becomes, how often the planned one "
         "breaks a limit, and which plan is regretted least.",
+        example="planner uncertain 10MW.yaml --samples 64",
         run="planner.studies.sensitivity.uncertain.uncertainty:run",
         options=(
             PROBLEM,
@@ -743,7 +779,7 @@ _STUDIES = (
                 "indices", bool, "Explain the spread by inputs; more scenarios.",
                 "--indices", default=False,
             ),
-            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, FOLDER, JSON, QUIET,
+            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, FOLDER, JSON, *TOLD, QUIET,
         ),
         results=(UNCERTAIN,),
         counts="scenarios",

@@ -72,6 +72,7 @@ class Request:
         folder: where files go, None for none.
         quiet: whether to show no progress.
         as_json: whether records are printed as JSON.
+        parts: what is printed besides a first screen: notes, proof, full.
         progress: is told how far the study has come.
         begun: when the command began, by ``time.monotonic`` and ``time.process_time``.
         models: what is in memory under the name of a path, instead of a file there; settings and
@@ -88,6 +89,7 @@ class Request:
     folder: Path | None = None
     quiet: bool = False
     as_json: bool = False
+    parts: tuple[str, ...] = ()
     progress: Progress = _ignore
     begun: tuple[float, float] = field(default_factory=_now)
     models: Mapping[Path, Inputs | Plan] = field(default_factory=dict)

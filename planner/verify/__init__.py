@@ -141,7 +141,7 @@ def _check_figures(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Pla
     check_fabrics(ledger, basis, companions.fabrics, plan)
     check_placement(ledger, basis, decisions, companions, plan)
     check_places(ledger, basis, plan)
-    check_cabling(ledger, basis, plan)
+    check_cabling(ledger, basis, decisions.counts, companions, plan)
     totals = check_totals(ledger, basis, decisions, companions, plan)
     figures = check_job(ledger, basis, decisions, plan)
     if figures is None:
@@ -183,5 +183,9 @@ def check_site(ledger: Ledger, basis: Basis, plan: Plan) -> None:
     }
     for field, value in expected.items():
         ledger.same(f"site.{field}", getattr(site, field), value)
+    money = {name: getattr(basis.money, name) for name in ("code", "usd", "on", "source")}
+    usual = basis.money.code == "USD"
+    shown = None if plan.currency is None else plan.currency.model_dump()
+    ledger.equal("currency", shown, None if usual else money)
     energy_basis = "maximum" if term is None else term.energy_basis
     ledger.equal("site.energy_basis", site.energy_basis, energy_basis)

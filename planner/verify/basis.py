@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from planner.currency import Currency
 from planner.schema.catalog import Family, Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Problem, Quantity
@@ -49,6 +50,11 @@ class Basis:
             prices=inputs.prices,
             discounts=inputs.discounts,
         )
+
+    @property
+    def money(self) -> Currency:
+        """The currency to whose smallest unit prices are rounded."""
+        return self.problem.shown_in
 
     def demanded(self, item_id: str) -> Quantity:
         """Return what the user demands of an item's count."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -23,6 +24,9 @@ from planner.verify.ledger import at_least
 from planner.verify.money import owned, unit_money
 from planner.verify.racks import Room, network_racks, own_racks, pdus
 
+_HALF_A_CENT = 0.005
+"""What floats may be off by in a sum of prices, USD."""
+
 
 @dataclass(frozen=True)
 class Companions:
@@ -36,6 +40,8 @@ class Companions:
     fabrics: tuple[Fabric, ...]
     room: Room
     problems: tuple[str, ...]
+    extras: Mapping[str, int]
+    of_clusters: Mapping[str, int]
 
 
 def count_companions(basis: Basis, counts: Mapping[str, int], shared: int) -> Companions:
@@ -81,6 +87,8 @@ class _Counting:
             fabrics=tuple(self.fabrics),
             room=room,
             problems=tuple(self.problems),
+            extras=self.extras,
+            of_clusters=self.of_clusters,
         )
 
     def _take(self, name: str, fabrics: list[Fabric] | None) -> None:
@@ -145,8 +153,8 @@ class _Counting:
         asked = network.storage if both else network.in_band
         if asked is not None:
             name = "converged" if both else "in_band"
-            devices = plugged(self.basis, everything, "in_band")
-            devices += plugged(self.basis, self.counts, "storage") if both else []
+            devices = plugged(self.basis, self.counts, "storage") if both else []
+            devices += plugged(self.basis, everything, "in_band")
             devices += [uplinks] if uplinks is not None else []
             self._take(name, port_fabric(self.basis, name, asked, devices, self.bill))
 
@@ -245,7 +253,7 @@ class _Counting:
 
     def _hundreds_usd(self, service: ServiceCount, before: Mapping[str, int]) -> int:
         """Return every 100 USD, or part of it, of hardware in place that was not owned before."""
-        cents = 0
+        spent_usd = 0.0
         for sku, count in {**self.standing, **before}.items():
             item, price = self.basis.items[sku], self.basis.prices.get(sku)
             soft = item.category in ("software", "service")
@@ -253,8 +261,8 @@ class _Counting:
                 continue
             bought = max(0, count - owned(self.basis, item))
             # Half a cent goes up, as in the lines.
-            cents += round(max(unit_money(self.basis, item, price).net_usd) * 100) * bought
-        return -(-cents // 10_000)
+            spent_usd += max(unit_money(self.basis, item, price).net_usd) * bought
+        return math.ceil((spent_usd - _HALF_A_CENT) / 100)
 
     def _racks(self, room: Room) -> None:
         """Count the racks that are bought, and the PDUs in them."""

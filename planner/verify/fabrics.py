@@ -70,6 +70,23 @@ class Bill:
 
 
 @dataclass(frozen=True)
+class Wiring:
+    """By what the links of a fabric run: the tree of one plane, and what is plugged into it.
+
+    ``leaves`` are (number, ports to devices, uplinks) of each kind of leaf, those of storage last;
+    of a compute fabric those of one plane. ``per_rail`` leaves in a row are of one rail (and unit,
+    where systems are in rail groups). ``group`` are the ports of links between switches.
+    """
+
+    group: PortGroup
+    tree: Tree
+    leaves: tuple[tuple[int, int, int], ...]
+    per_rail: int
+    plug: Plug | None = None
+    devices: tuple[Plugged, ...] = ()
+
+
+@dataclass(frozen=True)
 class Fabric:
     """One fabric as it follows from the counts, under the names the plan gives its figures.
 
@@ -94,6 +111,7 @@ class Fabric:
     system_links: int
     leaf_spine_links: int
     spine_core_links: int
+    wiring: Wiring | None = None
 
     @property
     def switches(self) -> int:
@@ -130,6 +148,11 @@ class Plug:
     ports: int
     rails: int
     rail_group: int | None
+
+    @property
+    def order(self) -> tuple[str, float, int, int, int]:
+        """In this order fabrics take the switches of a model."""
+        return self.switch, self.speed_gbit_per_s, self.ports, self.rails, self.rail_group or 0
 
 
 def _lanes(asked: ComputeFabric, port: Port) -> int:
@@ -199,6 +222,7 @@ def _build_compute(
         for group in _compute_groups(basis.items[how.switch])
         if group.speed_gbit_per_s == how.speed_gbit_per_s
     )
+    per_rail = units if how.rail_group is None else tree.leaves // max(1, units * how.rails)
     fabric = Fabric(
         network="compute",
         switch_sku=how.switch,
@@ -217,6 +241,7 @@ def _build_compute(
         system_links=how.ports * count + asked.manager.ports,
         leaf_spine_links=planes * tree.leaf_spine_links,
         spine_core_links=planes * tree.spine_core_links,
+        wiring=Wiring(group, tree, ((tree.leaves, down, up),), max(1, per_rail), how),
     )
     _wire_compute(bill, fabric, group, tree, down)
     if asked.manager.transceiver is not None:
@@ -293,7 +318,10 @@ def _wire_compute(bill: Bill, fabric: Fabric, group: PortGroup, tree: Tree, down
 
 @dataclass(frozen=True)
 class Plugged:
-    """``units`` devices with so many ports of one speed each; no ``sku`` is the customer's edge."""
+    """``units`` devices with so many ports of one speed each; no ``sku`` is the customer's edge.
+
+    Switches of out-of-band management are told apart, for others may be of their model.
+    """
 
     sku: str
     units: int
@@ -301,6 +329,7 @@ class Plugged:
     speed_gbit_per_s: float
     end: LinkEnd | None = None
     form: str | None = None
+    manages: bool = False
 
     def served(self, switch: Item) -> tuple[PortGroup, Link | None] | None:
         """Return the ports of a switch that serve these, and what links the two."""
@@ -370,6 +399,7 @@ def port_fabric(
     if size is None:
         return None
     tree, up, most = size
+    leaves = tree.leaves, most // tree.leaves, up
     fabric = Fabric(
         network=network,
         switch_sku=asked.switch,
@@ -388,6 +418,7 @@ def port_fabric(
         system_links=sum(ports for _, ports in by_group),
         leaf_spine_links=tree.leaf_spine_links,
         spine_core_links=tree.spine_core_links,
+        wiring=Wiring(base, tree, (leaves,), tree.leaves, devices=tuple(devices)),
     )
     _wire_devices(bill, switch, devices)
     _wire_switches(bill, fabric, base, tree)
@@ -427,6 +458,7 @@ def _apart(
     tree = fat_tree(bundles, 1, base.count, together) if together > 1 else None
     if tree is None:  # a single uplink does not reach two spines
         return None
+    kinds = ((leaves[0], down, up), (leaves[1], storage_down, storage_up))
     fabric = Fabric(
         network=network,
         switch_sku=asked.switch,
@@ -445,6 +477,7 @@ def _apart(
         system_links=sum(n for some in groups for _, n in some),
         leaf_spine_links=leaves[0] * up + leaves[1] * storage_up,
         spine_core_links=tree.spine_core_links,
+        wiring=Wiring(base, tree, kinds, tree.leaves, devices=tuple(devices)),
     )
     _wire_devices(bill, switch, devices)
     bill.add(fabric.switch_sku, fabric.switches)
@@ -547,7 +580,8 @@ def out_of_band(
     ports = sum(device.units * device.ports for device in devices) + others
     if ports == 0:
         return []
-    switches = -(-ports // (group.count - asked.reserve_ports))
+    usable = group.count - asked.reserve_ports
+    switches = -(-ports // usable)
     bill.add(asked.switch, switches)
     if group.link is not None:
         bill.add(bill.reaching(group.link.cable), ports)
@@ -565,11 +599,12 @@ def out_of_band(
             core_switches=0,
             endpoints=ports,
             parts_per_port=1,
-            capacity=switches * (group.count - asked.reserve_ports),
+            capacity=switches * usable,
             uplinks_per_leaf=0,
             system_links=ports,
             leaf_spine_links=0,
             spine_core_links=0,
+            wiring=Wiring(group, Tree(1, switches), ((switches, usable, 0),), switches),
         )
     ]
 
@@ -580,7 +615,7 @@ def oob_uplinks(basis: Basis, asked: OutOfBand, switches: int) -> Plugged | None
     if top is None or switches == 0 or asked.uplinks == 0:
         return None
     end = top.link.switch_end if top.link else None
-    return Plugged(asked.switch, switches, asked.uplinks, top.speed_gbit_per_s, end)
+    return Plugged(asked.switch, switches, asked.uplinks, top.speed_gbit_per_s, end, manages=True)
 
 
 def check_fabrics(ledger: Ledger, basis: Basis, fabrics: Iterable[Fabric], plan: Plan) -> None:

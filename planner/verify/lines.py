@@ -292,13 +292,13 @@ def check_line_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: 
     net_usd = line.unit_net_usd if line.unit_net_usd in unit.net_usd else unit.net_usd[0]
     assert net_usd is not None
     bought = line.purchased
-    extended = cents(unit.list_usd * bought)
+    extended = cents(unit.list_usd * bought, basis.money)
     ledger.one_of(f"{name}.extended_list_usd", line.extended_list_usd, extended)
     ledger.same(f"{name}.extended_net_usd", line.extended_net_usd, net_usd * bought)
     sold, _ = support_sold(basis, item.id)
-    support = support_usd_per_year(sold, net_usd, bought)
+    support = support_usd_per_year(sold, net_usd, bought, basis.money)
     ledger.one_of(f"{name}.support_usd_per_year", line.support_usd_per_year, support)
-    yearly = subscription_usd_per_year(price, unit.discount, bought)
+    yearly = subscription_usd_per_year(price, unit.discount, bought, basis.money)
     ledger.one_of(f"{name}.subscription_usd_per_year", line.subscription_usd_per_year, yearly)
     ledger.same(
         f"{name}.unit_subscription_list_usd", line.unit_subscription_list_usd, price.per_year_usd
@@ -318,6 +318,7 @@ def check_line_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: 
         ledger.equal(f"{name}.price.date", line.price.date, price.date)
         ledger.equal(f"{name}.price.confidence", line.price.confidence, price.confidence)
         ledger.equal(f"{name}.price.valid_until", line.price.valid_until, price.valid_until)
+        ledger.equal(f"{name}.price.currency", line.price.currency, price.currency)
         ledger.equal(f"{name}.min_order", line.min_order, price.min_order or None)
         _check_range(ledger, name, price, line.price)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from planner.currency import Currency
 from planner.schema.catalog import Item
 from planner.schema.prices import Price, SupportMoney, SupportShare
 from planner.verify.basis import Basis
@@ -116,7 +117,7 @@ def discount_share(basis: Basis, item: Item) -> float:
 def unit_money(basis: Basis, item: Item, price: Price) -> UnitMoney:
     """Return the list price, the discount and the net price of one unit, USD."""
     discount = discount_share(basis, item)
-    return UnitMoney(price.list_usd, discount, cents(price.list_usd * (1 - discount)))
+    return UnitMoney(price.list_usd, discount, cents(price.list_usd * (1 - discount), basis.money))
 
 
 def support_asked(basis: Basis, sku: str) -> str | None:
@@ -145,34 +146,41 @@ def support_sold(basis: Basis, sku: str) -> tuple[SupportShare | SupportMoney | 
 
 
 def support_usd_per_year(
-    support: SupportShare | SupportMoney | None, unit_net_usd: float, purchased: int
+    support: SupportShare | SupportMoney | None,
+    unit_net_usd: float,
+    purchased: int,
+    money: Currency,
 ) -> tuple[float, ...]:
     """Return support per year for the purchased units, USD, with every rounding allowed."""
     match support:
         case None:
             return (0.0,)
         case SupportShare():
-            return tuple(unit * purchased for unit in cents(support.share * unit_net_usd))
+            return tuple(unit * purchased for unit in cents(support.share * unit_net_usd, money))
         case SupportMoney():
-            return tuple(unit * purchased for unit in cents(support.usd))
+            return tuple(unit * purchased for unit in cents(support.usd, money))
 
 
-def cents(amount_usd: float) -> tuple[float, ...]:
-    """Return an amount in whole cents; both neighbours where it lies half-way between two."""
-    exact = amount_usd * 100
+def cents(amount_usd: float, money: Currency) -> tuple[float, ...]:
+    """Return an amount of USD in whole cents; both neighbours where it lies half-way between two.
+
+    A cent is the smallest unit of the currency in which money is shown.
+    """
+    parts = 10**money.decimals
+    exact = amount_usd / money.usd * parts
     below = math.floor(exact)
     if abs(exact - below - 0.5) <= max(_HALF_CENT_NOISE, _FLOAT_NOISE * exact):
-        return below / 100, (below + 1) / 100
-    return (round(exact) / 100,)
+        return below / parts * money.usd, (below + 1) / parts * money.usd
+    return (round(exact) / parts * money.usd,)
 
 
 def subscription_usd_per_year(
-    price: Price, discount: float, purchased: int
+    price: Price, discount: float, purchased: int, money: Currency
 ) -> tuple[float | None, ...]:
     """Return subscriptions per year for the purchased units, USD, with every rounding allowed."""
     if price.per_year_usd is None:
         return (None,)
-    return tuple(unit * purchased for unit in cents(price.per_year_usd * (1 - discount)))
+    return tuple(unit * purchased for unit in cents(price.per_year_usd * (1 - discount), money))
 
 
 def support_years(basis: Basis, sku: str) -> tuple[float, float | None]:

@@ -9,7 +9,10 @@ from planner.verify.ledger import at_least, divisors
 
 @dataclass(frozen=True)
 class Tree:
-    """Switches, links between tiers, and the ports in use of each spine and core."""
+    """Switches, links between tiers, and the ports in use of each spine and core.
+
+    ``groups`` are those of leaves with spines of their own.
+    """
 
     tiers: int
     leaves: int
@@ -19,6 +22,7 @@ class Tree:
     spine_core_links: int = 0
     spine_ports: int = 0
     core_ports: int = 0
+    groups: int = 1
 
 
 def split(radix: int, oversubscription: float) -> tuple[int, int]:
@@ -72,6 +76,7 @@ def three_tiers(leaves: int, groups: int, group_leaves: int, radix: int, up: int
         spine_core_links=groups * spines * spine_up,
         spine_ports=2 * spine_up,
         core_ports=core_ports,
+        groups=groups,
     )
 
 

@@ -28,7 +28,7 @@ def done(folder: Path) -> Ran:
     words = ["bid", str(folder / "problem.yaml"), "--quotes", str(folder / first)]
     words += [str(folder / name) for name in others]
     named = ["--vendor", "anvil.xlsx=ANVIL Systems", "--rate", "EUR=1.1"]
-    return ran(*words, *named, "-o", str(folder / "out"), "-q")
+    return ran(*words, *named, "-o", str(folder / "out"), "-q", "--full")
 
 
 def test_five_files_become_a_ranked_report(done: Ran) -> None:

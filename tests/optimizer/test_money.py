@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from planner import api
 from planner.case import resolve
 from planner.case.model import Case
-from planner.case.money import cents, discount, support_usd_per_year, unit_net_usd
+from planner.case.money import discount, support_usd_per_year, unit_net_usd
+from planner.currency import USD
 from planner.optimizer import objective
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
@@ -37,13 +38,13 @@ ITEM = Item.model_validate(gpu_system("gpu", 8, "10 kW"))
     ],
 )
 def test_halves_of_a_cent_go_up(amount_usd: float, expected_usd: float) -> None:
-    assert cents(amount_usd) == expected_usd
+    assert USD.rounded_usd(amount_usd) == expected_usd
 
 
 @given(st.integers(0, 10**11))
 def test_tenths_of_a_cent_round_like_decimals(tenths: int) -> None:
     exact = (Decimal(tenths) / 1000).quantize(Decimal("0.01"), rounding=ROUND_HALF_UP)
-    assert cents(tenths / 1000) == float(exact)
+    assert USD.rounded_usd(tenths / 1000) == float(exact)
 
 
 @pytest.mark.parametrize(
@@ -67,10 +68,10 @@ def test_the_most_specific_and_latest_discount_counts(
 def test_net_price_and_support_are_in_cents() -> None:
     book = Price.model_validate(price("99999.99", support_per_year="7.5 %"))
     discounts = [Discount.model_validate({"item": "gpu", "discount": 0.15})]
-    assert unit_net_usd(ITEM, book, discounts) == 84_999.99  # of 84,999.9915
-    assert support_usd_per_year(ITEM, book, discounts) == 6_375.00  # of 6,374.99925
+    assert unit_net_usd(ITEM, book, discounts, USD) == 84_999.99  # of 84,999.9915
+    assert support_usd_per_year(ITEM, book, discounts, USD) == 6_375.00  # of 6,374.99925
     fixed = Price.model_validate(price("99999.99", support_per_year="123.456 USD"))
-    assert support_usd_per_year(ITEM, fixed, discounts) == 123.46
+    assert support_usd_per_year(ITEM, fixed, discounts, USD) == 123.46
 
 
 def check_money(case: Case, plan: Plan) -> None:

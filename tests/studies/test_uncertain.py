@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 
@@ -22,7 +22,7 @@ from planner.loader import load
 from planner.loader.vary.apply import applied
 from planner.optimizer.joint import optimise
 from planner.optimizer.objective import natural
-from planner.outputs import uncertain_text
+from planner.outputs import first_screen, uncertain_text
 from planner.outputs.charts import picture
 from planner.schema.plan import Plan
 from planner.schema.problem import FailureRate, Quantity
@@ -652,7 +652,10 @@ def test_report_prints_and_writes(
     assert book.sheetnames == ["Uncertainty"]
     found = Uncertain.model_validate_json(written["problem.uncertain.json"])
     assert found.status == "optimal"
-    assert made.text == uncertain_text.render(found).rstrip("\n")
+    first = uncertain_text.first(found)
+    assert made.text == first_screen.render(first, (), str).rstrip("\n")
+    whole = first_screen.render(first, ("full",), partial(uncertain_text.render, found))
+    assert uncertain_text.render(found).partition("\n")[2].strip("\n") in whole
     printed = report(STUDIES["uncertain"], replace(request, as_json=True), asked)
     assert Uncertain.model_validate_json(printed.text) == found
     assert printed.written == ()

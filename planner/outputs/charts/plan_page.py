@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from planner.currency import bare
 from planner.figures import FIGURES, OBJECTIVES, objective_label
 from planner.outputs.alternatives_text import bought
 from planner.outputs.answer import asked as asked_in_words
@@ -30,6 +31,7 @@ from planner.outputs.words import (
     amount_of,
     duration,
     given_away,
+    in_money,
     money,
     number,
     percent,
@@ -306,17 +308,18 @@ def bill(plan: Plan, of: str = "") -> str:
         (Cells("quantity", tuple(f"{line.quantity:,}" for line in lines)), ""),
     ]
     if any(line.unit_net_usd is not None for line in lines):
+        code = in_money("USD")
         columns.append((Cells("bought", tuple(f"{line.purchased:,}" for line in lines)), ""))
         if any(line.unit_list_usd not in (None, line.unit_net_usd) for line in lines):
             columns.append(
-                (Cells("unit list, USD", tuple(_usd(x.unit_list_usd) for x in lines)), "")
+                (Cells(f"unit list, {code}", tuple(_usd(x.unit_list_usd) for x in lines)), "")
             )
         if any(line.discount for line in lines):
             shares = tuple(percent(line.discount) if line.discount else "" for line in lines)
             columns.append((Cells("discount", shares), ""))
         columns += [
-            (Cells("unit net, USD", tuple(_usd(line.unit_net_usd) for line in lines)), ""),
-            _summed("net, USD", [line.extended_net_usd for line in lines], _usd),
+            (Cells(f"unit net, {code}", tuple(_usd(line.unit_net_usd) for line in lines)), ""),
+            _summed(f"net, {code}", [line.extended_net_usd for line in lines], _usd),
         ]
     columns.append(_summed("IT power, kW", [line.it_power_kw for line in lines], _kw))
     heads = tuple(column for column, _ in columns)
@@ -334,7 +337,7 @@ def _summed(
 
 
 def _usd(usd: float | None) -> str:
-    return "not known" if usd is None else f"{usd:,.2f}"
+    return bare(usd, None)
 
 
 def _kw(kw: float | None) -> str:

@@ -13,7 +13,8 @@ from planner.assemble import assemble
 from planner.audit.draft import Draft
 from planner.audit.evaluate import case_of
 from planner.case import Case, resolve
-from planner.case.money import cents, discount, support_factor, support_usd_per_year, unit_net_usd
+from planner.case.money import discount, support_factor, support_usd_per_year, unit_net_usd
+from planner.currency import Currency
 from planner.errors import InputError, VerificationError
 from planner.figures import OBJECTIVES
 from planner.infeasible import clash
@@ -90,6 +91,11 @@ class Desk:
         """The best plan at the book's prices, and what no plan passes."""
         plan, bound, _, _ = self._planned(self.inputs)
         return plan, bound
+
+    @property
+    def shown_in(self) -> Currency:
+        """The currency in which money is shown, to whose smallest unit prices are rounded."""
+        return self.inputs.problem.shown_in
 
     @property
     def money(self) -> Money:
@@ -181,7 +187,8 @@ class Desk:
             goods, need = tender.goods[sku], bought.get(sku, 0)
             book = self.inputs.prices.get(sku)
             if goods.included and need > goods.units and book is not None:
-                net = unit_net_usd(goods.item, book, self.inputs.discounts)
+                off = self.inputs.discounts
+                net = unit_net_usd(goods.item, book, off, self.shown_in)
                 each = net * (need - goods.units) / need
                 priced[sku] = price.model_copy(update={"list_usd": each}), tender
             over = goods.units - need
@@ -350,7 +357,8 @@ class Desk:
             discounted: whether the book's discounts are off it.
         """
         off = self.inputs.discounts if discounted else ()
-        return unit_net_usd(item, price, off) + self._years_usd(item, price, off)
+        net_usd = unit_net_usd(item, price, off, self.shown_in)
+        return net_usd + self._years_usd(item, price, off)
 
     def _years_usd(self, item: Item, price: Price, off: Sequence[Discount]) -> float:
         """Return support and subscription of a unit over the term where that counts, USD."""
@@ -358,8 +366,10 @@ class Desk:
         if term is None or self.money == "capex":
             return 0.0
         sold = replace(self.inputs, prices={item.id: price})
-        support = support_usd_per_year(item, price, off) * support_factor(item, sold)
-        yearly = cents((price.per_year_usd or 0.0) * (1.0 - discount(item, off)))
+        support = support_usd_per_year(item, price, off, self.shown_in)
+        support *= support_factor(item, sold)
+        yearly_usd = (price.per_year_usd or 0.0) * (1.0 - discount(item, off))
+        yearly = self.shown_in.rounded_usd(yearly_usd)
         return support + yearly * discounted_years(0.0, term.years, term.discount_rate)
 
     def _range(self, found: Judged, line: Line, *, book: bool) -> tuple[float, float]:
@@ -373,7 +383,8 @@ class Desk:
             yearly = price.per_year_range_usd[at] if price.per_year_usd is not None else None
             listed = price.range_usd[at] if book else price.list_usd
             moved = price.model_copy(update={"list_usd": listed, "per_year_usd": yearly})
-            each = unit_net_usd(item, moved, off) + self._years_usd(item, moved, off)
+            net_usd = unit_net_usd(item, moved, off, self.shown_in)
+            each = net_usd + self._years_usd(item, moved, off)
             ends.append(each * line.purchased)
         return ends[0], ends[1]
 

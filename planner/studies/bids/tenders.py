@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.case.money import unit_net_usd
+from planner.currency import amount
 from planner.inputs import Inputs
 from planner.schema.bids import BidCharge, ChargeKind, TraceRow
 from planner.schema.catalog import Item, Source
@@ -226,7 +227,8 @@ def price_of(goods: Goods, tender: Tender, inputs: Inputs) -> Price:
                      "support_confidence"):  # fmt: skip
             more[name] = getattr(book, name)
         if goods.included:  # a share of nothing is nothing: what the book's price asks for counts
-            net = unit_net_usd(goods.item, book, inputs.discounts)
+            shown_in = inputs.problem.shown_in
+            net = unit_net_usd(goods.item, book, inputs.discounts, shown_in)
             yearly = book.support_usd_per_year(net)
             more["support_per_year"] = SupportMoney.model_construct(usd=yearly)
     if goods.lead_time is not None:
@@ -380,7 +382,7 @@ def _became(line: QuoteLine, tender: Tender, supports: str | None) -> str:
         return f"support per year of {supports}{less}"
     goods = None if line.item is None else tender.goods.get(line.item)
     if line.kind == "item" and goods is not None:
-        price = f"{goods.unit_usd:,.2f} USD"
+        price = amount(goods.unit_usd)
         return f"{goods.item.id}: {line.quantity:g} units and their price, {price}{less}"
     if line.kind == "included":
         if goods is not None and line.quantity:

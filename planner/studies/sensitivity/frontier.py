@@ -16,6 +16,7 @@ from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import natural
+from planner.schema.currency import ShownIn
 from planner.schema.plan import Status
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 from planner.sizing.demand import VENDOR_RULES
@@ -321,6 +322,7 @@ def _head(inputs: Inputs, question: Question, against: Against) -> Frontier:
         problem_file=inputs.problem_file,
         scenario=inputs.scenario,
         overrides=inputs.overrides,
+        currency=ShownIn.of(inputs.problem.shown_in),
         objective=asked.objective,
         sense="maximize" if asked.maximise else "minimize",
         unit=OBJECTIVES[asked.objective].unit,

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from planner.figures import OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
+from planner.schema.currency import ShownIn
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import VARIED, Column, Sweep
 from planner.studies.request import SweepOptions
@@ -171,6 +172,7 @@ class Table:
             problem_file=inputs.problem_file,
             scenario=inputs.scenario,
             overrides=inputs.overrides,
+            currency=ShownIn.of(inputs.problem.shown_in),
             objective=objective,
             sense="minimize" if objective in _MINIMIZED else "maximize",
             unit=objective_unit(objective),

@@ -18,6 +18,7 @@ from planner.levers.numbers import written
 from planner.loader.vary import checked
 from planner.loader.vary.place import NoPlaceError, short
 from planner.paths import job_path
+from planner.schema.currency import ShownIn
 from planner.schema.plan import Status
 from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
 from planner.studies.request import Found, Request, SweepOptions
@@ -349,6 +350,7 @@ def _head(inputs: Inputs, base: Answer, options: SweepOptions, swings: Sequence[
         problem_file=inputs.problem_file,
         scenario=inputs.scenario,
         overrides=inputs.overrides,
+        currency=ShownIn.of(inputs.problem.shown_in),
         objective=case.objective,
         sense="maximize" if case.maximise else "minimize",
         unit=OBJECTIVES[case.objective].unit,

@@ -95,8 +95,10 @@ def _known_well(reason: Reason) -> bool:
 
 def _make_shown_item(study: Study, name: str, kind: ItemKind, *, asked: bool) -> Item:
     """Return what is told of an item whatever is known of plans with it."""
-    item, price = study.catalog[name], study.inputs.prices.get(name)
-    net_usd = None if price is None else unit_net_usd(item, price, study.inputs.discounts)
+    item, inputs = study.catalog[name], study.inputs
+    price, net_usd = inputs.prices.get(name), None
+    if price is not None:
+        net_usd = unit_net_usd(item, price, inputs.discounts, inputs.problem.shown_in)
     return Item.model_validate(
         {
             "sku": name,

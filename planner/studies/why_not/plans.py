@@ -63,9 +63,9 @@ class Contest:
 
     def net_usd(self, list_usd: float) -> float:
         """Return what a unit costs after discount."""
-        item, price = self.study.catalog[self.name], self.study.inputs.prices[self.name]
-        at = price.model_copy(update={"list_usd": list_usd})
-        return unit_net_usd(item, at, self.study.inputs.discounts)
+        item, inputs = self.study.catalog[self.name], self.study.inputs
+        at = inputs.prices[self.name].model_copy(update={"list_usd": list_usd})
+        return unit_net_usd(item, at, inputs.discounts, inputs.problem.shown_in)
 
     @property
     def free_of_charge(self) -> bool:
@@ -150,10 +150,11 @@ class Contest:
 
     def _repriced(self, list_usd: float) -> Case:
         """Return the case with the item at another price."""
-        item, discounts = self.study.catalog[self.name], self.study.inputs.discounts
-        at = self.study.inputs.prices[self.name].model_copy(update={"list_usd": list_usd})
-        net_usd = unit_net_usd(item, at, discounts)
-        support_usd = support_usd_per_year(item, at, discounts)
+        item, inputs = self.study.catalog[self.name], self.study.inputs
+        at = inputs.prices[self.name].model_copy(update={"list_usd": list_usd})
+        off, shown_in = inputs.discounts, inputs.problem.shown_in
+        net_usd = unit_net_usd(item, at, off, shown_in)
+        support_usd = support_usd_per_year(item, at, off, shown_in)
 
         def sold(offer: OfferT) -> OfferT:
             if offer.id != self.name:

@@ -21,6 +21,7 @@ from planner.optimizer import operate, purchase
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import given
+from planner.schema.currency import ShownIn
 from planner.schema.plan import Plan, Status
 from planner.schema.sensitivity import PLANNED, Index, Percentiles, Uncertain, UncertainInput
 from planner.studies.request import Found, Request, SweepOptions
@@ -387,6 +388,7 @@ def _head(
         "problem_file": inputs.problem_file,
         "scenario": inputs.scenario,
         "overrides": inputs.overrides,
+        "currency": ShownIn.of(inputs.problem.shown_in),
         "objective": case.objective,
         "sense": "maximize" if case.maximise else "minimize",
         "unit": OBJECTIVES[case.objective].unit,

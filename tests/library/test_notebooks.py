@@ -1,0 +1,86 @@
+"""The notebooks: what the script writes, one for each study, each cell run as it stands."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import planner
+from planner.schema.base import Shown
+from planner.studies.registry import STUDIES
+
+SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "make_notebooks.py"
+
+
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_notebooks", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+notebooks = script()
+NAMES = tuple(notebooks.NOTEBOOKS)
+
+
+def test_there_is_one_for_each_study_and_they_are_what_is_written() -> None:
+    assert set(NAMES) == {*STUDIES, "solve", "size"}
+    assert sorted(path.stem for path in notebooks.FOLDER.iterdir()) == sorted(NAMES)
+    for name, parts in notebooks.NOTEBOOKS.items():
+        written = (notebooks.FOLDER / f"{name}.ipynb").read_text("utf-8")
+        assert written == notebooks.notebook(parts), "run python docs/make_notebooks.py"
+        assert f"planner.{name}(" in written
+
+
+def cells(name: str) -> list[dict[str, Any]]:
+    whole = json.loads((notebooks.FOLDER / f"{name}.ipynb").read_text("utf-8"))
+    found: list[dict[str, Any]] = whole["cells"]
+    return found
+
+
+def shown(source: str, names: dict[str, Any]) -> Any:
+    """Run a cell and return the value of its last line, where that is an expression."""
+    tree = ast.parse(source)
+    last = tree.body[-1]
+    if not isinstance(last, ast.Expr):
+        exec(compile(tree, "cell", "exec"), names)
+        return None
+    rest = ast.Module(tree.body[:-1], [])
+    exec(compile(rest, "cell", "exec"), names)
+    return eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+
+
+@pytest.mark.exhaustive(keep=2)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_cell_runs(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    values = [
+        shown("".join(cell["source"]), names)
+        for cell in cells(name) if cell["cell_type"] == "code"
+    ]  # fmt: skip
+    assert capsys.readouterr() == ("", "")
+    pages = [value._repr_html_() for value in values if isinstance(value, Shown)]
+    assert all(page.startswith("<h3>") for page in pages)
+    assert pages or name == "synthesize"
+    for value in values:
+        if isinstance(value, pd.DataFrame):
+            assert len(value) > 0
+            assert len(value.columns) > 1
+
+
+def test_examples_are_found_by_name() -> None:
+    assert planner.load(planner.example()).problem.name == "10 MW training hall"
+    with pytest.raises(planner.InputError, match="no example named '10MV'; did you mean '10MW'"):
+        planner.example("10MV")

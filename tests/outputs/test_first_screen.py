@@ -1,0 +1,125 @@
+"""First screens: the answer on one page, at any width; notes, proof and all the rest on request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from planner import terminal
+from planner.outputs import frontier_text, sweep_text, tornado_text, uncertain_text
+from planner.outputs.first_screen import FirstScreen, render
+from planner.schema.sensitivity import Frontier, Sweep, Tornado
+from planner.studies.registry import RESULTS, STUDIES, load
+from tests.outputs import samples_sensitivity as samples
+from tests.outputs.hostile import TEXTS
+from tests.world.commands import once, ran
+
+A_PAGE = 42
+"""Lines that a page may have: so many at 60 columns, fewer at 80."""
+
+BRIEF = ("truth", "verification")
+"""Results without a screen, and those whose whole screen is a few lines."""
+
+COMMANDS = (
+    ("explain",), ("tornado", "--jobs", "1"), ("alternatives",), ("compare", "--rules"),
+    ("size",), ("simulate", "--replications", "20", "--no-intervals", "--jobs", "1"),
+    ("frontier", "--against", "power", "--points", "5", "--jobs", "1"),
+)  # fmt: skip
+
+
+def both(study: Any) -> tuple[FirstScreen, Callable[[], str]]:
+    """Return a study's first screen and what writes the whole of it."""
+    rows = (samples.power_sweep()[1],) if isinstance(study, Sweep) else ()
+    views: dict[type[Any], Any] = {Frontier: frontier_text, Tornado: tornado_text,
+                                   Sweep: sweep_text}  # fmt: skip
+    view = views.get(type(study), uncertain_text)
+    return view.first(study, *rows), partial(view.render, study, *rows)
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+@pytest.mark.parametrize("name", samples.everything())
+def test_a_first_screen_fits_a_page(
+    name: str, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "_columns", columns)
+    lines = render(*fitting(samples.everything()[name])).splitlines()
+    assert max(map(len, lines)) <= columns
+    assert len(lines) <= A_PAGE
+    assert lines[-1].startswith("More") or lines[-2].startswith("More")
+
+
+def fitting(study: Any) -> tuple[FirstScreen, tuple[str, ...], Callable[[], str]]:
+    first, whole = both(study)
+    return first, (), whole
+
+
+@pytest.mark.parametrize("name", samples.everything())
+def test_nothing_is_lost_under_full(name: str) -> None:
+    first, whole = both(samples.everything()[name])
+    text = render(first, ("full",), whole)
+    assert whole().removeprefix(first.title).strip("\n") in text
+    assert text.count(first.title) == 1
+    for label, said in first.answer:
+        assert not said or f"\n{label} " in text
+
+
+@pytest.mark.parametrize("name", samples.nothing())
+def test_without_a_plan_the_whole_is_short(name: str) -> None:
+    first, whole = both(samples.nothing()[name])
+    assert render(first, (), whole) == whole()
+
+
+def test_what_changes_nothing_is_one_sentence() -> None:
+    study = samples.tornado()
+    first, whole = both(study)
+    text = render(first, (), whole)
+    assert "1 other changes nothing, low or high: rack positions." in text
+    assert not [line for line in text.splitlines() if line.startswith("  rack positions")]
+    assert [line for line in whole().splitlines() if "rack positions" in line and "=" in line]
+    assert "No plan  restore time 1 min" in text
+    assert "rack positions  " in render(first, ("full",), whole)
+
+
+def test_five_notes_of_two_lines_and_all_of_them_on_request() -> None:
+    notes = tuple(f"note {at}: {'word ' * 50}end of {at}" for at in range(7))
+    first = FirstScreen("Title", (("Plan", "yes"),), notes=notes, proof=("gap 0",), full="all")
+    short = render(first, (), str)
+    assert short.count("  - ") == 5 and "note 5" not in short and "end of" not in short
+    assert "--full all, --notes all 7, --proof" in short and "gap 0" not in short
+    every = render(first, ("notes",), str)
+    assert every.count("  - ") == 7 and "end of 6" in every and "--notes" not in every
+    assert "Proof\n  - gap 0\n" in render(first, ("proof",), str)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_nothing_in_a_name_steers_a_terminal(name: str) -> None:
+    for study in samples.everything().values():
+        first, whole = both(samples.saying(study, TEXTS[name]))
+        for parts in ((), ("notes", "proof")):
+            text = render(first, parts, whole)
+            assert all(line.isprintable() for line in text.split("\n"))
+
+
+def test_every_result_has_one_and_every_study_the_options_for_the_rest() -> None:
+    for result in RESULTS:
+        assert bool(result.first) == (result.name not in BRIEF), result.name
+        assert not result.first or callable(load(result.first))
+    for study in STUDIES.values():
+        names = {option.name for option in study.options}
+        told = any(result.first for result in study.results)
+        assert ({"notes", "proof", "full"} <= names) == told, study.name
+
+
+@pytest.mark.exhaustive(keep=2)
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_command_answers_on_a_page(words: tuple[str, ...], small: str) -> None:
+    name, *options = words
+    short, full = once(name, small, *options), ran(name, small, *options, "--full")
+    assert (short.code, short.err, full.err) == (0, "", "")
+    assert len(short.out.splitlines()) <= A_PAGE
+    assert max(map(len, short.out.splitlines())) <= terminal.STANDARD
+    assert len(full.out.splitlines()) > len(short.out.splitlines())
+    assert "More " in short.out and "--full " in short.out

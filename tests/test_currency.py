@@ -1,0 +1,189 @@
+"""Money in another currency: read at its rate, rounded to its smallest unit, shown in one alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from planner import currency
+from planner.api import solve
+from planner.currency import Currency
+from planner.inputs import inputs_from_text, inputs_to_text
+from planner.loader import load, load_with_findings
+from planner.outputs import answer
+from planner.outputs.bill import bill
+from planner.outputs.restated import restated
+from planner.schema.plan import Plan
+from tests.world.commands import ran
+from tests.world.files import BOOK, CATALOG, PROBLEM, changed
+
+EURO = "exchange: {EUR: {usd: 2, on: 2026-11-20, source: ECB}}\ncurrency: EUR\n"
+"""A rate that nothing else could be taken for."""
+YEN = "exchange: {JPY: {usd: 0.0064, on: 2026-11-20, source: BOJ}}\ncurrency: JPY\n"
+
+
+def _written(folder: Path, problem: str = PROBLEM, book: str = BOOK) -> Path:
+    (folder / "own.yaml").write_text(CATALOG)
+    (folder / "book.yaml").write_text(book)
+    (folder / "problem.yaml").write_text(problem)
+    return folder / "problem.yaml"
+
+
+def test_amounts_are_read_at_the_rate_of_their_currency(tmp_path: Path) -> None:
+    """A budget, a price of electricity, a list price and its support in euros."""
+    problem = changed(PROBLEM, "60 MUSD", "30 MEUR")
+    problem = changed(problem, "0.08 USD/kWh", "40 EUR/MWh")
+    book = changed(BOOK, "300000 USD", "150 kEUR")
+    inputs = load(_written(tmp_path, problem + EURO, book))
+    assert inputs.problem.budget.capex_usd == 60e6
+    assert inputs.problem.term is not None
+    assert inputs.problem.term.electricity_usd_per_kwh == pytest.approx(0.08, rel=1e-15)
+    assert inputs.prices["gpu_box"].list_usd == 300_000
+    assert inputs.prices["gpu_box"].currency == "EUR"
+    assert inputs.prices["quick_store"].currency is None
+    again = inputs_from_text(inputs_to_text(inputs))
+    assert again.problem.shown_in == Currency("EUR", 2.0, "2026-11-20", "ECB")
+    assert again.prices["gpu_box"] == inputs.prices["gpu_box"]
+
+
+def test_the_rate_may_stand_in_the_price_book_and_the_problem_counts_first(tmp_path: Path) -> None:
+    """A budget in the problem is read at the book's rate; the currency of the book is shown."""
+    book = changed(BOOK, "currency: USD\n", EURO)
+    problem = changed(PROBLEM, "60 MUSD", "30 MEUR")
+    inputs = load(_written(tmp_path, problem, book))
+    assert inputs.problem.budget.capex_usd == 60e6
+    assert inputs.problem.shown_in.code == "EUR"
+    own = "exchange: {EUR: {usd: 4, on: 2026-11-21, source: us}}\ncurrency: USD\n"
+    inputs = load(_written(tmp_path, problem + own, changed(book, "300000 USD", "75000 EUR")))
+    assert inputs.problem.budget.capex_usd == 120e6
+    assert inputs.prices["gpu_box"].list_usd == 300_000
+    assert inputs.problem.shown_in == currency.USD
+
+
+@pytest.mark.parametrize(("day", "words"), [
+    ("2026-08-24", None), ("2026-08-23", "more than 90 days ago"), ("2026-11-23", "a day to come"),
+])  # fmt: skip
+def test_an_old_rate_is_pointed_out(tmp_path: Path, day: str, words: str | None) -> None:
+    """Counted from today, 2026-11-22 in tests, with the line of the rate."""
+    _, findings = load_with_findings(_written(tmp_path, PROBLEM + EURO.replace("2026-11-20", day)))
+    found = [finding for finding in findings if finding.code == "old-rate"]
+    assert [finding.severity for finding in found] == ([] if words is None else ["warning"])
+    if words is not None:
+        assert words in found[0].message
+        assert found[0].line == PROBLEM.count("\n") + 1
+
+
+def _same_purchase(one: Plan, other: Plan) -> bool:
+    return [(x.sku, x.quantity) for x in one.lines] == [(x.sku, x.quantity) for x in other.lines]
+
+
+def test_a_bill_foots_in_the_currency_it_is_shown_in(tmp_path: Path) -> None:
+    """Every unit price is whole yen, and quantity times price is the line to the yen."""
+    plan = solve(_written(tmp_path, PROBLEM + YEN))
+    dollars = solve(_written(tmp_path))
+    assert _same_purchase(plan, dollars)
+    made = bill(plan)
+    assert made.currency == "JPY"
+    lines = [line for line in made.lines if line.unit_net is not None]
+    assert lines
+    for line in lines:
+        assert line.currency == "JPY"
+        assert line.unit_net == round(line.unit_net or 0.0)
+        assert line.extended_net == line.purchased * (line.unit_net or 0.0)
+    assert made.totals.grand.extended_net == sum(line.extended_net or 0.0 for line in lines)
+    assert plan.totals is not None
+    assert plan.totals.capex_usd == pytest.approx((made.totals.grand.extended_net or 0) * 0.0064)
+    assert dollars.totals is not None
+    assert plan.totals.capex_usd == pytest.approx(dollars.totals.capex_usd, rel=1e-6)
+
+
+def test_whole_units_where_there_are_no_cents() -> None:
+    """Yen have none, dinars have three; halves go away from zero."""
+    assert Currency("JPY", 0.5).rounded_usd(1.25) == 1.5
+    assert Currency("KWD", 2.0).rounded_usd(2.001) == 2.002
+    assert currency.USD.rounded_usd(2.675) == 2.68
+    with currency.shown_in(Currency("KRW", 0.001)):
+        assert currency.short(450_000) == "450.00 MKRW"
+        assert currency.short(0.5) == "500 KRW"
+        assert currency.amount(1234.5678) == "1,234,568 KRW"
+
+
+_AMOUNT = re.compile(r"(-?\d[\d,.]*)\s+([kMB]?)(USD|EUR)(?![A-Za-z])")
+_SIZE = {"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9}
+
+
+def _amounts(text: str, code: str) -> list[float]:
+    found = _AMOUNT.findall(text)
+    assert {each[2] for each in found} <= {code}
+    return [float(value.replace(",", "").rstrip(".")) * _SIZE[size] for value, size, _ in found]
+
+
+COMMANDS = (
+    "solve problem.yaml --full", "size problem.yaml", "explain problem.yaml",
+    "solve problem.yaml --lines --run --notes --proof",
+    "alternatives problem.yaml", "explain problem.yaml --why-not quick_store",
+    "compare problem.yaml --rules", "compare problem.yaml problem.yaml", "tornado problem.yaml -q",
+    "frontier problem.yaml --against cost --points 3 -q",
+    "sweep problem.yaml --vary budget.capex=x0.5,x1 -q",
+    "solve problem.yaml --set targets.min_gpus=500",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_screen_is_in_one_currency(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """No dollar is on it, and every amount is half of what it is in USD."""
+    monkeypatch.chdir(tmp_path)
+    _written(tmp_path)
+    dollars = ran(*command.split())
+    _written(tmp_path, PROBLEM + EURO)
+    euros = ran(*command.split())
+    assert (euros.code, dollars.code) in ((0, 0), (3, 3))
+    assert "USD" not in euros.out
+    assert "$" not in euros.out
+    before, after = _amounts(dollars.out, "USD"), _amounts(euros.out, "EUR")
+    assert len(before) == len(after)
+    for usd, eur in zip(before, after, strict=True):
+        assert eur == pytest.approx(usd / 2, rel=0.02, abs=0.006)
+
+
+def test_a_plan_says_in_which_currency_it_is_shown(tmp_path: Path) -> None:
+    """Its figures stay in USD; shown on their own they are in its currency, whatever is loaded."""
+    plan = solve(_written(tmp_path, PROBLEM + EURO))
+    dollars = solve(_written(tmp_path))
+    assert "currency" not in json.loads(dollars.model_dump_json())
+    again = Plan.model_validate_json(plan.model_dump_json())
+    assert again.totals is not None
+    assert dollars.totals is not None
+    assert again.totals.capex_usd == dollars.totals.capex_usd
+    assert "MEUR" in answer.render(again)
+    assert "EUR" not in answer.render(dollars)
+
+
+def test_a_restated_plan_has_half_of_every_amount(tmp_path: Path) -> None:
+    """Of every field that is money, and of none that is not."""
+    plan = solve(_written(tmp_path, PROBLEM + EURO))
+    before, after = dict(_leaves(plan.model_dump())), dict(_leaves(restated(plan).model_dump()))
+    moved = {path for path, value in before.items() if after[path] != value}
+    for path in moved:
+        assert after[path] == pytest.approx(before[path] / 2, rel=1e-14)
+    named = {path for path, value in before.items()
+             if "usd" in path and value and not path.startswith("currency")}  # fmt: skip
+    assert len(named) > 20
+    assert moved >= named
+    assert {path.split(".")[0] for path in moved - named} == {"limits", "assumptions"}
+
+
+def _leaves(data: object, path: str = "") -> list[tuple[str, float]]:
+    parts: list[tuple[object, object]] = []
+    if isinstance(data, dict):
+        parts = list(data.items())
+    elif isinstance(data, (list, tuple)):
+        parts = list(enumerate(data))
+    elif isinstance(data, (int, float)) and not isinstance(data, bool):
+        return [(path, data)]
+    return [leaf for key, part in parts for leaf in _leaves(part, f"{path}.{key}".lstrip("."))]
