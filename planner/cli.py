@@ -307,6 +307,7 @@ def report(
         audience=audience.value,
         prices=None if prices is None else prices.value,
         curve=curve,
+        quiet=quiet,
     )
     say(found.text)
     tell(found.written, quiet=quiet)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from planner.currency import bare
+from planner.currency import bare, shown
 from planner.figures import FIGURES, OBJECTIVES, objective_label
 from planner.outputs.alternatives_text import bought
 from planner.outputs.answer import asked as asked_in_words
@@ -63,9 +63,11 @@ def _of_plan(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.description:
         yield "About", text(plan.description)
     yield from _laid_over(made.scenario, made.overrides)
-    goal = plan.objective
+    goal, money = plan.objective, shown()
     if goal.name != HIDDEN_OBJECTIVE:
         yield "Asked for", text(_goal(goal.name, goal.sense, goal.gap_asked))
+    if money.source and plan.shown_in == money:  # outside nobody is told whose rate it is
+        yield "Currency", text(money.told())
 
 
 def _of_studies(studies: Sequence[AnyStudy]) -> Iterator[tuple[str, str]]:

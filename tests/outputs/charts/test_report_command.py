@@ -311,6 +311,12 @@ def test_a_page_is_in_one_currency_that_of_its_first_plan(tmp_path: Path) -> Non
         with shown_in(Currency("GBP", 4.0)):  # what was shown before says nothing
             report([first, other, rules], output)
         text = output.read_text("utf-8")
+        rate = "1 EUR = 2 USD on 2026-11-20 (ECB)"
+        assert text.count(rate) == (1 if code == "EUR" else 0)
+        text = text.replace(rate, "")
         assert {"EUR", "USD", "GBP"} & set(re.findall(r"[A-Z]{3}", text)) == {code}
         assert f"{plan.totals.capex_usd / each_usd / 1e6:,.2f} M{code}" in text
         assert f"unit net, {code}" in text and rule in text
+    report([euros], tmp_path / "c.html", audience="customer")
+    outside = (tmp_path / "c.html").read_text("utf-8")
+    assert "unit net, EUR" in outside and "USD" not in outside and "ECB" not in outside
