@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from planner.commands.report import Report
-from planner.commands.running import progress
 from planner.commands.solve import check_edition
 from planner.currency import USD, shown_in
 from planner.errors import Finding, InputError
@@ -50,7 +49,6 @@ def report(
     audience: Audience = "internal",
     prices: Prices | None = None,
     curve: bool = False,
-    quiet: bool = True,
 ) -> Report:
     """Write one HTML file that shows results of earlier commands.
 
@@ -62,7 +60,6 @@ def report(
         audience: whom it is for; outside it shows plans alone.
         prices: which prices it shows, by default those of the audience.
         curve: whether to compute the curve of work against storage for plans that come without.
-        quiet: whether to show no progress of that.
 
     Raises:
         InputError: a file is missing or no such result, or the report cannot be written.
@@ -76,7 +73,7 @@ def report(
     _not_an_input(inputs, file)
     _for_outside(audience, studies, curve=curve)
     if curve:
-        studies = [*_curves(plans, studies, quiet=quiet), *studies]
+        studies = [*_curves(plans, studies), *studies]
     shown = [
         ShownPlan(name, for_audience(each.plan, audience, prices), each.inputs.problem.site)
         for name, each in zip(
@@ -114,8 +111,6 @@ def _for_outside(
 def _curves(
     plans: Sequence[tuple[Path, Opened]],
     studies: Sequence[tuple[AnyStudy, Rows | None]],
-    *,
-    quiet: bool,
 ) -> list[tuple[AnyStudy, None]]:
     """Return the curve of work against storage of each problem that comes without one."""
     from planner.studies.request import Request
@@ -130,19 +125,16 @@ def _curves(
         if isinstance(each, Frontier) and each.x_name == "storage"
     }
     missing = {
-        own: each.inputs
+        each.inputs.sha256: each.inputs
         for _, each in plans
         if each.plan.totals is not None
-        and (own := key(each.plan.problem, each.inputs.scenario, each.inputs.overrides))
-        not in known
+        and key(each.plan.problem, each.inputs.scenario, each.inputs.overrides) not in known
     }
     options = Request(paths=()).each()
-    found: list[tuple[AnyStudy, None]] = []
-    with progress("curves", quiet=quiet) as told:
-        for done, inputs in enumerate(missing.values()):
-            told(done, len(missing))
-            found.append((study(inputs, options, against="storage", points=POINTS), None))
-    return found
+    return [
+        (study(inputs, options, against="storage", points=POINTS), None)
+        for inputs in missing.values()
+    ]
 
 
 def _title(plans: Sequence[Plan], studies: Sequence[tuple[AnyStudy, Any]]) -> str:

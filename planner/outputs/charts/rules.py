@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from planner.currency import shown
+from planner import currency
 from planner.outputs.charts.markup import Cells, Table, figures, words
 from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference
 from planner.outputs.charts.words import amount, capital, counted_lines, gap, short
@@ -62,7 +62,7 @@ def _money(study: RulesTable) -> Callable[[RuleRow], float | None]:
 
     def more(row: RuleRow) -> float | None:
         spent = _spent(row)
-        return None if spent is None else shown().of(spent - first) / _MILLION
+        return None if spent is None else currency.shown().of(spent - first) / _MILLION
 
     return more
 
