@@ -313,7 +313,12 @@ def bill(plan: Plan) -> str:
     columns.append(_summed("IT power, kW", [line.it_power_kw for line in lines], _kw))
     heads = tuple(column for column, _ in columns)
     table = Table("Bill", heads, len(lines))
-    return render_table(table, [total for _, total in columns])
+    said = [(product(line), note) for line in lines for note in line.public_notes]
+    notes = [*plan.public_notes, *(f"{named}: {note}" for named, note in said)]
+    below = "".join(tag("li", text(note)) for note in notes)
+    return render_table(table, [total for _, total in columns]) + (
+        tag("ul", below) if below else ""
+    )
 
 
 def _summed(
