@@ -77,7 +77,8 @@ def first_audit(audit: Audit) -> FirstScreen:
     *money_said, standing = [text for text in _verdict(audit) if "Not read:" not in text]
     before, after = _currencies(audit)
     edits = [
-        f"{edit.label} {_value(edit, edit.before, before)} -> {_value(edit, edit.after, after)}"
+        f"{edit.sheet}!{edit.cell} {edit.label}: {_value(edit, edit.before, before)} -> "
+        f"{_value(edit, edit.after, after)}"
         for edit in audit.edits[:_FIRST_EDITS]
     ]
     left = len(audit.edits) - len(edits)
@@ -100,7 +101,7 @@ def first_audit(audit: Audit) -> FirstScreen:
         below=(_main_figures(audit),),
         notes=(*unread, *short, *stale),
         proof=(f"the best plan is {proven[0].strip(' ()')}",) if proven else (),
-        full="every figure, every edit with its cell",
+        full="every figure, every edit",
     )
 
 
