@@ -30,7 +30,7 @@ _LOOKS: dict[RackClassName, tuple[Tone, Look]] = {
 }  # fmt: skip
 _DEPTH_M, _BESIDE, _GAP = 1.2, 0.92, 0.45
 _SCHEMATIC_WIDTH_M, _SCHEMATIC_PITCH_M = 0.8, 1.8
-_LEAST_ROW, _MOST_ROW, _SQUARE = 8, 40, 4.0
+_LEAST_ROW, _MOST_ROW, _SQUARE = 8, 200, 4.0
 _MOST_FREE = 600
 
 

@@ -326,7 +326,11 @@ def bill(plan: Plan, of: str = "") -> str:
     columns.append(_summed("IT power, kW", [line.it_power_kw for line in lines], _kw))
     heads = tuple(column for column, _ in columns)
     table = Table("Bill", heads, len(lines))
-    return render_table(table, [total for _, total in columns], of)
+    said = [(product(line), note) for line in lines for note in line.public_notes]
+    notes = [*plan.public_notes, *(f"{named}: {note}" for named, note in said)]
+    below = "".join(tag("li", text(note)) for note in notes)
+    rows = render_table(table, [total for _, total in columns], of)
+    return rows + (tag("ul", below) if below else "")
 
 
 def _summed(
