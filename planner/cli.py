@@ -168,26 +168,27 @@ def solve(
 
     check_edition(audience.value, None if prices is None else prices.value, appendix=appendix)
 
-    inputs = api.load(problem, settings=tuple(set_ or ()), scenario=scenario)
-    search = FOR_THE_PLAN if study else api.FOR_THE_SEARCH
-    plan = api.solve_with(inputs, options, search=search)
     asked = {"lines": lines, "run": run, "network": network, "notes": notes}
     asked["proof"] = proof or verbose
-    written = deliver(
-        plan,
-        inputs,
-        problem,
-        output,
-        as_json=as_json,
-        parts=[part for part, wanted in asked.items() if wanted or full],
-        bills=tuple(kind.value for kind in bill or ()),
-        cables=cables,
-        netbox=netbox,
-        audience=audience.value,
-        prices=None if prices is None else prices.value,
-        appendix=appendix,
-        studies=list(sheets(inputs, plan, options, [kind.value for kind in study or ()])),
-    )
+    with running.progress("solve", quiet=quiet, deadline=options.deadline):
+        inputs = api.load(problem, settings=tuple(set_ or ()), scenario=scenario)
+        search = FOR_THE_PLAN if study else api.FOR_THE_SEARCH
+        plan = api.solve_with(inputs, options, search=search)
+        written = deliver(
+            plan,
+            inputs,
+            problem,
+            output,
+            as_json=as_json,
+            parts=[part for part, wanted in asked.items() if wanted or full],
+            bills=tuple(kind.value for kind in bill or ()),
+            cables=cables,
+            netbox=netbox,
+            audience=audience.value,
+            prices=None if prices is None else prices.value,
+            appendix=appendix,
+            studies=list(sheets(inputs, plan, options, [kind.value for kind in study or ()])),
+        )
     tell(written, quiet=quiet)
     raise typer.Exit(EXIT_CODES[plan.status])
 
@@ -300,14 +301,15 @@ def report(
     from planner.commands.report import tell
     from planner.commands.report_html import report as write_report
 
-    found = write_report(
-        tuple(results),
-        file,
-        folder=output,
-        audience=audience.value,
-        prices=None if prices is None else prices.value,
-        curve=curve,
-    )
+    with running.progress("report", quiet=quiet):
+        found = write_report(
+            tuple(results),
+            file,
+            folder=output,
+            audience=audience.value,
+            prices=None if prices is None else prices.value,
+            curve=curve,
+        )
     say(found.text)
     tell(found.written, quiet=quiet)
     raise typer.Exit(found.code)
@@ -463,9 +465,10 @@ def rfq(
     """
     from planner.commands.rfq import write_rfq
 
-    path = write_rfq(
-        problem, tuple(set_ or ()), scenario, output, answer_by=answer_by, valid_days=valid_days
-    )
+    with running.progress("rfq"):
+        path = write_rfq(
+            problem, tuple(set_ or ()), scenario, output, answer_by=answer_by, valid_days=valid_days
+        )
     say(f"wrote {path}; answers come back with: planner quote import FILE --vendor NAME", err=True)
 
 
@@ -500,7 +503,8 @@ def quote_import(
     from planner.outputs.quote_text import render
 
     asking = Asking(vendor, map_, problem, date, currency, tuple(rate or ()))
-    quote, written = import_quote(file, asking, output)
+    with running.progress("quote import"):
+        quote, written = import_quote(file, asking, output)
     say(json_text(quote).rstrip("\n") if as_json else render(quote))
     say("wrote " + ", ".join(str(path) for path in written), err=True)
 

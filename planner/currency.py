@@ -62,8 +62,9 @@ class Currency:
 
     @property
     def name(self) -> str:
-        """What it is called, with its code."""
-        return f"{NAMES[self.code]} ({self.code})" if self.code in NAMES else self.code
+        """What it is called, as a sentence begins with it: US dollars, euros; else its code."""
+        called = NAMES.get(self.code, self.code)
+        return called[0].upper() + called[1:]
 
     def of(self, usd: float) -> float:
         """Return an amount of USD in this currency."""

@@ -12,6 +12,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Collection
+from threading import RLock
 
 import typer
 
@@ -27,6 +28,8 @@ _STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 _COMMAND = re.compile(r"\s*(- )?(\$ )?planner ")
 
 _columns = STANDARD
+_passing = ""
+_ONE_AT_A_TIME = RLock()
 
 
 class OutputError(PlannerError):
@@ -69,6 +72,7 @@ def say(text: str, *, err: bool = False, nl: bool = True, strong: Collection[str
         OutputError: standard output takes no more.
         BrokenPipeError: whoever read it has left.
     """
+    show("")
     try:
         shown = harmless(text) if err else fitted(harmless(text))
         typer.echo(_bold(shown, strong) if strong and coloured() else shown, err=err, nl=nl)
@@ -80,6 +84,25 @@ def say(text: str, *, err: bool = False, nl: bool = True, strong: Collection[str
         discard()
         reason = (error.strerror or str(error)).lower()
         raise OutputError(f"cannot write the output: {reason}") from None
+
+
+def show(line: str) -> None:
+    """Show a line on the terminal of standard error that gives way to whatever is said next.
+
+    Args:
+        line: what to show instead of the line that is there; empty for none.
+    """
+    global _passing
+    with _ONE_AT_A_TIME:
+        if not line and not _passing:
+            return
+        try:
+            columns = os.get_terminal_size(sys.stderr.fileno()).columns or STANDARD
+            sys.stderr.write(f"\r\x1b[K{harmless(line)[: columns - 1]}")
+            sys.stderr.flush()
+        except (OSError, ValueError):  # the terminal has gone
+            pass
+        _passing = line
 
 
 def coloured() -> bool:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from planner import __version__
 from planner.api import Options, solve_with
-from planner.audit.draft import Draft, apply
+from planner.audit.draft import Draft, apply, in_usd
 from planner.audit.evaluate import (
     Listed,
     NothingRunsError,
@@ -68,6 +68,8 @@ def audit(path: Path, options: Options | None = None, *, solve_again: bool = Tru
     )
     sheet = Listed.of(opened, solved, edits, cells)
     live = live_of(opened.packed)
+    edits = in_usd(edits, solved)
+    found = found.model_copy(update={"edits": edits})
     draft = apply(opened.name, inputs, solved, edits, sheet.quantities, live)
     best = _best(found, draft, options or Options()) if solve_again or not edits else None
     return _judged(found, opened, written, draft, best, sheet)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from planner.case.model import Way
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, changed
 from planner.limits import COUNTED_IN, named, path_of
+from planner.outputs.workbook.book import RATE
 from planner.outputs.workbook.inputs import Scalar
 from planner.schema.catalog import Figure, Item
 from planner.schema.levels import FailureRate
@@ -21,6 +24,8 @@ from planner.schema.problem import MOST_SPARES, Extra, FixedInterval, Problem, Q
 from planner.schema.running import Parallelism
 from planner.schema.site import Pue
 from planner.schema.verification import Edit
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
 
 # A problem while the edits of a workbook are laid over it.
 
@@ -292,6 +297,45 @@ def _way(draft: Draft, value: str) -> None:
     draft.way_ids = (draft.ways[value],)
 
 
+def _rate(draft: Draft, value: float) -> None:
+    """Set what one of the currency shown is in USD.
+
+    What is stated in that currency stays what it is in it: prices that are quoted in it, budgets,
+    and what energy and room cost.
+    """
+    problem, code = draft.problem, draft.problem.shown_in.code
+    rate = problem.exchange[code]
+    by = value / rate.usd
+    new = rate.model_copy(update={"usd": value, "source": "workbook"})
+    changes: dict[str, Any] = {
+        "exchange": {**problem.exchange, code: new},
+        "budget": scaled(problem.budget, by),
+    }
+    if problem.term is not None:
+        changes["term"] = scaled(problem.term, by)
+    draft.change_problem(**changes)
+    for sku, price in draft.inputs.prices.items():
+        if price.currency == code:
+            draft.set_price(sku, scaled(price, by))
+
+
+def scaled(model: ModelT, by: float) -> ModelT:
+    """Return a part of the inputs with every amount of USD times so much."""
+    changes: dict[str, Any] = {}
+    for name in type(model).model_fields:
+        value = getattr(model, name)
+        if isinstance(value, float) and "usd" in name.split("_"):
+            changes[name] = value * by
+        elif isinstance(value, BaseModel):
+            changes[name] = scaled(value, by)
+        elif isinstance(value, dict):
+            changes[name] = {
+                key: scaled(part, by) if isinstance(part, BaseModel) else part
+                for key, part in value.items()
+            }
+    return model.model_copy(update=changes)
+
+
 FIGURES: dict[str, Setter] = {
     "checkpoint_gb": _job("size_gb", "checkpoint"),
     "save_mode": _mode,
@@ -330,6 +374,7 @@ FIGURES: dict[str, Setter] = {
     "active_parameters_billion": _job("active_parameters", "training", 1e9),
     "pue": _site_pue,
     "pue_liquid": _site_pue_liquid,
+    RATE: _rate,
     "electricity_usd_per_kwh": _term("electricity_usd_per_kwh"),
     "years": _term("years"),
     "colocation_usd_per_kw_month": _term("colocation_usd_per_kw_month"),
@@ -472,6 +517,36 @@ def apply(
     if findings:
         raise InputError(findings)
     return draft
+
+
+def in_usd(edits: Sequence[Edit], plan: Plan) -> tuple[Edit, ...]:
+    """Return edits with their amounts in USD, that of the rate of exchange first.
+
+    Args:
+        edits: what was changed, in the currency that the workbook shows.
+        plan: the solved plan.
+    """
+    old = new = plan.shown_in.usd
+    for edit in edits:
+        if edit.key == RATE and isinstance(edit.after, float):
+            new = edit.after
+
+    def amount(edit: Edit, value: float | str | None, rate: float) -> float | str | None:
+        paid = "USD" in edit.unit and edit.key != RATE and isinstance(value, float)
+        return float(f"{value * rate:.15g}") if paid and isinstance(value, float) else value
+
+    changed_ones = (
+        edit.model_copy(
+            update={
+                "before": amount(edit, edit.before, old),
+                "after": amount(edit, edit.after, new),
+            }
+        )
+        for edit in edits
+    )
+    if plan.shown_in.code == "USD":
+        return tuple(edits)
+    return tuple(sorted(changed_ones, key=lambda edit: edit.key != RATE))
 
 
 def _usable(plan: Plan) -> int:

@@ -20,7 +20,9 @@ from planner.optimizer.objective import measure
 from planner.optimizer.operate import Run, Running, run_at
 from planner.optimizer.purchase import bill
 from planner.outputs import scope
+from planner.outputs.restated import restated
 from planner.outputs.workbook import recalculated
+from planner.outputs.workbook.book import RATE
 from planner.outputs.workbook.data import live_of
 from planner.outputs.workbook.inputs import InputCell
 from planner.schema.live import SHARED_RACKS
@@ -68,7 +70,7 @@ class Listed:
             quantities=counts("quantity"),
             spares=counts("spares"),
             shared_racks=round(book.number("bom_shared_racks") or 0.0),
-            capex_usd=book.number("bom_capex_usd") or 0.0,
+            capex_usd=(book.number("bom_capex_usd") or 0.0) * (book.number(RATE) or 1.0),
         )
 
 
@@ -285,7 +287,8 @@ def stale(
     listed = {sku: count for sku, count in sheet.spares.items() if count}
     counted = not shortages(draft, edited, sheet)
     if edited.totals is not None and counted and stored == listed:
-        totals = edited.totals.model_dump()
+        stated = restated(edited).totals  # as the sheets have it
+        totals = {} if stated is None else stated.model_dump()
         expected |= {name: totals[name] for name in _OF_TOTALS}
     found = []
     for name, computed in expected.items():

@@ -118,11 +118,13 @@ def report(study: Study, request: Request, own: Mapping[str, Any]) -> Report:
     Raises:
         InputError: an option or a file is wrong, or a file cannot be written.
     """
-    if study.counts:
-        with progress(study.counts, quiet=request.quiet) as told:
-            found: Found = load(study.run)(replace(request, progress=told), **own)
-    else:
-        found = load(study.run)(request, **own)
+    with progress(study.name, study.counts, quiet=request.quiet) as told:
+        return _reported(study, replace(request, progress=told), own)
+
+
+def _reported(study: Study, request: Request, own: Mapping[str, Any]) -> Report:
+    """Run a study and write its files."""
+    found: Found = load(study.run)(request, **own)
     results = [_result(study, record) for record in found.records]
     text = found.text
     strong: tuple[str, ...] = ()

@@ -7,13 +7,22 @@ exception comes again. How far it has come is a line on the terminal, nothing an
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Event, Thread
 from types import FrameType
 
+from planner import terminal
+
 _AGAIN_S = 1.0
+
+AFTER_S, EVERY_S = 1.0, 0.25
+"""How long a command may take without a word, and how often its line is written anew."""
 
 Told = Callable[[int, int], None]
 
@@ -40,32 +49,92 @@ def _silent(done: int, asked: int) -> None:
 
 
 @contextmanager
-def progress(what: str, *, quiet: bool = False) -> Iterator[Told]:
-    """Yield what is told how many of how many are done; it shows the rate and the time left."""
+def progress(
+    command: str, counts: str = "", *, quiet: bool = False, deadline: float = math.inf
+) -> Iterator[Told]:
+    """Show how far a command has come, on a terminal and from its second second on.
+
+    It yields what is told how many of how many are done, from which rate and time left follow.
+    Where nothing is told the solves of this process count.
+
+    Args:
+        command: its name.
+        counts: what is counted.
+        quiet: show nothing.
+        deadline: when it ends at the latest, by ``time.monotonic``.
+    """
     if quiet or not sys.stderr.isatty():
         yield _silent
         return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TextColumn,
-    )
-    from rich.progress import TimeRemainingColumn as Left
-    from rich.text import Text
+    course = Course(command, counts, deadline)
+    over = Event()
+    clock = Thread(target=course.follow, args=(over,), daemon=True)
+    clock.start()
+    try:
+        yield course.tell
+    finally:
+        over.set()
+        clock.join()
+        terminal.show("")
 
-    class Rate(ProgressColumn):
-        """How many a second."""
 
-        def render(self, task: Task) -> Text:
-            """Return the rate as text."""
-            speed = task.finished_speed or task.speed
-            return Text("" if speed is None else f"{speed:,.0f}/s")
+@dataclass
+class Course:
+    """How far a command has come, and since when it runs, by ``time.monotonic``."""
 
-    parts = (TextColumn(what), BarColumn(), MofNCompleteColumn(), Rate(), Left())
-    with Progress(*parts, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(what, total=None)
-        yield lambda done, asked: shown.update(task, completed=done, total=asked)
+    command: str
+    counts: str = ""
+    deadline: float = math.inf
+    begun: float = field(default_factory=time.monotonic)
+    done: int = 0
+    asked: int = 0
+    shown: float = -math.inf
+
+    def tell(self, done: int, asked: int) -> None:
+        """Hear how many of how many are done."""
+        self.done, self.asked = done, asked
+        self._show()
+
+    def follow(self, over: Event) -> None:
+        """Keep the line up to date until it is over."""
+        while not over.wait(EVERY_S or 1.0):
+            self._show()
+
+    def _show(self) -> None:
+        now = time.monotonic()
+        if now - self.begun >= AFTER_S and now - self.shown >= EVERY_S:
+            self.shown = now
+            terminal.show(self.line(now))
+
+    def line(self, now: float) -> str:
+        """Return how far it has come by a moment: what is done, the rate, the time left."""
+        passed_s = max(now - self.begun, 1e-9)
+        done, what = (self.done, self.counts) if self.asked else (_solves(), "solves")
+        many = f"{done:,} of {self.asked:,} {what}" if self.asked else f"{done:,} {what}"
+        parts = [f"{self.command}: {many}" if done or self.asked else self.command]
+        parts += [_rate(done / passed_s), clock(passed_s)] if done else [clock(passed_s)]
+        if self.asked and 0 < done < self.asked:
+            parts.append(f"about {clock(passed_s * (self.asked - done) / done)} left")
+        elif math.isfinite(self.deadline):
+            parts.append(f"at most {clock(max(0.0, self.deadline - now))} left")
+        return ", ".join(parts)
+
+
+def _solves() -> int:
+    """Return how many solves there were; the solver is not loaded for that."""
+    solver = sys.modules.get("planner.optimizer.solver")
+    return 0 if solver is None else int(solver.Effort.solves)
+
+
+def _rate(each_s: float) -> str:
+    """Return a rate as a person counts: a second, or a minute where that is less than one."""
+    if each_s >= 1.0:
+        return f"{each_s:,.0f}/s"
+    return f"{60.0 * each_s:,.{0 if each_s >= 1 / 6 else 1}f}/min"
+
+
+def clock(seconds: float) -> str:
+    """Return a time as a clock has it: 0:07, 12:30, 1:02:03."""
+    whole = int(seconds)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"

@@ -14,7 +14,6 @@ from planner import __version__
 from planner.api import Options, solve_with
 from planner.commands import running
 from planner.commands.report import pictures, write_workbook
-from planner.commands.running import progress
 from planner.commands.solve import listed
 from planner.errors import StoppedError
 from planner.inputs import Inputs
@@ -71,9 +70,8 @@ def run(
     )
     partial = folder / f".{request.stem}.sweep.partial"
     with _journal(partial, _key(inputs, asked, options)) as journal:
-        with progress("scenarios", quiet=request.quiet) as told:
-            course = Course(inputs, chosen, options, journal, told)
-            stopped = _run(course, dask)
+        course = Course(inputs, chosen, options, journal, request.progress)
+        stopped = _run(course, dask)
         base = solve_with(inputs, Options(gap=options.gap, explain=False)) if workbook else None
         study, rows, written = _write(course.table(), folder / f"{request.stem}.sweep", base)
         if base is not None and study.rows:

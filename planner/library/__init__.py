@@ -28,7 +28,6 @@ from pydantic import BaseModel, Field
 
 from planner import api
 from planner.commands.report import asked
-from planner.commands.solve import created_today
 from planner.errors import Finding, InputError, NoPlanError, did_you_mean
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader import completed, with_settings
@@ -47,8 +46,6 @@ from planner.sizing_report import SizeReport, size_report
 from planner.studies.registry import STUDIES, Study
 from planner.studies.registry import load as load_named
 from planner.studies.request import Found, Request
-from planner.studies.verification import open_plan
-from planner.whole_files import write_all
 
 File = str | os.PathLike[str]
 ProblemSource = File | Inputs | Problem
@@ -167,7 +164,10 @@ def workbook(plan: PlanSource, path: File) -> Path:
         path: where it goes.
     """
     from planner.assemble.live import live
+    from planner.commands.solve import created_today
     from planner.outputs.workbook import write
+    from planner.studies.verification import open_plan
+    from planner.whole_files import write_all
 
     paths, models = _named((plan,), (), None)
     model = models.get(paths[0])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from planner.optimizer.model import Linear, Row, Variable
 
@@ -38,8 +38,10 @@ class Effort:
     Work is iterations of the simplex method times the entries of the model, in millions. It is the
     same on every machine, however busy, so that an answer depends on a clock only where the user
     asked for one; as a rule a hundred take about a second. What is spent counts for the whole that
-    this is a part of, too.
+    this is a part of, too. ``solves`` counts those of the process, for whoever shows how far it is.
     """
+
+    solves: ClassVar[int] = 0
 
     deadline: float = math.inf
     most_work: float = math.inf
@@ -84,6 +86,8 @@ class Effort:
         self.work += (ITERATIONS_OF_SOLVE + iterations) * entries / ENTRIES
         if self.whole is not None:
             self.whole.spend(iterations, entries)
+        else:
+            Effort.solves += 1
 
     def most_iterations(self, entries: int) -> int | None:
         """Return how many iterations a solve of a model may take; None: any number."""

@@ -162,14 +162,14 @@ def _in_two_lines(alternatives: Sequence[Alternative]) -> Table:
     plans = [each.plan for each in alternatives]
     totals = [plan.totals for plan in plans]
     power = tuple("" if t is None else number(t.it_power_kw) for t in totals)
+    capex = tuple(millions(t.capex_usd) if t else "" for t in totals)
     return Table(
         "Plans, the best first",
         (
             Column("", tuple(f"{place}" for place in range(1, len(plans) + 1))),
             Column("at most", tuple(behind(each.shortfall) for each in alternatives),
                    head=("behind",)),
-            Column("capex, MUSD", tuple(millions(t.capex_usd) if t else "" for t in totals),
-                   head=("MUSD",)),
+            Column(in_money("capex, MUSD"), capex, head=(in_money("MUSD"),)),
             Column("IT power, kW", power, head=("IT kW",)),
             Column("buys", tuple(map(bought, plans)), words=True, gives_way=True),
             Column("what it is", tuple(map(what_it_is, alternatives)), words=True, under=True),

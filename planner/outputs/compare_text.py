@@ -15,7 +15,17 @@ from planner.outputs.comparison_words import (
     write_figure,
 )
 from planner.outputs.first_screen import FirstScreen
-from planner.outputs.words import INDENT, duration, gap, millions, money, number, percent, wrapped
+from planner.outputs.words import (
+    INDENT,
+    duration,
+    gap,
+    in_money,
+    millions,
+    money,
+    number,
+    percent,
+    wrapped,
+)
 from planner.schema.comparison import (
     Bought,
     Comparison,
@@ -309,6 +319,7 @@ def _every(bought: Sequence[Bought]) -> str:
 def _rows_in_a_line(rows: Sequence[RuleRow]) -> Table:
     """Return each row with what storage it buys, its IT power, capex, and how it compares."""
     plans = [row.outcome for row in rows]
+    capex = tuple(millions(plan.capex_usd) if plan else "" for plan in plans)
     narrow = width() < _ROOM_FOR_POWER
     labels = [fitted(row.label, _NARROW_LABEL if narrow else _LABEL_WIDTH) for row in rows]
     marks = (" *" if row.own else "" for row in rows)
@@ -320,8 +331,7 @@ def _rows_in_a_line(rows: Sequence[RuleRow]) -> Table:
                    words=True, gives_way=True),
             Column("kW", tuple(number(p.storage_it_power_kw) if p else "" for p in plans),
                    on=frozenset() if narrow else EVERYWHERE),
-            Column("capex, MUSD", tuple(millions(p.capex_usd) if p else "" for p in plans),
-                   head=("MUSD",)),
+            Column(in_money("capex, MUSD"), capex, head=(in_money("MUSD"),)),
             Column("against", tuple(signed(p.difference) if p else "" for p in plans)),
         ),
         notes=("* what the problem file asks for",) if any(row.own for row in rows) else (),

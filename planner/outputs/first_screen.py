@@ -17,7 +17,7 @@ PARTS = ("notes", "proof", "full")
 """What may follow a first screen, by the option that asks for it."""
 
 MOST_NOTES = 5
-_MOST_NOTE_LINES, _CUT = 2, " ..."
+_MOST_NOTE_LINES = 2
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,8 @@ def noted(texts: Sequence[str], *, every: bool = False) -> list[str]:
     for text in texts[:MOST_NOTES]:
         note = wrapped(text, "  - ", "    ")
         if len(note) > _MOST_NOTE_LINES:
-            last = note[_MOST_NOTE_LINES - 1]
-            if len(last) > width() - len(_CUT):
-                last = last[: width() - len(_CUT)].rpartition(" ")[0]
-            note = [*note[: _MOST_NOTE_LINES - 1], last.rstrip(" ,;:(") + _CUT]
+            cut = note[_MOST_NOTE_LINES - 1][: width() - 4].rstrip(" ,;:(")
+            note = [*note[: _MOST_NOTE_LINES - 1], f"{cut} ..."]
         lines += note
     return lines
 

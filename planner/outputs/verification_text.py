@@ -6,10 +6,12 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from planner.currency import Currency, shown_in
 from planner.figures import FIGURES
 from planner.outputs.blocks import Column, Table, joined, printable
 from planner.outputs.comparison_words import fitted
 from planner.outputs.first_screen import FirstScreen
+from planner.outputs.restated import in_its_currency
 from planner.outputs.words import INDENT, duration, gap, money, number, percent, quantity, wrapped
 from planner.schema.plan import Plan
 from planner.schema.verification import Audit, Breach, Check, Edit, Verification
@@ -73,8 +75,10 @@ def first_audit(audit: Audit) -> FirstScreen:
     if audit.edited is None:
         return FirstScreen(entire=True)
     *money_said, standing = [text for text in _verdict(audit) if "Not read:" not in text]
+    before, after = _currencies(audit)
     edits = [
-        f"{edit.label} {_value(edit, edit.before)} -> {_value(edit, edit.after)}"
+        f"{edit.sheet}!{edit.cell} {edit.label}: {_value(edit, edit.before, before)} -> "
+        f"{_value(edit, edit.after, after)}"
         for edit in audit.edits[:_FIRST_EDITS]
     ]
     left = len(audit.edits) - len(edits)
@@ -97,7 +101,7 @@ def first_audit(audit: Audit) -> FirstScreen:
         below=(_main_figures(audit),),
         notes=(*unread, *short, *stale),
         proof=(f"the best plan is {proven[0].strip(' ()')}",) if proven else (),
-        full="every figure, every edit with its cell",
+        full="every figure, every edit",
     )
 
 
@@ -106,7 +110,7 @@ def _main_figures(audit: Audit) -> Table:
     plans = [plan for plan in (audit.solved, audit.edited, audit.best) if plan is not None]
     heads = ("solved", "edited", "best now")
     rows = {name: read for name, read in _ROWS if name in _TOLD_FIRST}
-    told = {name: [read(plan) for plan in plans] for name, read in rows.items()}
+    told = {name: [in_its_currency(read)(plan) for plan in plans] for name, read in rows.items()}
     told = {name: cells for name, cells in told.items() if set(cells) - {"-", "not known"}}
     labels = Column("", tuple(FIGURES[name].title for name in told), words=True, gives_way=True)
     columns = [
@@ -123,9 +127,10 @@ def _heading(audit: Audit) -> str:
 def _edits(audit: Audit) -> str:
     if not audit.edits:
         return "Nothing was edited."
+    before, after = _currencies(audit)
     rows = [
-        (f"{edit.sheet}!{edit.cell}", edit.label, f"{_value(edit, edit.before)} -> "
-         f"{_value(edit, edit.after)}")
+        (f"{edit.sheet}!{edit.cell}", edit.label, f"{_value(edit, edit.before, before)} -> "
+         f"{_value(edit, edit.after, after)}")
         for edit in audit.edits[:_MOST_EDITS]
     ]  # fmt: skip
     more = len(audit.edits) - len(rows)
@@ -141,15 +146,24 @@ def _aligned(rows: list[tuple[str, str, str]]) -> list[str]:
     return [f"{INDENT}{a:<{place}}  {fitted(b, label):<{label}}  {c}".rstrip() for a, b, c in rows]
 
 
-def _value(edit: Edit, value: float | str | None) -> str:
+def _currencies(audit: Audit) -> tuple[Currency, Currency]:
+    """Return what the workbook showed money in as solved, and what it does as edited."""
+    return audit.solved.shown_in, (audit.edited or audit.solved).shown_in
+
+
+def _value(edit: Edit, value: float | str | None, money: Currency) -> str:
+    """Return what a cell held, amounts in the currency of its workbook."""
     if value is None:
         return "blank"
     if isinstance(value, str):
         return value
     if edit.unit == "share":
         return f"{100 * value:,.6g} %"
-    if edit.unit.startswith("USD") and edit.unit in ("USD", "USD/year"):
-        return quantity(value, edit.unit)
+    if edit.unit in ("USD", "USD/year"):
+        with shown_in(money):
+            return quantity(value, edit.unit)
+    if "USD" in edit.unit and edit.unit != f"USD/{money.code}":  # which is a rate of exchange
+        return f"{money.of(value):,.6g} {money.named(edit.unit)}"
     return f"{value:,.6g} {edit.unit}".rstrip()
 
 
@@ -157,7 +171,7 @@ def _figures(audit: Audit) -> str:
     plans = (audit.solved, audit.edited, audit.best)
     rows = [["", "solved", "edited", "best now"]]
     for name, read in _ROWS:
-        cells = [read(plan) if plan is not None else "-" for plan in plans]
+        cells = [in_its_currency(read)(plan) if plan is not None else "-" for plan in plans]
         if any(cell not in ("-", "not known") for cell in cells):
             rows.append([FIGURES[name].title, *cells])
     widths = [max(len(row[i]) for row in rows) for i in range(4)]

@@ -21,7 +21,7 @@ from planner.paths import job_path
 from planner.schema.explanation import Explanation, Marginal, Moved, NextStep, Without
 from planner.schema.plan import Plan
 from planner.studies.changes import no_worse
-from planner.studies.request import Found, Request
+from planner.studies.request import Found, Progress, Request, ignore
 from planner.studies.why_not import why_not
 from planner.studies.without import left_out
 from planner.units import QuantityError
@@ -273,7 +273,11 @@ class Base:
 
 
 def marginals(
-    inputs: Inputs, plan: Plan, options: Options, steps: Mapping[str, str]
+    inputs: Inputs,
+    plan: Plan,
+    options: Options,
+    steps: Mapping[str, str],
+    told: Progress = ignore,
 ) -> tuple[Base, tuple[Marginal, ...]]:
     """Return the best objective and what moving each limit by a step does to it.
 
@@ -282,6 +286,7 @@ def marginals(
         plan: its best plan, for what binds.
         options: how to solve.
         steps: the user's own steps, by path.
+        told: hears how many of the questions that an explanation asks are answered.
 
     Raises:
         InputError: a step names no limit, or is none.
@@ -298,10 +303,17 @@ def marginals(
     # Time that the job stands still is never idle: every second of it counts.
     idle = _idle(prober, base, [lever for lever in slack if not lever.path.endswith(PAUSES)])
     rows = []
-    for lever in sorted(movable, key=lambda one: one not in binding):
+    asked = len(movable) + _AFTER_LIMITS
+    for place, lever in enumerate(sorted(movable, key=lambda one: one not in binding)):
+        told(place, asked)
         step = step_of(lever, steps)
         rows.append(_marginal(prober, base, lever, step, idle, lever in binding))
+    told(len(movable), asked)
     return Base(base.value, base.bound, base.gpus_used, tuple(prober.undecided)), tuple(rows)
+
+
+_AFTER_LIMITS = 2
+"""Questions after those about limits: what levers are worth, why nothing else."""
 
 
 def _is_moved(lever: Lever) -> bool:
@@ -441,6 +453,7 @@ def explain(
     asked: tuple[str, ...] = (),
     questions: int | None = QUESTIONS,
     plan: Plan | None = None,
+    told: Progress = ignore,
 ) -> Explanation:
     """Return why the best plan of a problem is what it is.
 
@@ -451,6 +464,7 @@ def explain(
         asked: items whose absence is to be explained exactly, with their break-even price.
         questions: how many proofs items that were not asked for may take, None for any number.
         plan: the best plan, where it is known.
+        told: hears how many questions of how many are answered.
 
     Raises:
         InputError: a step names no limit of the problem, or what is asked for is no item.
@@ -459,10 +473,11 @@ def explain(
     options = options.started()
     plan = solve_with(inputs, options, search=FOR_THE_PLAN) if plan is None else plan
     options = options.searching(FOR_THE_SEARCH)
-    base, found = marginals(inputs, plan, options, steps or {})
+    base, found = marginals(inputs, plan, options, steps or {}, told)
     if not plan.jobs:
         return Explanation(plan=plan)
     without, open_ = without_levers(inputs, plan, options, base)
+    told(len(found) + 1, len(found) + _AFTER_LIMITS)
     return Explanation(
         plan=plan,
         value=base.value,
@@ -499,7 +514,13 @@ def run(
     inputs = request.inputs
     check_names([name for name, _ in options.weights], levers(inputs), "--weight")
     check_names(list(options.keep), levers(inputs), "--keep")
-    found = explain(inputs, options, steps=dict(pairs("--step", step)), asked=tuple(why_not))
+    found = explain(
+        inputs,
+        options,
+        steps=dict(pairs("--step", step)),
+        asked=tuple(why_not),
+        told=request.progress,
+    )
     plan = found.plan
     return Found((found,), (plan.status,), plan=lambda: plan, title=f"{plan.problem}: why")
 

@@ -97,7 +97,7 @@ class Study:
         run: takes a ``Request`` and its own options by name, and returns what it ``Found``.
         options: its parameters, in the order in which its help lists them.
         results: the records it can make.
-        counts: what its progress counts, empty where it shows none.
+        counts: what its progress counts, empty where nothing tells how much there is to do.
     """
 
     name: str
@@ -309,6 +309,7 @@ _STUDIES = (
             SET, SCENARIO, FOLDER, JSON, *TOLD, GAP, EACH_LIMIT, SOLVER, QUIET,
         ),
         results=(COMPARISON, RULES),
+        counts="plans",
     ),
     Study(
         "alternatives",
@@ -450,6 +451,7 @@ _STUDIES = (
             FOLDER, JSON, *TOLD, GAP, LIMIT, SOLVER, QUIET,
         ),
         results=(EXPLANATION,),
+        counts="questions",
     ),
     Study(
         "characterize",
@@ -709,6 +711,7 @@ _STUDIES = (
             QUIET,
         ),
         results=(SWEEP,),
+        counts="scenarios",
     ),
     Study(
         "frontier",
@@ -728,6 +731,7 @@ _STUDIES = (
             SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, FOLDER, JSON, *TOLD, QUIET,
         ),
         results=(FRONTIER,),
+        counts="points at most",
     ),
     Study(
         "tornado",

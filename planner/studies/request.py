@@ -30,7 +30,7 @@ _NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')
 """What a system does not take in the name of a file, or takes for a folder."""
 
 
-def _ignore(done: int, asked: int) -> None:
+def ignore(done: int, asked: int) -> None:
     """Show nothing."""
 
 
@@ -90,7 +90,7 @@ class Request:
     quiet: bool = False
     as_json: bool = False
     parts: tuple[str, ...] = ()
-    progress: Progress = _ignore
+    progress: Progress = ignore
     begun: tuple[float, float] = field(default_factory=_now)
     models: Mapping[Path, Inputs | Plan] = field(default_factory=dict)
 

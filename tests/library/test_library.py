@@ -255,6 +255,22 @@ def test_names_of_files_are_text_on_a_page(here: Path) -> None:
         assert evil not in result._repr_html_()
 
 
+def test_money_is_shown_in_the_currency_of_the_result(here: Path) -> None:
+    rate = {"usd": 1.25, "on": "2026-11-20", "source": "a bank"}
+    euros = PROBLEM + f"currency: EUR\nexchange: {{EUR: {json.dumps(rate)}}}\n"
+    (here / "euros.yaml").write_text(euros)
+    dollars = planner.solve("small.yaml")
+    vary = {"site.facility_power": ["1 MW", "2 MW"]}
+    before = planner.sweep("small.yaml", vary, jobs=1)
+    said = str(dollars), dollars._repr_html_(), str(before)
+    plan = planner.solve("euros.yaml")
+    assert (str(dollars), dollars._repr_html_(), str(before)) == said
+    assert "MUSD to buy" in said[0]
+    planner.load("small.yaml")
+    assert "MEUR to buy" in str(plan)
+    assert "MUSD" not in str(plan) + plan._repr_html_()
+
+
 def test_the_name_of_a_package_is_the_function() -> None:
     packages = {path.parent.name for path in Path(planner.__file__).parent.glob("*/__init__.py")}
     modules = {path.stem for path in Path(planner.__file__).parent.glob("*.py")}

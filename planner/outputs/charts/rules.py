@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from planner import currency
 from planner.outputs.charts.markup import Cells, Table, figures, words
 from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference
 from planner.outputs.charts.words import amount, capital, counted_lines, gap, short
 from planner.outputs.sweep_rows import Rows
-from planner.outputs.words import duration, percent, so_many
+from planner.outputs.words import duration, in_money, percent, so_many
 from planner.schema.comparison import Outcome, RuleRow, RulesTable
 
 _LABEL, _REASON = 40, 70
@@ -33,7 +34,7 @@ def charts(study: RulesTable, _rows: Rows) -> tuple[Chart, ...]:
     sense = 1.0 if study.measure.sense == "maximize" else -1.0
     panels = [_panel(study, study.measure.label, "%", sense, _work)]
     if _spent(study.rows[0]) is not None:
-        panels.append(_panel(study, "capex", "MUSD", -1.0, _money(study)))
+        panels.append(_panel(study, "capex", in_money("MUSD"), -1.0, _money(study)))
     return (Chart("rules", heading(study), said, tuple(panels)),)
 
 
@@ -61,7 +62,7 @@ def _money(study: RulesTable) -> Callable[[RuleRow], float | None]:
 
     def more(row: RuleRow) -> float | None:
         spent = _spent(row)
-        return None if spent is None else (spent - first) / _MILLION
+        return None if spent is None else currency.shown().of(spent - first) / _MILLION
 
     return more
 

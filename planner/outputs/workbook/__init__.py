@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import BinaryIO
 
 import xlsxwriter
 
+from planner.currency import USD, shown_in
 from planner.outputs.audience import Audience, Prices, for_audience
+from planner.outputs.restated import restated
 from planner.outputs.workbook import data, fingerprint
 from planner.outputs.workbook.about import add as _about
 from planner.outputs.workbook.alternatives import add as _alternatives
@@ -126,30 +129,32 @@ def write(
     inside = audience == "internal"
     if appendix and not inside:
         raise ValueError("the appendix is for the inside")
-    plan = for_audience(plan, audience, prices)
+    solved, plan = plan, restated(for_audience(plan, audience, prices))
     if live is not None and not inside:
         live = Live(growth=live.growth)  # rates and curves stay inside
     comments = "budgetary" if inside else "indicative"
-    workbook = new_workbook(stream, plan.problem, created, comments=comments)
-    workbook.set_calc_mode("auto")
-    book = Book(plan, workbook, created=created, audience=audience, prices=prices,
-                appendix=appendix, live=live)  # fmt: skip
-    shown = [name for name in SHEETS if inside or name not in _INSIDE]
-    for name in (*_FIRST, *(name for name in shown if name not in (*_FIRST, *_LAST))):
-        SHEETS[name](book)
-    for add in APPENDIX.values() if appendix else ():
-        add(book)
-    for _, add in studies if inside else ():
-        add(book)
-    if inputs is not None and inside and not appendix:
-        data.add(book, plan, inputs, tuple(name for name, _ in studies))
-    SHEETS["Summary"](book)
-    fingerprint.add(book)
-    _hide(book)
-    SHEETS["About"](book)
-    book.calculate()
-    _put_in_reading_order(workbook, appendix)
-    workbook.close()
+    with shown_in(replace(plan.shown_in, usd=1.0)):  # its amounts are in that currency
+        workbook = new_workbook(stream, plan.problem, created, comments=comments)
+        workbook.set_calc_mode("auto")
+        book = Book(plan, workbook, created=created, audience=audience, prices=prices,
+                    appendix=appendix, live=live)  # fmt: skip
+        shown = [name for name in SHEETS if inside or name not in _INSIDE]
+        for name in (*_FIRST, *(name for name in shown if name not in (*_FIRST, *_LAST))):
+            SHEETS[name](book)
+        for add in APPENDIX.values() if appendix else ():
+            add(book)
+        for _, add in studies if inside else ():
+            with shown_in(USD):  # records of studies are laid out as they are
+                add(book)
+        if inputs is not None and inside and not appendix:
+            data.add(book, solved, inputs, tuple(name for name, _ in studies))
+        SHEETS["Summary"](book)
+        fingerprint.add(book)
+        _hide(book)
+        SHEETS["About"](book)
+        book.calculate()
+        _put_in_reading_order(workbook, appendix)
+        workbook.close()
     return tuple(book.inputs)
 
 
@@ -168,14 +173,16 @@ def recalculated(
         created: the date of the document.
         live: as `write` was given it.
     """
-    workbook = new_workbook(io.BytesIO(), plan.problem, created)
-    book = Book(plan, workbook, created=created, live=live)
-    for name in _FIRST:
-        SHEETS[name](book)
-    # The banner asks for it, after it has counted what was edited.
-    book.sheet(fingerprint.SHEET).write_number(0, 0, 0)
-    book.define("fingerprint_differs", f"{fingerprint.SHEET}!$A$1")
-    book.lay(edits)
+    plan = restated(plan)
+    with shown_in(replace(plan.shown_in, usd=1.0)):
+        workbook = new_workbook(io.BytesIO(), plan.problem, created)
+        book = Book(plan, workbook, created=created, live=live)
+        for name in _FIRST:
+            SHEETS[name](book)
+        # The banner asks for it, after it has counted what was edited.
+        book.sheet(fingerprint.SHEET).write_number(0, 0, 0)
+        book.define("fingerprint_differs", f"{fingerprint.SHEET}!$A$1")
+        book.lay(edits)
     return book
 
 

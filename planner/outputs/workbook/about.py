@@ -97,10 +97,19 @@ _EDITIONS = {
     "customer": "Customer edition",
 }
 _CURRENCIES = {
-    "net": "US dollars (USD), net, without taxes",
-    "list+net": "US dollars (USD), list and net, without taxes",
+    "net": "{money}, net, without taxes",
+    "list+net": "{money}, list and net, without taxes",
 }
-_NET_OF_DISCOUNTS = "US dollars (USD), net of discounts, without taxes"
+_NET_OF_DISCOUNTS = "{money}, net of discounts, without taxes"
+
+
+def _paid_in(book: Book) -> str:
+    """Return in which currency amounts are and, inside, at what rate."""
+    money = book.plan.shown_in
+    text = _CURRENCIES.get(book.prices, _NET_OF_DISCOUNTS)
+    rate = f"; {money.told()}" if book.inside and money.code != "USD" else ""
+    named = money.code if money.name == money.code else f"{money.name} ({money.code})"
+    return text.format(money=named) + rate
 
 
 def _document(page: Page, row: int) -> int:
@@ -118,7 +127,7 @@ def _document(page: Page, row: int) -> int:
         row += 1
     row = _dates(page, row)
     if book.prices != "none":
-        row = _text(page, "Currency", _CURRENCIES.get(book.prices, _NET_OF_DISCOUNTS), row)
+        row = _text(page, "Currency", _paid_in(book), row)
     standing = "Budgetary" if book.prices != "none" else "Indicative"
     return _text(page, "Standing", f"{standing} figures, not an offer", row) + 1
 

@@ -9,7 +9,7 @@ from planner.figures import FIGURES
 from planner.outputs import scope
 from planner.outputs.numbering import Entry, blocks
 from planner.outputs.text_safety import clean
-from planner.outputs.words import product
+from planner.outputs.words import in_money, product
 from planner.outputs.workbook.bom import subtotal_name
 from planner.outputs.workbook.bom.rows import figure_name, quantity_name
 from planner.outputs.workbook.book import Book
@@ -418,7 +418,7 @@ def _add_takes(
         The row of the first sizing, and the rows of all.
     """
     row = page.heading(row, "What each rule takes", _counted(lines))
-    money = _TAKE_MONEY_TITLES if _has_prices(page.book, lines) else ()
+    money = tuple(map(in_money, _TAKE_MONEY_TITLES)) if _has_prices(page.book, lines) else ()
     titles = [*_TAKE_TITLES, *money, *("",) * (NOTE - len(_TAKE_TITLES) - len(money)), "Source"]
     first = page.table(row, titles, _WORKINGS)
     columns = _TAKE_COLUMNS | {"needed_write": page.workings, "needed_read": page.workings + 1}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.figures import FIGURES, OBJECTIVES, Figure
-from planner.outputs.words import small_share
+from planner.outputs.words import in_money, small_share
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.money import TCO_FLAG
 from planner.outputs.workbook.formats import DECIMAL_1, INTEGER, PERCENT_2
@@ -89,7 +89,7 @@ def add_tiles(page: Page, row: int) -> int:
     page.sheet.set_row(row + 1, 26)
     known = [tile for tile in _tiles(book) if book.number(tile.name) is not None]
     for column, tile in enumerate(known[:TILES]):
-        look = book.workbook.add_format({**_TILE, "num_format": tile.number})
+        look = book.workbook.add_format({**_TILE, "num_format": in_money(tile.number)})
         text = f'=IF(ISNUMBER({tile.name}),{tile.name}{tile.times},"{UNKNOWN}")'
         page.sheet.write_formula(row, column, text, look)
         said = tile.figure.heading
@@ -173,7 +173,7 @@ def _given_away(book: Book) -> str:
     if goal.best_capex_usd is not None and totals is not None and totals.capex_usd is not None:
         saved = goal.best_capex_usd - totals.capex_usd
         if saved > 0:
-            return f"{said}, which saves {saved / 1e6:,.1f} MUSD."
+            return f"{said}, which saves {saved / 1e6:,.1f} {in_money('MUSD')}."
     return f"{said}."
 
 
@@ -196,9 +196,9 @@ def _sentence(book: Book, core: Sequence[int]) -> Iterator[str]:
     if (usd := book.number("bom_capex_usd")) is not None and usd > 0:
         large = usd >= 1e6
         shown = (
-            f'ROUND({"bom_capex_usd"}/1000000,1)&" MUSD"'
+            f'ROUND(bom_capex_usd/1000000,1)&" {in_money("MUSD")}"'
             if large
-            else f'ROUND({"bom_capex_usd"}/1000,1)&" kUSD"'
+            else f'ROUND(bom_capex_usd/1000,1)&" {in_money("kUSD")}"'
         )
         yield f'", for "&{shown}'
     yield '"."'

@@ -29,7 +29,7 @@ from planner.outputs.workbook.evaluate import Evaluator, FormulaError, Scalar
 from planner.outputs.workbook.formats import Formats
 from planner.outputs.workbook.inputs import InputCell
 from planner.schema.live import Live
-from planner.schema.plan import JobPlan, Plan
+from planner.schema.plan import JobPlan, Line, Plan
 
 
 class Sheet(Worksheet):  # type: ignore[misc]
@@ -180,6 +180,10 @@ _NO_CELLS: dict[int, Any] = {}
 _READS_ITSELF = FormulaError("a formula reads itself")
 
 
+RATE = "usd_of_currency"
+"""Name of the cell that says what one of the currency shown is in USD, where that is another."""
+
+
 def counted_name(sku: str) -> str:
     """Return the defined name of the count that follows, of a catalog id or of shared racks."""
     return f"counted_{sku.replace('.', '_')}"
@@ -243,6 +247,15 @@ class Book:
     def money(self) -> bool:
         """Whether this edition shows all of money: sources of prices, rates, budgets, TCO."""
         return self.inside
+
+    def rate_of(self, line: Line) -> float | None:
+        """Return the rate that a line's price follows, None where it follows none.
+
+        Prices in the currency shown stay as they are, and so do all in an edition for the outside.
+        """
+        money = self.plan.shown_in
+        stays = line.price is None or line.price.currency == money.code
+        return None if stays or money.code == "USD" or not self.money else money.usd
 
     def worded(self, text: str) -> str:
         """Return a text of the planner's own as the edition has it: outside nothing is solved."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 from xlsxwriter import Workbook
 from xlsxwriter.format import Format
+
+from planner import currency
 
 Role = Literal[
     "text", "line", "code", "input", "formula", "cross", "part", "part code", "total", "fixed",
@@ -25,6 +28,15 @@ DECIMAL_1_OR_DASH = '#,##0.0;-#,##0.0;"–"'
 PERCENT = "0.0%"
 PERCENT_2 = "0.00%"
 SMALL = "0.000E+00"
+
+_CENTS = re.compile(r"0\.00(?!0)")
+
+
+def paid(number: str) -> str:
+    """Return the format of an amount in cents with the decimals of the currency shown."""
+    decimals = currency.shown().decimals
+    return _CENTS.sub("0." + "0" * decimals if decimals else "0", number)
+
 
 _INK = "#1A1A1A"
 _BLUE, _GREEN, _GREY, _NAVY = "#0000FF", "#00703C", "#6B6B6B", "#1F3A5F"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from planner import currency
 from planner.outputs import scope
-from planner.outputs.words import NETWORKS, number, percent, small_share
+from planner.outputs.words import NETWORKS, in_money, number, percent, small_share
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL
@@ -73,7 +74,7 @@ def _provenance(book: Book) -> list[Entry]:
     """Return how the plan was made; what is empty is left out."""
     plan, made, goal = book.plan, book.plan.provenance, book.plan.objective
     versions = ", ".join(f"{name} {version}" for name, version in sorted(made.versions.items()))
-    bound = "" if goal.bound is None else f"{goal.bound:,.9g} {goal.unit}".strip()
+    bound = "" if goal.bound is None else f"{goal.bound:,.9g} {in_money(goal.unit)}".strip()
     entries = [
         ("Problem", plan.problem),
         ("Description", plan.description or ""),
@@ -367,8 +368,8 @@ def _conventions(plan: Plan, *, money: bool) -> list[Entry]:
     ]  # fmt: skip
     if money:
         result.append(
-            ("Money", "US dollars, net of discounts, without taxes. Every line is rounded to "
-             "cents, so that sums foot.")
+            ("Money", f"{currency.shown().name}, net of discounts, without taxes. Every line "
+             "is rounded to cents, so that sums foot.")
         )  # fmt: skip
         if scope.over_time(plan) and plan.site.discount_rate:
             result.append(
@@ -425,7 +426,8 @@ def _assumptions(page: Page, row: int) -> int:
     for entry in page.book.plan.assumptions:
         page.text(row, 0, entry.label)
         _value(page, row, entry.value)
-        texts = (entry.unit, entry.source, entry.date, entry.confidence, entry.note, entry.name)
+        unit = in_money(entry.unit)
+        texts = (unit, entry.source, entry.date, entry.confidence, entry.note, entry.name)
         for column, text in enumerate(texts, start=2):
             page.text(row, column, text or "")
         shown = (entry.label, str(entry.value), *(text or "" for text in texts))

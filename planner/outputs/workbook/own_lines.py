@@ -10,6 +10,8 @@ from typing import Literal
 
 from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
+from planner import currency
+from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import (
     DECIMAL_2,
@@ -17,6 +19,7 @@ from planner.outputs.workbook.formats import (
     GENERAL,
     INTEGER,
     PERCENT,
+    paid,
 )
 from planner.outputs.workbook.inputs import InputCell, Range
 from planner.outputs.workbook.page import FIRST_ROW, Page
@@ -74,8 +77,9 @@ def add(book: Book) -> None:
     for row, text in enumerate(_SAYS, start=FIRST_ROW - 2):
         page.text(row, 0, text, "subtitle")
     head = FIRST_ROW + 1
-    titles = [(title, width) for title, width, *_ in _OPEN.values()]
-    page.headers(head, [("Section", 16), ("Line", 6), *titles, *_SUMS])
+    titles = [(in_money(title), width) for title, width, *_ in _OPEN.values()]
+    sums = [(in_money(title), width) for title, width in _SUMS]
+    page.headers(head, [("Section", 16), ("Line", 6), *titles, *sums])
     first, row = head + 1, head + 1
     for section in SECTIONS:
         for number in range(1, LINES + 1):
@@ -91,7 +95,7 @@ def _line(page: Page, row: int, section: str, number: int) -> None:
     page.text(row, _SECTION, section, "fixed")
     page.number(row, _NUMBER, float(number), INTEGER, "fixed")
     for field, (title, _, form, allowed, _) in _OPEN.items():
-        page.scalar(row, _AT[field], None, form, "input")
+        page.scalar(row, _AT[field], None, paid(form), "input")
         label = f"{title.partition(',')[0].lower()} of own line {number} of {section}"
         unit = {"unit_list": "USD", "discount": "share", "quantity": "units"}.get(field, "")
         cell = xl_rowcol_to_cell(row, _AT[field])
@@ -103,17 +107,18 @@ def _line(page: Page, row: int, section: str, number: int) -> None:
         xl_rowcol_to_cell(row, _AT[field]) for field in ("unit_list", "discount", "quantity")
     )
     net = xl_rowcol_to_cell(row, _NET)
-    bought = f'IF({count}="",1,{count})'
-    page.formula(row, _NET, f'=IF({price}="",0,ROUND({price}*(1-N({discount})),2))',
-                 DECIMAL_2_OR_DASH)  # fmt: skip
-    page.formula(row, _LIST_SUM, f'=IF({price}="",0,ROUND({price}*{bought},2))', DECIMAL_2_OR_DASH)
-    page.formula(row, _NET_SUM, f'=IF({price}="",0,ROUND({net}*{bought},2))', DECIMAL_2_OR_DASH)
+    bought, cents = f'IF({count}="",1,{count})', currency.shown().decimals
+    form = paid(DECIMAL_2_OR_DASH)
+    page.formula(row, _NET, f'=IF({price}="",0,ROUND({price}*(1-N({discount})),{cents}))',
+                 form)  # fmt: skip
+    page.formula(row, _LIST_SUM, f'=IF({price}="",0,ROUND({price}*{bought},{cents}))', form)
+    page.formula(row, _NET_SUM, f'=IF({price}="",0,ROUND({net}*{bought},{cents}))', form)
 
 
 def _open(page: Page, first: int, last: int) -> None:
     """Lay the rule and the prompt of each open column over all its lines."""
     for field, (title, _, _, allowed, prompt) in _OPEN.items():
-        rule = allowed.validation(prompt, title)
+        rule = allowed.validation(in_money(prompt), in_money(title))
         page.sheet.data_validation(first, _AT[field], last, _AT[field], rule)
 
 
@@ -122,7 +127,7 @@ def _totals(page: Page, first: int, row: int) -> None:
     page.fill(row, ("Total of own lines",), "total", _NET_SUM + 1)
     for name, column in (("own_list_usd", _LIST_SUM), ("own_net_usd", _NET_SUM)):
         text = f"=SUM({_span(first, row - 1, column)})"
-        page.formula(row, column, text, DECIMAL_2_OR_DASH, "total", plan=0.0)
+        page.formula(row, column, text, paid(DECIMAL_2_OR_DASH), "total", plan=0.0)
         page.define(name, row, column)
     model, count, price = (
         _span(first, row - 1, _AT[field]) for field in ("model", "quantity", "unit_list")

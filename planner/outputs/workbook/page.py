@@ -11,8 +11,8 @@ from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
 from planner.outputs.text_safety import clean
-from planner.outputs.words import product
-from planner.outputs.workbook.book import Book
+from planner.outputs.words import in_money, product
+from planner.outputs.workbook.book import RATE, Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL, Role
 from planner.outputs.workbook.inputs import InputCell, Kind, Range
@@ -121,7 +121,8 @@ class Page:
         """
         allowed = allowed or Range()
         self.scalar(row, column, value, number, "input")
-        prompt = f"{label}, {unit}" if unit else label
+        told = unit if name == RATE else in_money(unit)
+        prompt = f"{label}, {told}" if unit else label
         self.sheet.data_validation(row, column, row, column, allowed.validation(prompt))
         if name:
             self.define(name, row, column)
@@ -354,7 +355,8 @@ def _subtitle(book: Book) -> str:
     if book.inside:
         parts.append(f"status: {plan.status}")
         if goal.value is not None:
-            parts.append(f"{goal.sense} {goal.name} = {goal.value:,.6g} {goal.unit}".strip())
+            value = f"{goal.value:,.6g} {in_money(goal.unit)}".strip()
+            parts.append(f"{goal.sense} {goal.name} = {value}")
     return clean(" · ".join(parts), 300).replace("\n", " ")
 
 

@@ -20,7 +20,7 @@ from planner.outputs.comparison_words import next_step
 from planner.outputs.numbering import Block, Entry, blocks
 from planner.outputs.rivals_text import decided, needed, units
 from planner.outputs.text_safety import clean
-from planner.outputs.words import product, quantity
+from planner.outputs.words import in_money, product, quantity
 from planner.outputs.workbook.answer import COUNT, NAME, TILES, add_answer, add_tiles
 from planner.outputs.workbook.bom import subtotal_name
 from planner.outputs.workbook.bom.rows import figure_name, quantity_name
@@ -181,7 +181,7 @@ def _add_bill(page: Page, row: int) -> tuple[int, _Bill]:
     """
     listed = blocks(page.book.plan)
     power = "IT kW"
-    money = ("Net, USD",) if page.book.has(_USD) else ("Of power",)
+    money = (in_money("Net, USD"),) if page.book.has(_USD) else ("Of power",)
     _heading(page, row, 0, ("The bill", "", "Quantity", power, *money))
     row += 1
     page.fill(row, ("Total",), "total", _BESIDE)
@@ -304,7 +304,7 @@ def _number(limit: LimitReport) -> str:
 def _label(limit: LimitReport) -> str:
     """Return a limit's label with its unit, where the label does not say it."""
     told = limit.unit in ("", "share", "1", *limit.label.split())
-    unit = "" if told else f", {limit.unit}"
+    unit = "" if told else f", {in_money(limit.unit)}"
     label = _short(limit.label, _LABEL_LENGTH - len(unit)) + unit
     return label[:1].upper() + label[1:]
 
@@ -423,9 +423,11 @@ def _power(page: Page, bill: _Bill) -> Any:
 
 def _spending(page: Page, bill: _Bill) -> Any:
     largest = page.book.number("bom_capex_usd") or 0.0
-    number, unit = "#,##0.0,,", "million USD"
+    number, unit = "#,##0.0,,", in_money("million USD")
     if largest < _MILLION:
-        number, unit = ("#,##0.0,", "thousand USD") if largest >= _THOUSAND else ("#,##0", "USD")
+        number, unit = "#,##0.0,", in_money("thousand USD")
+        if largest < _THOUSAND:
+            number, unit = "#,##0", in_money("USD")
     place = (bill.first, bill.last, bill.names, bill.net)
     title = f"Purchase by section, {unit} net"
     return _column_chart(page, title, "Section of the bill", f"Net, {unit}", place, number)
@@ -472,8 +474,8 @@ def _add_storage(page: Page, row: int) -> int:
     found = page.book.plan.storage_options
     if found is None:
         return row
-    _heading(page, row, 0, ("Storage, whoever sells it, as solved", "", "Units", "Low, kUSD",
-                            "List, kUSD", "High, kUSD"))  # fmt: skip
+    prices = (in_money(f"{end}, kUSD") for end in ("Low", "List", "High"))
+    _heading(page, row, 0, ("Storage, whoever sells it, as solved", "", "Units", *prices))
     for option in found.options:
         row += 1
         page.fill(row, (_short(units(option), _LABEL_LENGTH),), "line", 6)

@@ -7,8 +7,10 @@ from typing import Any
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
+from planner import currency
 from planner.figures import FIGURES
 from planner.outputs.numbering import blocks
+from planner.outputs.words import in_money
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.bom import subtotal_name
 from planner.outputs.workbook.bom.rows import SPANS
@@ -56,8 +58,9 @@ def add(book: Book) -> None:
     if table is not None:
         _chart(page, table, row)
         under = max(under, row + _CHART_ROWS)
-    page.text(under, 0, "US dollars, net of discounts; without inflation, financing, staff, taxes "
-              "and what the equipment is worth at the end.", "subtitle")  # fmt: skip
+    left_out = "inflation, financing, staff, taxes and what the equipment is worth at the end"
+    text = f"{currency.shown().name}, net of discounts; without {left_out}."
+    page.text(under, 0, text, "subtitle")
     page.finish(_COLUMNS - 1, (FIRST_ROW + 1, 1))
 
 
@@ -108,7 +111,7 @@ def _chart(page: Page, table: YearTable, row: int) -> None:
             }
         )  # fmt: skip
     million = (page.book.number("capex_usd") or 0.0) >= 1e6
-    number, unit = ("#,##0.0,,", "million USD") if million else ("#,##0", "USD")
+    number, unit = ("#,##0.0,,", in_money("million USD")) if million else ("#,##0", in_money("USD"))
     discounted = ", not discounted" if table.discounts else ""
     _dress(
         chart, f"Spending by year, {unit}{discounted}", f"Paid in the year, {unit}", number, font
@@ -327,7 +330,7 @@ def _put_ratio(page: Page, row: int, column: int, formula: str, number: str, rol
 def _sections(page: Page, row: int) -> int:
     """Write capex by section with shares; return the row under it."""
     book = page.book
-    _heading(page, row, ("Capex by section", "Share", "USD"))
+    _heading(page, row, ("Capex by section", "Share", in_money("USD")))
     for block in blocks(book.plan):
         row += 1
         page.text(row, _LABEL, block.section)
@@ -353,7 +356,7 @@ def _ratios(page: Page, row: int) -> int:
     """Write what money buys, by capex and by TCO; return the row under it."""
     book = page.book
     tco = book.number("tco_usd")
-    titles = ("What the money buys, USD", "", "Capex")
+    titles = (in_money("What the money buys, USD"), "", "Capex")
     _heading(page, row, titles if tco is None else (*titles, "TCO"))
     for label, name in _PER:
         if not book.number(name):

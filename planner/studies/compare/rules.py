@@ -20,7 +20,7 @@ from planner.studies.compare import side_by_side as families
 from planner.studies.compare.differences import measure_of, measured, outcome
 from planner.studies.compare.side_by_side import compare, proven_alike, worse_by, write_loss
 from planner.studies.compare.sides import read_sides
-from planner.studies.request import PROBLEMS, Found, Request
+from planner.studies.request import PROBLEMS, Found, Progress, Request, ignore
 
 _RULE, _MODE, _FAMILIES = "storage.rule", job_path("checkpoint.mode"), "consider.storage_families"
 _VENDORS = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
@@ -357,20 +357,23 @@ class _Answer:
     reason: str | None
 
 
-def rules_table(inputs: Inputs, base: Plan, options: Options) -> RulesTable:
+def rules_table(
+    inputs: Inputs, base: Plan, options: Options, told: Progress = ignore
+) -> RulesTable:
     """Return the table of a problem; each row is a plan solved and verified on its own.
 
     Args:
         inputs: the problem.
         base: the problem's own plan.
         options: how to solve each row.
+        told: hears how many rows of how many are solved.
     """
     solved = [(inputs.problem, base)]
     asked = tuple(asks(inputs))
-    answers = [
-        _answer(ask, inputs, solved, options.turn(len(asked) - place))
-        for place, ask in enumerate(asked)
-    ]
+    answers = []
+    for place, ask in enumerate(asked):
+        told(place, len(asked))
+        answers.append(_answer(ask, inputs, solved, options.turn(len(asked) - place)))
     plans = [answer.plan for answer in answers if answer.plan is not None]
     flops = any(plan.jobs and plan.jobs[0].useful_pflops is not None for plan in plans)
     measure = measure_of(base.objective, flops=flops)
@@ -492,5 +495,5 @@ def _by_other_rules(request: Request, *, everything: bool) -> Found:
         raise InputError(Finding("option", message, fix="leave out --all"))
     options = request.options()
     base = solve_with(request.inputs, options)
-    found = rules_table(request.inputs, base, options)
+    found = rules_table(request.inputs, base, options, request.progress)
     return Found((found,), ("optimal" if base.jobs else "infeasible",), plan=lambda: base)

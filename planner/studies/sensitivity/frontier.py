@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import Any, Literal, get_args
 
 from planner.case import resolve
@@ -261,7 +262,12 @@ GAP_NOISE = 1e-9
 
 
 def study(
-    inputs: Inputs, options: SweepOptions, *, against: Against = "storage", points: int = POINTS
+    inputs: Inputs,
+    options: SweepOptions,
+    *,
+    against: Against = "storage",
+    points: int = POINTS,
+    heard: Callable[[], None] = lambda: None,
 ) -> Frontier:
     """Return the most useful work of a problem against what is held or limited.
 
@@ -273,12 +279,14 @@ def study(
         options: how exactly to solve, and how long at most for each plan.
         against: the write bandwidth of the storage bought, capex, or power at the meter.
         points: how many points to find at most; where there are more, they are spread.
+        heard: is told of every point that is found.
 
     Raises:
         InputError: the problem demands what cannot be planned.
         VerificationError: a plan does not agree with its independent re-computation.
     """
     question = Question.of(inputs, options, needs_draw=against == "power")
+    question = replace(question, heard=heard)
     head = _head(inputs, question, against)
     try:
         curve = _curve(question, against, points)
@@ -352,6 +360,13 @@ def run(request: Request, *, against: Sequence[Against], points: int) -> Found:
     """
     names = dict.fromkeys(against or AGAINST)
     inputs, options = request.inputs, request.each()
-    tasks = [partial(study, inputs, options, against=name, points=points) for name in names]
+    done = count(1)
+
+    def heard() -> None:
+        request.progress(next(done), points * len(names))
+
+    tasks = [
+        partial(study, inputs, options, against=name, points=points, heard=heard) for name in names
+    ]
     found: list[Frontier] = at_once(tasks, options.jobs)
     return Found(tuple(found), tuple(each.status for each in found), plan=request.plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -31,13 +32,15 @@ END_GAP = 1e-6
 class Question:
     """A problem whose useful work is to be most, its case, and how exactly to solve it.
 
-    ``reach`` is how much write bandwidth is looked for where there may be ever more, GB/s.
+    ``reach`` is how much write bandwidth is looked for where there may be ever more, GB/s;
+    ``heard`` is told of every point that is found.
     """
 
     inputs: Inputs
     case: Case
     options: SweepOptions
     reach: float | None = None
+    heard: Callable[[], None] = lambda: None
 
     @classmethod
     def of(cls, inputs: Inputs, options: SweepOptions, *, needs_draw: bool) -> Question:
@@ -342,6 +345,7 @@ def walk(question: Question, axis: Axis, first: Stop, end: float, most: int) -> 
             break
         strides.append(abs(axis.scale(stop.x) - axis.scale(here)))
         found.stops.append(stop)
+        question.heard()
     found.stops = without_dominated(found.stops)
     return found
 

@@ -8,6 +8,7 @@ from itertools import groupby
 from planner.outputs import scope
 from planner.outputs.numbering import Block, Entry, blocks
 from planner.outputs.scope import CORE_SECTIONS
+from planner.outputs.words import in_money
 from planner.outputs.workbook.bom.columns import LAST_PRINTED, Columns, find_needs
 from planner.outputs.workbook.bom.rows import (
     ALLOWED,
@@ -160,7 +161,7 @@ def _block(page: BomPage, block: Block, top: int, rows: dict[int, int]) -> int:
     for key, allowed in ALLOWED.items():
         if page.columns.has(key) and page.opened(key):
             index = page.columns.index[key]
-            rule = allowed.validation(PROMPTS[key], page.columns.listed[index].title)
+            rule = allowed.validation(in_money(PROMPTS[key]), page.columns.listed[index].title)
             page.sheet.data_validation(top + 1, index, row - 1, index, rule)
     # Sums reach down to this thin row, so that a row inserted under the last line counts too.
     page.sheet.set_row(row, _SPACER_HEIGHT)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from xlsxwriter.utility import xl_col_to_name
 
 from planner.outputs import scope
 from planner.outputs.audience import Prices
+from planner.outputs.words import in_money
 from planner.outputs.workbook.formats import (
     DECIMAL_1,
     DECIMAL_1_OR_DASH,
@@ -22,6 +23,7 @@ from planner.outputs.workbook.formats import (
     INTEGER_OR_DASH,
     PERCENT,
     PERCENT_OR_DASH,
+    paid,
 )
 from planner.schema.plan import Plan
 
@@ -126,11 +128,27 @@ LAST_PRINTED = "lead_time"
 """The last column of the quote; those to its right are for the screen and for formulas."""
 
 
+_MONEY = frozenset(
+    (
+        "unit_list", "unit_net", "extended_net", "yearly", "extended_list", "unit_support",
+        "support", "solved_unit_list", "subscription_list", "unit_subscription", "subscription",
+        "support_paid",
+    )
+)  # fmt: skip
+"""Columns of amounts."""
+
+
+def _in_its_currency(column: Column) -> Column:
+    number = paid(column.number) if column.key in _MONEY else column.number
+    return replace(column, band=in_money(column.band), number=number)
+
+
 class Columns:
     """The columns that a plan needs, and where they are."""
 
     def __init__(self, shown: Collection[str]) -> None:
-        self.listed = tuple(column for column in ALL if not column.when or column.when in shown)
+        there = (column for column in ALL if not column.when or column.when in shown)
+        self.listed = tuple(map(_in_its_currency, there))
         self.index = {column.key: index for index, column in enumerate(self.listed)}
         self.number = {column.key: column.number for column in self.listed}
         self.width = {column.key: column.width for column in self.listed}

@@ -10,13 +10,14 @@ from typing import Literal
 
 from xlsxwriter.format import Format
 
+from planner import currency
 from planner.figures import BTU_PER_H_PER_KW
 from planner.outputs import scope
 from planner.outputs.numbering import Block, Entry
 from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.bom.columns import Columns
-from planner.outputs.workbook.book import Book, counted_name
+from planner.outputs.workbook.book import RATE, Book, counted_name
 from planner.outputs.workbook.formats import Role
 from planner.outputs.workbook.inputs import InputCell, Range
 from planner.outputs.workbook.page import Page
@@ -377,9 +378,31 @@ class BomRow:
             # It follows the cluster until somebody types over it.
             text = f"={counted_name(line.sku)}"
             self.page.sheet.write_formula(self.row, index, text, style)
+        if key == "unit_list" and line.unit_list_usd is not None:
+            self.put_price(key, line, line.unit_list_usd, "input")
         book.inputs.append(
             InputCell(self.page.name, cell, key, line.sku, label, unit, value, ALLOWED[key])
         )
+
+    def put_price(
+        self, key: str, line: Line, value: float | None, role: Role | None = None
+    ) -> None:
+        """Write an amount of a price list, which follows the rate where it is in USD there.
+
+        Args:
+            key: the column.
+            line: what it is a price of.
+            value: the amount, in the currency shown.
+            role: the look, by default the row's own.
+        """
+        book, index = self.page.book, self.page.columns.index.get(key)
+        rate = book.rate_of(line)
+        self.put(key, value, role)
+        if index is None or value is None or rate is None:
+            return
+        style = self.page.style(key, role or self.role)
+        usd = float(f"{value * rate:.15g}")
+        self.page.sheet.write_formula(self.row, index, f"={usd!r}/{RATE}", style)
 
     def follows(self, line: Line) -> bool:
         """Return whether the count of a line follows the cluster, on the sheet Counts."""
@@ -433,7 +456,7 @@ def _as_solved(row: BomRow, line: Line) -> None:
     row.put("solved_quantity", line.quantity, "fixed")
     if row.follows(line) and row.has("solved_quantity"):
         row.work_out("solved_quantity", f"={counted_name(line.sku)}", line.quantity)
-    row.put("solved_unit_list", line.unit_list_usd, "fixed")
+    row.put_price("solved_unit_list", line, line.unit_list_usd, "fixed")
     row.put("solved_discount", line.discount, "fixed")
     row.put("solved_installed", line.installed, "fixed")
     row.put("solved_spares", line.spares, "fixed")
@@ -664,7 +687,7 @@ def _add_money(row: BomRow, plan: Plan, line: Line, known: dict[str, float | Non
     if not row.has("unit_net"):
         return
     _unit_money(row, line, known)
-    bought = row.at("purchased")
+    bought, cents = row.at("purchased"), currency.shown().decimals
     for key, each in (
         ("extended_list", "unit_list"),
         ("extended_net", "unit_net"),
@@ -672,7 +695,7 @@ def _add_money(row: BomRow, plan: Plan, line: Line, known: dict[str, float | Non
     ):
         if row.has(each):
             unit = row.at(each)
-            text = f'=IF({bought}=0,0,IF(ISNUMBER({unit}),ROUND({unit}*{bought},2),""))'
+            text = f'=IF({bought}=0,0,IF(ISNUMBER({unit}),ROUND({unit}*{bought},{cents}),""))'
             row.work_out(key, text, known[key])
     _by_year(row, plan, line, known)
     support, subscription = row.at("support"), ""
@@ -686,27 +709,29 @@ def _unit_money(row: BomRow, line: Line, known: dict[str, float | None]) -> None
     """Write what a unit costs: from list and discount where the edition shows both."""
     row.input("unit_list", line)
     row.input("discount", line)
+    cents = currency.shown().decimals
     if row.has("discount"):
         unit_list, discount = row.at("unit_list"), row.at("discount")
-        net = f'=IF(ISNUMBER({unit_list}),ROUND({unit_list}*(1-{discount}),2),"")'
+        net = f'=IF(ISNUMBER({unit_list}),ROUND({unit_list}*(1-{discount}),{cents}),"")'
         row.work_out("unit_net", net, known["unit_net"])
     else:
         row.put("unit_net", known["unit_net"])
     if line.support_share is None:
-        row.put("unit_support", known["unit_support"])
+        row.put_price("unit_support", line, known["unit_support"])
     else:
         row.put("support_share", line.support_share)
-        text = f"=ROUND({row.at('support_share')}*{row.at('unit_net')},2)"
+        text = f"=ROUND({row.at('support_share')}*{row.at('unit_net')},{cents})"
         row.work_out("unit_support", text, known["unit_support"])
 
 
-def _unit_subscription(row: BomRow, known: dict[str, float | None]) -> None:
+def _unit_subscription(row: BomRow, line: Line, known: dict[str, float | None]) -> None:
     listed = known["subscription_list"]
     if listed is None or not row.has("subscription_list"):
-        row.put("unit_subscription", known["unit_subscription"])
+        row.put_price("unit_subscription", line, known["unit_subscription"])
         return
-    row.put("subscription_list", listed)
-    text = f"=ROUND({row.at('subscription_list')}*(1-{row.at('discount')}),2)"
+    cents = currency.shown().decimals
+    row.put_price("subscription_list", line, listed)
+    text = f"=ROUND({row.at('subscription_list')}*(1-{row.at('discount')}),{cents})"
     row.work_out("unit_subscription", text, known["unit_subscription"])
 
 
@@ -714,8 +739,12 @@ def _by_year(row: BomRow, plan: Plan, line: Line, known: dict[str, float | None]
     """Write the subscription, and what support is worth over the term."""
     if known["unit_subscription"] is not None:
         unit, bought = row.at("unit_subscription"), row.at("purchased")
-        _unit_subscription(row, known)
-        row.work_out("subscription", f"=ROUND({unit}*{bought},2)", known["subscription"])
+        _unit_subscription(row, line, known)
+        row.work_out(
+            "subscription",
+            f"=ROUND({unit}*{bought},{currency.shown().decimals})",
+            known["subscription"],
+        )
     if not row.has("support_paid"):
         return
     support, factor = row.at("support"), row.at("support_factor")

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from planner.outputs.workbook.book import Book
+from planner.outputs.words import in_money
+from planner.outputs.workbook.book import RATE, Book
 from planner.outputs.workbook.checkpoint.goodput import goodput_sections, workings
 from planner.outputs.workbook.checkpoint.inputs import input_sections
 from planner.outputs.workbook.checkpoint.model import degraded_sections, model_sections
 from planner.outputs.workbook.checkpoint.money import totals
-from planner.outputs.workbook.formats import INTEGER, Role
+from planner.outputs.workbook.formats import INTEGER, Role, paid
 from planner.outputs.workbook.page import BANNER_BAD, BANNER_ROW, FIRST_ROW, Page
 from planner.outputs.workbook.rows import Input, Result, Results
 from planner.schema.plan import JobPlan
 
 _COLUMNS = (("Figure", 54), ("Value", 19), ("Unit", 15), ("As solved", 19), ("Note", 88))
 _LABEL, _VALUE, _UNIT, _SOLVED, _NOTE = range(5)
+_PAID = ("USD", "USD/year")
 _EDITED = "EDITED: optimality no longer proven; the result may break limits, see Checks. "
 _FOLLOWED = "Switches, optics and racks follow by the sheet Counts: planner audit counts them. "
 _TAMPERED = (
@@ -110,7 +112,7 @@ def _input(page: Page, entry: Input, row: int) -> None:
             allowed=entry.allowed,
             kind="figure",
         )
-    page.text(row, _UNIT, entry.unit)
+    page.text(row, _UNIT, in_money(entry.unit) if entry.name != RATE else entry.unit)
     page.scalar(row, _SOLVED, entry.value, entry.number, "fixed")
     page.text(row, _NOTE, entry.note)
     _grow(page, row, entry.label, entry.note)
@@ -134,8 +136,9 @@ def _results(page: Page, job: JobPlan, row: int) -> int:
             page.text(row, _LABEL, entry.label)
             role: Role = "cross" if entry.cross else "formula"
             text, plan = entry.cell_formula, entry.plan
-            page.formula(row, _VALUE, text, entry.number, role, "right", plan=plan)
-            page.text(row, _UNIT, entry.unit)
+            number = paid(entry.number) if entry.unit in _PAID else entry.number
+            page.formula(row, _VALUE, text, number, role, "right", plan=plan)
+            page.text(row, _UNIT, in_money(entry.unit))
             page.define(entry.name, row, _VALUE)
             listed.append((row, entry))
             row += 1

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from planner.figures import FIGURES
 from planner.outputs import scope
 from planner.outputs.workbook.bom.rows import job_gpus
+from planner.outputs.workbook.book import RATE
 from planner.outputs.workbook.checkpoint.levels import local_inputs
 from planner.outputs.workbook.checkpoint.model import degraded_inputs
 from planner.outputs.workbook.formats import (
@@ -279,6 +280,7 @@ def _prices(plan: Plan, *, money: bool) -> tuple[Input, ...]:
         rows.append(Input("pue_liquid", kind, "", site.pue_liquid, DECIMAL_3, low=1.0, high=5.0))
     if not money:
         return tuple(rows)
+    rows += _exchange(plan)
     rows += [
         Input(
             "electricity_usd_per_kwh",
@@ -301,6 +303,17 @@ def _prices(plan: Plan, *, money: bool) -> tuple[Input, ...]:
         *_rates(plan),
     ]
     return tuple(rows)
+
+
+def _exchange(plan: Plan) -> list[Input]:
+    """Return what the currency shown is in USD, where it is another."""
+    money = plan.shown_in
+    if money.code == "USD":
+        return []
+    note = f"of {money.on}, {money.source}; list prices that are in another currency follow it"
+    label = f"{money.code}: what one is in USD"
+    return [Input(RATE, label, f"USD/{money.code}", money.usd, "0.00####", note, low=1e-9,
+                  high=1e9)]  # fmt: skip
 
 
 def _rates(plan: Plan) -> tuple[Input, ...]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.limits import COUNTED_IN
+from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checks.rows import Check, check_for, editable, waiting
-from planner.outputs.workbook.formats import DECIMAL_2, INTEGER, PERCENT_2
+from planner.outputs.workbook.formats import DECIMAL_2, INTEGER, PERCENT_2, paid
 from planner.outputs.workbook.formulas import known
 from planner.outputs.workbook.inputs import Range
 from planner.outputs.workbook.page import FIRST_ROW, Page
@@ -78,7 +79,7 @@ def _row(page: Page, row: int, limit: LimitReport, number: int) -> None:
     _allowed(page, row, limit, check, style)
     page.define(f"check_value_{number}", row, _VALUE)
     page.define(f"check_limit_{number}", row, _LIMIT)
-    page.text(row, _UNIT, limit.unit)
+    page.text(row, _UNIT, in_money(limit.unit))
     _verdict(page, row, limit, check, style)
     page.text(row, _BINDS, "binds" if limit.binding else "")
     page.text(row, _FOLLOWS, _follows(check))
@@ -131,7 +132,9 @@ def _number_format(limit: LimitReport) -> str:
     if limit.unit in ("USD", "USD/h") and limit.name.startswith("per_"):
         return "#,##0.0000"
     whole = float(limit.value).is_integer() and float(limit.limit).is_integer()
-    return INTEGER if whole and limit.unit not in ("USD", "USD/year") else DECIMAL_2
+    if limit.unit in ("USD", "USD/year"):
+        return paid(DECIMAL_2)
+    return INTEGER if whole else DECIMAL_2
 
 
 def _side(page: Page, row: int, column: int, formula: str, value: float, number: str) -> None:

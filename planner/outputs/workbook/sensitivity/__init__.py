@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.figures import FIGURES
+from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, PERCENT, SMALL, Role
 from planner.outputs.workbook.inputs import Range
@@ -257,7 +258,7 @@ def _down(page: GridPage) -> tuple[str, ...]:
 
 def _ask(page: GridPage, row: int, question: _Question) -> _Asked:
     """Write an input's factors and values."""
-    page.fill(row, (question.label, question.unit), "text")
+    page.fill(row, (question.label, in_money(question.unit)), "text")
     line = LiveRow(page, row, {"low": F3, "stands": F4, "high": F5})
     for key, column, factor in (("by_low", F1, question.low), ("by_high", F2, question.high)):
         side = key.removeprefix("by_")
@@ -284,7 +285,7 @@ def _answer(page: GridPage, row: int, question: _Question, side: str, term: str)
     """Write what a condition does and return its useful GPUs."""
     label = question.label if side == "low" else ""
     useful = _case(page, row, label, side, {question.key: term})
-    page.text(row, F2, question.unit)
+    page.text(row, F2, in_money(question.unit))
     return useful
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from planner.figures import FIGURES
+from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, DECIMAL_3, PERCENT, Role
 from planner.outputs.workbook.inputs import Range
@@ -254,7 +255,7 @@ def add_power(page: GridPage, row: int) -> int:
     cost = _has_cost(book)
     what = "Power and cost" if cost else "Power"
     row = page.heading(row, f"{what}: what the site may turn out to be")
-    titles = [*_SITE_TITLES, *(_SITE_MONEY_TITLES if cost else ())]
+    titles = [*_SITE_TITLES, *(map(in_money, _SITE_MONEY_TITLES) if cost else ())]
     titles += [""] * (NOTE - len(titles)) + ["Why this far"]
     first = page.table(row, titles)
     _base(page, first)
@@ -287,7 +288,7 @@ def _base(page: GridPage, row: int) -> None:
 def _case(page: GridPage, row: int, site: _Site, side: str, factor: float, base: int) -> None:
     """Write one condition of the site; ``base`` is the row as it stands."""
     page.fill(row, (site.label if side == "low" else "", side), "text")
-    page.text(row, F3, site.unit)
+    page.text(row, F3, in_money(site.unit))
     page.text(row, NOTE, site.why if side == "low" else "")
     label = f"{site.label}: {side} value, times what the plan takes"
     page.input(

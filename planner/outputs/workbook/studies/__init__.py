@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import BinaryIO
 
+from planner.currency import USD, shown_in
 from planner.outputs.workbook.book import Book, new_workbook
 from planner.schema.plan import Plan
 
@@ -27,6 +28,7 @@ def write_study(
     """
     workbook = new_workbook(stream, title or plan.problem, created)
     book = Book(plan, workbook, created=created)
-    for add in sheets:
-        add(book)
-    workbook.close()
+    with shown_in(USD):  # records of studies are laid out as they are
+        for add in sheets:
+            add(book)
+        workbook.close()

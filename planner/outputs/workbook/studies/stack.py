@@ -297,5 +297,6 @@ def legend(chart: Any, *hidden: int) -> None:
 
 def headed(label: str, unit: str) -> str:
     """Return the head of a column: what it is, with the unit of its figures."""
-    text = f"{label}, {unit}" if unit in ("USD", "USD/year", "s") else titled(label, unit)
+    alone = unit in ("USD", "USD/year", "s")
+    text = f"{label}, {unit}" if alone else titled(label, unit)
     return f"{text[:1].upper()}{text[1:]}"

@@ -1,0 +1,308 @@
+"""Write ``docs/assumptions.md``: what the planner assumes of the shipped example, and what each
+assumption is worth: ``python docs/make_assumptions.py`` (a minute).
+
+Values, sources and confidence are the plan's own, what each is worth is a tornado's; a test holds
+the page to them. Ranges are those that are reported; where nobody reports one, a fifth either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import planner
+from planner.outputs.words import money
+from planner.schema.plan import Assumption, Line
+from planner.schema.sensitivity import End, Swing, Tornado
+from planner.sizing.checkpoint import BYTES_PER_PARAMETER
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY
+
+PAGE = Path(__file__).resolve().parent / "assumptions.md"
+EXAMPLE = "10MW"
+FIFTH = "a fifth either way"
+
+_FAILURES = sorted(FAILURES_PER_GPU_DAY.values(), key=lambda preset: preset.value)
+_STATE = sorted(
+    (preset for name, preset in BYTES_PER_PARAMETER.items() if name != "weights_only"),
+    key=lambda preset: preset.value,
+)
+
+INPUTS: Mapping[str, tuple[str, str, str]] = {
+    "pue": (
+        "site.pue", "1.16:1.58",
+        "median with liquid to the chip (aiinframap.com) to the average of halls in 2024 "
+        "(Uptime Institute, by lowdown.today)",
+    ),
+    "delivered_fraction.write": (
+        "storage.delivered_fraction.write", "16 %:100 %", "seen in production, to nameplate",
+    ),
+    "delivered_fraction.read": (
+        "storage.delivered_fraction.read", "20 %:100 %", "seen in production, to nameplate",
+    ),
+    "checkpoint_size": (
+        "jobs.0.bytes_per_parameter", f"{_STATE[0].value:g}:{_STATE[-1].value:g}",
+        f"optimizer states: {_STATE[0].source} to {_STATE[-1].source}",
+    ),
+    "failures": (
+        "jobs.0.failures.per_gpu_day", f"{_FAILURES[0].value:g}:{_FAILURES[-1].value:g}",
+        f"{_FAILURES[0].meaning} to {_FAILURES[-1].meaning} ({_FAILURES[-1].source})",
+    ),
+    "stall": ("jobs.0.checkpoint.stall", "0.3 s:7 s", "reported"),
+    "restart": ("jobs.0.restore.restart", "2 min:20 min", "reported"),
+    "repair.share": ("jobs.0.repair.share", "+-20%", FIFTH),
+    "repair.time": ("jobs.0.repair.time", "2.5 h:72 h", "told for a tray, to days for a rack"),
+    "client_limit": (
+        "storage.client_limit.write", "0.5 GB/s:2 GB/s", "half and twice: one source alone",
+    ),
+}  # fmt: skip
+"""What a plan assumes of a problem, by the assumption's name: path, both ends, why these."""
+
+MORE: Mapping[str, tuple[str, str]] = {
+    "jobs.0.training.mfu": ("+-20%", FIFTH),
+    "storage.fill_limit": ("+-20%", FIFTH),
+    "jobs.0.dataset": ("+-20%", FIFTH),
+    "catalog.*.consumes.it_power": ("x0.8:x1.2", FIFTH + ", all at once"),
+}
+"""Inputs that the plan's list of assumptions does not name."""
+
+IN_MONEY = ("electricity", "years")
+"""Assumptions that move money and not work, where work is what is asked for."""
+
+AT_REST = {"repair.swap": "0 s: that a swap takes no longer than a restart"}
+"""Assumptions of nothing, of which there is no fifth."""
+
+FIGURES = {"Compute": ("consumes.it_power", "gpu.bf16_dense"),
+           "Storage": ("consumes.it_power", "provides.read", "provides.write")}  # fmt: skip
+"""Figures of what the plan buys that may move it, by section."""
+
+LEFT_OUT: Mapping[str, str] = {
+    "jobs.0.training.model": "a rate measured on each type of system: one MFU stands for all",
+    "jobs.0.training.scale": "what the rate loses with more GPUs",
+    "jobs.0.power": "power caps of the GPUs",
+    "jobs.0.parallelisms.memory": "gradients, optimizer and activations: the weights alone must "
+    "fit into the memory of a GPU",
+    "jobs.0.checkpoint.local": "checkpoints that stay on the systems' own drives",
+    "jobs.0.repair.classes": "repairs of different length",
+    "site.feeds": "how many feeds bring the power, and what is left when one fails",
+    "site.weight_limit_kg": "what the floor bears",
+    "site.cooling.air_limit_kw": "how much heat the hall's air takes away",
+    "site.cooling.liquid_limit_kw": "how much heat its liquid takes away",
+    "site.floor": "where racks stand: cables have the lengths of a rule",
+    "term.support_level": "levels of support: the usual one of each price",
+    "software": "licences of software",
+    "services": "installation and other services",
+    "targets.max_lead_time_days": "when it has to be there",
+}
+"""What the example does not ask about, by the place where a problem file would."""
+
+ALWAYS = (
+    "weights of transceivers, cables and software",
+    "congestion: a fabric moves what its ports add up to",
+    "what other jobs do to this one, but for the share of storage bandwidth that it gets",
+    "tax and financing, and freight where no quote states it",
+)
+"""What no plan counts."""
+
+
+@cache
+def hall() -> planner.Inputs:
+    """Return the example."""
+    return planner.load(planner.example(EXAMPLE))
+
+
+@cache
+def plan() -> planner.Plan:
+    """Return its best plan."""
+    return planner.solve(hall())
+
+
+def bought(section: str) -> list[Line]:
+    """Return the products of a section that the plan has."""
+    return [line for line in plan().lines if line.section == section and line.parent is None]
+
+
+def spans() -> dict[str, tuple[str, str]]:
+    """Return both ends of each input by its path, and why these."""
+    found = {path: (ends, why) for path, ends, why in INPUTS.values()} | dict(MORE)
+    for section, names in FIGURES.items():
+        for line in bought(section):
+            found |= {f"catalog.{line.sku}.{name}": ("x0.8:x1.2", FIFTH) for name in names}
+    return found
+
+
+@cache
+def tornado() -> Tornado:
+    """Return the best plan at each end."""
+    ends = {path: span.removeprefix("=") for path, (span, _) in spans().items()}
+    return planner.tornado(hall(), ends)
+
+
+def page() -> str:
+    """Return the page."""
+    goal, totals = plan().objective, plan().totals
+    assert totals is not None
+    head = (
+        "# What the planner assumes, and what each assumption is worth",
+        f"Of the shipped example `{EXAMPLE}`: {goal.value:,.0f} useful {goal.unit}, "
+        f"{money(totals.capex_usd)} to buy. Written by `docs/make_assumptions.py` from its plan "
+        "and its tornado; of your own problem `planner tornado` and the workbook tell it.",
+    )
+    parts = (*head, *_worth(), *_figures(), *_prices(), *_left_out())
+    return "\n\n".join(parts) + "\n"
+
+
+def _worth() -> Iterator[str]:
+    swings = tornado().swings
+    moving = [swing for swing in swings if _moves(swing)]
+    still = [swing for swing in swings if swing not in moving]
+    yield "## What moves the plan"
+    yield (
+        "One input at a time goes to its low and to its high; everything else is decided anew. The "
+        f"change is that of the most useful work there is, now {tornado().base:,.0f} PFLOP/s (the "
+        "plan gives a little of it for a lower price), proven within "
+        f"{100 * tornado().gap_asked:g} %; `=` is no more than that. What moves the plan by much "
+        "is worth a measurement before the order."
+    )
+    yield _table(
+        ("assumption", "value", "from", "low", "work", "high", "work", "why this range"),
+        [
+            (
+                swing.label, _now(swing), _source(swing.path), swing.low.text,
+                _change(swing.low), swing.high.text, _change(swing.high), spans()[swing.path][1],
+            )
+            for swing in moving
+        ],
+    )  # fmt: skip
+    listed = "; ".join(f"{s.label} ({_now(s)}, {s.low.text} to {s.high.text})" for s in still)
+    yield f"Within what is proven these move nothing: {listed}." if still else ""
+    rest = "; ".join(
+        f"{each.label} ({each.value:g} {each.unit})"
+        for each in plan().assumptions if each.name in IN_MONEY
+    )  # fmt: skip
+    yield f"Money alone moves with: {rest}. Taken as nothing: {'; '.join(AT_REST.values())}."
+
+
+def _now(swing: Swing) -> str:
+    """Return the value as it stands; where the file has none the plan says what it took."""
+    if swing.base_text != "null":
+        return swing.base_text
+    name = next(name for name, row in INPUTS.items() if row[0] == swing.path)
+    taken = next(each for each in plan().assumptions if each.name == name)
+    return f"{taken.value:g} {taken.unit}, which the planner takes"
+
+
+def _moves(swing: Swing) -> bool:
+    ends = (swing.low.objective, swing.high.objective)
+    return any(each is None or abs(_share(each)) > tornado().gap_asked for each in ends)
+
+
+def _share(objective: float) -> float:
+    base = tornado().base
+    assert base is not None
+    return objective / base - 1.0
+
+
+def _change(end: End) -> str:
+    if end.objective is None:
+        return "no plan"
+    share = _share(end.objective)
+    return f"{100 * share:+.1f} %" if abs(share) > tornado().gap_asked else "="
+
+
+def _source(path: str) -> str:
+    """Return where a value is from, with its confidence where it has one."""
+    known = {each.name: each for each in plan().assumptions}
+    named = next((known[name] for name, row in INPUTS.items() if row[0] == path), None)
+    item = known.get(path.removeprefix("catalog."))
+    if item is not None:
+        return f"{_short(item.source)} ({item.confidence})"
+    if "*" in path:
+        return "each product's source"
+    where = hall().where(path) or (named.source if named is not None else None)
+    return "the example" if where and ".yaml" in where else _short(where or "default")
+
+
+def _short(text: str) -> str:
+    """Return what a source is called, without what it is about."""
+    return text.removeprefix("Third party: ").split(",")[0].split(" (")[0]
+
+
+def _figures() -> Iterator[str]:
+    """Yield the figures of products by confidence, those of low confidence one by one."""
+    yield "## What is known of the products"
+    of: dict[str, list[Assumption]] = {}
+    models = {line.sku: line.model for line in plan().lines}
+    for each in plan().assumptions:
+        sku = each.name.partition(".")[0]
+        if sku in models:
+            of.setdefault(sku, []).append(each)
+    rows = []
+    for sku, figures in of.items():
+        counts = [
+            sum(f.confidence == level for f in figures) for level in ("high", "medium", "low")
+        ]
+        weak = "; ".join(
+            f"{f.label.partition(': ')[2]} {f.value:g} {f.unit}{f' ({f.note})' if f.note else ''}"
+            for f in figures
+            if f.confidence == "low"
+        )
+        rows.append((models[sku], *map(str, counts), weak or "-"))
+    yield "Each figure has a source (`planner catalog show ITEM` tells it), and a confidence."
+    yield _table(("product", "high", "medium", "low", "of low confidence"), rows)
+
+
+def _prices() -> Iterator[str]:
+    """Yield what prices rest on, and the purchase at both ends of all of them."""
+    yield "## What is known of the prices"
+    lines = [line for line in plan().lines if line.purchased and line.price is not None]
+    lines.sort(key=lambda line: -(line.extended_net_usd or 0.0))
+    total = sum(line.extended_net_usd or 0.0 for line in lines)
+    low, high = (sum(_end(line, end) * line.purchased for line in lines) for end in ("low", "high"))
+    yield (
+        f"None is a quote. At the low end of every price the same purchase costs {money(low)}, at "
+        f"the high end {money(high)}, instead of {money(total)}."
+    )
+    heads = ("product", "USD each", "low to high", "confidence", "date", "share of capex")
+    yield _table(heads, [_price(line, total) for line in lines])
+
+
+def _price(line: Line, total: float) -> tuple[str, ...]:
+    assert line.price is not None
+    ends = f"{_end(line, 'low'):,.0f} to {_end(line, 'high'):,.0f}"
+    share = 100 * (line.extended_net_usd or 0.0) / total
+    each = f"{line.unit_net_usd:,.0f}"
+    return line.model, each, ends, line.price.confidence, line.price.date, f"{share:.1f} %"
+
+
+def _end(line: Line, end: str) -> float:
+    """Return an end of a line's net price, the price itself where that is not known."""
+    assert line.price is not None
+    listed = getattr(line.price, f"{end}_usd")
+    net = line.unit_net_usd or 0.0
+    return net if listed is None else listed * (1.0 - line.discount)
+
+
+def _left_out() -> Iterator[str]:
+    yield "## What is left out"
+    yield "The example does not say, so its plan does not heed:"
+    yield "\n".join(f"- {words} (`{_as_written(path)}`)" for path, words in LEFT_OUT.items())
+    yield "No plan counts:"
+    yield "\n".join(f"- {words}" for words in ALWAYS)
+
+
+def _as_written(path: str) -> str:
+    """Return a path as a problem file has it, without the units of the model's fields."""
+    path = path.replace("parallelisms", "parallelism").replace("jobs.0.", "jobs[].")
+    for unit in ("_kg", "_kw", "_days"):
+        path = path.removesuffix(unit)
+    return path
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")

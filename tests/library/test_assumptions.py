@@ -1,0 +1,66 @@
+"""The page of assumptions: complete, and what the planner says now."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from planner.paths import value_at
+
+SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "make_assumptions.py"
+
+
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_assumptions", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+made = script()
+PAGE = made.PAGE.read_text("utf-8")
+
+
+def test_every_assumption_of_the_plan_stands_on_the_page() -> None:
+    models = {line.sku: line.model for line in made.plan().lines}
+    for each in made.plan().assumptions:
+        sku = each.name.partition(".")[0]
+        if sku not in models:
+            named = {*made.INPUTS, *made.IN_MONEY, *made.AT_REST}
+            assert each.name in named, f"{each.name}: say what moves it in {SCRIPT.name}"
+            continue
+        assert f"| {models[sku]} |" in PAGE
+        if each.confidence == "low":
+            assert f"{each.label.partition(': ')[2]} {each.value:g} {each.unit}" in PAGE
+
+
+def test_every_weak_price_stands_on_the_page_with_its_range() -> None:
+    for line in made.plan().lines:
+        if line.purchased and line.price is not None:
+            (row,) = (
+                row
+                for row in PAGE.splitlines()
+                if row.startswith(f"| {line.model} | {line.unit_net_usd:,.0f} ")
+            )
+            assert f"| {line.price.confidence} | {line.price.date} |" in row
+            assert (
+                line.price.low_usd is None
+                or f"{line.price.low_usd * (1 - line.discount):,.0f} to" in row
+            )
+
+
+def test_what_is_left_out_is_not_in_the_problem() -> None:
+    problem = made.hall().problem
+    for path in made.LEFT_OUT:
+        value = value_at(problem, path.replace("parallelisms.", "parallelism."))
+        assert not value, f"{path} is given: it is not left out"
+
+
+@pytest.mark.exhaustive(keep=0)
+def test_the_page_is_what_the_planner_says() -> None:
+    assert made.page() == PAGE, "run python docs/make_assumptions.py"

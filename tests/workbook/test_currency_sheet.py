@@ -1,0 +1,169 @@
+"""A workbook in another currency: in cells and labels, in three engines, edited and audited."""
+
+from __future__ import annotations
+
+import io
+import re
+from datetime import datetime
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+from planner.api import load, solve
+from planner.assemble.live import live
+from planner.audit import audit
+from planner.inputs import inputs_to_text
+from planner.outputs.audience import Audience
+from planner.outputs.verification_text import render_audit
+from planner.outputs.workbook import write
+from planner.outputs.workbook.book import RATE
+from planner.outputs.workbook.own_lines import key
+from tests.audit.books import Book, Edits, edited
+from tests.workbook.excel import unlike
+from tests.workbook.office import convert, named, needs_office, values
+from tests.world.files import BOOK, CATALOG, PROBLEM, changed
+
+EUR = "exchange: {EUR: {usd: 1.25, on: 2026-11-20, source: ECB}}\ncurrency: EUR\n"
+JPY = "exchange: {JPY: {usd: 0.0064, on: 2026-11-20, source: BOJ}}\ncurrency: JPY\n"
+QUOTED = changed(BOOK, "list: 200000 USD", "list: 160000 EUR")
+"""The storage is quoted in euros, the GPU systems in dollars."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("currency")
+
+
+def book(
+    folder: Path, money: str = EUR, prices: str = QUOTED, audience: Audience = "internal"
+) -> Book:
+    (folder / "own.yaml").write_text(CATALOG)
+    (folder / "book.yaml").write_text(prices)
+    exclude = changed(
+        PROBLEM, "gpu_box: {max: 64}", "gpu_box: {max: 64}\n  slow_store: {exclude: true}"
+    )
+    path = folder / "problem.yaml"
+    path.write_text(exclude + money)
+    inputs, plan, stream = load(path), solve(path), io.BytesIO()
+    inside = audience == "internal"
+    cells = write(
+        plan, stream, created=datetime(2026, 3, 1), audience=audience, live=live(inputs, plan),
+        inputs=inputs_to_text(inputs) if inside else None,
+    )  # fmt: skip
+    return Book(plan, stream.getvalue(), cells)
+
+
+_TOLD = re.compile(r"1 EUR = 1.25 USD on 2026-11-20 \(ECB\)|USD/EUR|EUR: what one is in USD")
+
+
+@pytest.mark.parametrize("audience", ["internal", "partner", "customer"])
+def test_no_dollar_stands_in_it_but_in_the_rate(folder: Path, audience: Audience) -> None:
+    """Neither in a label, a format, a chart's title nor a prompt; outside not even in the rate."""
+    source = book(folder, audience=audience)
+    document, told = openpyxl.load_workbook(io.BytesIO(source.content)), 0
+    for sheet in document:
+        if sheet.title in ("Data", "Fingerprint"):
+            continue
+        for row in sheet.iter_rows():
+            for cell in row:
+                shown = cell.value if isinstance(cell.value, str) else ""
+                told += len(_TOLD.findall(shown))
+                shown = _TOLD.sub("", shown)
+                assert "USD" not in shown + cell.number_format, (sheet.title, cell.coordinate)
+                assert "ollar" not in shown
+        for rule in sheet.data_validations.dataValidation:
+            assert "USD" not in _TOLD.sub("", f"{rule.prompt} {rule.promptTitle}")
+    assert bool(told) is (audience == "internal")
+    texts = re.findall(rb"<a:t>([^<]*)", _parts(source.content))
+    assert not [text for text in texts if b"USD" in text]
+
+
+def _parts(content: bytes) -> bytes:
+    import zipfile
+
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        return b"".join(file.read(name) for name in file.namelist() if "chart" in name)
+
+
+def test_every_formula_shows_in_excel_what_was_written(folder: Path) -> None:
+    """In the currency shown, in cents of it and in whole yen."""
+    assert unlike(book(folder).content) == []
+    assert unlike(book(folder, JPY, BOOK).content) == []
+
+
+def _list_cell(source: Book, sku: str) -> object:
+    cell = source.cell("unit_list", sku)
+    return source.opened()[cell.sheet][cell.cell].value
+
+
+def test_prices_in_dollars_follow_the_rate_and_others_do_not(folder: Path) -> None:
+    source = book(folder)
+    assert _list_cell(source, "gpu_box") == f"=300000.0/{RATE}"
+    assert _list_cell(source, "quick_store") == 160_000
+    outside = book(folder, audience="partner")
+    assert _list_cell(outside, "gpu_box") == 240_000
+    assert RATE not in openpyxl.load_workbook(io.BytesIO(outside.content)).defined_names
+
+
+EDITS: dict[str, Edits] = {
+    "the_rate": {("figure", RATE): 1.1},
+    "a_list_price": {("unit_list", "gpu_box"): 250_000.0},
+    "a_price_in_euros": {("unit_list", "quick_store"): 150_000.0, ("figure", RATE): 1.3},
+    "a_discount_and_the_rate": {("discount", "gpu_box"): 0.123, ("figure", RATE): 1.1111},
+    "a_budget": {("limit", "capex"): 20e6},
+    "electricity": {("figure", "electricity_usd_per_kwh"): 0.11},
+    "a_line": {
+        ("own_line", key("Services", 1, "model")): "Installation",
+        ("own_line", key("Services", 1, "unit_list")): 12_345.67,
+        ("figure", RATE): 1.2,
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def recalculated(folder: Path) -> dict[str, Path]:
+    source = book(folder)
+    files = [edited(source, folder / f"{name}.xlsx", edits) for name, edits in EDITS.items()]
+    return {path.stem: path for path in convert(folder, files)}
+
+
+@needs_office
+@pytest.mark.parametrize("name", EDITS)
+def test_an_audit_takes_back_what_libreoffice_shows(
+    folder: Path, recalculated: dict[str, Path], name: str
+) -> None:
+    """The edited plan costs what the sheet says, at the rate of the sheet."""
+    path = recalculated[name]
+    found = audit(path, solve_again=False)
+    assert found.stale == ()
+    assert len(found.edits) == len(EDITS[name])
+    assert found.edited is not None
+    assert found.edited.totals is not None
+    cells = values(path)
+    shown = named(path, cells)
+    rate = shown[RATE]
+    assert isinstance(rate, (int, float))
+    assert found.edited.shown_in.usd == rate
+    for total in ("capex_usd", "tco_usd", "support_usd_per_year", "energy_usd_per_year"):
+        stated, cell = getattr(found.edited.totals, total), shown[total]
+        assert isinstance(cell, (int, float))
+        assert cell * rate == pytest.approx(stated, rel=1e-9)
+    assert found.sheet_capex_usd == pytest.approx(found.edited.totals.capex_usd, rel=1e-9)
+    text = render_audit(found)
+    assert "USD" not in text.replace("USD/EUR", "").replace("EUR: what one is in USD", "")
+
+
+def test_what_was_typed_in_euros_is_told_in_euros(folder: Path) -> None:
+    """The record is in USD, the screen in euros; a budget stays what it is in euros."""
+    source = book(folder)
+    path = edited(source, folder / "typed.xlsx", EDITS["a_list_price"])
+    found = audit(path, solve_again=False)
+    assert found.edits[0].before == 300_000
+    assert found.edits[0].after == 312_500
+    assert "240.00 kEUR" in render_audit(found)
+    assert "250.00 kEUR" in render_audit(found)
+    moved = audit(edited(source, folder / "moved.xlsx", EDITS["the_rate"]), solve_again=False)
+    assert moved.edited is not None
+    limit = next(limit for limit in moved.edited.limits if limit.name == "capex")
+    assert limit.limit == pytest.approx(60e6 / 1.25 * 1.1)
