@@ -163,7 +163,7 @@ _PHYSICAL = ("it_power_kw", "rack_units", "weight_kg")
 
 def _row(line: Line, number: str, parent: str | None, money: Mapping[str, object]) -> BillLine:
     price_note = line.price.note if line.price is not None else None
-    notes = (*line.notes, *([price_note] if price_note and money else []))
+    notes = (*line.public_notes, *line.notes, *([price_note] if price_note and money else []))
     return BillLine.model_validate(
         {
             "line": number,

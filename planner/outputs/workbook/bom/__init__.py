@@ -264,7 +264,13 @@ def _add_total(page: BomPage, listed: Sequence[Block], tops: Sequence[int]) -> N
         page.define(f"{column.total}_flag", _FLAG_ROW, index)
 
 
-_OWN = {"bom_list_usd": "own_list_usd", "bom_capex_usd": "own_net_usd"}
+_OWN = {
+    "bom_list_usd": "own_list_usd",
+    "bom_capex_usd": "own_net_usd",
+    "bom_support_usd_per_year": "own_yearly_usd",
+    "bom_yearly_usd": "own_yearly_usd",
+    "bom_support_usd_over_term": "own_over_term_usd",
+}
 """What lines of one's own add to a total, on the sheet Own lines."""
 
 
