@@ -510,6 +510,29 @@ def test_no_line_of_a_fabric_can_be_left_out_or_counted_otherwise(
             assert any(f"lines.{line.sku}.quantity" in text for text in found)
 
 
+@pytest.mark.parametrize(
+    ("told", "instead", "ordered"),
+    [
+        ("extras: {", "extras: {nvidia_mfp7e10: {count: 9}, ", {"cable_cat6"}),
+        ("items: {", "items: {nvidia_mfp7e10: {installed: 5}, ", {"cable_cat6"}),
+        (
+            "extras: {",
+            "extras: {nvidia_qm9700: {count: 2}, nvidia_sn2201: {count: 1}, ",
+            {"cable_cat6", "nvidia_mfp7e10", "nvidia_mma4z00_ns"},
+        ),
+    ],
+)
+def test_lines_that_are_no_fabrics_alone_verify(
+    tmp_path: Path, told: str, instead: str, ordered: set[str]
+) -> None:
+    """A line that counts other cables too is not ordered by length, nor copper in its place."""
+    path = tmp_path / "problem.yaml"
+    text = SUPERPOD.replace("  racks: 60\n", f"  racks: 60\n  {hall(6, 3.0)}\n")
+    path.write_text(text.replace(told, instead), "utf-8")
+    plan = api.solve(path)
+    assert {part.counted_as for part in plan.cabling} == ordered
+
+
 def test_a_rack_that_is_moved_asks_for_other_cables(by_length: tuple[Inputs, Plan]) -> None:
     """Lengths follow from where racks stand: the first system's rack at the far end of the hall."""
     inputs, plan = by_length

@@ -143,14 +143,6 @@ class Sheet(Worksheet):  # type: ignore[misc]
             return float(cell.number)
         return self._text(cell.string) if kind is CellStringTuple else None
 
-    def written(self) -> Iterator[tuple[int, int, bool]]:
-        """Yield row and column of every cell that holds something, and if that is a formula."""
-        for row, cells in sorted(self.table.items()):
-            for column, cell in sorted(cells.items()):
-                kind = type(cell)
-                if kind in (CellNumberTuple, CellStringTuple, CellFormulaTuple):
-                    yield row, column, kind is CellFormulaTuple
-
     def _text(self, number: int) -> str:
         """Return a text of the workbook by its number."""
         if number >= len(self._texts):
@@ -341,6 +333,22 @@ class Book:
             if type(known) is float:
                 return known
         return None if cell is None else self._shown(page, row, column, cell)
+
+    def cells(
+        self, sheet: str, top: int, bottom: int, right: int
+    ) -> Iterator[tuple[int, int, Scalar, bool]]:
+        """Yield row, column and value of what holds something in a range, and if by a formula."""
+        page = self._sheets[sheet]
+        for row in range(top, bottom + 1):
+            cells = page.table.get(row, _NO_CELLS)
+            for column in sorted(each for each in cells if each <= right):
+                kind = type(cells[column])
+                if kind is CellNumberTuple:
+                    yield row, column, float(cells[column].number), False
+                elif kind is CellStringTuple:
+                    yield row, column, page.held(cells[column]), False
+                elif kind is CellFormulaTuple:
+                    yield row, column, self.at(sheet, row, column), True
 
     def area(self, sheet: str, top: int, left: int, bottom: int, right: int) -> list[Scalar]:
         """Return what the cells of a range show, row by row."""

@@ -68,9 +68,7 @@ class _Area:
 
     def cells(self) -> Iterator[tuple[int, int, Scalar, bool]]:
         """Yield row, column and value of every cell that holds something, and if by a formula."""
-        for row, column, computed in self.book.sheet(self.name).written():
-            if FIRST_ROW <= row <= self.last_row and column <= self.last_column:
-                yield row, column, self.book.at(self.name, row, column), computed
+        return self.book.cells(self.name, FIRST_ROW, self.last_row, self.last_column)
 
     @property
     def rows(self) -> int:
