@@ -89,8 +89,10 @@ def noted(texts: Sequence[str], *, every: bool = False) -> list[str]:
     for text in texts[:MOST_NOTES]:
         note = wrapped(text, "  - ", "    ")
         if len(note) > _MOST_NOTE_LINES:
-            cut = note[_MOST_NOTE_LINES - 1][: width() - 4].rstrip(" ,;:(")
-            note = [*note[: _MOST_NOTE_LINES - 1], f"{cut} ..."]
+            last = note[_MOST_NOTE_LINES - 1]
+            while len(last) > width() - 4:
+                last = last.rpartition(" ")[0]
+            note = [*note[: _MOST_NOTE_LINES - 1], f"{last.rstrip(' ,;:(')} ..."]
         lines += note
     return lines
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -270,7 +271,10 @@ def test_exit_codes(run: Callable[..., Ran], plans: tuple[Path, Path, Path]) -> 
 def test_the_rules_command_writes_its_workbook(run: Callable[..., Ran], tmp_path: Path) -> None:
     problem = PROBLEMS / "megatron_1t.yaml"
     ran = run("--rules", problem, "--scenario", "half_hourly", "-o", "out", "--json")
-    assert ran.err == f"wrote {Path('out', 'megatron_1t.half_hourly.rules.xlsx')}\n"
+    written = {Path(each).name for each in re.findall(r"out\S*\.\w+", ran.err)}
+    assert written == {
+        f"megatron_1t.half_hourly.rules.{end}" for end in ("json", "png", "svg", "xlsx")
+    }
     assert json.loads(ran.out)["scenario"] == "half_hourly"
     assert openpyxl.load_workbook(tmp_path / "out" / "megatron_1t.half_hourly.rules.xlsx")
     assert run("--rules", problem, "-q", "-o", "out").err == ""
