@@ -134,7 +134,7 @@ def probe(master: Master, goal: Goal, found: Found) -> None:
     master.probed = True
     build = master.build
     case = build.case
-    share = max(PROBE_MARGIN, 2.0 * case.given_away)
+    share = PROBE_MARGIN if master.final else max(PROBE_MARGIN, 2.0 * case.given_away)
     margin = share * max(1.0, abs(found.value))
     floor = found.value - margin if goal.maximise else found.value + margin
     master.row(f"worse_{goal.name}", goal.expression, ">=" if goal.maximise else "<=", floor)

@@ -134,7 +134,8 @@ def _optimise(
             if effort.over:  # building the model alone takes its time
                 break
             part = effort.part(effort.left_work / left, share=1.0 / left)
-            proofs.append(_prove(case, mode, solver, gap, part, _least(case, proofs)))
+            least = _least(case, proofs)
+            proofs.append(_prove(case, mode, solver, gap, part, least, final=not ties))
         proofs.sort(key=lambda proof: case.job.modes.index(proof.master.build.mode))
     if save_model is not None and proofs:  # as the proof left it, before ties add their rows
         last = proofs[-1]
@@ -179,7 +180,14 @@ def _least(case: Case, proofs: list[_Proof]) -> float | None:
 
 
 def _prove(
-    case: Case, mode: Mode, solver: SolverName, gap: float, effort: Effort, least: float | None
+    case: Case,
+    mode: Mode,
+    solver: SolverName,
+    gap: float,
+    effort: Effort,
+    least: float | None,
+    *,
+    final: bool,
 ) -> _Proof:
     """Return the best operation in one mode with its bound, None that is worse than ``least``."""
     master_problem = build(case, mode)
@@ -187,7 +195,7 @@ def _prove(
     expression = expression_of(master_problem)
     # Counts come into being when asked for, so everything is asked for before the solver starts.
     ties = {name: tie_break(master_problem) for name, tie_break in TIE_BREAKS.items()}
-    master = Master(master_problem, session(solver, master_problem.model), effort)
+    master = Master(master_problem, session(solver, master_problem.model), effort, final=final)
     # Half the gap is for what breaking ties may give away. The proof goes further than the other
     # half, so that the value ties are held at hardly depends on the way it was found.
     goal = goal_of(case, expression, gap / 20.0)

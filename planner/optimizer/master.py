@@ -30,9 +30,13 @@ class Master:
     """A build and the session that solves it, kept in step.
 
     ``parts`` is where a search begins: everywhere, or the ranges that earlier stages have left.
+    Of a ``final`` objective the best value alone is asked for, and no choice among plans follows.
     """
 
-    def __init__(self, build: Build, session: Session, effort: Effort) -> None:
+    def __init__(
+        self, build: Build, session: Session, effort: Effort, *, final: bool = False
+    ) -> None:
+        self.final = final
         self.build = build
         self.session = session
         self.effort = effort

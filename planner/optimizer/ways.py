@@ -143,7 +143,7 @@ def ask_for_better(master: Master, goal: Goal, found: Found) -> None:
     """Hold the model to plans that are sought: no worse than the best one found, where ways are
     searched one by one."""
     asked = found.asked(goal)
-    if asked is None or not (flags_of(master) or found.least is not None):
+    if asked is None or not (master.final or flags_of(master) or found.least is not None):
         return
     margin = AHEAD * max(1.0, abs(asked))
     sign = -1.0 if goal.maximise else 1.0

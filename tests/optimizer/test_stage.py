@@ -6,10 +6,10 @@ import pytest
 
 from planner import api, shipped
 from planner.case import resolve
-from planner.errors import SolverError
+from planner.errors import InputError, SolverError
 from planner.optimizer import constraints
 from planner.optimizer.context import Build
-from planner.optimizer.joint import optimise
+from planner.optimizer.joint import optimise, share
 from planner.optimizer.master import Master
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
@@ -121,3 +121,20 @@ def test_a_search_ends_with_a_proof_whatever_the_model_can_show(
     values = [answer.value for answer in found]
     assert values == pytest.approx([answer.value for answer in expected], rel=2e-6)
     assert sum(a.iterations for a in found) > 2 * sum(a.iterations for a in expected)
+
+
+@pytest.mark.exhaustive(keep=16, most=80)
+@pytest.mark.parametrize("seed", range(71_000, 71_160))
+def test_a_value_alone_is_that_of_the_whole_search(seed: int) -> None:
+    """Without a choice among plans the model is held to better ones, and narrowed further."""
+    try:
+        case = resolve(inputs_of(random_case(seed, wide=seed % 4 == 0)))
+    except InputError:  # it contradicts itself
+        return
+    alone, whole = optimise(case, ties=False), optimise(case)
+    assert alone.status == whole.status
+    if alone.best is not None and whole.best is not None:
+        assert alone.bound is not None
+        assert whole.bound is not None
+        assert share(case, alone.best, whole.bound) <= 4e-6
+        assert share(case, whole.best, alone.bound) <= 4e-6

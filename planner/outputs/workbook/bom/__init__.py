@@ -17,6 +17,7 @@ from planner.outputs.workbook.bom.rows import (
     SOLVED,
     SPANS,
     BomPage,
+    add_length,
     add_line,
     add_part,
     figure_name,
@@ -153,6 +154,9 @@ def _block(page: BomPage, block: Block, top: int, rows: dict[int, int]) -> int:
         for index in range(len(entry.parts)):
             row += 1
             add_part(page, row, entry, index, bundle_row)
+        for index in range(len(entry.ordered)):
+            row += 1
+            add_length(page, row, entry, index, bundle_row)
         row += 1
     for key, allowed in ALLOWED.items():
         if page.columns.has(key) and page.opened(key):
@@ -231,7 +235,7 @@ def _add_total(page: BomPage, listed: Sequence[Block], tops: Sequence[int]) -> N
         tops: rows of their titles.
     """
     page.fill(_TOTAL_ROW, ("Total",), "total", page.columns.last + 1)
-    flags = [top + 2 + sum(1 + len(entry.parts) for entry in block.entries)
+    flags = [top + 2 + sum(1 + len(e.parts) + len(e.ordered) for e in block.entries)
             for top, block in zip(tops, listed, strict=True)]  # fmt: skip
     may_lack = [page.may_lack(block) for block in listed]
     for column in page.columns.summed:
