@@ -79,6 +79,10 @@ class Currency:
         whole = float(exact.quantize(Decimal(1).scaleb(-self.decimals), rounding=ROUND_HALF_UP))
         return whole if self.usd == 1.0 else whole * self.usd
 
+    def listed_usd(self, usd: float) -> float:
+        """Return a list price of USD as a bill in this currency lists it: of USD as it stands."""
+        return usd if self.code == "USD" else self.rounded_usd(usd)
+
     def named(self, unit: str) -> str:
         """Return a unit of money with the code of this currency: MUSD, USD/kWh, USD per token."""
         return unit.replace("USD", self.code) if self.code != "USD" else unit

@@ -498,7 +498,7 @@ def _money(inputs: Inputs, item: Item, price: Price | None, purchased: int) -> d
         "unit_list_usd": price.list_usd,
         "discount": discount(item, inputs.discounts),
         "unit_net_usd": net,
-        "extended_list_usd": cents(price.list_usd * purchased),
+        "extended_list_usd": cents(shown_in.listed_usd(price.list_usd) * purchased),
         "extended_net_usd": cents(net * purchased),
         "support_usd_per_year": cents(support * purchased),
         "support_years": max(0.0, end - start) if inputs.problem.term else None,

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from planner.case.model import Way
+from planner.currency import Currency
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, changed
 from planner.limits import COUNTED_IN, named, path_of
@@ -314,9 +315,35 @@ def _rate(draft: Draft, value: float) -> None:
     if problem.term is not None:
         changes["term"] = scaled(problem.term, by)
     draft.change_problem(**changes)
+    old = rate.of(code)
     for sku, price in draft.inputs.prices.items():
         if price.currency == code:
             draft.set_price(sku, scaled(price, by))
+        else:  # lists in other currencies follow the rate, amounts of support do not
+            draft.set_price(sku, scaled_support(_support_in_cents(price, old), by))
+
+
+def _support_in_cents(price: Price, money: Currency) -> Price:
+    """Return a price whose support stands in whole cents of the currency shown, if it is money."""
+
+    def in_cents(support: Any) -> Any:
+        if not isinstance(support, SupportMoney):
+            return support
+        return support.model_copy(update={"usd": money.rounded_usd(support.usd)})
+
+    levels = {
+        name: level.model_copy(update={"per_year": in_cents(level.per_year)})
+        for name, level in price.support_levels.items()
+    }
+    held = {"support_per_year": in_cents(price.support_per_year), "support_levels": levels}
+    return price.model_copy(update=held)
+
+
+def scaled_support(price: Price, by: float) -> Price:
+    """Return a price whose support, where it is an amount of USD, is times so much."""
+    every = scaled(price, by)
+    support = {name: getattr(every, name) for name in ("support_per_year", "support_levels")}
+    return price.model_copy(update=support)
 
 
 def scaled(model: ModelT, by: float) -> ModelT:

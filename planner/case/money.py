@@ -32,7 +32,8 @@ def unit_net_usd(
     item: Item, price: Price, discounts: Sequence[Discount], shown_in: Currency
 ) -> float:
     """Return what one unit costs after discount, USD."""
-    return shown_in.rounded_usd(price.list_usd * (1.0 - discount(item, discounts)))
+    listed_usd = shown_in.listed_usd(price.list_usd)
+    return shown_in.rounded_usd(listed_usd * (1.0 - discount(item, discounts)))
 
 
 def support_usd_per_year(

@@ -21,7 +21,7 @@ from typing import Any
 
 from planner.outputs.audience import PRICES, Audience, Prices, for_audience
 from planner.outputs.numbering import Entry, blocks
-from planner.outputs.restated import restated
+from planner.outputs.restated import listed, restated
 from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.text_safety import clean
 from planner.schema.bill import (
@@ -213,7 +213,7 @@ def _money(line: Line, code: str) -> dict[str, object]:
     bought, price = line.purchased > 0, line.price
     return {
         "currency": code,
-        "unit_list": line.unit_list_usd,
+        "unit_list": listed(line),
         "discount": None if line.unit_list_usd is None else line.discount,
         "unit_net": line.unit_net_usd,
         "extended_list": line.extended_list_usd if bought else 0.0,

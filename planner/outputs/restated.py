@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from planner.currency import Currency, shown_in
+from planner.currency import Currency, shown, shown_in
 from planner.schema.base import PlanModel
-from planner.schema.plan import Assumption, LimitReport, ObjectiveReport, Plan, StepNeed
+from planner.schema.plan import Assumption, LimitReport, Line, ObjectiveReport, Plan, StepNeed
 
 Asked = ParamSpec("Asked")
 MadeT = TypeVar("MadeT")
@@ -71,6 +71,12 @@ def _value(value: object, money: Currency, *, paid: bool) -> object:
     if isinstance(value, dict):
         return {key: _value(part, money, paid=True) for key, part in value.items()}
     return _exact(value, money) if isinstance(value, (int, float)) else value
+
+
+def listed(line: Line) -> float | None:
+    """Return the list price of a line of a restated plan as a bill lists it: in whole cents."""
+    price, money = line.unit_list_usd, shown()
+    return price if price is None or money.code == "USD" else round(price, money.decimals)
 
 
 def _exact(usd: float, money: Currency) -> float:

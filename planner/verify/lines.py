@@ -305,7 +305,7 @@ def check_line_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: 
     net_usd = line.unit_net_usd if line.unit_net_usd in unit.net_usd else unit.net_usd[0]
     assert net_usd is not None
     bought = line.purchased
-    extended = cents(unit.list_usd * bought, basis.money)
+    extended = [usd for each in unit.listed_usd for usd in cents(each * bought, basis.money)]
     ledger.one_of(f"{name}.extended_list_usd", line.extended_list_usd, extended)
     ledger.same(f"{name}.extended_net_usd", line.extended_net_usd, net_usd * bought)
     sold, _ = support_sold(basis, item.id)

@@ -98,6 +98,7 @@ class UnitMoney:
     list_usd: float
     discount: float
     net_usd: tuple[float, ...]
+    listed_usd: tuple[float, ...]
 
 
 def discount_share(basis: Basis, item: Item) -> float:
@@ -117,7 +118,11 @@ def discount_share(basis: Basis, item: Item) -> float:
 def unit_money(basis: Basis, item: Item, price: Price) -> UnitMoney:
     """Return the list price, the discount and the net price of one unit, USD."""
     discount = discount_share(basis, item)
-    return UnitMoney(price.list_usd, discount, cents(price.list_usd * (1 - discount), basis.money))
+    # In another currency a bill lists whole cents of it, and takes discounts off these.
+    usual = basis.money.code == "USD"
+    listed = (price.list_usd,) if usual else cents(price.list_usd, basis.money)
+    nets = tuple(net for each in listed for net in cents(each * (1 - discount), basis.money))
+    return UnitMoney(price.list_usd, discount, nets, listed)
 
 
 def support_asked(basis: Basis, sku: str) -> str | None:

@@ -26,8 +26,9 @@ from tests.world.files import BOOK, CATALOG, PROBLEM, changed
 
 EUR = "exchange: {EUR: {usd: 1.25, on: 2026-11-20, source: ECB}}\ncurrency: EUR\n"
 JPY = "exchange: {JPY: {usd: 0.0064, on: 2026-11-20, source: BOJ}}\ncurrency: JPY\n"
-QUOTED = changed(BOOK, "list: 200000 USD", "list: 160000 EUR")
-"""The storage is quoted in euros, the GPU systems in dollars."""
+QUOTED = changed(BOOK, "list: 200000 USD", "list: 160000 EUR\n    support_per_year: 12345.67 USD")
+QUOTED = changed(QUOTED, "support_per_year: 8 %", "support_per_year: 23456.78 USD")
+"""The storage is quoted in euros, the GPU systems in dollars; support of both is an amount."""
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +104,7 @@ def _list_cell(source: Book, sku: str) -> object:
 
 def test_prices_in_dollars_follow_the_rate_and_others_do_not(folder: Path) -> None:
     source = book(folder)
-    assert _list_cell(source, "gpu_box") == f"=300000.0/{RATE}"
+    assert _list_cell(source, "gpu_box") == f"=ROUND(300000.0/{RATE},2)"
     assert _list_cell(source, "quick_store") == 160_000
     outside = book(folder, audience="partner")
     assert _list_cell(outside, "gpu_box") == 240_000

@@ -14,6 +14,7 @@ from planner import currency
 from planner.figures import BTU_PER_H_PER_KW
 from planner.outputs import scope
 from planner.outputs.numbering import Block, Entry
+from planner.outputs.restated import listed
 from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.bom.columns import Columns
@@ -135,7 +136,7 @@ def _money_figures(line: Line) -> dict[str, float | None]:
     support = line.support_usd_per_year if bought else 0.0
     yearly = line.subscription_usd_per_year
     return {
-        "unit_list": line.unit_list_usd,
+        "unit_list": listed(line),
         "unit_net": line.unit_net_usd,
         "extended_list": line.extended_list_usd if bought else 0.0,
         "extended_net": line.extended_net_usd if bought else 0.0,
@@ -366,6 +367,7 @@ class BomRow:
         if index is None:
             return
         value = getattr(line, _HELD_BY[key]) if key in _HELD_BY else None
+        value = listed(line) if key == "unit_list" else value
         style = self.page.style(key, "input")
         if isinstance(value, str):
             self.page.sheet.write_string(self.row, index, value, style)
@@ -378,11 +380,22 @@ class BomRow:
             # It follows the cluster until somebody types over it.
             text = f"={counted_name(line.sku)}"
             self.page.sheet.write_formula(self.row, index, text, style)
-        if key == "unit_list" and line.unit_list_usd is not None:
-            self.put_price(key, line, line.unit_list_usd, "input")
+        if key == "unit_list" and self.page.book.rate_of(line) is not None:
+            self.put_list(key, line, "input")
         book.inputs.append(
             InputCell(self.page.name, cell, key, line.sku, label, unit, value, ALLOWED[key])
         )
+
+    def put_list(self, key: str, line: Line, role: Role) -> None:
+        """Write a list price in whole cents, which follows the rate where it is in USD."""
+        book, index = self.page.book, self.page.columns.index.get(key)
+        rate, listed_usd = book.rate_of(line), line.unit_list_usd
+        self.put(key, listed(line), role)
+        if index is None or listed_usd is None or rate is None:
+            return
+        usd = float(f"{listed_usd * rate:.15g}")
+        text = f"=ROUND({usd!r}/{RATE},{currency.shown().decimals})"
+        self.page.sheet.write_formula(self.row, index, text, self.page.style(key, role))
 
     def put_price(
         self, key: str, line: Line, value: float | None, role: Role | None = None
@@ -456,7 +469,7 @@ def _as_solved(row: BomRow, line: Line) -> None:
     row.put("solved_quantity", line.quantity, "fixed")
     if row.follows(line) and row.has("solved_quantity"):
         row.work_out("solved_quantity", f"={counted_name(line.sku)}", line.quantity)
-    row.put_price("solved_unit_list", line, line.unit_list_usd, "fixed")
+    row.put_list("solved_unit_list", line, "fixed")
     row.put("solved_discount", line.discount, "fixed")
     row.put("solved_installed", line.installed, "fixed")
     row.put("solved_spares", line.spares, "fixed")
@@ -717,7 +730,7 @@ def _unit_money(row: BomRow, line: Line, known: dict[str, float | None]) -> None
     else:
         row.put("unit_net", known["unit_net"])
     if line.support_share is None:
-        row.put_price("unit_support", line, known["unit_support"])
+        row.put("unit_support", known["unit_support"])
     else:
         row.put("support_share", line.support_share)
         text = f"=ROUND({row.at('support_share')}*{row.at('unit_net')},{cents})"
