@@ -98,7 +98,7 @@ def read_bids(
         mapping: how a file is laid out.
         date: of a quote.
         currency: of a quote's amounts.
-        rate: rates of exchange, as ``EUR=1.08``.
+        rate: rates of exchange, as ``EUR=1.08``; they count before those of the problem.
 
     Raises:
         InputError: a file or an option is wrong, or a file does not tell its currency.
@@ -109,7 +109,8 @@ def read_bids(
         for option, given in (("--vendor", vendor), ("--map", mapping), ("--date", date),
                               ("--currency", currency))
     )  # fmt: skip
-    rates = rates_of(rate)
+    known = {code: each.usd for code, each in inputs.problem.exchange.items()}
+    rates = known | rates_of(rate)
     quotes = []
     for path in files:
         where = maps.get(path)
