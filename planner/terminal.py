@@ -11,7 +11,8 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from threading import RLock
 
 import typer
@@ -57,6 +58,17 @@ def follow() -> None:
     if asked.isascii() and asked.isdigit() and len(asked) < 6:
         found = int(asked)
     _columns = min(max(found or STANDARD, _NARROWEST), _WIDEST)
+
+
+@contextmanager
+def as_wide(columns: int) -> Iterator[None]:
+    """Have texts as wide as so many columns meanwhile."""
+    global _columns
+    before, _columns = _columns, min(max(columns, _NARROWEST), _WIDEST)
+    try:
+        yield
+    finally:
+        _columns = before
 
 
 def say(text: str, *, err: bool = False, nl: bool = True, strong: Collection[str] = ()) -> None:

@@ -7,6 +7,7 @@ import io
 import json
 from collections import Counter
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from random import Random
 
@@ -14,13 +15,14 @@ import pytest
 
 from planner import api
 from planner.assemble.cables import cable_schedule
+from planner.assemble.live import live
 from planner.case.cabling import longest_run_m
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.outputs.bill import bill, json_bytes
 from planner.outputs.cables import COLUMNS, csv_bytes
 from planner.outputs.plan_json import to_bytes
-from planner.outputs.workbook import STUDY_SHEETS
+from planner.outputs.workbook import STUDY_SHEETS, write
 from planner.schema.cables import Cable, CableSchedule
 from planner.schema.catalog import Copper, Item, LengthOnOffer, Lengths, PortGroup
 from planner.schema.plan import PartByLength, Plan
@@ -275,6 +277,69 @@ def test_the_customers_bill_has_the_lengths_and_no_money(by_length: tuple[Inputs
     ), "the money is in the lines that count"
 
 
+def bom_rows(plan: Plan, **edition: str) -> tuple[list[str], list[dict[str, object]]]:
+    """Return the titles of the sheet BOM and its rows, each by title."""
+    import openpyxl
+
+    stream = io.BytesIO()
+    write(plan, stream, created=datetime(2026, 1, 1), **edition)  # type: ignore[arg-type]
+    sheet = openpyxl.load_workbook(stream, data_only=True)["BOM"]
+    found = list(sheet.iter_rows(values_only=True))
+    head = next(n for n, row in enumerate(found) if row[0] == "Line")
+    titles = [str(title) for title in found[head] if title]
+    return titles, [dict(zip(titles, row, strict=False)) for row in found[head + 1 :]]
+
+
+def test_the_workbooks_bill_has_a_row_for_every_length(by_length: tuple[Inputs, Plan]) -> None:
+    _, plan = by_length
+    titles, found = bom_rows(plan)
+    assert titles[-1] == "Length, m"
+    below = {row["line"]: row for row in json_lines(plan) if row["length_m"] is not None}
+    rows = [row for row in found if row["Length, m"] is not None]
+    assert [row["Line"] for row in rows] == list(below)
+    for row in rows:
+        same = below[row["Line"]]
+        assert (row["Part number"], row["Quantity"], row["Unit net"], row["Length, m"]) == (
+            same["part_number"], same["quantity"], same["unit_net"], same["length_m"]
+        )  # fmt: skip
+        assert str(row["Model and description"]).startswith(f"{same['model']}, ")
+        assert (row["Extended net"], row["Section"]) == (None, f"in line {same['parent_line']}")
+    for row in rows:
+        assert row["Purchased"] == below[row["Line"]]["purchased"]
+    assert {row["Length, m"] for row in rows if row["Purchased"] != row["Quantity"]} == {25, 30}
+    total = next(row for row in found if row["Line"] == "Total")
+    assert plan.totals is not None
+    assert total["Extended net"] == pytest.approx(plan.totals.capex_usd), "money counts once"
+
+
+def test_lengths_follow_the_count_of_their_line_and_show_no_price_outside(
+    by_length: tuple[Inputs, Plan],
+) -> None:
+    inputs, plan = by_length
+    stream = io.BytesIO()
+    figures = live(inputs, plan)
+    write(plan, stream, created=datetime(2026, 1, 1), live=figures)
+    import openpyxl
+
+    sheet = openpyxl.load_workbook(stream)["BOM"]
+    texts = [cell.value for row in sheet.iter_rows() for cell in row if cell.value is not None]
+    fibres = next(line for line in plan.lines if line.sku == "nvidia_mfp7e10")
+    shares = [
+        t for t in texts if str(t).startswith("=ROUND(") and f"/{fibres.quantity},0)" in str(t)
+    ]
+    counted = [part for part in plan.cabling if part.counted_as == fibres.sku]
+    assert len(shares) == len(counted)
+    titles, rows = bom_rows(plan, audience="customer", prices="none")
+    assert "Unit net" not in titles
+    assert sum(row["Length, m"] is not None for row in rows) == sum(
+        part.length_m is not None for part in plan.cabling
+    )
+
+
+def test_a_bill_without_lengths_has_no_column_for_them(superpod: tuple[Inputs, Plan]) -> None:
+    assert "Length, m" not in bom_rows(superpod[1])[0]
+
+
 def json_lines(plan: Plan) -> list[dict[str, object]]:
     return list(json.loads(json_bytes(bill(plan)))["lines"])
 
@@ -443,6 +508,29 @@ def test_no_line_of_a_fabric_can_be_left_out_or_counted_otherwise(
             lines = (*plan.lines[:index], changed, *plan.lines[index + 1 :])
             found = check(inputs, plan.model_copy(update={"lines": lines}))
             assert any(f"lines.{line.sku}.quantity" in text for text in found)
+
+
+@pytest.mark.parametrize(
+    ("told", "instead", "ordered"),
+    [
+        ("extras: {", "extras: {nvidia_mfp7e10: {count: 9}, ", {"cable_cat6"}),
+        ("items: {", "items: {nvidia_mfp7e10: {installed: 5}, ", {"cable_cat6"}),
+        (
+            "extras: {",
+            "extras: {nvidia_qm9700: {count: 2}, nvidia_sn2201: {count: 1}, ",
+            {"cable_cat6", "nvidia_mfp7e10", "nvidia_mma4z00_ns"},
+        ),
+    ],
+)
+def test_lines_that_are_no_fabrics_alone_verify(
+    tmp_path: Path, told: str, instead: str, ordered: set[str]
+) -> None:
+    """A line that counts other cables too is not ordered by length, nor copper in its place."""
+    path = tmp_path / "problem.yaml"
+    text = SUPERPOD.replace("  racks: 60\n", f"  racks: 60\n  {hall(6, 3.0)}\n")
+    path.write_text(text.replace(told, instead), "utf-8")
+    plan = api.solve(path)
+    assert {part.counted_as for part in plan.cabling} == ordered
 
 
 def test_a_rack_that_is_moved_asks_for_other_cables(by_length: tuple[Inputs, Plan]) -> None:

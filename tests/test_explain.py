@@ -14,6 +14,8 @@ from planner import shipped
 from planner.api import Options, solve
 from planner.levers import levers
 from planner.loader import load
+from planner.outputs import explain_text
+from planner.outputs.worth_words import holds
 from planner.schema.explanation import Explanation, Marginal
 from planner.schema.plan import Plan
 from planner.terminal import STANDARD
@@ -373,3 +375,31 @@ def test_an_item_that_was_asked_for_is_explained(small: str) -> None:
     assert found.why_not is not None
     assert "quick_store" in {item.sku for item in found.why_not.items}
     assert "quick_store" in once("explain", small, WHY_NOT, "quick_store").out
+
+
+def test_the_first_screen_tells_what_binds_what_counts_and_what_is_idle(small: str) -> None:
+    found = explained(small)
+    said = dict(explain_text.first(found).answer)
+    binding = [row for row in found.marginals if row.binding]
+    idle = [row for row in found.marginals if not holds(found, row) and not row.binding]
+    counts = [row for row in found.marginals if holds(found, row) and not row.binding]
+    assert binding
+    assert all(row.label in said["Binds"] for row in binding[:3])
+    for row in binding:
+        if row.next_step is not None:
+            assert f"a better plan begins at {row.next_step.to_text}" in said["Binds"]
+    assert not idle or said["Idle"].startswith(f"{len(idle)} limit")
+    largest = max(counts, key=lambda row: max(abs(m.change or 0.0)
+                                              for m in (row.looser, row.tighter)))  # fmt: skip
+    assert said["Counts"].startswith(largest.label)
+    assert "Why not" not in said
+
+
+def test_the_first_screen_answers_what_was_asked(small: str) -> None:
+    why = explained(small).why_not
+    assert why is not None
+    item = next(each for each in why.items if each.kind != "left_out")
+    shown = ran("explain", small, "--why-not", item.sku)
+    assert shown.code == 0
+    answer = shown.out.split("\n\n")[1]
+    assert f"Why not   {item.model}: " in answer or f"Why not  {item.model}: " in answer

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from planner import api
@@ -98,6 +100,33 @@ def test_management_ports_of_the_superpod(superpod: Plan) -> None:
     assert line_of(superpod, "cable_cat6").quantity == (
         fabric.endpoints + fabric.leaf_switches + beside
     )
+
+
+@pytest.mark.parametrize(
+    ("ratio", "switches", "better"),
+    [
+        # 572 ports. 64/2.25 are 29 uplinks, a prime: 29 spines over 9 leaves. With 30 they are 5.
+        ("1.25", 9 + 29, "With oversubscription 1.14, 30 uplinks, it would have 14 and block less"),
+        # 22 uplinks of 7 leaves are more than 2 spines hold, and the next divisor is 11.
+        ("2", 7 + 11, "With oversubscription 1.67, 24 uplinks, it would have 11 and block less"),
+        ("1.67", 8 + 3, None),
+        ("1", 9 + 8, None),
+        ("3", 6 + 2, None),
+    ],
+)
+def test_uplinks_that_hardly_divide_are_told_with_what_would_take_fewer_switches(
+    tmp_path: Path, ratio: str, switches: int, better: str | None
+) -> None:
+    storage = f"storage: {{switch: nvidia_qm9700, oversubscription: {ratio}}}"
+    ports = "manager: {slots: 1, ports: 4}}"
+    path = tmp_path / "problem.yaml"
+    path.write_text(SUPERPOD.replace(ports, f"{ports}\n  {storage}"), "utf-8")
+    plan = api.solve(path)
+    fabric = next(f for f in plan.fabrics if f.network == "storage")
+    assert fabric.leaf_switches + fabric.spine_switches == switches
+    told = [text for text in plan.warnings if "spread evenly over" in text]
+    assert [better in text for text in told if better] == ([True] if better else [])
+    assert bool(told) == bool(better)
 
 
 @pytest.mark.parametrize(("power", "ends"), [("30 MW", True), ("20 MW", False)])

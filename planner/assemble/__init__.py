@@ -68,6 +68,7 @@ def assemble(
             NotConsidered(sku=sku, reason=reason) for sku, reason in case.not_considered
         ),
         provenance=_provenance(inputs, answer, solver, seconds),
+        public_notes=inputs.problem.public_notes,
         currency=ShownIn.of(inputs.problem.shown_in),
     )
     operation = answer.operation

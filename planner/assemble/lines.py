@@ -301,7 +301,18 @@ def lines(inputs: Inputs, case: Case, operation: Run) -> tuple[Line, ...]:
             result.append(line)
             for part, quantity in figures.parts(item, inputs) if item.components else ():
                 result.append(_component(inputs, line, item, part, quantity))
-    return (*result, *_companions(inputs, case, known, spent))
+    every = (*result, *_companions(inputs, case, known, spent))
+    return tuple(_with_public_notes(inputs, line) for line in every)
+
+
+def _with_public_notes(inputs: Inputs, line: Line) -> Line:
+    """Return a line with what problem and price book say of it to everybody."""
+    if line.parent is not None:
+        return line
+    rule, price = inputs.problem.items.get(line.sku), inputs.prices.get(line.sku)
+    said = (each.public_note for each in (rule, price) if each is not None)
+    notes = tuple(dict.fromkeys(note for note in said if note))
+    return line.model_copy(update={"public_notes": notes}) if notes else line
 
 
 def _companions(inputs: Inputs, case: Case, known: dict[str, Item], spent: Bill) -> Iterator[Line]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from planner.assemble.ways import way_warnings
 from planner.case import Case, figures
+from planner.case.fabrics import WORDS
 from planner.case.figures import CLIENT_GB_PER_S_PER_GPU, compute_port, fits
+from planner.case.model import Fabric
 from planner.case.quantities import total
 from planner.currency import shown
 from planner.figures import ITEM_UNITS
@@ -21,7 +25,13 @@ from planner.schema.levels import DEFAULT_FAILURES
 from planner.schema.plan import Assumption, FabricReport, JobPlan, Line
 from planner.schema.repair import Repair
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.sizing.fabric import compute_sizes
+from planner.sizing.fabric import (
+    FabricSize,
+    PortDesign,
+    compute_sizes,
+    port_sizes,
+    smallest,
+)
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, FIRST_ORDER_VALID_BELOW
 
 GROWN_CLOSE_UP_TO = 0.003
@@ -220,6 +230,7 @@ def remarks(
     yield from _preference(case)
     yield from _unusual_shares(lines, job, fabrics)
     yield from _other_switches(inputs, fabrics)
+    yield from _uneven_uplinks(inputs, case, operation)
     yield from _consoles_on_reserve(case, operation)
     yield from _design_power(inputs, operation)
 
@@ -304,6 +315,53 @@ def _other_switches(inputs: Inputs, fabrics: Sequence[FabricReport]) -> Iterator
                 f"{known[fabric.switch_sku].model}; {', '.join(others)} would fit as well: another "
                 "order of network.compute.switches may give another plan"
             )
+
+
+def _uneven_uplinks(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
+    """Say where a few more uplinks of each leaf would take fewer switches, and block less.
+
+    Uplinks are spread evenly, so spines are a divisor of them: 29 go to 29 spines or none.
+    """
+    values = case.companions.values(operation.units)
+    for fabric in case.companions.fabrics:
+        amount = round(total(fabric.amount, values))
+        size = smallest(fabric.sizes, amount) if fabric.sizes and not fabric.kinds else None
+        grouped = fabric.design is not None and fabric.design.rail_group
+        if size is None or size.tree.tiers < 2 or grouped:
+            continue
+        up, now = size.tree.uplinks_per_leaf, _switches(size)
+        found = []
+        for more in range(up + 1, fabric.radix // 2 + 1):
+            # Two digits, rounded up, give as many uplinks again, or it is left out below.
+            ratio = math.ceil(100 * (fabric.radix - more) / more - 1e-9) / 100
+            other = _with_ratio(inputs, fabric, ratio, amount)
+            if other is not None and other.tree.uplinks_per_leaf == more:
+                found.append((_switches(other), more, ratio))
+        fewest, more, ratio = min(found, default=(now, up, 1.0))
+        if fewest < now:
+            yield (
+                f"{up} uplinks of each leaf of the {WORDS[fabric.network]} fabric "
+                f"(oversubscription {fabric.oversubscription:g}) spread evenly over "
+                f"{size.tree.spines} spines: it has {fabric.planes * now:,} switches. With "
+                f"oversubscription {ratio:g}, {more} uplinks, it would have "
+                f"{fabric.planes * fewest:,} and block less"
+            )
+
+
+def _switches(size: FabricSize) -> int:
+    return size.tree.leaves + size.tree.spines + size.tree.cores
+
+
+def _with_ratio(inputs: Inputs, fabric: Fabric, ratio: float, amount: int) -> FabricSize | None:
+    """Return the size of a fabric for as much, at another oversubscription; None for none."""
+    if fabric.design is not None:
+        sizes = compute_sizes(replace(fabric.design, oversubscription=ratio), amount)
+    else:
+        asked = inputs.problem.network
+        named = asked.in_band if fabric.network == "in_band" else asked.storage
+        least = 2 if named is None else named.min_switches
+        sizes = port_sizes(PortDesign(fabric.radix, fabric.parts_per_port, ratio, least), amount)
+    return smallest(sizes, amount) if sizes and sizes[-1].capacity >= amount else None
 
 
 def _largest_fabric(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:

@@ -19,7 +19,7 @@ from planner.schema.catalog import Figure, Item
 from planner.schema.levels import FailureRate
 from planner.schema.live import Live
 from planner.schema.plan import JobPlan, Plan
-from planner.schema.prices import Discount, Price
+from planner.schema.prices import AS_LISTED, Discount, Price, SupportMoney
 from planner.schema.problem import MOST_SPARES, Extra, FixedInterval, Problem, Quantity, Term
 from planner.schema.running import Parallelism
 from planner.schema.site import Pue
@@ -383,6 +383,9 @@ FIGURES: dict[str, Setter] = {
 """By the defined name of the input."""
 
 
+MOST_YEARS = 50.0
+"""Longer than any term."""
+
 # What each limit on the sheet ``Checks`` means in the problem file.
 
 
@@ -432,7 +435,7 @@ def finish_own_lines(draft: Draft) -> None:
             continue
         if model is None:
             raise EditError(f"{where}: it has no description; say what it is")
-        if price is None:
+        if price is None and parts.get("per_year") is None:
             raise EditError(f"{where}: it has no list price; give one, 0 for what costs nothing")
         _add_own_line(draft, section, number, parts)
 
@@ -451,12 +454,17 @@ def _add_own_line(draft: Draft, section: str, number: int, parts: Mapping[str, S
     )
     numbers = {key: parts.get(key) for key in ("quantity", "unit_list", "discount")}
     count = 1 if numbers["quantity"] is None else round(float(numbers["quantity"]))
-    price = Price.model_construct(list_usd=float(numbers["unit_list"] or 0.0), **_TYPED)
+    typed: dict[str, Any] = {"list_usd": float(numbers["unit_list"] or 0.0), **_TYPED}
+    yearly = parts.get("per_year")
+    if yearly is not None:
+        typed["support_per_year"] = SupportMoney.model_construct(usd=float(yearly))
+    price = Price.model_construct(**typed)
     problem = draft.problem
     draft.inputs = replace(draft.inputs, items=(*draft.inputs.items, item))
     draft.change_problem(extras={**problem.extras, sku: Extra(count=count)})
     draft.set_price(sku, price)
-    draft.change_item(sku, spares=0.0)
+    # Paid the whole term, whatever support the problem asks of products.
+    draft.change_item(sku, spares=0.0, support_level=AS_LISTED, support_years=MOST_YEARS)
     draft.change_discount(sku, float(numbers["discount"] or 0.0))
     draft.quantities[sku] = count
 

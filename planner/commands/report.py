@@ -160,6 +160,8 @@ def _screens(
         whole = partial(load(result.view), record, **found.shown)
         if result.first:
             first = load(result.first)(record, **found.shown)
+            if len(results) > 1:  # one page for all of them
+                first = replace(first, below=())
             labels += first.labels
             screens.append(render(first, parts, whole))
         else:

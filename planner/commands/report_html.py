@@ -109,7 +109,8 @@ def _for_outside(
 
 
 def _curves(
-    plans: Sequence[tuple[Path, Opened]], studies: Sequence[tuple[AnyStudy, Rows | None]]
+    plans: Sequence[tuple[Path, Opened]],
+    studies: Sequence[tuple[AnyStudy, Rows | None]],
 ) -> list[tuple[AnyStudy, None]]:
     """Return the curve of work against storage of each problem that comes without one."""
     from planner.studies.request import Request
@@ -123,14 +124,17 @@ def _curves(
         for each, _ in studies
         if isinstance(each, Frontier) and each.x_name == "storage"
     }
-    found: list[tuple[AnyStudy, None]] = []
-    for _, each in plans:
-        own = key(each.plan.problem, each.inputs.scenario, each.inputs.overrides)
-        if own not in known and each.plan.totals is not None:
-            known.add(own)
-            options = Request(paths=()).each()
-            found.append((study(each.inputs, options, against="storage", points=POINTS), None))
-    return found
+    missing = {
+        each.inputs.sha256: each.inputs
+        for _, each in plans
+        if each.plan.totals is not None
+        and key(each.plan.problem, each.inputs.scenario, each.inputs.overrides) not in known
+    }
+    options = Request(paths=()).each()
+    return [
+        (study(inputs, options, against="storage", points=POINTS), None)
+        for inputs in missing.values()
+    ]
 
 
 def _title(plans: Sequence[Plan], studies: Sequence[tuple[AnyStudy, Any]]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any
 
-from planner import currency
+from planner import currency, terminal
 from planner.outputs import answer, blocks, console, size_screen
 from planner.outputs.charts.markup import paragraph, render_table, table_of, tag
 from planner.outputs.charts.markup import text as escaped
@@ -20,7 +20,7 @@ from planner.schema.sensitivity import Sweep
 from planner.sizing_report import SizeReport
 from planner.studies.registry import RESULTS, Result, load
 
-__all__ = ["frame", "html", "parts", "text"]
+__all__ = ["fitted", "frame", "html", "parts", "text"]
 
 _BY_RECORD = {each.record.partition(":")[2]: each for each in RESULTS}
 
@@ -44,6 +44,12 @@ def text(result: Shown) -> str:
         return answer.render(result).rstrip("\n")
     page, whole = _first(result)
     return (whole() if page is None else render(page, (), whole)).rstrip("\n")
+
+
+def fitted(result: Shown, columns: int) -> str:
+    """Return the same as wide as so many columns."""
+    with terminal.as_wide(columns):
+        return text(result)
 
 
 @_in_its_currency

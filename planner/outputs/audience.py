@@ -86,7 +86,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
     Plan: Rule(
         _names(
             "schema_version status objective site lines totals jobs limits fabrics racks "
-            "not_counted idle provenance cabling currency"
+            "not_counted idle provenance cabling currency public_notes"
         ),
         {"problem": "Plan", "message": None},
         # Free text of the inside, where figures are from, what was looked at and lost. What stands
@@ -111,7 +111,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "heat_btu_per_h unit_rack_units rack_units racks unit_weight_kg weight_kg gpus "
             "read_gb_per_s write_gb_per_s usable_tb category spares pack liquid_share "
             "facility_power_kw unit_typical_power_kw typical_power_kw rack_class "
-            "units_per_rack idle lifecycle min_order warranty_years"
+            "units_per_rack idle lifecycle min_order warranty_years public_notes"
         ),
         {
             "vendor": "",

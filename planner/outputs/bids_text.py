@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from planner import currency
 from planner.figures import RATIOS
@@ -52,7 +53,7 @@ def first(found: Bids) -> FirstScreen:
         _heading(found),
         below=(
             Text(tuple(answer(found)), points=True),
-            _table(found),
+            _first_table(found),
             Text(tuple(to_win(found)), title="What each would have to change to be first",
                  points=True),
         ),
@@ -60,6 +61,20 @@ def first(found: Bids) -> FirstScreen:
         proof=tuple(_how(found)),
         full="limits that break, the best mix, what each lacks, how it was counted",
     )  # fmt: skip
+
+
+_SPARE = (
+    "at once, MUSD", "useful PFLOP/s", "useful GPUs", "asks, MUSD", "lacks, MUSD",
+    "USD per useful GPU-hour",
+)  # fmt: skip
+"""Columns that a narrow screen does without, the last first."""
+
+
+def _first_table(found: Bids) -> Table:
+    table = _table(found)
+    order = {in_money(label): place for place, label in enumerate(_SPARE, 1)}
+    columns = (replace(each, spare=order.get(each.label, 0)) for each in table.columns)
+    return replace(table, columns=tuple(columns))
 
 
 def _heading(found: Bids) -> str:

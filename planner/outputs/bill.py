@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -94,11 +93,8 @@ def bill(plan: Plan, audience: Audience = "internal", prices: Prices | None = No
     code, plan = plan.shown_in.code, restated(for_audience(plan, audience, prices))
     money = (prices or PRICES[audience]) != "none"
     listed = [(block.section, block.entries) for block in blocks(plan)]
-    ordered: defaultdict[str, list[PartByLength]] = defaultdict(list)
-    for part in plan.cabling:
-        ordered[part.counted_as].append(part)
     paid_in = code if money else ""
-    rows = {section: list(_rows(entries, paid_in, ordered)) for section, entries in listed}
+    rows = {section: list(_rows(entries, paid_in)) for section, entries in listed}
     own = {
         section: [row for row in known if row.parent_line is None]
         for section, known in rows.items()
@@ -117,28 +113,18 @@ def bill(plan: Plan, audience: Audience = "internal", prices: Prices | None = No
     )
 
 
-def _rows(
-    entries: Sequence[Entry], code: str, ordered: Mapping[str, Sequence[PartByLength]]
-) -> Iterator[BillLine]:
+def _rows(entries: Sequence[Entry], code: str) -> Iterator[BillLine]:
     for entry in entries:
         line = entry.line
         yield _row(line, entry.label, None, _money(line, code) if code else {})
         currency = {"currency": code} if code else {}
         for index, part in enumerate(entry.parts):
             yield _row(part, entry.part_label(index), entry.label, currency)
-        own = ordered.get(line.sku, ())
-        # Spares and what fills packs are the longest of the lengths, which can replace any other.
-        stored = max((p for p in own if p.sku == line.sku), key=_length_m, default=None)
-        for index, each in enumerate(own, start=len(entry.parts)):
-            more = line.purchased - line.quantity if each is stored else 0
+        for index, each in enumerate(entry.ordered):
+            more = line.purchased - line.quantity if each is entry.stored else 0
             row = _by_length(line, each, more, bool(code))
-            yield row.model_copy(
-                update={"line": entry.part_label(index), "parent_line": entry.label, **currency}
-            )
-
-
-def _length_m(part: PartByLength) -> float:
-    return part.length_m or 0.0
+            label = entry.ordered_label(index)
+            yield row.model_copy(update={"line": label, "parent_line": entry.label, **currency})
 
 
 def _by_length(line: Line, part: PartByLength, more: int, money: bool) -> BillLine:
@@ -177,7 +163,7 @@ _PHYSICAL = ("it_power_kw", "rack_units", "weight_kg")
 
 def _row(line: Line, number: str, parent: str | None, money: Mapping[str, object]) -> BillLine:
     price_note = line.price.note if line.price is not None else None
-    notes = (*line.notes, *([price_note] if price_note and money else []))
+    notes = (*line.public_notes, *line.notes, *([price_note] if price_note and money else []))
     return BillLine.model_validate(
         {
             "line": number,

@@ -24,8 +24,8 @@ PAGE: frozenset[Medium] = frozenset(("page",))
 _FOR_KEPT = 2
 """Rows of a table that is cut that are left for those that are kept."""
 
-_LEAST_ROOM = 10
-"""Characters that a column of words keeps where it gives way."""
+_LEAST_ROOM, _READABLE = 10, 14
+"""Characters that a column of words keeps where it gives way, and those that it should keep."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ class Column:
         gives_way: whether the screen cuts it where the table is too wide.
         under: whether the screen writes it under its row instead of beside.
         on: the media that have it.
+        spare: how soon a first screen that is too narrow leaves it out, the highest first; 0 never.
     """
 
     label: str
@@ -71,6 +72,7 @@ class Column:
     gives_way: bool = False
     under: bool = False
     on: frozenset[Medium] = EVERYWHERE
+    spare: int = 0
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -152,6 +154,28 @@ def chosen(count: int, most: int | None, kept: Collection[int] = ()) -> list[int
         return list(range(count))
     even = most - _FOR_KEPT
     return sorted({at * (count - 1) // (even - 1) for at in range(even)} | set(kept))
+
+
+def fitting(block: Block) -> Block:
+    """Return a table without the columns that it can spare, as far as the screen is too narrow."""
+    if not isinstance(block, Table):
+        return block
+    columns = list(block.on("screen"))
+    spare = sorted((column for column in columns if column.spare), key=lambda one: one.spare)
+    while spare and _least_width(columns) > width():
+        gone = spare.pop()
+        columns = [column for column in columns if column is not gone]
+    return replace(block, columns=tuple(columns))
+
+
+def _least_width(columns: Sequence[Column]) -> int:
+    """Return how wide a table is whose columns of words are as short as they can be read."""
+    total = len(INDENT) - 2
+    for column in columns:
+        if not column.under:
+            longest = max(map(len, (*column.lines, *column.written)))
+            total += 2 + (min(longest, _READABLE) if column.gives_way else longest)
+    return total
 
 
 def screen(blocks: Iterable[Block]) -> str:

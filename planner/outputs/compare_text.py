@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from planner.outputs.blocks import EVERYWHERE, Column, Table, Text, aligned, joined
+from planner.outputs.blocks import Column, Table, Text, aligned, joined
 from planner.outputs.comparison_words import (
     changed_by,
     fitted,
@@ -90,6 +90,9 @@ _TOLD_FIRST = (
 )  # fmt: skip
 """Figures of the first screen, where they differ."""
 
+_MOST_OF_SEVERAL = 3
+"""Sentences on each plan that the first screen has where there are several."""
+
 
 def first_comparison(found: Comparison, *, everything: bool = False) -> FirstScreen:
     """Return what one page says: what changed and why it matters, and the main figures.
@@ -107,15 +110,17 @@ def first_comparison(found: Comparison, *, everything: bool = False) -> FirstScr
         for side in found.sides
     ]  # fmt: skip
     sources = {side.key: side.source for side in found.sides}
+    most = None if len(found.explanations) == 1 else _MOST_OF_SEVERAL
     below = [
-        Text(each.sentences, _changed(each, sources), points=True) for each in found.explanations
+        Text(each.sentences[:most], _changed(each, sources), points=True)
+        for each in found.explanations
     ]
     keys = [side.key for side in found.sides]
     named = {row.name.rpartition(".")[2]: row for row in found.figures if not row.equal}
     rows = [named[name] for name in _TOLD_FIRST if name in named]
     full = (
-        f"every figure, {sum(not row.equal for row in found.lines)} lines of the bill that "
-        "differ, limits"
+        "all that changed, every figure, limits, "
+        f"{sum(not row.equal for row in found.lines)} lines of the bill that differ"
     )
     return FirstScreen(
         "Compared",
@@ -308,8 +313,8 @@ def first_rules(found: RulesTable) -> FirstScreen:
     )  # fmt: skip
 
 
-_ROOM_FOR_POWER, _NARROW_LABEL = 72, 18
-"""Columns of a screen with room for the storage's power, and how long labels are without."""
+_ROOM_FOR_LABELS, _NARROW_LABEL = 72, 18
+"""Columns of a screen with room for whole labels, and how long they are without."""
 
 
 def _every(bought: Sequence[Bought]) -> str:
@@ -320,8 +325,8 @@ def _rows_in_a_line(rows: Sequence[RuleRow]) -> Table:
     """Return each row with what storage it buys, its IT power, capex, and how it compares."""
     plans = [row.outcome for row in rows]
     capex = tuple(millions(plan.capex_usd) if plan else "" for plan in plans)
-    narrow = width() < _ROOM_FOR_POWER
-    labels = [fitted(row.label, _NARROW_LABEL if narrow else _LABEL_WIDTH) for row in rows]
+    room = _LABEL_WIDTH if width() >= _ROOM_FOR_LABELS else _NARROW_LABEL
+    labels = [fitted(row.label, room) for row in rows]
     marks = (" *" if row.own else "" for row in rows)
     return Table(
         "The same problem with its storage chosen in other ways",
@@ -330,7 +335,7 @@ def _rows_in_a_line(rows: Sequence[RuleRow]) -> Table:
             Column("storage", tuple(_storage(p.storage) if p else "no plan" for p in plans),
                    words=True, gives_way=True),
             Column("kW", tuple(number(p.storage_it_power_kw) if p else "" for p in plans),
-                   on=frozenset() if narrow else EVERYWHERE),
+                   spare=1),
             Column(in_money("capex, MUSD"), capex, head=(in_money("MUSD"),)),
             Column("against", tuple(signed(p.difference) if p else "" for p in plans)),
         ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from planner.outputs.blocks import Block, printable, screen
+from planner.outputs.blocks import Block, fitting, printable, screen
 from planner.outputs.words import wrapped
 from planner.terminal import width
 
@@ -67,7 +67,7 @@ def render(found: FirstScreen, parts: Collection[str], whole: Callable[[], str])
     if "full" in parts:
         rest = whole().removeprefix("\n".join(wrapped(found.title, "", ""))).strip("\n")
         return printable("\n".join([*lines, "", rest]) + "\n")
-    below = screen(found.below).strip("\n")
+    below = screen(map(fitting, found.below)).strip("\n")
     lines += ["", *below.split("\n"), ""] if below else []
     lines += noted(found.notes, every="notes" in parts)
     if "proof" in parts:

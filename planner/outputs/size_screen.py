@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from planner.figures import FIGURES
-from planner.outputs.blocks import EVERYWHERE, Column, Table, aligned, narrowed, titled_text
+from planner.outputs.blocks import Column, Table, aligned, narrowed, titled_text
 from planner.outputs.comparison_words import listed
 from planner.outputs.first_screen import FirstScreen
 from planner.outputs.words import INDENT, duration, money, number, percent, size, too_low, wrapped
@@ -20,7 +20,6 @@ from planner.sizing_report.model import (
     RuleRow,
     SizeReport,
 )
-from planner.terminal import width
 
 _FAN_OUTS = {
     "broadcast": "broadcast: one reader, then the GPU fabric",
@@ -37,8 +36,6 @@ Lines = Sequence[Sequence[str]]
 
 
 _MOST_CHOICES = 3
-_ROOM_FOR_GOODPUT = 72
-"""Columns of a screen whose table of rules has room for everything."""
 
 
 def first(report: SizeReport) -> FirstScreen:
@@ -105,7 +102,6 @@ def _takes(rule: RuleRow) -> str:
 def _rules(report: SizeReport) -> Table:
     """Return what each rule asks for, and what the job keeps with just that."""
     rules = report.rules
-    wide = EVERYWHERE if width() >= _ROOM_FOR_GOODPUT else frozenset()
     families = [_FAMILIES.get(rule.group, "") for rule in rules]
     names = [f"{family} {rule.rule}".strip() + (" *" if rule.chosen else "")
              for family, rule in zip(families, rules, strict=True)]  # fmt: skip
@@ -116,7 +112,7 @@ def _rules(report: SizeReport) -> Table:
             Column("", tuple(names), words=True, gives_way=True),
             Column("read GB/s", tuple(_rate(rule.read_gb_per_s) for rule in rules)),
             Column("write GB/s", tuple(_rate(rule.write_gb_per_s) for rule in rules)),
-            Column("drain", tuple("" if r is None else duration(r.drain_s) for r in runs), on=wide),
+            Column("drain", tuple("" if r is None else duration(r.drain_s) for r in runs), spare=1),
             Column("goodput", tuple(
                 "not reached" if r is None else percent(r.goodput_share, 2) for r in runs
             )),

@@ -24,7 +24,6 @@ from planner.outputs.sensitivity_words import (
 )
 from planner.outputs.words import ratio
 from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
-from planner.terminal import width
 
 _HALF = 12
 """Characters of a bar on either side of the base."""
@@ -35,9 +34,6 @@ _MOST_REASONS = 8
 
 _FIRST, _FIRST_LABEL, _FIRST_HALF = 12, 22, 5
 """Rows of the first screen's table, the width of their labels and of half a bar."""
-
-_ROOM_FOR_BARS = 76
-"""Columns that a table with bars needs."""
 
 
 def view(study: Tornado) -> list[Block]:
@@ -120,9 +116,8 @@ def _first_swings(study: Tornado, swings: Sequence[Swing]) -> Table:
         _words("high", [end.text for end in highs], _TEXT),
         Column("at high", _changes(study, highs, [pair[1] for pair in moved]), head=("change",)),
     ]
-    if width() >= _ROOM_FOR_BARS:
-        bars = tuple(_bar(pair, most, _FIRST_HALF) for pair in moved)
-        columns.insert(3, Column("bar", bars, head=("= low   high #",), words=True))
+    bars = tuple(_bar(pair, most, _FIRST_HALF) for pair in moved)
+    columns.insert(3, Column("bar", bars, head=("= low   high #",), words=True, spare=1))
     unit = "" if study.unit == "USD" else f", {study.unit}"
     return Table(f"Change of {goal(study)}{unit}", tuple(columns))
 

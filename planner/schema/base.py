@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
@@ -130,11 +131,12 @@ class Shown:
     def __str__(self) -> str:
         return str(import_module(_SHOWS).text(self))
 
-    def __rich__(self) -> Any:
-        """Return the same for `rich.print`, which would take brackets in it for marks."""
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        """Yield the same as wide as the console, for `rich.print`; nothing in it is a mark."""
         from rich.text import Text
 
-        return Text(str(self), no_wrap=True, overflow="ignore")  # it has its own lines
+        said = import_module(_SHOWS).fitted(self, options.max_width)
+        yield Text(said, no_wrap=True, overflow="ignore")
 
     def _repr_html_(self) -> str:
         """Return the page that a notebook shows."""

@@ -73,7 +73,8 @@ class Line(PlanModel):
     ``support_from_years`` on, when what the price includes has run out. ``units_per_rack`` is how
     many units stand in one rack; None where a unit takes several racks, or shares them with others.
     ``support_level`` is the kind of support, where price book or problem name one; ``lifecycle`` is
-    told where it is not available, ``min_order`` where there is one.
+    told where it is not available, ``min_order`` where there is one. ``public_notes`` stand in
+    every edition; ``notes`` stay inside.
     """
 
     sku: str
@@ -135,6 +136,7 @@ class Line(PlanModel):
     hs_code: str | None = Field(default=None, exclude_if=_is_none)
     export_class: str | None = Field(default=None, exclude_if=_is_none)
     warranty_years: float | None = Field(default=None, exclude_if=_is_none)
+    public_notes: tuple[str, ...] = Field(default=(), exclude_if=_is_empty)
 
     @property
     def working(self) -> int:
@@ -744,6 +746,7 @@ class Plan(Shown, PlanModel):
     storage_options: StorageOptions | None = Field(default=None, exclude_if=_is_none)
     cabling: tuple[PartByLength, ...] = Field(default=(), exclude_if=_is_empty)
     currency: ShownIn | None = Field(default=None, exclude_if=_is_none)
+    public_notes: tuple[str, ...] = Field(default=(), exclude_if=_is_empty)
     inputs: str | None = Field(default=None, exclude_if=_is_none)
     checksums: dict[str, str] | None = Field(default=None, exclude_if=_is_none)
 

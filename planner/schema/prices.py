@@ -109,7 +109,8 @@ class Price(Model):
     ``per_year_high``; what is not given is the price itself. A price with ``parts`` is their sum:
     amounts, date, source and confidence follow from the rates.
 
-    A quote is good until the last day of ``valid_until``.
+    A quote is good until the last day of ``valid_until``. A ``public_note`` stands on the line in
+    every edition; ``note`` stays inside.
 
     An amount may be in any currency whose rate of exchange is known; ``currency`` is that of the
     list price, where it is not USD, and follows from it.
@@ -143,6 +144,7 @@ class Price(Model):
     support_levels: dict[Identifier, SupportLevel] = Field(default={}, max_length=20)
     support_level: Identifier | None = None
     currency: CurrencyCode | None = None
+    public_note: Text | None = None
 
     @model_validator(mode="before")
     @classmethod

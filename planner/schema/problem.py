@@ -129,7 +129,8 @@ class Quantity(Model):
     """What the user demands of one item's count, and what is owned of it.
 
     Installed units stay where they are, in use or idle, unless they are retired. ``spares`` is the
-    share of the item that lies in store besides, in place of that of its category.
+    share of the item that lies in store besides, in place of that of its category. A
+    ``public_note`` stands on its line in every edition; all other notes stay inside.
     """
 
     fixed: Whole | None = None
@@ -143,6 +144,7 @@ class Quantity(Model):
     spares: SpareShare | None = None
     required: bool = False
     exclude: bool = False
+    public_note: Text | None = None
 
     @property
     def in_place(self) -> int:
@@ -632,7 +634,8 @@ class Problem(Model):
     """One problem file.
 
     ``currency`` is the one in which money is shown, ``exchange`` what currencies are in USD: an
-    amount may be in any of them.
+    amount may be in any of them. ``public_notes`` stand in every edition of the offer; all other
+    notes stay inside.
     """
 
     name: Text
@@ -656,6 +659,7 @@ class Problem(Model):
     targets: Targets = Targets.model_construct()
     currency: CurrencyCode | None = None
     exchange: Exchange = {}
+    public_notes: tuple[Text, ...] = ()
 
     @property
     def shown_in(self) -> Currency:

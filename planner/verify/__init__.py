@@ -187,5 +187,6 @@ def check_site(ledger: Ledger, basis: Basis, plan: Plan) -> None:
     usual = basis.money.code == "USD"
     shown = None if plan.currency is None else plan.currency.model_dump()
     ledger.equal("currency", shown, None if usual else money)
+    ledger.equal("public_notes", plan.public_notes, problem.public_notes)
     energy_basis = "maximum" if term is None else term.energy_basis
     ledger.equal("site.energy_basis", site.energy_basis, energy_basis)

@@ -104,10 +104,13 @@ def _compare(ledger: Ledger, stated: Mapping[Order, int], expected: Mapping[Orde
 
 @dataclass
 class _Laid:
-    """Cables by what the bill counts and what is ordered; what copper makes unnecessary."""
+    """Cables by what the bill counts and what is ordered; what copper makes unnecessary.
+
+    The latter are transceivers, by the fibres in whose place copper goes and their own SKU.
+    """
 
     cables: Counter[Order] = field(default_factory=Counter)
-    spared: Counter[str] = field(default_factory=Counter)
+    spared: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
 def _ordered(basis: Basis, lines: Mapping[str, Line], laid: _Laid) -> dict[Order, int]:
@@ -121,7 +124,10 @@ def _ordered(basis: Basis, lines: Mapping[str, Line], laid: _Laid) -> dict[Order
         if sku in lines and lines[sku].quantity == count and not lines[sku].installed
     }
     expected = {order: count for order, count in laid.cables.items() if order[0] in whole}
-    for sku, count in laid.spared.items():
+    spared: Counter[str] = Counter()
+    for (fibre, sku), count in laid.spared.items():
+        spared[sku] += count if fibre in whole else 0
+    for sku, count in (+spared).items():
         line = lines.get(sku)
         if line is not None and not line.installed:
             order = sku, sku, basis.items[sku].part_number, None, 1
@@ -243,7 +249,7 @@ class _Laying:
             number, length_m = _sold(copper, max(known))
             fibre = self.part(link.cable)
             self.laid.cables[fibre, copper.id, number, length_m, len(runs)] += 1
-            self.laid.spared[self.part(end.item)] += 2
+            self.laid.spared[fibre, self.part(end.item)] += 2
 
     def _copper(self, group: PortGroup, link: Link, run_m: int) -> Item | None:
         """Return the cheapest copper that reaches so far and costs no more than what it spares."""

@@ -95,6 +95,19 @@ def check_lines(
     ledger.equal("idle", stated, {sku: count for sku, count in unused.items() if count > 0})
     ledger.equal("idle: entries", len(plan.idle), len(stated))
     _check_components(ledger, basis, decisions, plan)
+    for line in plan.lines:
+        _check_public_notes(ledger, basis, line)
+
+
+def _check_public_notes(ledger: Ledger, basis: Basis, line: Line) -> None:
+    """Require that what leaves the house is what problem and price book have for everybody."""
+    allowed: list[str] = []
+    if line.parent is None:
+        price = basis.prices.get(line.sku)
+        allowed += [basis.demanded(line.sku).public_note or ""]
+        allowed += [] if price is None else [price.public_note or ""]
+    expected = tuple(dict.fromkeys(filter(None, allowed)))
+    ledger.equal(f"lines.{line.sku}.public_notes", line.public_notes, expected)
 
 
 def _check_needed(ledger: Ledger, basis: Basis, companions: Companions, plan: Plan) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import io
 import json
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import rich.console
 
 import planner
 from planner import api, library
@@ -91,7 +93,12 @@ def test_a_result_is_shown_as_text_as_a_page_and_as_frames(name: str, here: Path
     result = FUNCTIONS[name][0]()
     said, page = str(result), result._repr_html_()
     assert said.count("\n") >= 3
-    assert str(result.__rich__()) == said
+    for columns in (60, 100):
+        stream = io.StringIO()
+        rich.console.Console(width=columns, file=stream).print(result)
+        lines = stream.getvalue().rstrip("\n").split("\n")
+        assert max(map(len, lines)) <= columns
+        assert columns != 100 or [line.rstrip() for line in lines] == said.split("\n")
     assert page.startswith("<h3>")
     assert "<script" not in page
     for part in ("", *shown.parts(result)):

@@ -229,7 +229,8 @@ def planted(part: object, text: str, found: set[str], where: str = "plan") -> ob
         for name, field in type(part).model_fields.items():
             value, place = getattr(part, name), f"{type(part).__name__}.{name}"
             kind = str(field.annotation)
-            free = name not in NAMES_OF_THINGS and "Literal" not in kind
+            # Those that may leave are tried in test_notes_that_may_leave_are_in_every_edition.
+            free = name not in NAMES_OF_THINGS and name != "public_notes" and "Literal" not in kind
             if (free and field.annotation is str) or (kind == "str | None" and free):
                 changes[name] = f"{MARK} {text} {place}"
                 found.add(place)
@@ -276,6 +277,22 @@ def test_nothing_planted_in_a_text_leaves_the_house(
     for name, content in files(document, audience, prices).items():
         shown = [part for part, said in parts(name, content) if MARK in said]
         assert shown == [], f"{name}: {text}"
+
+
+@pytest.mark.parametrize("audience", ["internal", "partner", "customer"])
+def test_notes_that_may_leave_are_in_every_edition(audience: Audience, whole: Plan) -> None:
+    """Of the whole offer, and of a line, in workbook and bill; what is beside them stays inside."""
+    first = whole.lines[0].model_copy(
+        update={"public_notes": (f"{MARK} in two lots",), "notes": ("our internal guess",)}
+    )
+    document = whole.model_copy(
+        update={"lines": (first, *whole.lines[1:]), "public_notes": (f"{MARK} ex works",)}
+    )
+    for name, content in files(document, audience, None).items():
+        said = " ".join(text for _, text in parts(name, content))
+        assert f"{MARK} in two lots" in said, name
+        assert (f"{MARK} ex works" in said) is name.endswith(".xlsx")
+        assert ("our internal guess" in said) is (audience == "internal")
 
 
 def test_the_search_finds_what_is_planted_inside(whole: Plan) -> None:

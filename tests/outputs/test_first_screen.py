@@ -10,6 +10,7 @@ import pytest
 
 from planner import terminal
 from planner.outputs import frontier_text, sweep_text, tornado_text, uncertain_text
+from planner.outputs.blocks import Column, Table, fitting, screen
 from planner.outputs.first_screen import FirstScreen, render
 from planner.schema.sensitivity import Frontier, Sweep, Tornado
 from planner.studies.registry import RESULTS, STUDIES, load
@@ -45,13 +46,13 @@ def test_a_first_screen_fits_a_page(
     name: str, columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(terminal, "_columns", columns)
-    lines = render(*fitting(samples.everything()[name])).splitlines()
+    lines = render(*parts_of(samples.everything()[name])).splitlines()
     assert max(map(len, lines)) <= columns
     assert len(lines) <= A_PAGE
     assert lines[-1].startswith("More") or lines[-2].startswith("More")
 
 
-def fitting(study: Any) -> tuple[FirstScreen, tuple[str, ...], Callable[[], str]]:
+def parts_of(study: Any) -> tuple[FirstScreen, tuple[str, ...], Callable[[], str]]:
     first, whole = both(study)
     return first, (), whole
 
@@ -123,3 +124,33 @@ def test_a_command_answers_on_a_page(words: tuple[str, ...], small: str) -> None
     assert max(map(len, short.out.splitlines())) <= terminal.STANDARD
     assert len(full.out.splitlines()) > len(short.out.splitlines())
     assert "More " in short.out and "--full " in short.out
+
+
+def test_a_narrow_screen_does_without_what_matters_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Table(
+        "T",
+        (
+            Column("name", ("a name of many letters",), words=True, gives_way=True),
+            Column("needed", ("123456789012345",)),
+            Column("seldom", ("1234567890",), spare=2),
+            Column("often", ("1234567890",), spare=1),
+        ),
+    )
+    heads = {}
+    for columns in (100, 55, 40):
+        monkeypatch.setattr(terminal, "_columns", columns)
+        shown = fitting(table)
+        assert isinstance(shown, Table)
+        heads[columns] = [column.label for column in shown.columns]
+        assert max(map(len, screen([shown]).splitlines())) <= columns
+    assert heads[100] == ["name", "needed", "seldom", "often"]
+    assert heads[55] == ["name", "needed", "often"]
+    assert heads[40] == ["name", "needed"]
+
+
+def test_several_records_share_the_page(small: str) -> None:
+    shown = once("frontier", small, "--points", "4", "--jobs", "1")
+    assert shown.out.count("(frontier: ") == 3
+    assert shown.out.count("Best ") == 3
+    assert len(shown.out.splitlines()) <= A_PAGE
+    assert "By a rule for storage" not in shown.out

@@ -36,12 +36,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def book(
-    folder: Path, money: str = EUR, prices: str = QUOTED, audience: Audience = "internal"
+    folder: Path,
+    money: str = EUR,
+    prices: str = QUOTED,
+    audience: Audience = "internal",
+    problem: str = PROBLEM,
 ) -> Book:
     (folder / "own.yaml").write_text(CATALOG)
     (folder / "book.yaml").write_text(prices)
     exclude = changed(
-        PROBLEM, "gpu_box: {max: 64}", "gpu_box: {max: 64}\n  slow_store: {exclude: true}"
+        problem, "gpu_box: {max: 64}", "gpu_box: {max: 64}\n  slow_store: {exclude: true}"
     )
     path = folder / "problem.yaml"
     path.write_text(exclude + money)
@@ -116,6 +120,7 @@ EDITS: dict[str, Edits] = {
     "a_line": {
         ("own_line", key("Services", 1, "model")): "Installation",
         ("own_line", key("Services", 1, "unit_list")): 12_345.67,
+        ("own_line", key("Services", 1, "per_year")): 1_234.56,
         ("figure", RATE): 1.2,
     },
 }
@@ -167,3 +172,34 @@ def test_what_was_typed_in_euros_is_told_in_euros(folder: Path) -> None:
     assert moved.edited is not None
     limit = next(limit for limit in moved.edited.limits if limit.name == "capex")
     assert limit.limit == pytest.approx(60e6 / 1.25 * 1.1)
+
+
+DISCOUNTED = changed(
+    PROBLEM, "term: {years: 4,", "term: {years: 3.5, discount_rate: 8 %, support_years: 2,"
+)
+"""What is paid later counts less, and products have support for two years."""
+
+
+@needs_office
+def test_a_yearly_charge_of_ones_own_counts_over_the_whole_term(folder: Path) -> None:
+    """In opex, in the TCO and in its table by year, where support of products ends earlier."""
+    source = book(folder, problem=DISCOUNTED)
+    parts: Edits = {("own_line", key("Services", 2, "model")): "Remote hands",
+                    ("own_line", key("Services", 2, "quantity")): 3.0,
+                    ("own_line", key("Services", 2, "per_year")): 10_000.005}  # fmt: skip
+    (path,) = convert(folder, [edited(source, folder / "charged.xlsx", parts)])
+    shown = named(path, values(path))
+    before = source.plan.totals
+    assert before is not None and before.tco_usd is not None
+    assert before.opex_usd_per_year is not None
+    opex, tco = shown["opex_usd_per_year"], shown["tco_usd"]
+    assert isinstance(opex, (int, float)) and isinstance(tco, (int, float))
+    paid = 3 * 10_000.01  # to the cent
+    assert opex == pytest.approx(before.opex_usd_per_year / 1.25 + paid)
+    factor = sum(1 / 1.08**year for year in (1, 2, 3)) + 0.5 / 1.08**4
+    assert tco == pytest.approx(before.tco_usd / 1.25 + paid * factor)
+    assert shown["tco_difference_usd"] == 0
+    found = audit(path, solve_again=False)
+    assert found.stale == ()
+    assert found.edited is not None and found.edited.totals is not None
+    assert found.edited.totals.tco_usd == pytest.approx(tco * 1.25, rel=1e-9)

@@ -56,6 +56,28 @@ def test_same_plan_and_date_same_bytes() -> None:
     assert written_afresh(plan(ASYNC)) == first
 
 
+def test_what_is_not_worked_out_twice_in_a_long_bill_changes_no_byte(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Tests hold every formula against the plan; without that the file is the same."""
+    some = plan(COMPLETE)
+    more = [
+        line.model_copy(update={"sku": f"{line.sku}_{number}"})
+        for number in range(60)
+        for line in some.lines
+        if line.parent is None and line.section not in ("Compute", "Storage")
+    ]
+    assert len(more) > 500
+    long = some.model_copy(update={"lines": (*some.lines, *more), "limits": ()})
+    monkeypatch.setattr("planner.outputs.workbook.book.CHECKED", False)
+    quick = written_afresh(long)
+    read = opened(quick, data_only=True)["Fingerprint"]
+    told = {row[0]: row[1] for row in read.iter_rows(min_row=6, max_col=2, values_only=True)}
+    assert told["BOM"] == told["Sheets that differ"] == 0
+    monkeypatch.setattr("planner.outputs.workbook.book.Book.take", lambda *_: None)
+    assert written_afresh(long) == quick, "worked out it is 0 too"
+
+
 def test_another_date_other_bytes() -> None:
     stream = io.BytesIO()
     write(plan(ASYNC), stream, created=datetime(2026, 3, 2))

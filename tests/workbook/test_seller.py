@@ -76,6 +76,10 @@ SESSION: dict[str, Edits] = {
         **own(10, "Racks & power", model="Blanking panels", quantity=400.0, unit_list=12.5),
         **own(1, "Software", model="Monitoring", unit_list=80_000.0),
     },
+    "support_of_ones_own": own(
+        3, model="Care pack", quantity=2.0, unit_list=5_000.0, discount=0.1, per_year=12_345.67,
+    ),
+    "a_yearly_charge_alone": own(4, model="Remote hands", per_year=90_000.0),
     "a_budget": {("limit", "capex"): 270e6},
     "less_power": {("limit", "facility_power"): 9_000.0},
     "no_budget": {("limit", "capex"): None},
@@ -143,8 +147,8 @@ def audited(name: str, folder: Path) -> Audit:
     return audit(path, solve_again=False)
 
 
-def test_there_are_33_of_every_kind() -> None:
-    assert len(SESSION) == 33
+def test_there_are_35_of_every_kind() -> None:
+    assert len(SESSION) == 35
     kinds = {kind for edits in SESSION.values() for kind, _ in edits}
     open_kinds = {cell.kind for cell in source().cells} - {"local"}
     assert kinds == open_kinds

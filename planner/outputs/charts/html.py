@@ -128,7 +128,7 @@ def _studies(page: _Page, numbered: Sequence[tuple[int, Shown]]) -> list[_Sectio
 
 def _plan_parts(page: _Page, shown: ShownPlan, before: str, level: int) -> Iterator[_Section]:
     """Yield the parts of a plan: the answer first, the bill and what was asked last."""
-    plan = shown.plan
+    plan, of = shown.plan, shown.name if before else ""
 
     def part(place: str, title: str, *content: str) -> _Section:
         return _Section(before + place, title, "\n".join(filter(None, content)))
@@ -138,13 +138,13 @@ def _plan_parts(page: _Page, shown: ShownPlan, before: str, level: int) -> Itera
         for drawn in (hall(plan, shown.site), fabrics(plan)):
             if drawn is not None:
                 chart, table = drawn
-                inside = _chart(page, before + chart.name, chart), render_table(table)
+                inside = _chart(page, before + chart.name, chart), render_table(table, of=of)
                 yield part(chart.name, chart.title, *inside)
         spent = running(plan), plan_charts(plan, level)
         yield part("shares", "Where money, power and time go", *spent)
         if plan.storage_options is not None:
-            yield part("storage", "Storage, whoever sells it", storage(plan))
-        yield part("bill", "The bill", bill(plan))
+            yield part("storage", "Storage, whoever sells it", storage(plan, of))
+        yield part("bill", "The bill", bill(plan, of))
     yield part("asked", "What was asked", asked(plan, ()))
 
 
@@ -181,7 +181,7 @@ class _Page:
             picture.svg_element(drawing, f"{place}-{kind}", kind)
             for kind, drawing in drawings.items()
         )
-        words = f"{chart.title}. {chart.subtitle}"
+        words = f"{panel.title or chart.title}. {chart.subtitle}"
         return tag(
             "div", inside, {"id": place, "class": "plot", "role": "img", "aria-label": words}
         )
@@ -213,7 +213,7 @@ def _study(page: _Page, number: int, study: AnyStudy, rows: Rows | None) -> _Sec
     for chart in found:
         level = 3 if len(found) > 1 else 0
         parts.append(_chart(page, f"{chart.name}-{number}", chart, level))
-        parts += [render_table(table) for table in after.get(chart.name, ())]
+        parts += [render_table(table, of=f"study {number}") for table in after.get(chart.name, ())]
     content = "\n".join(part for part in parts if part)
     return _Section(f"study-{number}", heading(study), content)
 

@@ -124,12 +124,13 @@ def _of_column(column: blocks.Column) -> Cells:
     return figures(column.label, values, column.unit)
 
 
-def render_table(table: Table, totals: Sequence[str] = ()) -> str:
+def render_table(table: Table, totals: Sequence[str] = (), of: str = "") -> str:
     """Return a table as HTML, which says how many rows there are where it is cut.
 
     Args:
         table: the table.
         totals: a last row under it, a text for each column; empty for none.
+        of: what tells it from others of its title, for who hears the page.
     """
     said = ""
     if len(table.rows) < table.total:
@@ -139,7 +140,7 @@ def render_table(table: Table, totals: Sequence[str] = ()) -> str:
     inside = tag("caption", text(table.title + said)) + tag("thead", tag("tr", head))
     attributes = {"class": "table", "tabindex": "0"}
     foot = tag("tfoot", tag("tr", _cells(table, totals))) if totals else ""
-    attributes |= {"role": "region", "aria-label": table.title}
+    attributes |= {"role": "region", "aria-label": f"{table.title}, {of}" if of else table.title}
     return tag("div", tag("table", inside + tag("tbody", rows) + foot), attributes)
 
 

@@ -276,7 +276,7 @@ def _elements(elements: Sequence[Element], place: str, names: dict[str, str]) ->
             yield from (_element(each, place, names) for each in several)
         else:
             inside = "".join(_element(each, place, names, styled=True) for each in several)
-            yield tag("g", inside, {"style": style})
+            yield tag("g", inside, {"style": _short_style(style, place, names)})
 
 
 def _shared_style(element: Element) -> str | None:
@@ -311,6 +311,8 @@ def _attributes(element: Element, place: str, names: dict[str, str]) -> Iterator
             yield "href", f"#{_own(value[1:], place, names)}"
         elif key == "style":
             yield key, _short_style(value, place, names)
+        elif key == "fill" and value in _OF_THE_PAGE:
+            yield "style", f"fill:var(--{_OF_THE_PAGE[value]})"
         elif not (key == "transform" and _NOT_TURNED.match(value)):
             yield key, _numbers(_referring(value, place, names))
 

@@ -29,8 +29,8 @@ _LOOKS: dict[RackClassName, tuple[Tone, Look]] = {
     "gpu": ("main", "full"), "storage": ("second", "hatched"), "network": ("third", "hollow"),
 }  # fmt: skip
 _DEPTH_M, _BESIDE, _GAP = 1.2, 0.92, 0.45
-_SCHEMATIC_WIDTH_M, _SCHEMATIC_PITCH_M = 0.8, 2.4
-_LEAST_ROW, _MOST_ROW = 8, 24
+_SCHEMATIC_WIDTH_M, _SCHEMATIC_PITCH_M = 0.8, 1.8
+_LEAST_ROW, _MOST_ROW, _SQUARE = 8, 200, 4.0
 _MOST_FREE = 600
 
 
@@ -78,7 +78,7 @@ def hall(plan: Plan, site: Site | None = None) -> tuple[Chart, Table] | None:
         rows = _Rows(floor.racks_per_row, floor.rack_width_m, floor.row_pitch_m)
     else:
         whole = max(places, limit if limit is not None and limit - places <= _MOST_FREE else 0)
-        each = min(_MOST_ROW, max(_LEAST_ROW, math.ceil(math.sqrt(2.5 * whole))))
+        each = min(_MOST_ROW, max(_LEAST_ROW, math.ceil(math.sqrt(_SQUARE * whole))))
         rows = _Rows(each, _SCHEMATIC_WIDTH_M, _SCHEMATIC_PITCH_M)
     layers = tuple(_hall_layers(plan, rows, limit))
     said = " ".join(_hall_words(plan, rows, limit, schematic=floor is None))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from planner.currency import bare
+from planner.currency import bare, shown
 from planner.figures import FIGURES, OBJECTIVES, objective_label
 from planner.outputs.alternatives_text import bought
 from planner.outputs.answer import asked as asked_in_words
@@ -63,9 +63,11 @@ def _of_plan(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.description:
         yield "About", text(plan.description)
     yield from _laid_over(made.scenario, made.overrides)
-    goal = plan.objective
+    goal, money = plan.objective, shown()
     if goal.name != HIDDEN_OBJECTIVE:
         yield "Asked for", text(_goal(goal.name, goal.sense, goal.gap_asked))
+    if money.source and plan.shown_in == money:  # outside nobody is told whose rate it is
+        yield "Currency", text(money.told())
 
 
 def _of_studies(studies: Sequence[AnyStudy]) -> Iterator[tuple[str, str]]:
@@ -90,7 +92,8 @@ def _laid_over(scenario: str | None, overrides: Sequence[str]) -> Iterator[tuple
 
 def _goal(name: str, sense: str, gap_asked: float) -> str:
     most = "the most" if sense == "maximize" else "the least"
-    return f"{most} {objective_label(name)}, proven to {gap(gap_asked)}"
+    proven = f", proven to {gap(gap_asked)}" if gap_asked else ""  # no proof is told outside
+    return f"{most} {objective_label(name)}{proven}"
 
 
 def answer(plan: Plan, level: int) -> str:
@@ -168,8 +171,13 @@ def running(plan: Plan) -> str:
     )
 
 
-def storage(plan: Plan) -> str:
-    """Return who else could supply the storage, at which money, and whose quote decides."""
+def storage(plan: Plan, of: str = "") -> str:
+    """Return who else could supply the storage, at which money, and whose quote decides.
+
+    Args:
+        plan: the plan.
+        of: what it goes by, where there are several.
+    """
     found = plan.storage_options
     if found is None:
         return ""
@@ -186,7 +194,7 @@ def storage(plan: Plan) -> str:
         len(options),
     )
     said = f"{capital(needed(found))}. {capital(decided(found))}."
-    return paragraph(said) + render_table(table)
+    return paragraph(said) + render_table(table, of=of)
 
 
 def side_by_side(plans: Sequence[tuple[str, Plan]]) -> str:
@@ -287,8 +295,13 @@ def _tiles(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
         yield said, FIGURES[name].label + (_GOALS[plan.objective.sense] if name == first else "")
 
 
-def bill(plan: Plan) -> str:
-    """Return the whole bill, with its sums; money has no column where the edition shows none."""
+def bill(plan: Plan, of: str = "") -> str:
+    """Return the whole bill, with its sums; money has no column where the edition shows none.
+
+    Args:
+        plan: the plan.
+        of: what it goes by, where there are several.
+    """
     lines = own_lines(plan)
     columns = [
         (words("item", [product(line) for line in lines]), "Together"),
@@ -313,7 +326,11 @@ def bill(plan: Plan) -> str:
     columns.append(_summed("IT power, kW", [line.it_power_kw for line in lines], _kw))
     heads = tuple(column for column, _ in columns)
     table = Table("Bill", heads, len(lines))
-    return render_table(table, [total for _, total in columns])
+    said = [(product(line), note) for line in lines for note in line.public_notes]
+    notes = [*plan.public_notes, *(f"{named}: {note}" for named, note in said)]
+    below = "".join(tag("li", text(note)) for note in notes)
+    rows = render_table(table, [total for _, total in columns], of)
+    return rows + (tag("ul", below) if below else "")
 
 
 def _summed(

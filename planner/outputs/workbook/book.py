@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any, BinaryIO
 
 from xlsxwriter import Workbook
 from xlsxwriter.format import Format
-from xlsxwriter.utility import xl_cell_to_rowcol, xl_rowcol_to_cell, xl_rowcol_to_cell_fast
+from xlsxwriter.utility import xl_cell_to_rowcol, xl_col_to_name, xl_rowcol_to_cell
 from xlsxwriter.worksheet import (
     CellBlankTuple,
     CellDatetimeTuple,
@@ -39,45 +40,101 @@ class Sheet(Worksheet):  # type: ignore[misc]
     Cells are always given by row and column, so the search for addresses such as ``A1`` is left out
     as well.
 
-    ``results`` holds what formulas were found to come to so far, by row and column.
+    ``results`` holds what formulas were found to come to so far, by row, then column.
     """
 
-    write_number = Worksheet.write_number.__wrapped__
-    write_string = Worksheet.write_string.__wrapped__
     write_blank = Worksheet.write_blank.__wrapped__
-    write_formula = Worksheet.write_formula.__wrapped__
 
     def __init__(self) -> None:
         super().__init__()
-        self.results: dict[tuple[int, int], Scalar | FormulaError] = {}
+        self.results: defaultdict[int, dict[int, Scalar | FormulaError]] = defaultdict(dict)
         self._texts: list[str] = []
+        self._styles: dict[Format, int] = {}
+
+    def write_number(self, row: int, col: int, number: float, look: Format | None = None) -> None:
+        """Write a finite number."""
+        if not math.isfinite(number):
+            raise TypeError(f"a cell holds no {number}")
+        self._check_dimensions(row, col)
+        self.table[row][col] = CellNumberTuple(number, look)
+
+    def write_string(self, row: int, col: int, text: str, look: Format | None = None) -> None:
+        """Write a text of at most as many characters as a cell takes."""
+        self._check_dimensions(row, col)
+        number = self.str_table._get_shared_string_index(text)
+        self.table[row][col] = CellStringTuple(number, look)
+
+    def write_formula(
+        self, row: int, col: int, formula: str, look: Format | None = None, value: Any = 0
+    ) -> None:
+        """Write a formula that is no array's."""
+        self._check_dimensions(row, col)
+        self.table[row][col] = CellFormulaTuple(formula.removeprefix("="), look, value)
 
     def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
         return formula.removeprefix("=")
 
-    def _write_cell(self, row: int, col: int, cell: Any) -> None:
+    def _check_dimensions(self, row: int, col: int, *ignored: bool, **kept: bool) -> int:
+        # Most cells are written within those that are there.
+        if not ignored and not kept and self.dim_rowmax is not None:
+            if self.dim_rowmin <= row <= self.dim_rowmax:
+                if self.dim_colmin <= col <= self.dim_colmax:
+                    return 0
+        found: int = super()._check_dimensions(row, col, *ignored, **kept)
+        return found
+
+    def _calculate_spans(self) -> None:
+        self.row_spans, first, last = {}, None, 0
+        for row in range(self.dim_rowmin, self.dim_rowmax + 1):
+            columns = self.table.get(row)
+            if columns:
+                low, high = min(columns), max(columns)
+                first, last = (low, high) if first is None else (min(first, low), max(last, high))
+            if first is not None and ((row + 1) % 16 == 0 or row == self.dim_rowmax):
+                self.row_spans[row // 16], first = f"{first + 1}:{last + 1}", None
+
+    def _write_rows(self) -> None:
         # An address and the number of a style hold nothing that XML must have escaped, so in most
-        # cells of a workbook there is nothing to search for it but the text of a formula.
-        if cell.format is None:
-            super()._write_cell(row, col, cell)
-            return
-        kind = type(cell)
-        head = f'<c r="{xl_rowcol_to_cell_fast(row, col)}" s="{cell.format._get_xf_index()}"'
+        # cells of a workbook there is nothing to search for it but the text of a formula. A row is
+        # not needed once it is written.
+        self._calculate_spans()
+        letters = [xl_col_to_name(column) for column in range(self.dim_colmax + 1)]
+        for row in range(self.dim_rowmin, self.dim_rowmax + 1):
+            cells, info = self.table.pop(row, None), self.row_info.get(row)
+            span = self.row_spans.get(row // 16)
+            if not cells:
+                if info is not None:
+                    self._write_empty_row(row, span, info)
+                continue
+            self._write_row(row, span, info)
+            for column in sorted(cells):
+                self._write_styled(f"{letters[column]}{row + 1}", row, column, cells[column])
+            self._xml_end_tag("row")
+
+    def _write_styled(self, address: str, row: int, column: int, cell: Any) -> None:
+        look, kind = cell.format, type(cell)
+        style = self._styles.get(look)
+        if style is None:
+            if look is None:
+                self._write_cell(row, column, cell)
+                return
+            style = self._styles[look] = look._get_xf_index()
         if kind is CellNumberTuple:
-            self.fh.write(f"{head}><v>{cell.number:.16G}</v></c>")
+            self.fh.write(f'<c r="{address}" s="{style}"><v>{cell.number:.16G}</v></c>')
         elif kind is CellStringTuple:
-            self.fh.write(f'{head} t="s"><v>{cell.string}</v></c>')
+            self.fh.write(f'<c r="{address}" s="{style}" t="s"><v>{cell.string}</v></c>')
         elif kind is CellBlankTuple:
-            self.fh.write(f"{head}/>")
+            self.fh.write(f'<c r="{address}" s="{style}"/>')
         elif kind is CellFormulaTuple and type(cell.value) in (int, float):
             text = self._escape_data(cell.formula)
-            self.fh.write(f"{head}><f>{text}</f><v>{cell.value}</v></c>")
+            self.fh.write(f'<c r="{address}" s="{style}"><f>{text}</f><v>{cell.value}</v></c>')
         else:
-            super()._write_cell(row, col, cell)
+            self._write_cell(row, column, cell)
 
-    def blanks(self, row: int, columns: Iterable[int], style: Format) -> None:
-        """Give empty cells of a row a look; within the columns and rows that hold something."""
-        self.table[row].update(dict.fromkeys(columns, CellBlankTuple(style)))
+    def blanks(self, row: int, columns: frozenset[int], style: Format) -> None:
+        """Give the empty ones of these cells a look; within what holds something."""
+        cells = self.table[row]
+        cells.update(dict.fromkeys(columns - cells.keys(), CellBlankTuple(style)))
 
     def held(self, cell: Any) -> Scalar:
         """Return the number or text that a cell of it holds, None where it holds neither."""
@@ -85,19 +142,6 @@ class Sheet(Worksheet):  # type: ignore[misc]
         if kind is CellNumberTuple or kind is CellDatetimeTuple:
             return float(cell.number)
         return self._text(cell.string) if kind is CellStringTuple else None
-
-    def written(self) -> Iterator[tuple[int, int, bool]]:
-        """Yield row and column of every cell that holds something, and if that is a formula."""
-        for row, cells in sorted(self.table.items()):
-            for column, cell in sorted(cells.items()):
-                kind = type(cell)
-                if kind in (CellNumberTuple, CellStringTuple, CellFormulaTuple):
-                    yield row, column, kind is CellFormulaTuple
-
-    def show(self, row: int, column: int, value: float | str | bool) -> None:
-        """Note for the file what a formula comes to."""
-        cells = self.table[row]
-        cells[column] = CellFormulaTuple(*cells[column][:2], value)
 
     def _text(self, number: int) -> str:
         """Return a text of the workbook by its number."""
@@ -281,7 +325,30 @@ class Book:
         """Return what a cell shows; an error is raised."""
         page = self._sheets[sheet]
         cell = page.table.get(row, _NO_CELLS).get(column)
+        kind = type(cell)
+        if kind is CellNumberTuple:
+            return float(cell.number)
+        if kind is CellFormulaTuple:
+            known = page.results.get(row, _NO_CELLS).get(column)
+            if type(known) is float:
+                return known
         return None if cell is None else self._shown(page, row, column, cell)
+
+    def cells(
+        self, sheet: str, top: int, bottom: int, right: int
+    ) -> Iterator[tuple[int, int, Scalar, bool]]:
+        """Yield row, column and value of what holds something in a range, and if by a formula."""
+        page = self._sheets[sheet]
+        for row in range(top, bottom + 1):
+            cells = page.table.get(row, _NO_CELLS)
+            for column in sorted(each for each in cells if each <= right):
+                kind = type(cells[column])
+                if kind is CellNumberTuple:
+                    yield row, column, float(cells[column].number), False
+                elif kind is CellStringTuple:
+                    yield row, column, page.held(cells[column]), False
+                elif kind is CellFormulaTuple:
+                    yield row, column, self.at(sheet, row, column), True
 
     def area(self, sheet: str, top: int, left: int, bottom: int, right: int) -> list[Scalar]:
         """Return what the cells of a range show, row by row."""
@@ -303,29 +370,31 @@ class Book:
             for column in columns:
                 cell = cells.get(column)
                 kind = type(cell)
-                if cell is None or kind is CellBlankTuple:
-                    add(None)
-                elif kind is CellNumberTuple:
+                if kind is CellNumberTuple:
                     add(float(cell.number))
-                else:
-                    known = results.get((row, column)) if kind is CellFormulaTuple else None
+                elif kind is CellFormulaTuple:
+                    known = results.get(row, _NO_CELLS).get(column)
                     shown = known if type(known) is float else None
                     add(self._shown(page, row, column, cell) if shown is None else shown)
+                elif cell is None or kind is CellBlankTuple:
+                    add(None)
+                else:
+                    add(page.held(cell))
         return found
 
     def _shown(self, page: Sheet, row: int, column: int, cell: Any) -> Scalar:
         """Return what a cell shows, worked out once if it holds a formula."""
         if type(cell) is not CellFormulaTuple:
             return page.held(cell)
-        place = row, column
-        result = page.results.get(place)
+        results = page.results[row]
+        result = results.get(column)
         if result is None:
-            page.results[place] = _READS_ITSELF
+            results[column] = _READS_ITSELF
             try:
                 result = self._evaluator.value(cell.formula, page.name, row)
             except ArithmeticError as error:
                 result = FormulaError(str(error))
-            page.results[place] = result
+            results[column] = result
         if isinstance(result, FormulaError):
             raise result
         return result
@@ -366,7 +435,13 @@ class Book:
 
     def expect(self, sheet: str, row: int, column: int, planned: float | str) -> None:
         """Note what the plan says of a cell that holds a formula; `calculate` compares them."""
-        self._planned.append((sheet, row, column, planned))
+        if CHECKED:
+            self._planned.append((sheet, row, column, planned))
+
+    def take(self, sheet: str, row: int, column: int, value: float) -> None:
+        """Take it that a formula comes to a value, as long as nothing is `CHECKED`."""
+        if not CHECKED:
+            self._sheets[sheet].results[row][column] = value
 
     def calculate(self) -> None:
         """Work out what every formula shows, for programs that read a file and do not calculate.
@@ -376,22 +451,31 @@ class Book:
         """
         self._complete = True  # ranges are read once from here on
         for name, sheet in self._sheets.items():
-            for row, column, computed in sheet.written():
-                if computed:
-                    sheet.show(row, column, _as_shown(self.at(name, row, column)))
+            for row, cells in sorted(sheet.table.items()):
+                for column, cell in cells.items():
+                    if type(cell) is CellFormulaTuple:
+                        shown = _as_shown(self.at(name, row, column))
+                        cells[column] = CellFormulaTuple(cell[0], cell[1], shown)
         if CHECKED:
             self._compare()
+        self._areas.clear()
+        for sheet in self._sheets.values():
+            sheet.results.clear()
 
     def _compare(self) -> None:
         """Hold formulas against the plan, and against what they come to once all is written."""
-        early = {name: dict(sheet.results) for name, sheet in self._sheets.items()}
+        early = [
+            (name, row, column, value)
+            for name, sheet in self._sheets.items()
+            for row, results in sheet.results.items()
+            for column, value in results.items()
+        ]
         self._areas.clear()
         for sheet in self._sheets.values():
             sheet.results.clear()
         asked = (
-            (name, *cell, value)
-            for name, results in early.items()
-            for cell, value in results.items()
+            (name, row, column, value)
+            for name, row, column, value in early
             if not isinstance(value, FormulaError) and value is not None
         )
         for name, row, column, expected in (*self._planned, *asked):

@@ -83,7 +83,29 @@ class Place(NamedTuple):
         return self.grid.area(*self[1:])
 
 
-Node = Callable[[Sequence[Place]], Value]
+class _InOwnRow(NamedTuple):
+    """A cell that a formula reads in whatever row it is in."""
+
+    sheet: str
+    column: int
+
+
+class _Places:
+    """What a formula of some row reads, by number."""
+
+    __slots__ = ("grid", "listed", "row")
+
+    def __init__(self, grid: Grid, row: int, listed: Sequence[Place | _InOwnRow]) -> None:
+        self.grid, self.row, self.listed = grid, row, listed
+
+    def __getitem__(self, number: int) -> Place:
+        place = self.listed[number]
+        if type(place) is _InOwnRow:
+            return Place(self.grid, place[0], self.row, place[1], self.row, place[1])
+        return place  # type: ignore[return-value]  # of the two that there are
+
+
+Node = Callable[[_Places], Value]
 """A compiled part of a formula: what it comes to where the places are what it reads."""
 
 
@@ -93,8 +115,11 @@ class _Reads:
     def __init__(self, number: int) -> None:
         self.number = number
 
-    def __call__(self, places: Sequence[Place]) -> Value:
-        return places[self.number].value()
+    def __call__(self, places: _Places) -> Value:
+        place = places.listed[self.number]
+        if type(place) is _InOwnRow:
+            return places.grid.at(place[0], places.row, place[1])
+        return place.value()  # type: ignore[union-attr]
 
 
 _READ = "§"
@@ -114,13 +139,6 @@ _TOKEN = re.compile(
 )
 _ROW = rf"\$?(\d+|{_OWN})"
 _ADDRESS = re.compile(rf"(?:(?:'((?:[^']|'')+)'|(\w+))!)?\$?([A-Z]+){_ROW}(?::\$?([A-Z]+){_ROW})?")
-
-
-class _InOwnRow(NamedTuple):
-    """A cell that a formula reads in whatever row it is in."""
-
-    sheet: str
-    column: int
 
 
 class _Reading(NamedTuple):
@@ -157,15 +175,8 @@ class Evaluator:
         if reading is None:
             reading = self._read(formula, sheet)
             assert reading is not None
-        grid = self._grid
-        places = [
-            Place(grid, place[0], row, place[1], row, place[1])
-            if type(place) is _InOwnRow
-            else place
-            for place in reading.places
-        ]
         try:
-            value = reading.run(places)  # type: ignore[arg-type]  # no `_InOwnRow` is left
+            value = reading.run(_Places(self._grid, row, reading.places))
         except ValueError as error:
             raise FormulaError("#NUM!") from error
         if type(value) is float:
@@ -410,8 +421,10 @@ _OPERATIONS: dict[str | None, Callable[[Scalar, Scalar], Scalar]] = {
 def _joined(operation: Callable[[Scalar, Scalar], Scalar], left: Node, right: Node) -> Node:
     """Return an operation on two operands, cell by cell where one is a range."""
 
-    def run(places: Sequence[Place]) -> Value:
+    def run(places: _Places) -> Value:
         one, other = left(places), right(places)
+        if type(one) is not Array and type(other) is not Array:  # most are
+            return operation(one, other)  # type: ignore[arg-type]
         if isinstance(one, Array):
             if not isinstance(other, Array):
                 return Array(*one[:2], [operation(cell, other) for cell in one.cells])
@@ -419,9 +432,8 @@ def _joined(operation: Callable[[Scalar, Scalar], Scalar], left: Node, right: No
                 raise FormulaError("#N/A")
             pairs = zip(one.cells, other.cells, strict=True)
             return Array(*one[:2], [operation(*pair) for pair in pairs])
-        if isinstance(other, Array):
-            return Array(*other[:2], [operation(one, cell) for cell in other.cells])
-        return operation(one, other)
+        assert isinstance(other, Array)
+        return Array(*other[:2], [operation(one, cell) for cell in other.cells])
 
     return run
 
@@ -445,7 +457,7 @@ def _truth(value: Scalar) -> bool:
     return bool(value)
 
 
-def _cells(node: Node, places: Sequence[Place]) -> list[Scalar]:
+def _cells(node: Node, places: _Places) -> list[Scalar]:
     """Return the values of an argument of a function that adds up ranges.
 
     Of cells only numbers count; what is worked out in the argument itself must be a number.
@@ -462,7 +474,7 @@ def _over_numbers(combine: Callable[[list[float]], float]) -> Callable[..., Node
     """Return a function of the numbers in its arguments."""
 
     def make(*arguments: Node) -> Node:
-        def run(places: Sequence[Place]) -> float:
+        def run(places: _Places) -> float:
             return combine(
                 [
                     value
@@ -481,7 +493,7 @@ def _of_number(calculate: Callable[..., float]) -> Callable[..., Node]:
     """Return a function of arguments that are numbers."""
 
     def make(*arguments: Node) -> Node:
-        def run(places: Sequence[Place]) -> float:
+        def run(places: _Places) -> float:
             return float(calculate(*(to_number(_scalar(node(places))) for node in arguments)))
 
         return run
@@ -503,7 +515,7 @@ def _if(condition: Node, then: Node, other: Node) -> Node:
 
 
 def _if_error(node: Node, other: Node) -> Node:
-    def run(places: Sequence[Place]) -> Value:
+    def run(places: _Places) -> Value:
         try:
             value = node(places)
         except _FAILS:
@@ -525,7 +537,7 @@ def _logical(combine: Callable[[Iterable[bool]], bool]) -> Callable[..., Node]:
 
 def _is(test: Callable[[Scalar], bool], of_error: bool = False) -> Callable[..., Node]:
     def make(node: Node) -> Node:
-        def run(places: Sequence[Place]) -> bool:
+        def run(places: _Places) -> bool:
             try:
                 return test(_scalar(node(places)))
             except _FAILS:
@@ -536,14 +548,14 @@ def _is(test: Callable[[Scalar], bool], of_error: bool = False) -> Callable[...,
     return make
 
 
-def _place(node: Node, places: Sequence[Place]) -> Place:
+def _place(node: Node, places: _Places) -> Place:
     if not isinstance(node, _Reads):
         raise FormulaError("#VALUE!")
     return places[node.number]
 
 
 def _is_formula(node: Node) -> Node:
-    def run(places: Sequence[Place]) -> Value:
+    def run(places: _Places) -> Value:
         place = _place(node, places)
         found: list[Scalar] = list(place.grid.formulas(*place[1:]))
         if len(found) == 1:
@@ -555,7 +567,7 @@ def _is_formula(node: Node) -> Node:
 
 def _size(last: str, first: str) -> Callable[[Node], Node]:
     def make(node: Node) -> Node:
-        def run(places: Sequence[Place]) -> float:
+        def run(places: _Places) -> float:
             place = _place(node, places)
             return float(getattr(place, last) - getattr(place, first) + 1)
 
@@ -568,7 +580,7 @@ def _counted(counts: Callable[[Scalar], bool]) -> Callable[..., Node]:
     """Return a function that counts cells."""
 
     def make(*arguments: Node) -> Node:
-        def run(places: Sequence[Place]) -> float:
+        def run(places: _Places) -> float:
             found = (_place(node, places).cells() for node in arguments)
             return float(sum(counts(value) for cells in found for value in cells))
 
@@ -596,7 +608,7 @@ def _meets(criterion: Scalar) -> Callable[[Scalar], bool]:
     return lambda cell: type(cell) is type(wanted) and bool(compare(cell, wanted))
 
 
-def _chosen(pairs: Sequence[Node], places: Sequence[Place]) -> list[bool]:
+def _chosen(pairs: Sequence[Node], places: _Places) -> list[bool]:
     """Return which cells meet all criteria, given as ranges with a criterion each."""
     fits = []
     for cells, criterion in zip(pairs[::2], pairs[1::2], strict=True):
@@ -610,7 +622,7 @@ def _count_ifs(*pairs: Node) -> Node:
 
 
 def _sum_if(cells: Node, criterion: Node, summed: Node) -> Node:
-    def run(places: Sequence[Place]) -> float:
+    def run(places: _Places) -> float:
         values = _place(summed, places).cells()
         chosen = zip(_chosen((cells, criterion), places), values, strict=True)
         return math.fsum(value for fits, value in chosen if fits and type(value) is float)
@@ -619,7 +631,7 @@ def _sum_if(cells: Node, criterion: Node, summed: Node) -> Node:
 
 
 def _sum_product(*arguments: Node) -> Node:
-    def run(places: Sequence[Place]) -> float:
+    def run(places: _Places) -> float:
         factors: list[list[float]] = []
         for node in arguments:
             value = node(places)

@@ -68,9 +68,7 @@ class _Area:
 
     def cells(self) -> Iterator[tuple[int, int, Scalar, bool]]:
         """Yield row, column and value of every cell that holds something, and if by a formula."""
-        for row, column, computed in self.book.sheet(self.name).written():
-            if FIRST_ROW <= row <= self.last_row and column <= self.last_column:
-                yield row, column, self.book.at(self.name, row, column), computed
+        return self.book.cells(self.name, FIRST_ROW, self.last_row, self.last_column)
 
     @property
     def rows(self) -> int:
@@ -107,6 +105,9 @@ def add(book: Book) -> None:
         page.text(row, 0, area.name)
         if area.rows > _MOST_COPIED:
             page.formula(row, 1, _by_column(page, area, top), INTEGER, plan=0.0)
+            # It is made so that it comes to 0, which takes as long to work out as all the rest of a
+            # workbook. The tests do it.
+            book.take(SHEET, row, 1, 0.0)
             top += area.rows + 1
             continue
         count = _copy(page, area, top)
@@ -184,11 +185,14 @@ def _by_column(page: Page, area: _Area, top: int) -> str:
     sums, sizes, unlike = ([0.0] * columns for _ in range(3))
     texts: dict[int, list[tuple[int, str]]] = {}
     filled = numbers = formulas = 0
+    at_row, weight = -1, 0.0
     for row, column, value, computed in area.cells():
+        if row != at_row:
+            at_row, weight = row, 1.0 + row * _GOLDEN % 1.0
         filled += 1
         formulas += computed
-        if isinstance(value, (int, float)):
-            weighed = (1.0 + row * _GOLDEN % 1.0) * value
+        if type(value) is float:
+            weighed = weight * value
             sums[column] += weighed
             sizes[column] += abs(weighed)
             unlike[column] += abs(value) >= _AS_GOOD_AS_ZERO
@@ -204,14 +208,15 @@ def _by_column(page: Page, area: _Area, top: int) -> str:
     weights = _column(columns, top, last)
     live = f"{quote_sheetname(area.name)}!"
     holds = _whole(area, filled, numbers, formulas)
+    fixed = page.book.formats.get("fixed")
     for column, (total, size) in enumerate(zip(sums, sizes, strict=True)):
         cells = f"{live}{_column(column, FIRST_ROW, area.last_row)}"
         if size:
             found = f"SUMPRODUCT({cells},{weights})-{total:.15g}"
             holds.append(f"ABS({found})<={size * _CLOSE_SUM:.3G}")
         if column in texts:
-            for row, text in texts[column]:
-                page.text(row, column, text, "fixed")
+            for row, text in texts[column]:  # as it stands in a cell, fit for one
+                page.sheet.write_string(row, column, text, fixed)
             compared = f"SUMPRODUCT(1*({cells}<>{_column(column, top, last)}))"
             holds.append(f"{compared}={unlike[column]:.0f}")
     return f"=IFERROR(IF(AND({','.join(holds)}),0,1),1)"

@@ -92,7 +92,7 @@ class Range:
         return not self.whole or float(value).is_integer()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class InputCell:
     """An input of a workbook, with what the solved plan had there.
 

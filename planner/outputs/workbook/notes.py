@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from planner import currency
 from planner.outputs import scope
-from planner.outputs.words import NETWORKS, in_money, number, percent, small_share
+from planner.outputs.numbering import blocks
+from planner.outputs.words import NETWORKS, in_money, number, percent, product, small_share
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL
@@ -44,12 +45,26 @@ def _add(
 def _sections(book: Book) -> Iterator[tuple[str, Sequence[Entry]]]:
     """Yield heading and entries: terms outside, where there is no appendix to look them up."""
     plan, money = book.plan, book.money
+    said = _public(plan)
+    if said:
+        yield "Notes in every edition" if book.inside else "Notes on this offer", said
     yield "What the plan counts and what it does not", _counted(plan, money=money)
     if book.inside:
         yield "Warnings", [(str(place), text) for place, text in enumerate(plan.warnings, start=1)]
         yield "How this plan was made", _provenance(book)
     else:
         yield from _meaning(book)
+
+
+def _public(plan: Plan) -> list[Entry]:
+    """Return what is told to everybody: of the whole, then by line."""
+    lines = [
+        (entry.label, f"{product(entry.line)}: {note}")
+        for block in blocks(plan)
+        for entry in block.entries
+        for note in entry.line.public_notes
+    ]
+    return [*((str(at), note) for at, note in enumerate(plan.public_notes, 1)), *lines]
 
 
 def _meaning(book: Book) -> Iterator[tuple[str, Sequence[Entry]]]:

@@ -129,16 +129,14 @@ def _answers(sheet: Sheet, inquiry: Inquiry, styles: dict[str, object]) -> None:
 def _line(sheet: Sheet, row: int, styles: dict[str, object]) -> None:
     for column, (label, _) in enumerate(ANSWER_COLUMNS):
         sheet.write_blank(row, column, None, styles["money" if "Price" in label else "open"])
-    quantity, listed, off, net, amount = (
+    quantity, listed, off, net = (
         f"{chr(ord('A') + _column(ANSWER_COLUMNS, label))}{row + 1}"
-        for label in ("Qty", "Unit List Price", "Discount %", "Unit Net Price", "Ext. Net Price")
+        for label in ("Qty", "Unit List Price", "Discount %", "Unit Net Price")
     )
-    sheet.write_formula(
-        f"{net}", f'=IF({listed}="","",{listed}*(1-{off}/100))', styles["money"], ""
-    )
-    sheet.write_formula(
-        f"{amount}", f'=IF(OR({quantity}="",{net}=""),"",{quantity}*{net})', styles["money"], ""
-    )
+    each = f'=IF({listed}="","",{listed}*(1-{off}/100))'
+    total = f'=IF(OR({quantity}="",{net}=""),"",{quantity}*{net})'
+    for label, text in (("Unit Net Price", each), ("Ext. Net Price", total)):
+        sheet.write_formula(row, _column(ANSWER_COLUMNS, label), text, styles["money"], "")
 
 
 def _products(sheet: Sheet, styles: dict[str, object]) -> None:

@@ -274,6 +274,7 @@ class YearTable:
             f"SUMPRODUCT({_AMOUNT},({_UNTIL}>{_SINCE})*({_UNTIL}>{before})*({_SINCE}<{year})*"
             f"({_UNTIL}*({_UNTIL}<{year})+{year}*({_UNTIL}>={year})"
             f"-{_SINCE}*({_SINCE}>{before})-{before}*({_SINCE}<={before})))"
+            f"+own_yearly_usd*{counted}"
         )
 
     def _support_after(self) -> str:
@@ -284,7 +285,8 @@ class YearTable:
         """
         if not self._by_line:
             return "support_usd_per_year"
-        return f"SUMPRODUCT({_AMOUNT},({_UNTIL}>{_SINCE})*({_UNTIL}>{self.years}))"
+        lines = f"SUMPRODUCT({_AMOUNT},({_UNTIL}>{_SINCE})*({_UNTIL}>{self.years}))"
+        return f"({lines}+own_yearly_usd)"
 
 
 _LABEL, _SHARE_COLUMN, _USD_COLUMN, _TCO_COLUMN = range(4)

@@ -16,6 +16,7 @@ import pytest
 from planner.outputs.audience import for_audience
 from planner.outputs.charts.html import ShownPlan, report
 from planner.outputs.charts.markup import MOST_ROWS
+from planner.outputs.charts.model import ON_DARK, ON_LIGHT
 from planner.outputs.charts.studies import heading, headline
 from tests.outputs.charts import samples
 from tests.outputs.samples_sensitivity import cost_frontier, power_sweep, storage_frontier, tornado
@@ -323,6 +324,23 @@ def test_a_screen_reader_knows_tables_charts_and_where_to_begin() -> None:
     assert set(hidden) == {"true"}
     tags = [tag for tag, _ in page().tags]
     assert {"header", "nav", "main"} <= set(tags) and tags.index("a") < tags.index("nav")
+
+
+def test_no_two_regions_of_a_page_have_one_name() -> None:
+    other = plan(CASES["async"])
+    plans = [ShownPlan("hall", PLAN), ShownPlan("other", other)]
+    made = Page(report("x", plans, [*samples.all_kinds(), *samples.all_kinds()[:2]]))
+    names = [attrs["aria-label"] for _, attrs in made.tags if attrs.get("role") == "region"]
+    assert len(names) == len(set(names)) > 10
+
+
+def test_every_colour_of_a_drawing_is_one_of_the_page() -> None:
+    drawn = re.findall(r'<svg class="(?:wide|narrow|part)".*?</svg>', whole(), re.DOTALL)
+    unseen = "#1f77b4"  # of the ends of whiskers, which have no area
+    fixed = {ON_LIGHT.lower(), ON_DARK.lower(), "#000000", unseen}
+    for each in drawn:
+        left = set(re.findall(r"#[0-9a-f]{6}", each)) - fixed
+        assert not left, left
 
 
 def luminance(colour: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from planner.commands.report_html import POINTS, report
+from planner.currency import Currency, shown_in
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.schema.sensitivity import Frontier, Sweep
@@ -151,7 +153,7 @@ def test_several_plans_go_by_their_files_names(tmp_path: Path) -> None:
         write_plan(path, PROBLEM)
     report(paths, tmp_path / "both.html")
     text = (tmp_path / "both.html").read_text("utf-8")
-    assert "<h2>a</h2>" in text and "<h2>b</h2>" in text and len(text) < 250_000
+    assert "<h2>a</h2>" in text and "<h2>b</h2>" in text and len(text) < 300_000
     (tmp_path / "c").mkdir()
     twin = tmp_path / "c" / "a.plan.json"
     twin.write_bytes(paths[0].read_bytes())
@@ -290,3 +292,31 @@ def test_the_curve_is_that_of_the_plan(tmp_path: Path) -> None:
     report([path], tmp_path / "x.html", curve=True)
     text = (tmp_path / "x.html").read_text("utf-8")
     assert "Plans on the curve" in text and text.index("study-1") < text.index('id="hall"')
+
+
+def test_a_page_is_in_one_currency_that_of_its_first_plan(tmp_path: Path) -> None:
+    dollars, euros = tmp_path / "dollars.plan.json", tmp_path / "euros.plan.json"
+    write_plan(dollars, PROBLEM)
+    own = tmp_path / "euros.yaml"
+    rate = "exchange: {EUR: {usd: 2, on: 2026-11-20, source: ECB}}\ncurrency: EUR\n"
+    own.write_text(PROBLEM.read_text("utf-8") + rate)
+    plan = write_plan(euros, own)
+    assert plan.totals is not None and plan.totals.capex_usd is not None
+    rules = written(tmp_path, "x.rules.json", table())
+    for first, other, code, each_usd, rule in (
+        (euros, dollars, "EUR", 2.0, "+1.50 MEUR"),
+        (dollars, euros, "USD", 1.0, "+3.00 MUSD"),
+    ):
+        output = tmp_path / f"{code}.html"
+        with shown_in(Currency("GBP", 4.0)):  # what was shown before says nothing
+            report([first, other, rules], output)
+        text = output.read_text("utf-8")
+        rate = "1 EUR = 2 USD on 2026-11-20 (ECB)"
+        assert text.count(rate) == (1 if code == "EUR" else 0)
+        text = text.replace(rate, "")
+        assert {"EUR", "USD", "GBP"} & set(re.findall(r"[A-Z]{3}", text)) == {code}
+        assert f"{plan.totals.capex_usd / each_usd / 1e6:,.2f} M{code}" in text
+        assert f"unit net, {code}" in text and rule in text
+    report([euros], tmp_path / "c.html", audience="customer")
+    outside = (tmp_path / "c.html").read_text("utf-8")
+    assert "unit net, EUR" in outside and "USD" not in outside and "ECB" not in outside

@@ -17,6 +17,7 @@ from planner.outputs.workbook.bom.rows import (
     SOLVED,
     SPANS,
     BomPage,
+    add_length,
     add_line,
     add_part,
     figure_name,
@@ -153,6 +154,9 @@ def _block(page: BomPage, block: Block, top: int, rows: dict[int, int]) -> int:
         for index in range(len(entry.parts)):
             row += 1
             add_part(page, row, entry, index, bundle_row)
+        for index in range(len(entry.ordered)):
+            row += 1
+            add_length(page, row, entry, index, bundle_row)
         row += 1
     for key, allowed in ALLOWED.items():
         if page.columns.has(key) and page.opened(key):
@@ -231,7 +235,7 @@ def _add_total(page: BomPage, listed: Sequence[Block], tops: Sequence[int]) -> N
         tops: rows of their titles.
     """
     page.fill(_TOTAL_ROW, ("Total",), "total", page.columns.last + 1)
-    flags = [top + 2 + sum(1 + len(entry.parts) for entry in block.entries)
+    flags = [top + 2 + sum(1 + len(e.parts) + len(e.ordered) for e in block.entries)
             for top, block in zip(tops, listed, strict=True)]  # fmt: skip
     may_lack = [page.may_lack(block) for block in listed]
     for column in page.columns.summed:
@@ -260,7 +264,13 @@ def _add_total(page: BomPage, listed: Sequence[Block], tops: Sequence[int]) -> N
         page.define(f"{column.total}_flag", _FLAG_ROW, index)
 
 
-_OWN = {"bom_list_usd": "own_list_usd", "bom_capex_usd": "own_net_usd"}
+_OWN = {
+    "bom_list_usd": "own_list_usd",
+    "bom_capex_usd": "own_net_usd",
+    "bom_support_usd_per_year": "own_yearly_usd",
+    "bom_yearly_usd": "own_yearly_usd",
+    "bom_support_usd_over_term": "own_over_term_usd",
+}
 """What lines of one's own add to a total, on the sheet Own lines."""
 
 

@@ -121,6 +121,7 @@ ALL: tuple[Column, ...] = (
     Column("support_factor", _TERM, "Years, discounted", 11, DECIMAL_3, when="over_time"),
     Column("support_paid", _TERM, "Support over the term", 15, DECIMAL_2_OR_DASH,
            "bom_support_usd_over_term", "over_time"),
+    Column("length", "Cables", "Length, m", 8, DECIMAL_1, when="lengths"),
 )  # fmt: skip
 
 LAST_PRINTED = "lead_time"
@@ -198,6 +199,7 @@ def find_needs(plan: Plan, prices: Prices = "all") -> frozenset[str]:
         "typical": full or plan.site.energy_basis == "typical",
         "liquid": scope.cooled_by_liquid(plan),
         "facility": solved and (full or scope.two_pues(plan)),
+        "lengths": bool(plan.cabling),
         "metered": solved and plan.site.energy_basis == "typical",
     }
     return frozenset(key for key, there in has.items() if there)

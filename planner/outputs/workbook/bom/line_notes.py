@@ -99,5 +99,5 @@ def note(line: Line, bundle: int | None) -> str:
     notes += [text for key, text in _FLAGS.items() if key in wanted and known[key] is None]
     least = least_order(line) if bundle is None else 0
     notes += [f"least order {least:,}"] if least else []
-    notes += line.notes
+    notes += [*line.public_notes, *line.notes]
     return "; ".join(text.rstrip(". ") for text in notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from xlsxwriter.format import Format
@@ -235,6 +235,12 @@ ALLOWED: dict[Open, Range] = {
 }
 """What the inputs of a line may hold."""
 
+_HELD_BY: dict[Open, str] = {
+    "quantity": "quantity", "discount": "discount", "unit_list": "unit_list_usd",
+    "installed": "installed", "spares": "spares", "lead_time": "lead_time",
+}  # fmt: skip
+"""The field of a line that each cell holds; a remark is blank."""
+
 UNITS: dict[Open, str] = {
     "quantity": "units", "discount": "share", "unit_list": "USD", "installed": "units",
     "spares": "units", "lead_time": "", "remark": "",
@@ -320,7 +326,6 @@ class BomRow:
     page: BomPage
     row: int
     role: Role = "formula"
-    written: set[int] = field(default_factory=set)
 
     def text(self, key: str, text: str) -> None:
         """Write a string into a column that the plan needs."""
@@ -330,14 +335,11 @@ class BomRow:
             if key in _SHRUNK:
                 role = "part code" if role == "part" else "code"
             self.page.text(self.row, columns.index[key], text, role)
-            self.written.add(columns.index[key])
 
     def fill(self) -> None:
         """Give every cell that holds nothing the look of the row."""
         style = self.page.book.formats.get("part" if self.role == "part" else "line")
-        self.page.book.sheet(self.page.name).blanks(
-            self.row, self.page.columns.every - self.written, style
-        )
+        self.page.book.sheet(self.page.name).blanks(self.row, self.page.columns.every, style)
 
     def has(self, key: str) -> bool:
         """Return whether the plan needs this column."""
@@ -357,26 +359,16 @@ class BomRow:
             self.page.sheet.write_blank(self.row, index, None, style)
         else:
             self.page.sheet.write_number(self.row, index, value, style)
-        self.written.add(index)
 
     def input(self, key: Open, line: Line) -> None:
         """Write a cell that the reader may change; its column's rule is laid over it later."""
         index = self.page.columns.index.get(key)
         if index is None:
             return
-        values: dict[Open, float | str | None] = {
-            "quantity": line.quantity,
-            "discount": line.discount,
-            "unit_list": line.unit_list_usd,
-            "installed": line.installed,
-            "spares": line.spares,
-            "lead_time": line.lead_time,
-        }
-        value = values.get(key)
+        value = getattr(line, _HELD_BY[key]) if key in _HELD_BY else None
         style = self.page.style(key, "input")
         if isinstance(value, str):
             self.page.sheet.write_string(self.row, index, value, style)
-            self.written.add(index)
         else:
             self.put(key, value, "input")
         title = self.page.columns.listed[index].title.lower()
@@ -423,7 +415,6 @@ class BomRow:
             self.page.sheet.write_formula(self.row, index, text, self.page.style(key, self.role))
             if plan is not None:
                 self.page.book.expect(self.page.name, self.row, index, plan)
-            self.written.add(index)
 
 
 NO_WAY: Mapping[str, str] = {}
@@ -508,6 +499,44 @@ def add_part(page: BomPage, number: int, entry: Entry, index: int, bundle_row: i
     _write_physical(row, known)
     for key, unit_key in PER_UNIT.items():
         _per_unit(row, line, key, unit_key, known)
+    row.fill()
+
+
+def add_length(page: BomPage, number: int, entry: Entry, index: int, bundle_row: int) -> None:
+    """Write what is ordered in one length of what a line counts, whose money is in that line.
+
+    Where the line's count follows an edit, its lengths keep their shares of it.
+
+    Args:
+        page: the sheet.
+        number: zero-based row.
+        entry: the line that counts.
+        index: which of what is ordered of it.
+        bundle_row: that line's row.
+    """
+    line, part = entry.line, entry.ordered[index]
+    row = BomRow(page, number, "part")
+    length = "" if part.length_m is None else f", {part.length_m:g} m"
+    copper = f", in place of {part.in_place_of}" if part.sku != line.sku else ""
+    row.text("line", entry.ordered_label(index))
+    row.text("part_number", part.part_number or "")
+    row.text("vendor", part.vendor)
+    row.text("model", f"{part.model}{length}{copper}")
+    row.text("unit", line.unit)
+    row.text("section", f"{PART_OF}{entry.label}")
+    row.text("sku", part.sku)
+    counted, bought = (page.columns.at(key, bundle_row) for key in ("quantity", "purchased"))
+    quantity = row.at("quantity")
+    if row.follows(line):
+        share = f"=ROUND({counted}*{part.quantity}/{line.quantity},0)"
+        row.work_out("quantity", share, part.quantity)
+    else:
+        row.put("quantity", part.quantity)
+    more = f"+MAX(0,{bought}-{counted})" if part is entry.stored else ""
+    stored = max(0, line.purchased - line.quantity) if part is entry.stored else 0
+    row.work_out("purchased", f"={quantity}{more}", part.quantity + stored)
+    row.put("unit_net", part.unit_net_usd)
+    row.put("length", part.length_m)
     row.fill()
 
 
