@@ -160,7 +160,7 @@ def main() -> None:
             if asked.steps:
                 steps(path)
                 continue
-            command = [PLANNER, "solve", str(path), "--out", str(Path(folder) / "out")]
+            command = [PLANNER, "solve", str(path), "-o", folder]
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
             _, status, usage = os.wait4(process.pid, 0)
             seconds, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
