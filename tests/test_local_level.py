@@ -114,6 +114,11 @@ def test_optimiser_finds_the_enumerated_best(chunk: int) -> None:
     assert not wrong, "\n".join(f"seed {seed}: {said}" for seed, said in wrong.items())
 
 
+def test_of_equal_values_the_most_goodput_decides_k() -> None:
+    """The most GPUs are the same for every k: the first k was taken, and the verifier refused."""
+    assert not faults(with_levels(96_026))
+
+
 def test_a_purchase_is_cut_for_every_k_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """One k after the other took twice as many whole solves, and 14 of them on 10MW."""
     solve, whole = Master.solve, 0

@@ -151,7 +151,8 @@ def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, in
     """
     if mode == "local" and len(case.by_every) > 1:  # unimodal for each k by itself
         each = (best(one, mode, units, used, gpus, value, ways) for one in case.by_every)
-        return max((run for run in each if run is not None), key=value, default=None)
+        runs = [run for run in each if run is not None]
+        return max(runs, key=lambda run: (value(run), run.goodput), default=None)
     start = operate(case, mode, units, used, gpus, ways)
     if len(used) != 1:
         return start
