@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import shutil
 import zipfile
 from dataclasses import dataclass
@@ -235,17 +236,19 @@ def test_a_wrong_value_in_the_file_is_caught(trials: dict[str, Trial], tmp_path:
     source = trials[PLANTED].path
     goodput = named(source, values(source))["goodput"]
     assert isinstance(goodput, float)
+    sheet, place = next(iter(openpyxl.load_workbook(source).defined_names["goodput"].destinations))
+    address = place.replace("$", "").encode()
+    cell = re.compile(rb'(<c r="' + address + rb'"[^>]*>.*?<v>)' + repr(goodput).encode() + b"<")
     planted = tmp_path / "planted.xlsx"
     shutil.copy(source, planted)
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(planted, "w") as new:
         for name in old.namelist():
             content = old.read(name)
             if name.startswith("xl/worksheets/"):
-                content = content.replace(f"<v>{goodput!r}</v>".encode(), b"<v>0.5</v>")
+                content = cell.sub(rb"\g<1>0.5<", content)
             new.writestr(name, content)
     shown = openpyxl.load_workbook(planted, data_only=True)
-    sheet, address = next(iter(shown.defined_names["goodput"].destinations))
-    assert shown[sheet][address.replace("$", "")].value == 0.5
+    assert shown[sheet][address.decode()].value == 0.5
     found = audit(planted, solve_again=False)
     assert [each.name for each in found.stale] == ["goodput"]
     assert math.isclose(found.stale[0].computed, goodput, rel_tol=1e-9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import openpyxl
@@ -172,7 +173,8 @@ def test_a_name_that_no_file_can_have() -> None:
 
 def test_another_version(source: Book, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = edited(source, tmp_path / "old.xlsx", {})
-    monkeypatch.setattr("planner.audit.__version__", "9.9.9")
+    module = import_module("planner.audit")  # in `planner` it is the function
+    monkeypatch.setattr(module, "__version__", "9.9.9")
     only(refused(path), "written by planner", "this is planner 9.9.9")
 
 

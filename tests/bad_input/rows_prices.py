@@ -64,6 +64,7 @@ ROWS: tuple[Row, ...] = (
         "list: 300000 USD\n    currency: EUR",
         wrong="currency follows from list",
         right="leave it out",
+        at="gpu_box:",
     ),
     book(
         "price_without_unit",

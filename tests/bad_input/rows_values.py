@@ -83,8 +83,8 @@ ROWS: tuple[Row, ...] = (
         "wrong_currency",
         "capex: 60 MUSD",
         "capex: 60 MEUR",
-        wrong="'MEUR' in '60 MEUR' is not a unit of money",
-        right="'450 MUSD'",
+        wrong="'60 MEUR' is in EUR, and no rate of EUR is known",
+        right="add exchange: {EUR: {usd: 1.08, on: 2026-11-20, source: ...}}",
     ),
     problem(
         "dollar_sign",
