@@ -283,6 +283,7 @@ SUPPLIES = of_group("supply")
 """What a purchase alone uses up."""
 
 NO_LIMITS: Mapping[str, str] = {
+    "items.*.public_note": "stands on the line in every edition",
     "site.pue*": "a fact of the plant",
     "site.floor.*": "how racks stand: how long cables are, and what has to reach",
     "site.power_basis": "says what counts as an item's draw",

@@ -61,7 +61,7 @@ def row_of(found: Explanation, path: str) -> Marginal:
 
 
 def test_the_screen_says_what_holds_the_plan(problem: str) -> None:
-    done, found = once("explain", problem), explained(problem)
+    done, found = once("explain", problem, "--full"), explained(problem)
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
     assert max(map(len, lines)) <= STANDARD == 100
@@ -374,7 +374,7 @@ def test_an_item_that_was_asked_for_is_explained(small: str) -> None:
     found = explained(small, WHY_NOT, "quick_store")
     assert found.why_not is not None
     assert "quick_store" in {item.sku for item in found.why_not.items}
-    assert "quick_store" in once("explain", small, WHY_NOT, "quick_store").out
+    assert "quick_store" in once("explain", small, WHY_NOT, "quick_store", "--full").out
 
 
 def test_the_first_screen_tells_what_binds_what_counts_and_what_is_idle(small: str) -> None:

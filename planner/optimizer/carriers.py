@@ -96,7 +96,11 @@ class Carriers:
         If no limit lets any of them stand beside these, beside a few systems less.
         """
         for dropped, like in self._uses():
-            counts = [(item, self._fewest(item, like)) for item in items]
+            known: dict[tuple[object, ...], int | None] = {}
+            for item in items:
+                if _does_what(item) not in known:
+                    known[_does_what(item)] = self._fewest(item, like)
+            counts = [(item, known[_does_what(item)]) for item in items]
             sized = [(item, count) for item, count in counts if count is not None]
             for item, count in sorted(sized, key=lambda pair: priced(*pair)):
                 operation = self._run(self._units(item, count, like), like)
@@ -158,6 +162,12 @@ class Carriers:
             and not purchase.broken_rows(case, operation.units, operation.ways)
             and floors(case)(operation)
         )
+
+
+def _does_what(item: Storage) -> tuple[object, ...]:
+    """Return what decides how many units of a family's item do the job: near-clones share it."""
+    gives = (item.read_gb_per_s, item.write_gb_per_s, item.usable_tb, item.endurance_tb_per_day)
+    return *gives, item.segments, item.units_lost, item.min_units, item.low, item.high
 
 
 def fewest(item: Storage, does: Callable[[int], bool]) -> int | None:

@@ -537,7 +537,10 @@ def _side(types: list[tuple[float, int, int]], replica_gpus: int | None) -> tupl
 def _nameplate(case: Case, units: Mapping[str, int]) -> tuple[float, float]:
     read = write = 0.0
     for item in case.storage:
-        item_read, item_write = nameplate(item, units.get(item.id, 0))
+        count = units.get(item.id, 0)
+        if not count:
+            continue
+        item_read, item_write = nameplate(item, count)
         read += item_read
         write += item_write
     return read, write

@@ -134,7 +134,7 @@ def smoothed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_screen_says_so(smoothed: Path) -> None:
-    out = " ".join(ran("characterize", str(smoothed)).out.split())
+    out = " ".join(ran("characterize", str(smoothed), "--full").out.split())
     assert "each sample is a mean over 5.0 min" in out
     assert "samples are means over 300 s, as what scatters in them tells" in out
     told = ran("characterize", str(smoothed), "--window", "5 min", "--json")
