@@ -105,7 +105,7 @@ def _option(random: Random, parameters: float) -> dict[str, Any]:
     return option
 
 
-@pytest.mark.exhaustive(keep=2)
+@pytest.mark.exhaustive(keep=2, most=5)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_the_plan_is_the_enumerated_best(chunk: int) -> None:
     wrong = {}

@@ -32,7 +32,7 @@ RATE = 0.01
 """Failures per GPU and day of the requests by hand."""
 
 
-@pytest.mark.exhaustive(keep=3, most=8)
+@pytest.mark.exhaustive(keep=2, most=4)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_the_plan_is_the_enumerated_best(chunk: int) -> None:
     seeds = range(chunk * SEEDS_PER_CHUNK, (chunk + 1) * SEEDS_PER_CHUNK)

@@ -158,7 +158,7 @@ def mixed(seed: int) -> Case:
     return shrinking(base(seed), seed)
 
 
-@pytest.mark.exhaustive(keep=2, most=4)
+@pytest.mark.exhaustive(keep=1, most=3)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_the_plan_is_the_enumerated_best(chunk: int) -> None:
     wrong = {}
@@ -283,7 +283,7 @@ def test_the_simulation_runs_the_plan_as_it_is() -> None:
     assert waits.goodput.mean < job.goodput.mean
 
 
-@pytest.mark.exhaustive(keep=3)
+@pytest.mark.exhaustive(keep=4, most=14)
 @pytest.mark.parametrize("seed", range(45))
 def test_random_plans_keep_what_they_state(seed: int) -> None:
     try:

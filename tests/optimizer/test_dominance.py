@@ -76,7 +76,7 @@ def _priced(price: Raw, draw: Random) -> Raw:
     return result
 
 
-@pytest.mark.exhaustive(keep=24, most=120)
+@pytest.mark.exhaustive(keep=15, most=50)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_plan_without_dominated_products_is_the_plan_of_all(seed: int) -> None:
     case = with_clones(seed)

@@ -72,7 +72,7 @@ def seen(found: Simulation) -> LocalSeen:
     return local
 
 
-@pytest.mark.exhaustive(keep=3, most=16)
+@pytest.mark.exhaustive(keep=2, most=7)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_plans_keep_what_they_state(seed: int) -> None:
     plan = planned(seed)

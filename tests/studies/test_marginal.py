@@ -43,7 +43,7 @@ def check(inputs: Inputs, base: float, lever: Lever, moved: Moved, place: float)
     assert moved.change_most - moved.change_least <= width
 
 
-@pytest.mark.exhaustive(keep=3)
+@pytest.mark.exhaustive(keep=3, most=8)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_worths_are_differences_of_enumerated_optima(seed: int) -> None:
     inputs = drawn(seed)

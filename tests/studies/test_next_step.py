@@ -75,7 +75,7 @@ def test_where_it_begins_to_pay_in_a_shipped_problem() -> None:
         assert solve(PROBLEM, settings=floor, options=Options(explain=False)).status == status
 
 
-@pytest.mark.exhaustive(keep=3)
+@pytest.mark.exhaustive(keep=3, most=7)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_where_it_begins_to_pay_in_drawn_problems(seed: int) -> None:
     inputs, base, rows = drawn_steps(seed)
