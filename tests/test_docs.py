@@ -231,6 +231,32 @@ def test_readme_fits_two_screens() -> None:
     assert len(PAGES[0].read_text("utf-8").splitlines()) <= 150
 
 
+MOST_WORDS = 23_050
+GENERATED = {"commands.md", "truth.md", "assumptions.md"}
+NO_PROSE = re.compile(
+    r"^```.*?^```$|<!--.*?-->|^\| limit \| in the file \|.*?\n\n|^ {4}.*?$|`[^`]*`|\]\([^)]*\)",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def prose_words(page: Path) -> int:
+    """Count what stands between blanks and has two letters in a row, or is ``a`` or ``I``.
+
+    Not counted: code in fences, indented formulas, code within a line, remarks of HTML, where links
+    lead, and the generated table of limits.
+    """
+    text = NO_PROSE.sub(" ", page.read_text("utf-8"))
+    return sum(bool(re.search(r"[A-Za-z]{2}|\b[aAI]\b", word)) for word in text.split())
+
+
+def test_the_documentation_is_no_longer_than_it_must_be() -> None:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    words = {name_of(page): prose_words(page) for page in pages if page.name not in GENERATED}
+    total = sum(words.values())
+    longest = sorted(words.items(), key=lambda item: -item[1])
+    assert total <= MOST_WORDS, f"{total} words of prose, {MOST_WORDS} allowed: {longest}"
+
+
 def tutorial_commands(text: str) -> str:
     """Run the commands of one block in the current folder; return all that they said."""
     said = ""
