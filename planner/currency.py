@@ -27,8 +27,8 @@ ZAR ZMW ZWG
 CODES = frozenset(_CODES.split())
 """The codes of ISO 4217 that people pay in."""
 
-_WHOLE = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF"
-_THOUSANDTHS = "BHD IQD JOD KWD LYD OMR TND"
+_WHOLE = {*"BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF".split()}  # noqa: SIM905
+_THOUSANDTHS = {*"BHD IQD JOD KWD LYD OMR TND".split()}  # noqa: SIM905
 
 NAMES = {
     "USD": "US dollars", "EUR": "euros", "GBP": "pounds sterling", "JPY": "Japanese yen",

@@ -229,7 +229,7 @@ def refusal(inputs: Inputs, item_id: str, message: str, fix: str) -> InputError:
 
 def _named_at(inputs: Inputs, item_id: str) -> tuple[str | int, ...]:
     """Return where the problem names a companion, or the switch that it comes with."""
-    known = {item.id: item for item in inputs.items}
+    known = inputs.by_id
     fabrics = [(path, name) for path, name, *_ in named_fabrics(inputs)]
     named = [*fabrics, *((path, name) for path, name, *_ in named_facilities(inputs))]
     named += [(f"extras.{name}", name) for name in inputs.problem.extras]
@@ -408,6 +408,6 @@ def inputs_from_text(text: str | bytes) -> Inputs:
 
 def shown(inputs: Inputs) -> Inputs:
     """Return the inputs; from now on money is shown in their currency and read in any they know."""
-    currency.know({code: rate.of(code) for code, rate in inputs.problem.exchange.items()})
+    currency.know(inputs.problem.currencies)
     currency.show(inputs.problem.shown_in)
     return inputs

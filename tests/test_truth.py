@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "make_truth.py"
+from tests.world.scripts import script
 
-
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_truth", PAGE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["make_truth"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-truth = script()
+truth = script("make_truth")
 ROWS = {title: list(rows()) for title, rows in truth.SECTIONS}
 EVERY = [row for rows in ROWS.values() for row in rows]
 RUNS = {f"{run.system}-{run.precision}-{run.gpus}": run for run in truth.RUNS}

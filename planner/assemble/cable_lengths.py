@@ -36,7 +36,7 @@ def cut_to_length(
         cables: the links with the parts that the bill counts.
         between: the ports of links between switches, by their place in ``cables``.
     """
-    items = {item.id: item for item in inputs.items}
+    items = inputs.by_id
     cut = [replace(cable, counted_as=cable.sku) for cable in cables]
     for rows, copper, module in _copper(inputs, items, cables, between):
         item = items[copper.cable]
@@ -154,7 +154,7 @@ def parts_by_length(
     """
     if longest_run_m(inputs) is None:
         return ()
-    items = {item.id: item for item in inputs.items}
+    items = inputs.by_id
     pulled = _pulled(schedule)
     counted: defaultdict[str, Counter[Order]] = defaultdict(Counter)
     spared: Counter[str] = Counter()

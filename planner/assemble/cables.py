@@ -55,7 +55,7 @@ class _Build:
     case: Case
     values: Mapping[str, float]
     racks: tuple[RackGroup, ...]
-    items: dict[str, Item]
+    items: Mapping[str, Item]
     places: dict[str, Iterator[tuple[int, float]]]
     cables: list[Cable] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -153,7 +153,7 @@ def _placed(inputs: Inputs, plan: Plan, case: Case) -> _Build:
         case=case,
         values=case.companions.values(units),
         racks=plan.racks,
-        items={item.id: item for item in inputs.items},
+        items=inputs.by_id,
         places={sku: iter(sorted(found)) for sku, found in places.items()},
         run_m=cabling.longest_run_m(inputs),
         hall={rack: number for rack, (_, number) in _positions(plan).items()},

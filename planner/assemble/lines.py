@@ -164,7 +164,7 @@ Why = tuple[str, str]
 
 def idle_units(inputs: Inputs, case: Case, operation: Run) -> tuple[IdleUnits, ...]:
     """Return the owned units that the plan keeps in place and does not use."""
-    known = {item.id: item for item in inputs.items}
+    known = inputs.by_id
     counts = bill(case, operation.units, operation.ways).counts
     return tuple(_idle(inputs, case, operation, known, counts))
 
@@ -284,7 +284,7 @@ SERVICE_UNITS = {
 
 def lines(inputs: Inputs, case: Case, operation: Run) -> tuple[Line, ...]:
     """Return a line for everything in the plan: GPU systems, storage, what comes with them."""
-    known = {item.id: item for item in inputs.items}
+    known = inputs.by_id
     spent = bill(case, operation.units, operation.ways)
     why_idle = {each.sku: each.reason for each in idle_units(inputs, case, operation)}
     result: list[Line] = []
@@ -315,7 +315,9 @@ def _with_public_notes(inputs: Inputs, line: Line) -> Line:
     return line.model_copy(update={"public_notes": notes}) if notes else line
 
 
-def _companions(inputs: Inputs, case: Case, known: dict[str, Item], spent: Bill) -> Iterator[Line]:
+def _companions(
+    inputs: Inputs, case: Case, known: Mapping[str, Item], spent: Bill
+) -> Iterator[Line]:
     why = roles(case, spent)
 
     def place(companion: Companion) -> tuple[int, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from planner.assemble.positions import placed
@@ -32,7 +32,7 @@ def rack_groups(inputs: Inputs, case: Case, operation: Run) -> tuple[RackGroup, 
     """Return the placement; nothing where the problem says nothing of its racks."""
     if inputs.problem.site.rack is None:
         return ()
-    known = {item.id: item for item in inputs.items}
+    known = inputs.by_id
     pdus = dict(case.companions.pdus_per_rack)
     racks: list[_Racks] = []
     counts = bill(case, operation.units, operation.ways).counts
@@ -87,7 +87,7 @@ def _companions(
     inputs: Inputs,
     case: Case,
     operation: Run,
-    known: dict[str, Item],
+    known: Mapping[str, Item],
 ) -> Iterator[_Racks]:
     counts = bill(case, operation.units, operation.ways).counts
     space = figures.rack_space(inputs.problem, "network")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from planner.assemble import assemble
 from planner.case import Case, Storage
-from planner.case.bandwidth import nameplate
+from planner.case.bandwidth import bought_nameplate
 from planner.case.money import discount, support_factor, support_usd_per_year, unit_net_usd
 from planner.inputs import Inputs
 from planner.optimizer.carriers import Carriers
@@ -105,12 +105,11 @@ class Desk:
         return net + support + round(each_year, 2) * self.case.rates.factor
 
     def _sold(self, sku: str) -> tuple[Item, Price | None]:
-        known = {item.id: item for item in self.inputs.items}
-        return known[sku], self.inputs.prices.get(sku)
+        return self.inputs.item(sku), self.inputs.prices.get(sku)
 
     def _option(self, run: Run, dropped: int, behind: float, beside: float) -> StorageOption:
         bought = [item for item in self.case.storage if run.units[item.id]]
-        plates = [nameplate(item, run.units[item.id]) for item in bought]
+        read_gb_per_s, write_gb_per_s = bought_nameplate(bought, run.units)
 
         def money(at: Callable[[Price], Price]) -> float:
             counts = ((item.id, item.purchased(run.units[item.id])) for item in bought)
@@ -125,8 +124,8 @@ class Desk:
             interval_s=run.interval_s,
             every=run.every if run.mode == "local" else 0,
             write_needed_gb_per_s=_write_needed(self.case, run),
-            read_gb_per_s=sum(read for read, _ in plates),
-            write_gb_per_s=sum(write for _, write in plates),
+            read_gb_per_s=read_gb_per_s,
+            write_gb_per_s=write_gb_per_s,
             usable_tb=sum(item.usable_tb * run.units[item.id] for item in bought),
             low_usd=money(_low),
             list_usd=money(_list),

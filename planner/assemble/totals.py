@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from planner.assemble.ways import way_fields
 from planner.case import Case, System, Way
-from planner.case.bandwidth import nameplate
+from planner.case.bandwidth import bought_nameplate
 from planner.case.levels import copy_s, local_part_gb, local_room_tb, writing_gpus
 from planner.case.repair import Repair as RepairNumbers
 from planner.case.repair import SpareUnit
@@ -310,7 +310,7 @@ def _families(case: Case, operation: Run) -> tuple[str, ...]:
 
 def _limited(clients: float, case: Case, o: Run, side: int) -> Literal["appliances", "clients"]:
     shares = (case.delivered_read, case.delivered_write)
-    plate = sum(nameplate(i, o.units[i.id])[side] for i in case.storage if o.units[i.id])
+    plate = bought_nameplate(case.storage, o.units)[side]
     return "appliances" if shares[side] * plate <= clients else "clients"
 
 

@@ -46,7 +46,7 @@ FULL_FROM = 0.98
 
 def assumptions(inputs: Inputs, case: Case, operation: Run) -> tuple[Assumption, ...]:
     """Return the assumptions of a plan: the problem's, then those of each item in it."""
-    known = {item.id: item for item in inputs.items}
+    known = inputs.by_id
     result = [*_problem(inputs, case, operation)]
     counts = bill(case, operation.units, operation.ways).counts
     for bill_item in case.bill_items():
@@ -298,7 +298,7 @@ def _unusual_shares(
 
 def _other_switches(inputs: Inputs, fabrics: Sequence[FabricReport]) -> Iterator[str]:
     """Say which other switches of the list would fit: the first that fits is taken."""
-    known = {item.id: item for item in inputs.items}
+    known = inputs.by_id
     compute = inputs.problem.network.compute
     for fabric in fabrics if compute is not None else ():
         if fabric.network != "compute" or compute is None:
@@ -505,7 +505,7 @@ def _not_considered(inputs: Inputs) -> Iterator[str]:
 def _ports(inputs: Inputs, lines: list[Line]) -> Iterator[str]:
     """Yield what the fabrics do not connect because nobody states its ports."""
     network = inputs.problem.network
-    known = {item.id: item for item in inputs.items}
+    known = inputs.by_id
     chosen = [known[line.sku] for line in lines if line.section in ("Compute", "Storage")]
     for name in ("storage", "in_band", "out_of_band"):
         silent = [item.model for item in chosen if getattr(item.ports, name) is None]

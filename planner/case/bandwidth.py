@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from planner.case.model import Segment, Storage
@@ -20,6 +20,17 @@ def nameplate(item: Storage, units: int) -> tuple[float, float]:
             read = piece.read_at_low + piece.read_slope * over
             return read, piece.write_at_low + piece.write_slope * over
     return 0.0, 0.0
+
+
+def bought_nameplate(items: Iterable[Storage], units: Mapping[str, int]) -> tuple[float, float]:
+    """Return the (read, write) nameplate bandwidth of all storage of a purchase, GB/s."""
+    read = write = 0.0
+    for item in items:
+        count = units.get(item.id, 0)
+        if count:
+            item_read, item_write = nameplate(item, count)
+            read, write = read + item_read, write + item_write
+    return read, write
 
 
 def degraded(item: Storage, units: float) -> tuple[float, float]:

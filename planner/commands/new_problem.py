@@ -240,7 +240,7 @@ def _chosen(
     Raises:
         InputError: a vendor or an owned item is not known, or nothing is left to choose from.
     """
-    known = {item.id: item for item in inputs.items}
+    known = inputs.by_id
     for name in owned:
         if name not in known:
             raise InputError(

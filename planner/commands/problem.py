@@ -115,7 +115,7 @@ def _findings(
         inputs, findings = load_with_findings(path, settings=settings, scenario=scenario)
         if any(finding.severity == "error" for finding in findings):
             return len(inputs.items), findings
-        known = {item.id: item for item in inputs.items}
+        known = inputs.by_id
         for sku, reason in resolve(inputs).not_considered:
             if figures.not_wanted(known[sku], inputs.problem) is None:
                 message = f"{sku} is left out: {reason}"

@@ -190,7 +190,7 @@ def _offered(
     """Return the problem with the rates of its books, and what its catalogs and books hold."""
     of_catalogs = _catalog_paths(problem, document.folder, document)
     of_prices = _price_paths(problem.prices, document.folder, document)
-    rates = exchange.read_as(problem)
+    rates = problem.currencies
     # Places are told from the folder that one is in.
     key = (Path.cwd(), tuple(of_catalogs), tuple(of_prices), repr(rates))
     known = _kept.pop(key, None)

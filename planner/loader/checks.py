@@ -6,7 +6,7 @@ Contradictions are found by arithmetic, before anything is solved, whatever migh
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from planner.errors import Finding, Severity, did_you_mean
 from planner.figures import OBJECTIVES, RATIOS
@@ -85,7 +85,7 @@ def _known_companions(names: list[str]) -> str:
 
 def _network(inputs: Inputs) -> Iterator[Fault]:
     network = inputs.problem.network
-    known = {item.id: item for item in inputs.items}
+    known = inputs.by_id
     compute, managing = network.compute, network.out_of_band
     if compute is not None:
         if len(set(compute.switches)) < len(compute.switches):
@@ -115,7 +115,7 @@ def _network(inputs: Inputs) -> Iterator[Fault]:
         yield from _uplinks(inputs, known)
 
 
-def _transceivers(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
+def _transceivers(inputs: Inputs, known: Mapping[str, Item]) -> Iterator[Fault]:
     """Yield what ports take that no catalog in use holds."""
     network = inputs.problem.network
     fabrics = {
@@ -140,7 +140,7 @@ def _transceivers(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
             yield "unknown-id", f"network.{place}", message, "add network to catalogs"
 
 
-def _uplinks(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
+def _uplinks(inputs: Inputs, known: Mapping[str, Item]) -> Iterator[Fault]:
     network = inputs.problem.network
     in_band = network.in_band or network.converged
     if in_band is None or network.out_of_band is None or not network.out_of_band.uplinks:
@@ -161,7 +161,7 @@ def _uplinks(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
         yield "ports", f"network.{place}.switch", message, "choose a faster switch"
 
 
-def _edges(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
+def _edges(inputs: Inputs, known: Mapping[str, Item]) -> Iterator[Fault]:
     """Yield what is wrong with a converged fabric and with the links to the customer's edge."""
     network = inputs.problem.network
     if network.converged is not None and network.in_band is not None:
@@ -180,7 +180,7 @@ def _edges(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
 
 
 def _items(inputs: Inputs) -> Iterator[Fault]:
-    known = {item.id: item for item in inputs.items}
+    known = inputs.by_id
     for name, rule in inputs.problem.items.items():
         item = known.get(name)
         if item is None or item.category in CHOSEN or item.category == "component":
@@ -301,7 +301,7 @@ def _finding(
 
 
 def _references(inputs: Inputs) -> Iterator[Finding]:
-    known = {item.id: item for item in inputs.items}
+    known = inputs.by_id
     purchasable = [item.id for item in inputs.items if item.category in CHOSEN]
     for name in inputs.problem.items:
         if name not in known:

@@ -115,11 +115,6 @@ def doubts(inputs: Inputs) -> Iterator[Finding]:
             yield replace(finding, message=f"the rate of {code} is of {rate.on}, a day to come")
 
 
-def read_as(problem: Problem) -> dict[str, Currency]:
-    """Return the currencies in which amounts of a problem may be written."""
-    return {code: rate.of(code) for code, rate in problem.exchange.items()}
-
-
 def price_names(document: Document) -> tuple[str, ...] | None:
     """Return the price books that a file names, None where it names none or not as it should."""
     names = document.data.get("prices")

@@ -96,11 +96,9 @@ class Carriers:
         If no limit lets any of them stand beside these, beside a few systems less.
         """
         for dropped, like in self._uses():
-            known: dict[tuple[object, ...], int | None] = {}
-            for item in items:
-                if _does_what(item) not in known:
-                    known[_does_what(item)] = self._fewest(item, like)
-            counts = [(item, known[_does_what(item)]) for item in items]
+            unlike = {_does_what(item): item for item in items}
+            needed = {does: self._fewest(item, like) for does, item in unlike.items()}
+            counts = [(item, needed[_does_what(item)]) for item in items]
             sized = [(item, count) for item, count in counts if count is not None]
             for item, count in sorted(sized, key=lambda pair: priced(*pair)):
                 operation = self._run(self._units(item, count, like), like)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from planner.case import Case, System, Way, levels
-from planner.case.bandwidth import nameplate, safe_bandwidth
+from planner.case.bandwidth import bought_nameplate, safe_bandwidth
 from planner.case.model import Elastic, Job, Mode
 from planner.limits import BY_NAME, LIMITS
 from planner.optimizer import purchase
@@ -350,7 +350,7 @@ def _flow(
 ) -> _Flow | None:
     """Return the flow, None where nothing moves."""
     write_clients, read_clients, writers, readers = _clients(case, running, used, units)
-    read_plate, write_plate = _nameplate(case, units)
+    read_plate, write_plate = bought_nameplate(case.storage, units)
     write = min(case.delivered_write * write_plate, write_clients)
     read = min(case.delivered_read * read_plate, read_clients)
     safe_write, safe_read = _safe(case, units, (write, read), (write_clients, read_clients))
@@ -532,18 +532,6 @@ def _side(types: list[tuple[float, int, int]], replica_gpus: int | None) -> tupl
         return sum(limit * used for limit, _, used in types), sum(used for _, _, used in types)
     return min((math.ceil(replica_gpus / gpus) * limit, math.ceil(replica_gpus / gpus))
                for limit, gpus, _ in types)  # fmt: skip
-
-
-def _nameplate(case: Case, units: Mapping[str, int]) -> tuple[float, float]:
-    read = write = 0.0
-    for item in case.storage:
-        count = units.get(item.id, 0)
-        if not count:
-            continue
-        item_read, item_write = nameplate(item, count)
-        read += item_read
-        write += item_write
-    return read, write
 
 
 def _safe(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case
-from planner.case.bandwidth import nameplate
+from planner.case.bandwidth import bought_nameplate
 from planner.case.model import Limits, Split, by_item
 from planner.case.money import SUMS, weights
 from planner.case.quantities import total
@@ -184,8 +184,7 @@ def broken_needs(case: Case, units: Mapping[str, int]) -> list[str]:
 
 def bought_write_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
     """Return what the storage of a purchase would deliver in writing, whatever clients can move."""
-    plates = (nameplate(item, units[item.id])[1] for item in case.storage if units[item.id])
-    return case.delivered_write * sum(plates)
+    return case.delivered_write * bought_nameplate(case.storage, units)[1]
 
 
 def _broken_policies(case: Case, units: Mapping[str, int]) -> list[str]:
@@ -219,8 +218,7 @@ def _broken_rules(case: Case, units: Mapping[str, int]) -> list[str]:
         return []
     gpus = sum(system.gpus * units[system.id] for system in case.systems)
     groups = gpus if rule.per_gpus == 1 else -(-gpus // rule.per_gpus)
-    plates = [nameplate(item, units[item.id]) for item in case.storage if units[item.id]]
-    read_gb_per_s, write_gb_per_s = (sum(plate[side] for plate in plates) for side in (0, 1))
+    read_gb_per_s, write_gb_per_s = bought_nameplate(case.storage, units)
     broken = []
     if read_gb_per_s < groups * rule.read_gb_per_s * (1 - TOLERANCE):
         broken.append("rule_read")

@@ -662,6 +662,11 @@ class Problem(Model):
     public_notes: tuple[Text, ...] = ()
 
     @property
+    def currencies(self) -> dict[str, Currency]:
+        """The currencies that amounts may be in besides USD, by code."""
+        return {code: rate.of(code) for code, rate in self.exchange.items()}
+
+    @property
     def shown_in(self) -> Currency:
         """The currency in which money is shown."""
         rate = self.exchange.get(self.currency or USD.code)

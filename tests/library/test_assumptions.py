@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from planner.paths import value_at
+from tests.world.scripts import script
 
-SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "make_assumptions.py"
-
-
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_assumptions", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-made = script()
+made = script("make_assumptions")
 PAGE = made.PAGE.read_text("utf-8")
 
 
@@ -32,7 +19,8 @@ def test_every_assumption_of_the_plan_stands_on_the_page() -> None:
         sku = each.name.partition(".")[0]
         if sku not in models:
             named = {*made.INPUTS, *made.IN_MONEY, *made.AT_REST}
-            assert each.name in named, f"{each.name}: say what moves it in {SCRIPT.name}"
+            hint = f"say what moves it in {Path(made.__file__).name}"
+            assert each.name in named, f"{each.name}: {hint}"
             continue
         assert f"| {models[sku]} |" in PAGE
         if each.confidence == "low":

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import json
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pandas as pd
@@ -15,20 +13,9 @@ import pytest
 import planner
 from planner.schema.base import Shown
 from planner.studies.registry import STUDIES
+from tests.world.scripts import script
 
-SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "make_notebooks.py"
-
-
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_notebooks", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-notebooks = script()
+notebooks = script("make_notebooks")
 NAMES = tuple(notebooks.NOTEBOOKS)
 
 

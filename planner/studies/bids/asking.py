@@ -109,12 +109,12 @@ def read_bids(
         for option, given in (("--vendor", vendor), ("--map", mapping), ("--date", date),
                               ("--currency", currency))
     )  # fmt: skip
-    known = {code: each.usd for code, each in inputs.problem.exchange.items()}
+    known = {code: each.usd for code, each in inputs.problem.currencies.items()}
     rates = known | rates_of(rate)
     quotes = []
     for path in files:
         where = maps.get(path)
-        items = {item.id: item for item in inputs.items}
+        items = inputs.by_id
         said = Said(
             (vendors.get(path) or path.stem).strip(),
             mapping_of(None if where is None else Path(where), items),

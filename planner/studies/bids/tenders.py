@@ -110,7 +110,7 @@ def tender_of(key: str, quote: Quote, inputs: Inputs, *, free: bool) -> Tender:
         free: whether quantities are free.
     """
     rebate = _rebate(quote)
-    goods = dict(_goods(quote, {item.id: item for item in inputs.items}, 1.0 - rebate))
+    goods = dict(_goods(quote, inputs.by_id, 1.0 - rebate))
     charges = tuple(_charges(quote, goods, rebate))
     found = Tender(key, quote, goods, charges, rebate, ())
     return replace(found, open=tuple(_open(found, free=free)))

@@ -71,7 +71,7 @@ def why_not(
 
 def _check(inputs: Inputs, plan: Plan, asked: Sequence[str]) -> None:
     """Refuse questions about what is no GPU system or storage item, or is in the plan."""
-    known = {item.id: item for item in inputs.items}
+    known = inputs.by_id
     kinds = [item.id for item in inputs.items if item.category in CATEGORIES]
     held = {line.sku for line in plan.lines if line.parent is None and line.working}
     for name in asked:

@@ -95,7 +95,7 @@ def _known_well(reason: Reason) -> bool:
 
 def _make_shown_item(study: Study, name: str, kind: ItemKind, *, asked: bool) -> Item:
     """Return what is told of an item whatever is known of plans with it."""
-    item, inputs = study.catalog[name], study.inputs
+    item, inputs = study.inputs.item(name), study.inputs
     price, net_usd = inputs.prices.get(name), None
     if price is not None:
         net_usd = unit_net_usd(item, price, inputs.discounts, inputs.problem.shown_in)

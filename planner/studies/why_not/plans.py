@@ -63,14 +63,14 @@ class Contest:
 
     def net_usd(self, list_usd: float) -> float:
         """Return what a unit costs after discount."""
-        item, inputs = self.study.catalog[self.name], self.study.inputs
+        item, inputs = self.study.inputs.item(self.name), self.study.inputs
         at = inputs.prices[self.name].model_copy(update={"list_usd": list_usd})
         return unit_net_usd(item, at, inputs.discounts, inputs.problem.shown_in)
 
     @property
     def free_of_charge(self) -> bool:
         """Whether a discount of all of it leaves no price to change."""
-        return discount(self.study.catalog[self.name], self.study.inputs.discounts) >= 1.0
+        return discount(self.study.inputs.item(self.name), self.study.inputs.discounts) >= 1.0
 
     def find(self, list_usd: float) -> Rival | bool:
         """Return a rival at a list price; False where there is none, True where it stays open."""
@@ -150,7 +150,7 @@ class Contest:
 
     def _repriced(self, list_usd: float) -> Case:
         """Return the case with the item at another price."""
-        item, inputs = self.study.catalog[self.name], self.study.inputs
+        item, inputs = self.study.inputs.item(self.name), self.study.inputs
         at = inputs.prices[self.name].model_copy(update={"list_usd": list_usd})
         off, shown_in = inputs.discounts, inputs.problem.shown_in
         net_usd = unit_net_usd(item, at, off, shown_in)
@@ -214,7 +214,7 @@ def _types(study: Study) -> Iterator[Question]:
     held = {system.id for system in study.case.systems if study.units[system.id]}
     for system in study.case.systems:
         if {system.id} != held:
-            model = study.catalog[system.id].model
+            model = study.inputs.item(system.id).model
             yield Question("gpu_type", system.id, model, systems_of({system.id}))
 
 

@@ -19,7 +19,6 @@ from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
 from planner.optimizer.solver import Effort
-from planner.schema.catalog import Item
 from planner.schema.explanation import Bought, Figures
 from planner.schema.plan import Plan
 from planner.schema.prices import Price
@@ -53,11 +52,6 @@ class Study:
     def case(self) -> Case:
         """The problem in numbers."""
         return resolve(self.inputs)
-
-    @cached_property
-    def catalog(self) -> Mapping[str, Item]:
-        """The items of the catalogs by id."""
-        return {item.id: item for item in self.inputs.items}
 
     @cached_property
     def units(self) -> Mapping[str, int]:
