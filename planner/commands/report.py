@@ -18,8 +18,8 @@ from planner.commands.solve import created_today, listed
 from planner.errors import StoppedError
 from planner.outputs.first_screen import PARTS, render
 from planner.schema.plan import Plan
-from planner.studies.registry import Result, Study, load
 from planner.studies.request import Found, Request
+from planner.studies.study import Result, Study, load
 from planner.terminal import say
 from planner.whole_files import write_all
 

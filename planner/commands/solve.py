@@ -21,8 +21,9 @@ from planner.outputs import answer, plan_json
 from planner.outputs.audience import Audience, Prices
 from planner.outputs.comparison_words import listed as listed_words
 from planner.schema.plan import Plan
-from planner.studies.registry import BESIDE_PLANS, load
+from planner.studies.registry import BESIDE_PLANS
 from planner.studies.request import stem_of
+from planner.studies.study import load
 from planner.terminal import say
 from planner.whole_files import write_all
 

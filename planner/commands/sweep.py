@@ -19,12 +19,13 @@ from planner.errors import StoppedError
 from planner.inputs import Inputs
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
-from planner.studies.registry import SWEEP, load
+from planner.studies.registry import SWEEP
 from planner.studies.request import Found, Request, SweepOptions
 from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import scenarios as scenarios_of
 from planner.studies.sensitivity.sweep import Course, Table, Workforce, beside
 from planner.studies.sensitivity.workers import Workers
+from planner.studies.study import load
 from planner.whole_files import write_all
 
 SHOWN = 20_000
