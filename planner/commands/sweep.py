@@ -25,7 +25,6 @@ from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import scenarios as scenarios_of
 from planner.studies.sensitivity.sweep import Course, Table, Workforce, beside
 from planner.studies.sensitivity.workers import Workers
-from planner.studies.study import load
 from planner.whole_files import write_all
 
 SHOWN = 20_000
