@@ -244,8 +244,8 @@ class Search:
 
     def _work(self, place: int, alone: Callable[[int], tuple[Run | None, float]]) -> None:
         effort = Effort.within(self.time_limit_s)
-        for node in self.nodes:  # what one scenario's limits leave open others' may settle
-            node.fails = 0
+        for part in self.nodes:  # what one scenario's limits leave open others' may settle
+            part.fails = 0
         for kept in self.kept:
             kept.master.effort = effort
         for _ in range(MOST_STEPS if self.divided else 0):
