@@ -14,7 +14,7 @@ from planner import __version__
 from planner.api import Options, solve_with
 from planner.commands import running
 from planner.commands.report import pictures, write_workbook
-from planner.commands.solve import listed
+from planner.commands.solve import listed, study_sheets
 from planner.errors import StoppedError
 from planner.inputs import Inputs
 from planner.schema.plan import Plan
@@ -25,7 +25,6 @@ from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import scenarios as scenarios_of
 from planner.studies.sensitivity.sweep import Course, Table, Workforce, beside
 from planner.studies.sensitivity.workers import Workers
-from planner.studies.study import load
 from planner.whole_files import write_all
 
 SHOWN = 20_000
@@ -157,7 +156,7 @@ def _write_shown(
     shown = {"rows": rows}
     drawn = pictures(SWEEP, study, shown, folder, stem)
     write_all(drawn)
-    sheets = list(load(SWEEP.sheets)(study, **shown).values())
+    sheets = list(study_sheets(SWEEP, study, **shown).values())
     return (*drawn, *write_workbook(folder, f"{SWEEP.book.format(stem=stem)}.xlsx", base, sheets))
 
 

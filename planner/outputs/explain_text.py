@@ -11,19 +11,11 @@ from planner.outputs.comparison_words import counted, listed
 from planner.outputs.first_screen import FirstScreen
 from planner.outputs.scope import decided_on
 from planner.outputs.words import INDENT, money, product, ratio, so_many, wrapped
-from planner.schema.explanation import Explanation, Forced, Marginal, Moved
+from planner.outputs.worth_words import holds, signed, small, worth
+from planner.schema.explanation import Explanation, Forced, Marginal
 from planner.schema.infeasibility import UNDECIDED
 from planner.terminal import STANDARD, width
 
-SAME = 5e-6
-"""A share of the objective that counts as no change: it is within the proof."""
-
-_FEW = 0.005
-_WITHOUT_FIGURE = {
-    "no_plan": "no plan is left",
-    "at_its_end": "cannot be moved further",
-    "not_decided": "not decided",
-}
 _LABEL, _NOW, _CELL = 24, 9, 30
 
 
@@ -139,7 +131,7 @@ def _gains(found: Explanation, row: Marginal) -> str:
 
 def _levers(found: Explanation) -> str:
     changes = sorted(
-        (row for row in found.without if row.change is None or not _small(found, row.change)),
+        (row for row in found.without if row.change is None or not small(found, row.change)),
         key=lambda row: -(float("inf") if row.change is None else abs(row.change)),
     )
     texts = [
@@ -147,10 +139,6 @@ def _levers(found: Explanation) -> str:
         for row in changes[:_MOST_LEVERS]
     ]
     return "; ".join(texts) or ("none is worth anything" if found.without else "")
-
-
-def _small(found: Explanation, change: float) -> bool:
-    return abs(change) <= SAME * abs(found.value or 1.0)
 
 
 def _instead(found: Explanation) -> str:
@@ -185,7 +173,7 @@ def _without(found: Explanation) -> str:
     for row in found.without:
         said = "no plan"
         if row.change is not None:
-            said = "no change" if _small(found, row.change) else signed(found, row.change)
+            said = "no change" if small(found, row.change) else signed(found, row.change)
         lines.append(f"{INDENT}{row.label:<32}{said:<24}--set '{row.setting}'")
     return "\n".join(lines)
 
@@ -274,51 +262,3 @@ def _idle(found: Explanation) -> str:
     names = ", ".join(f"{row.label} {row.text}" for row in rows)
     title = "What does not hold it: a step either way changes nothing"
     return "\n".join([title, *wrapped(names)])
-
-
-# What moving a limit is worth.
-
-
-def holds(found: Explanation, row: Marginal) -> bool:
-    """Say whether moving a limit either way changes anything."""
-    return any(matters(found, moved) for moved in (row.looser, row.tighter))
-
-
-def matters(found: Explanation, moved: Moved) -> bool:
-    """Say whether a move changes the best objective, or what is possible at all."""
-    if moved.known in ("no_plan", "not_decided"):
-        return True
-    return moved.change is not None and not _small(found, moved.change)
-
-
-def worth(found: Explanation, moved: Moved, *, unit: bool = True) -> str:
-    """Return what a move does to the objective, in words, without its unit if that is told."""
-    if moved.known in _WITHOUT_FIGURE:
-        return _WITHOUT_FIGURE[moved.known]
-    if not matters(found, moved) or moved.change is None:
-        return "no change"
-    change = signed(found, moved.change, unit=unit)
-    gpus = _gpus(found, moved)
-    return f"{change} ({gpus})" if gpus else change
-
-
-def signed(found: Explanation, change: float, *, unit: bool = True) -> str:
-    """Return a change of the objective with its sign and unit; money always has one."""
-    objective = OBJECTIVES[found.plan.objective.name]
-    sign = "+" if change > 0 else "-"
-    if objective.name in RATIOS:
-        return f"{sign}{ratio(abs(change))}"
-    if objective.figure.money:
-        return f"{sign}{money(abs(change))}"
-    digits = 0 if objective.name == "gpus" else 2 if abs(change) < 10 else 1
-    text = f"{sign}{abs(change):,.{digits}f}" if abs(change) >= _FEW else f"{sign}{abs(change):.1g}"
-    what = objective.label if objective.figure.says(objective.unit) else objective.unit
-    return f"{text} {what}" if unit else text
-
-
-def _gpus(found: Explanation, moved: Moved) -> str:
-    """Return how many GPUs more or fewer run then, where the objective is not GPUs itself."""
-    if found.plan.objective.name == "gpus" or moved.gpus_used is None or not found.plan.jobs:
-        return ""
-    more = moved.gpus_used - (found.gpus_used or found.plan.jobs[0].gpus_used)
-    return f"{more:+,} GPUs" if more else ""

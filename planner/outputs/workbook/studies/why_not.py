@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.outputs.why_not_text import GROUPS, enters, ordered, verdict
+from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import DECIMAL_2, GENERAL, PERCENT_2
 from planner.outputs.workbook.page import FIRST_ROW, Page
@@ -18,7 +19,7 @@ _INTRODUCTION = (
 )
 _ITEMS_INTRODUCTION = (
     "'At least' is a bound that no plan passes; other figures belong to plans that were found and "
-    "proven. Prices are for one unit after discount, in USD."
+    "proven. Prices are for one unit after discount, in {}."
 )
 _LABEL_WIDTH = 36.0
 _BOUGHT = 2
@@ -120,7 +121,7 @@ def _items(page: Page, study: WhyNot, at: int, wide: int) -> None:
     if not study.items:
         return
     page.fill(at, ("Not in the plan",), "heading", wide)
-    page.text(at + 1, 0, _ITEMS_INTRODUCTION, "subtitle")
+    page.text(at + 1, 0, _ITEMS_INTRODUCTION.format(in_money("USD")), "subtitle")
     titles = ["Item", "At least worse by", "The best plan with it", "At most worse by", "Proof"]
     if page.book.money:
         titles += ["Price today", "Enters at", "Not at"]
