@@ -33,7 +33,8 @@ from planner.cli_options import (
 )
 from planner.commands import EXIT_CODES, running
 from planner.errors import Finding, InputError, PlannerError, StoppedError
-from planner.studies.registry import BESIDE_PLANS, SCHEMAS, STUDIES, Study
+from planner.studies.registry import BESIDE_PLANS, SCHEMAS, STUDIES
+from planner.studies.study import Study
 from planner.terminal import discard, follow, open_closed_streams, say
 
 if TYPE_CHECKING:

@@ -381,6 +381,7 @@ def rules_table(
     reference = measured(demand, measure) if demand is not None else None
     rows = tuple(_row(answer, measure, reference) for answer in answers)
     return RulesTable(
+        currency=base.currency,
         problem=base.problem,
         problem_file=base.provenance.problem_file,
         scenario=base.provenance.scenario,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_1, INTEGER
@@ -55,6 +56,7 @@ def add_bill(book: Book, found: Comparison, *, everything: bool = False) -> None
 def _titles(keys: Sequence[str]) -> list[tuple[str, float]]:
     titles = [("Section", _SECTION_WIDTH), ("Product", _PRODUCT_WIDTH)]
     for what, width, _ in _BLOCKS:
+        what = in_money(what)
         titles += [(f"{key}\n{what}", width) for key in keys]
         titles += [(f"{key} - {keys[0]}\n{what}", width) for key in keys[1:]]
     return titles
@@ -123,7 +125,7 @@ class _Grid:
         """Write a figure of every plan and its changes from the first."""
         page, number = self.page, number_format(unit, values)
         page.text(self.row, _LABEL, label)
-        page.text(self.row, _UNIT, "" if unit == "share" else unit)
+        page.text(self.row, _UNIT, "" if unit == "share" else in_money(unit))
         for place, value in enumerate(values):
             put(page, self.row, _FIRST + place, value, number)
         for place, change in enumerate(changes[1:]):

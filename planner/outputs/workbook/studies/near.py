@@ -30,18 +30,23 @@ _WHAT, _BUYS, _HOW = 44.0, 52.0, 60.0
 
 @dataclass(frozen=True)
 class _Column:
-    title: str
+    name: str
     width: float
     number: str
     read: Callable[[Alternative, Totals, JobPlan], Scalar]
     money: bool = False
+
+    @property
+    def title(self) -> str:
+        """Its head; an amount names its currency."""
+        return FIGURES[self.name].column if self.name in FIGURES else self.name
 
 
 def _figure(
     name: str, width: float, read: Callable[[Alternative, Totals, JobPlan], Scalar]
 ) -> _Column:
     figure = FIGURES[name]
-    return _Column(figure.column, width, figure.excel, read, figure.money)
+    return _Column(name, width, figure.excel, read, figure.money)
 
 
 _COLUMNS = (

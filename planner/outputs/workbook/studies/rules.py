@@ -10,6 +10,7 @@ from typing import Any
 
 from planner.figures import FIGURES, OBJECTIVES
 from planner.outputs.inside_words import MoneyWords
+from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_1, GENERAL, INTEGER
@@ -63,7 +64,7 @@ def columns(measure: Measure, *, money: bool) -> list[Column]:
     ]
     if money:
         shown += [
-            Column("Storage, USD", 13, INTEGER, lambda plan: plan.storage_capex_usd),
+            Column(in_money("Storage, USD"), 13, INTEGER, lambda plan: plan.storage_capex_usd),
             _figure("capex_usd", 14, lambda plan: plan.capex_usd),
         ]
     shown += [

@@ -12,6 +12,7 @@ from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 
 from planner.outputs.comparison_words import titled
 from planner.outputs.text_safety import clean
+from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import (
@@ -22,6 +23,7 @@ from planner.outputs.workbook.formats import (
     PERCENT_2,
     SMALL,
     Role,
+    paid,
 )
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.sensitivity.charts import FONT, GRID, TITLE_FONT, axis
@@ -71,7 +73,7 @@ def figures(label: str, unit: str, values: Iterable[float | None], **more: Any) 
     if unit == "share":
         number = "0%" if largest >= 0.1 else "0.0%"
     elif unit in ("USD", "USD/year"):
-        number, unit = "#,##0", unit
+        number, unit = "#,##0", in_money(unit)
         if largest >= _THOUSAND:
             size, number = ("million", "#,##0.#,,") if largest >= _MILLION else ("1,000", "#,##0,")
             unit = f"{size} {unit}"
@@ -97,7 +99,7 @@ def number_format(unit: str, values: Sequence[Scalar]) -> str:
     if unit in ("USD", "USD/year") and max(numbers, default=0.0) >= _LARGE_USD:
         return INTEGER
     if unit in _FORMATS:
-        return _FORMATS[unit]
+        return paid(_FORMATS[unit]) if "USD" in unit else _FORMATS[unit]
     if all(float(number).is_integer() for number in numbers):
         return INTEGER
     smallest = min((number for number in numbers if number), default=1.0)
@@ -298,5 +300,5 @@ def legend(chart: Any, *hidden: int) -> None:
 def headed(label: str, unit: str) -> str:
     """Return the head of a column: what it is, with the unit of its figures."""
     alone = unit in ("USD", "USD/year", "s")
-    text = f"{label}, {unit}" if alone else titled(label, unit)
+    text = f"{label}, {in_money(unit)}" if alone else titled(label, unit)
     return f"{text[:1].upper()}{text[1:]}"

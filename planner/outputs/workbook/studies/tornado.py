@@ -17,6 +17,7 @@ from planner.outputs.sensitivity_words import (
     sentence,
     units,
 )
+from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL, INTEGER
@@ -159,7 +160,7 @@ def add(book: Book, study: Tornado) -> None:
     """
     title = f"What the {goal(study)} depends on, one input at a time"
     page = Stack(book, SHEET, title, [width for _, width in _HEADS])
-    unit = f" in {study.unit}" if study.unit else ""
+    unit = f" in {in_money(study.unit)}" if study.unit else ""
     page.introduction(
         [
             f"{named(study)}. {sentence(as_it_stands(study))}",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from planner.figures import FIGURES
 from planner.outputs.why_not_text import enters, verdict
+from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_2, GENERAL, PERCENT_2
@@ -22,7 +23,7 @@ _INTRODUCTION = (
 )
 _ITEMS_INTRODUCTION = (
     "'At least' is a bound that no plan passes; other figures belong to plans that were found and "
-    "proven. Prices are for one unit after discount, in USD."
+    "proven. Prices are for one unit after discount, in {}."
 )
 _GROUPS = {
     "storage_vendor": "Another storage vendor",
@@ -37,16 +38,21 @@ _BOUGHT = 2
 
 @dataclass(frozen=True)
 class _Column:
-    title: str
+    name: str
     width: float
     number: str
     read: Callable[[Figures], Scalar]
     money: bool = False
 
+    @property
+    def title(self) -> str:
+        """Its head; an amount names its currency."""
+        return FIGURES[self.name].column if self.name in FIGURES else self.name
+
 
 def _figure(name: str, width: float, read: Callable[[Figures], Scalar]) -> _Column:
     figure = FIGURES[name]
-    return _Column(figure.column, width, figure.excel, read, figure.money)
+    return _Column(name, width, figure.excel, read, figure.money)
 
 
 _COLUMNS = (
@@ -142,7 +148,7 @@ def _items(page: Page, study: WhyNot, at: int, wide: int) -> None:
     if not study.items:
         return
     page.fill(at, ("Not in the plan",), "heading", wide)
-    page.text(at + 1, 0, _ITEMS_INTRODUCTION, "subtitle")
+    page.text(at + 1, 0, _ITEMS_INTRODUCTION.format(in_money("USD")), "subtitle")
     titles = ["Item", "At least worse by", "The best plan with it", "At most worse by", "Proof"]
     if page.book.money:
         titles += ["Price today", "Enters at", "Not at"]
