@@ -17,7 +17,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 from planner.figures import FIGURES
 from planner.limits import known as known_limit
 from planner.outputs.comparison_words import next_step
-from planner.outputs.numbering import Block, Entry, blocks
+from planner.outputs.numbering import Block, Entry
 from planner.outputs.rivals_text import decided, needed, units
 from planner.outputs.scope import holding
 from planner.outputs.text_safety import clean
@@ -180,7 +180,7 @@ def _add_bill(page: Page, row: int) -> tuple[int, _Bill]:
     Returns:
         The row under it, and where what stands.
     """
-    listed = blocks(page.book.plan)
+    listed = page.book.blocks
     power = "IT kW"
     money = (in_money("Net, USD"),) if page.book.has(_USD) else ("Of power",)
     _heading(page, row, 0, ("The bill", "", "Quantity", power, *money))

@@ -179,7 +179,7 @@ def _check(book: Book, limit: LimitReport) -> Check:
     if "*" in row.name:
         value, allowed = _quantity(book.plan, limit), ""
         if row.name == "items.*.installed":  # its own cell on the bill
-            entries = (entry for block in blocks(book.plan) for entry in block.entries)
+            entries = (entry for block in book.blocks for entry in block.entries)
             sku = limit.name.split(".")[1]
             allowed = next((installed_name(each.number) for each in entries
                             if each.line.sku == sku), "")  # fmt: skip
