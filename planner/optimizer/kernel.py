@@ -478,3 +478,17 @@ def nameplates(store: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
         np.where(inside, np.interp(units, known, read), 0.0),
         np.where(inside, np.interp(units, known, write), 0.0),
     )
+
+
+def degraded(store: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
+    """Return (read, write) with ``units_lost`` of so many units down, GB/s; see `bandwidth`."""
+    left = units - store.units_lost
+    if not store.segments:
+        return store.read_gb_per_s * left, store.write_gb_per_s * left
+    first = store.segments[0]
+    few = left < first.low
+    read, write = nameplates(store, np.maximum(left, first.low))
+    return (
+        np.where(few, first.read_at_low * left / first.low, read),
+        np.where(few, first.write_at_low * left / first.low, write),
+    )
