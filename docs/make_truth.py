@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from planner.loader.market import load_catalogs
+from planner.loader.market import Catalogs, load_catalogs
 from planner.shipped import catalog_files
 from planner.sizing.availability import availability, most_spares, repair_load, waiting
 from planner.sizing.facility import it_power_kw
@@ -102,13 +103,19 @@ class Rate:
         return self.source.startswith("mlperf")
 
 
+@cache
+def shipped() -> Catalogs:
+    """Return all catalogs, read once."""
+    return load_catalogs(list(catalog_files().values()))
+
+
+@cache
 def rates() -> list[Rate]:
     """Return what the shipped catalogs say of the model, plain FP8 and NVFP4 alone."""
-    catalogs = load_catalogs(list(catalog_files().values()))
     return [
         Rate(name, row.precision, row.gpus, row.rate_tflops, row.source)
         for name in NAMES
-        for row in catalogs.items[name].achieved
+        for row in shipped().items[name].achieved
         if row.model == MODEL and not (row.note or "").startswith("MXFP8")
     ]
 
@@ -231,7 +238,7 @@ def scales() -> Iterator[Row]:
 
 def power() -> Iterator[Row]:
     """Yield how many GPUs a hall of 150 MW holds."""
-    rack = load_catalogs(list(catalog_files().values())).items["nvidia_gb200_nvl72"]
+    rack = shipped().items["nvidia_gb200_nvl72"]
     assert rack.consumes.it_power is not None
     rated_kw, gpus = rack.consumes.it_power.value, 72
     capped = provisioned_share(0.8, gpu_share_of_draw(1.2, gpus, rated_kw))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
+import zipfile
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import openpyxl
 from openpyxl.workbook import Workbook
@@ -17,6 +20,7 @@ from planner.loader import load
 from planner.outputs.workbook import write
 from planner.outputs.workbook.inputs import InputCell, Scalar
 from planner.schema.plan import Plan
+from tests.workbook.office import to_read
 from tests.world.solved import solved
 
 PROBLEMS = Path(__file__).parents[2] / "problems"
@@ -60,11 +64,36 @@ Edits = dict[tuple[str, str], Scalar]
 
 
 def edited(source: Book, path: Path, edits: Edits) -> Path:
-    """Save the workbook with values typed into its inputs."""
-    document = source.opened()
-    for (kind, key), value in edits.items():
-        cell = source.cell(kind, key)
+    """Save the workbook with values typed into its inputs, and formulas that show no value yet."""
+    document = to_read(source.content)
+    typed: dict[str, Edits] = {}
+    for key, value in edits.items():
+        cell = source.cell(*key)
         assert not document[cell.sheet][cell.cell].protection.locked
-        document[cell.sheet][cell.cell].value = value
-    document.save(path)
+        part = f"xl/worksheets/sheet{document.sheetnames.index(cell.sheet) + 1}.xml"
+        typed.setdefault(part, {})[key] = value
+    with (
+        zipfile.ZipFile(io.BytesIO(source.content)) as read,
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as write_to,
+    ):
+        for part in read.namelist():
+            text = re.sub(rb"</f><v>[^<]*</v>", b"</f>", read.read(part))
+            for key, value in typed.get(part, {}).items():
+                text = _with(text, source.cell(*key).cell, value)
+            write_to.writestr(part, text)
     return path
+
+
+def _with(sheet: bytes, address: str, value: Scalar) -> bytes:
+    """Return the XML of a sheet with a value in a cell that it has."""
+    found = re.search(rb'<c r="%b"( s="\d+")?[^>]*?(/>|>.*?</c>)' % address.encode(), sheet)
+    assert found is not None, address
+    head = b'<c r="%b"%b' % (address.encode(), found[1] or b"")
+    if value is None:
+        cell = head + b"/>"
+    elif isinstance(value, str):
+        text = escape(value).encode()
+        cell = head + b' t="inlineStr"><is><t xml:space="preserve">%b</t></is></c>' % text
+    else:
+        cell = head + b"><v>%b</v></c>" % repr(float(value)).encode()
+    return sheet[: found.start()] + cell + sheet[found.end() :]

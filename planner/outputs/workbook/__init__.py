@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 import xlsxwriter
 
-from planner.currency import USD, shown_in
+from planner.currency import shown_in
 from planner.outputs.audience import Audience, Prices, for_audience
 from planner.outputs.restated import restated
 from planner.outputs.workbook import data, fingerprint
@@ -115,8 +115,8 @@ def write(
         prices: which prices it shows, by default those of the audience.
         inputs: what the plan was made from, as JSON, for `planner audit`; an edition for the
             inside carries it.
-        studies: sheets of studies by name, and what fills them: records that do not recalculate,
-            for the inside.
+        studies: sheets of studies by name, and what fills them: records in the plan's currency
+            that do not recalculate, for the inside.
         appendix: write the appendix in place of the plan.
         live: what figures follow an edit by: the counts of companions, the ways to run the job;
             without it they stay as solved.
@@ -144,8 +144,7 @@ def write(
         for add in APPENDIX.values() if appendix else ():
             add(book)
         for _, add in studies if inside else ():
-            with shown_in(USD):  # records of studies are laid out as they are
-                add(book)
+            add(book)
         if inputs is not None and inside and not appendix:
             data.add(book, solved, inputs, tuple(name for name, _ in studies))
         SHEETS["Summary"](book)

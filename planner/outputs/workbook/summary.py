@@ -19,6 +19,7 @@ from planner.limits import known as known_limit
 from planner.outputs.comparison_words import next_step
 from planner.outputs.numbering import Block, Entry, blocks
 from planner.outputs.rivals_text import decided, needed, units
+from planner.outputs.scope import holding
 from planner.outputs.text_safety import clean
 from planner.outputs.words import in_money, product, quantity
 from planner.outputs.workbook.answer import COUNT, NAME, TILES, add_answer, add_tiles
@@ -212,7 +213,8 @@ def _lines(page: Page, block: Block, row: int) -> None:
 def _bill_line(page: Page, entry: Entry, row: int) -> None:
     """Write a line of GPU systems or storage."""
     book, line = page.book, entry.line
-    page.fill(row, ("  " + _short(product(line), _NAME_LENGTH),), "line", _BESIDE)
+    name = product(line) if line.working else f"{product(line)} (owned, idle)"
+    page.fill(row, ("  " + _short(name, _NAME_LENGTH),), "line", _BESIDE)
     _live(page, row, COUNT, quantity_name(entry.number), INTEGER)
     power = figure_name("power", entry.number)
     _live(page, row, 3, power, DECIMAL_1)
@@ -386,7 +388,7 @@ def _loss(page: Page, row: int, label: str, name: str, role: Role = "cross") -> 
 
 def _binding(book: Book) -> str:
     """Return which limits stop a better plan, in words."""
-    labels = [limit.label for limit in book.plan.limits if limit.binding]
+    labels = [limit.label for limit in holding(book.plan)]
     if not labels:
         return "As solved, no limit binds"
     verb = "these bind" if len(labels) > 1 else "this binds"
