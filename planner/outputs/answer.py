@@ -5,7 +5,7 @@ All of it is in `planner.outputs.console`, part by part; this is what fits one p
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from planner.figures import objective_label
 from planner.limits import SUPPLIES, of_group
@@ -23,7 +23,7 @@ from planner.outputs.words import (
     size,
     so_many,
 )
-from planner.schema.plan import JobPlan, LimitReport, Line, Plan, Totals
+from planner.schema.plan import JobPlan, LimitReport, Plan, Totals
 
 PARTS = ("lines", "run", "network", "notes", "proof")
 """What may follow the first screen."""
@@ -100,7 +100,10 @@ def _of(limit: LimitReport) -> str:
 def _buy(plan: Plan, totals: Totals) -> str:
     """Return GPU systems and storage by name, the rest by how many."""
     own = scope.own_lines(plan)
-    systems, storage = (_counted(own, section) for section in ("Compute", "Storage"))
+    systems, storage = (
+        [so_many(line.working, product(line)) for line in scope.decided_on(plan, section)]
+        for section in ("Compute", "Storage")
+    )
     text = f"{listed(systems)} ({totals.gpus:,} GPUs)" if systems else ""
     text = f"{text} and {listed(storage)}" if text and storage else text or listed(storage)
     beside = []
@@ -120,14 +123,6 @@ def standing_idle(plan: Plan) -> str:
     models = {line.sku: product(line) for line in plan.lines}
     idle = [so_many(each.units, models[each.sku]) for each in plan.idle]
     return f"{listed(idle)}, owned, will stand idle" if idle else ""
-
-
-def _counted(lines: Sequence[Line], section: str) -> list[str]:
-    return [
-        so_many(line.working, product(line))
-        for line in lines
-        if line.section == section and line.working
-    ]
 
 
 def _work(plan: Plan, totals: Totals, job: JobPlan) -> str:

@@ -13,6 +13,16 @@ def own_lines(plan: Plan) -> list[Line]:
     return [line for line in plan.lines if line.parent is None]
 
 
+def decided_on(plan: Plan, *sections: str) -> list[Line]:
+    """Return the lines of GPU systems, then of storage, that stand in place; or of one section."""
+    return [
+        line
+        for section in sections or ("Compute", "Storage")
+        for line in own_lines(plan)
+        if line.section == section and line.working
+    ]
+
+
 def complete(plan: Plan) -> bool:
     """Return whether the bill goes beyond GPU systems and storage."""
     return any(line.section not in CORE_SECTIONS for line in own_lines(plan))

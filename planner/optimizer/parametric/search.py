@@ -274,6 +274,8 @@ class Search:
         if self.divided and not self.begun:
             self._begin()
         effort = Effort.within(self.time_limit_s)
+        for part in self.nodes:  # what one scenario's limits leave open others' may settle
+            part.fails = 0
         for kept in self.kept:
             kept.master.effort = effort
         for _ in range(MOST_STEPS if self.divided else 0):

@@ -26,7 +26,7 @@ from planner.outputs.charts.studies import AnyStudy
 from planner.outputs.charts.words import capital, gap, short
 from planner.outputs.comparison_words import listed, next_step
 from planner.outputs.rivals_text import decided, needed, units
-from planner.outputs.scope import holding, own_lines
+from planner.outputs.scope import decided_on, holding, own_lines
 from planner.outputs.sensitivity_words import STATUS
 from planner.outputs.words import (
     amount_of,
@@ -142,12 +142,7 @@ _MOST_NAMED = 4
 
 def _sentence(plan: Plan, totals: Totals, job: JobPlan) -> str:
     """Return what to buy, what it does, and what that takes."""
-    named = [
-        so_many(line.working, product(line))
-        for section in ("Compute", "Storage")
-        for line in own_lines(plan)
-        if line.section == section and line.working
-    ]
+    named = [so_many(line.working, product(line)) for line in decided_on(plan)]
     more = len(named) - _MOST_NAMED
     said = listed([*named[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
     said += f": {job.gpus_used:,} GPUs in use"
