@@ -396,8 +396,8 @@ class Cells:
         units[self.rows_of[int(self.way[cell])]] = self.systems[cell]
         ways = np.full(counts.shape[1], self.way[cell])
         bills = self.kernel.bills(units, ways, least=True)
-        within: Flags = (self._taken(bills) <= limits[:, None] * (1 + TOLERANCE)).all(axis=0)
-        return within & self.kernel.can_be_had(bills)
+        fits: Flags = self._taken(bills) <= limits[:, None] * (1 + TOLERANCE)
+        return self.kernel.can_be_had(bills) & fits.all(axis=0)
 
     def _take(self, cell: int, counts: NDArray[np.int64], gpus: int) -> None:
         """Offer a purchase to the plans, which take it where it may be made."""
