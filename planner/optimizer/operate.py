@@ -350,7 +350,7 @@ def _flow(
 ) -> _Flow | None:
     """Return the flow, None where nothing moves."""
     write_clients, read_clients, writers, readers = _clients(case, running, used, units)
-    read_plate, write_plate = bought_nameplate(case.storage, units)
+    read_plate, write_plate = bought_nameplate(case.bought(units), units)
     write = min(case.delivered_write * write_plate, write_clients)
     read = min(case.delivered_read * read_plate, read_clients)
     safe_write, safe_read = _safe(case, units, (write, read), (write_clients, read_clients))
@@ -515,7 +515,7 @@ def _clients(
     case: Case, running: Running, used: Mapping[str, int], units: Mapping[str, int]
 ) -> tuple[float, float, int, int]:
     """Return the clients' write and read limits, GB/s, and how many systems write and read."""
-    serving = {item.family for item in case.storage if units.get(item.id)}
+    serving = {item.family for item in case.bought(units)}
     families = [family for family in case.families if family.id in serving]
     write_factor = min((family.write_factor for family in families), default=1.0)
     read_factor = min((family.read_factor for family in families), default=1.0)
@@ -622,9 +622,7 @@ def _shortest(case: Case, mode: Mode, units: Mapping[str, int], flow: _Flow, eve
 def _endurance_interval(case: Case, units: Mapping[str, int]) -> float:
     """Return the shortest interval the drives endure, s; 0 where an item bought is not rated."""
     endured = 0.0
-    for item in case.storage:
-        if not units.get(item.id):
-            continue
+    for item in case.bought(units):
         if item.endurance_tb_per_day is None:
             return 0.0
         endured += item.endurance_tb_per_day * units[item.id]
