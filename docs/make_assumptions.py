@@ -268,7 +268,7 @@ def best(lever: str, alone: str = "") -> tuple[str, str]:
     used = found.operation.used[system.id]
     left = found.operation.units[system.id] - used
     model = hall().by_id[system.id].model.removeprefix("DGX ").removesuffix(" NVL72")
-    cap = f", provisioned for {way.power_share:.1%}" if way.power_share < 1.0 else ""
+    cap = f", provisioned for {100 * way.power_share:.1f} %" if way.power_share < 1.0 else ""
     kind = "" if alone else f" {model}"
     return f"{math.exp(found.value):,.0f}", f"{used:,} + {left}{kind}{cap}"
 
