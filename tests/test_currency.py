@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader import load, load_with_findings
 from planner.outputs import answer
 from planner.outputs.bill import bill
-from planner.outputs.restated import restated
+from planner.outputs.restated import _BY_UNIT, restated
+from planner.schema.base import Record
 from planner.schema.plan import Plan
 from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM, changed
@@ -176,6 +178,22 @@ def test_a_restated_plan_has_half_of_every_amount(tmp_path: Path) -> None:
     assert len(named) > 20
     assert moved >= named
     assert {path.split(".")[0] for path in moved - named} == {"limits", "assumptions"}
+
+
+def test_every_field_that_is_money_by_its_unit_is_one_of_a_record() -> None:
+    """The table of restated fields names classes; each is there, with its unit and fields."""
+    modules = [import_module(f"planner.schema.{name}") for name in (
+        "bids", "comparison", "explanation", "plan", "sensitivity")]  # fmt: skip
+    known = [each for module in modules for each in vars(module).values()
+             if isinstance(each, type) and issubclass(each, Record)]  # fmt: skip
+    fields = {name for each in known for name in each.model_fields}
+    for record, by_unit in _BY_UNIT.items():
+        classes = [each for each in known if each.__name__ == record]
+        assert classes, record
+        for unit, names in by_unit.items():
+            first = unit.split(".")[0]
+            assert any(first in each.model_fields for each in classes) or not names, record
+            assert fields.issuperset(names), record
 
 
 def _leaves(data: object, path: str = "") -> list[tuple[str, float]]:

@@ -14,12 +14,14 @@ from pydantic import BaseModel
 
 from planner.commands import EXIT_CODES
 from planner.commands.running import progress
-from planner.commands.solve import created_today, listed
+from planner.commands.solve import created_today, listed, study_sheets
+from planner.currency import shown_in
 from planner.errors import StoppedError
 from planner.outputs.first_screen import PARTS, render
+from planner.outputs.restated import currency_of
 from planner.schema.plan import Plan
-from planner.studies.registry import Result, Study, load
 from planner.studies.request import Found, Request
+from planner.studies.study import Result, Study, load
 from planner.terminal import say
 from planner.whole_files import write_all
 
@@ -157,15 +159,16 @@ def _screens(
     """Return records as people read them, and the words that their lines begin with."""
     screens, labels = [], []
     for result, record in zip(results, found.records, strict=True):
-        whole = partial(load(result.view), record, **found.shown)
-        if result.first:
-            first = load(result.first)(record, **found.shown)
-            if len(results) > 1:  # one page for all of them
-                first = replace(first, below=())
-            labels += first.labels
-            screens.append(render(first, parts, whole))
-        else:
-            screens.append(whole())
+        with shown_in(currency_of(record)):
+            whole = partial(load(result.view), record, **found.shown)
+            if result.first:
+                first = load(result.first)(record, **found.shown)
+                if len(results) > 1:  # one page for all of them
+                    first = replace(first, below=())
+                labels += first.labels
+                screens.append(render(first, parts, whole))
+            else:
+                screens.append(whole())
     return "\n\n".join(screen.rstrip("\n") for screen in screens), tuple(labels)
 
 
@@ -179,7 +182,7 @@ def _write(found: Found, results: Sequence[Result], folder: Path, stem: str) -> 
             contents[folder / f"{name}.json"] = f"{record.model_dump_json(indent=2)}\n".encode()
         contents |= pictures(result, record, found.shown, folder, stem)
         if result.book and found.plan is not None:
-            sheets += load(result.sheets)(record, **found.shown).values()
+            sheets += study_sheets(result, record, **found.shown).values()
     plan = found.plan() if sheets and found.plan is not None else None
     if contents:
         write_all(contents)
@@ -202,7 +205,8 @@ def pictures(
         stem: how their names begin.
     """
     found: dict[Path, bytes] = {}
-    charts = load(result.charts)(record, **shown) if result.charts else ()
+    with shown_in(currency_of(record)):
+        charts = load(result.charts)(record, **shown) if result.charts else ()
     for chart in charts:
         if not chart.panels:
             continue

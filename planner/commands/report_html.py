@@ -21,10 +21,10 @@ from planner.outputs.charts.scenarios import beside
 from planner.outputs.charts.studies import AnyStudy, heading, headline
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import INDENT, wrapped
-from planner.schema.comparison import RulesTable
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.schema.sensitivity import Frontier, Sweep
-from planner.studies.registry import RESULTS, load
+from planner.studies.registry import RESULTS
+from planner.studies.study import load
 from planner.studies.verification import Opened, open_sound_plan
 from planner.whole_files import write_all
 
@@ -82,7 +82,7 @@ def report(
     ]
     name = title or _title([each.plan for each in shown], studies)
     shows = [*(each.plan for _, each in plans), *(each for each, _ in studies)]
-    money = next((each.shown_in for each in shows if not isinstance(each, RulesTable)), USD)
+    money = next((each.shown_in for each in shows), USD)
     with shown_in(money):  # one for the whole page
         write_all({file: page(name, shown, studies).encode()})
         return Report(_text(name, studies), (file,), 0)

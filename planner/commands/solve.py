@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from planner.api import Options
 from planner.errors import Finding, InputError
@@ -20,9 +20,11 @@ from planner.loader.price_building import today
 from planner.outputs import answer, plan_json
 from planner.outputs.audience import Audience, Prices
 from planner.outputs.comparison_words import listed as listed_words
+from planner.outputs.restated import currency_of, restated, restated_columns
 from planner.schema.plan import Plan
-from planner.studies.registry import BESIDE_PLANS, load
+from planner.studies.registry import BESIDE_PLANS
 from planner.studies.request import stem_of
+from planner.studies.study import Result, load
 from planner.terminal import say
 from planner.whole_files import write_all
 
@@ -236,4 +238,18 @@ def sheets(inputs: Inputs, plan: Plan, options: Options, names: Sequence[str]) -
         if name in names and plan.lines:
             record = load(result.beside)(inputs, plan, options)
             if record is not None:
-                yield from load(result.sheets)(record).items()
+                yield from study_sheets(result, record).items()
+
+
+def study_sheets(result: Result, record: Any, **shown: Any) -> dict[str, Callable[[Book], None]]:
+    """Return what adds each sheet of a record, by its name, with money as the record shows it.
+
+    Args:
+        result: what is made of such records.
+        record: the record.
+        shown: what its sheets take besides.
+    """
+    if "rows" in shown:
+        shown["rows"] = restated_columns(record.columns, shown["rows"], currency_of(record))
+    added: dict[str, Callable[[Book], None]] = load(result.sheets)(restated(record), **shown)
+    return added

@@ -14,12 +14,12 @@ from planner import __version__
 from planner.api import Options, solve_with
 from planner.commands import running
 from planner.commands.report import pictures, write_workbook
-from planner.commands.solve import listed
+from planner.commands.solve import listed, study_sheets
 from planner.errors import StoppedError
 from planner.inputs import Inputs
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
-from planner.studies.registry import SWEEP, load
+from planner.studies.registry import SWEEP
 from planner.studies.request import Found, Request, SweepOptions
 from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import scenarios as scenarios_of
@@ -156,7 +156,7 @@ def _write_shown(
     shown = {"rows": rows}
     drawn = pictures(SWEEP, study, shown, folder, stem)
     write_all(drawn)
-    sheets = list(load(SWEEP.sheets)(study, **shown).values())
+    sheets = list(study_sheets(SWEEP, study, **shown).values())
     return (*drawn, *write_workbook(folder, f"{SWEEP.book.format(stem=stem)}.xlsx", base, sheets))
 
 

@@ -13,12 +13,13 @@ from planner.outputs.charts.markup import paragraph, render_table, table_of, tag
 from planner.outputs.charts.markup import text as escaped
 from planner.outputs.first_screen import MOST_NOTES, FirstScreen, render
 from planner.outputs.frame import frame, parts
-from planner.outputs.restated import restated
+from planner.outputs.restated import currency_of, restated
 from planner.schema.base import Shown
 from planner.schema.plan import Plan, Totals
 from planner.schema.sensitivity import Sweep
 from planner.sizing_report import SizeReport
-from planner.studies.registry import RESULTS, Result, load
+from planner.studies.registry import RESULTS
+from planner.studies.study import Result, load
 
 __all__ = ["fitted", "frame", "html", "parts", "text"]
 
@@ -30,8 +31,7 @@ def _in_its_currency(show: Callable[[Shown], str]) -> Callable[[Shown], str]:
 
     @wraps(show)
     def shown(result: Shown) -> str:
-        told = (getattr(each, "shown_in", None) for each in (result, getattr(result, "plan", None)))
-        with currency.shown_in(next(filter(None, told), currency.shown())):
+        with currency.shown_in(currency_of(result)):
             return show(result)
 
     return shown

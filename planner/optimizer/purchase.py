@@ -83,7 +83,7 @@ def _bill(case: Case, chosen: tuple[int, ...], capped: tuple[str, ...]) -> Bill:
         counts[way.standing] = counts[system.place] if name in capped else 0.0
     purchased = {item.id: item.purchased(round(counts[item.id])) for item in case.bill_items()}
     both: Amounts = (counts, purchased)
-    amounts = {figure: _amount(terms, both) for figure, terms in _terms(case).items()}
+    amounts = {figure: _amount(each, both) for figure, each in terms(case).items()}
     return Bill(counts, purchased, amounts | {"racks": round(total(case.companions.racks, counts))})
 
 
@@ -115,7 +115,7 @@ class _Side:
 
 
 @lru_cache(maxsize=16)
-def _terms(case: Case) -> dict[str, list[tuple[float, tuple[int, str]]]]:
+def terms(case: Case) -> dict[str, list[tuple[float, tuple[int, str]]]]:
     """Return what each sum of a bill weighs, and what of: worked out once for all purchases."""
     return {figure: weights(case, figure, _Side(0), _Side(1)) for figure in SUMS}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.schema.base import Record, Shown
+from planner.schema.currency import InCurrency
 from planner.schema.plan import Plan, Status
 from planner.schema.problem import Minimized
 
@@ -92,7 +93,7 @@ class RuleRow(Record):
     outcome: Outcome | None = None
 
 
-class RulesTable(Shown, Record):
+class RulesTable(Shown, InCurrency):
     """The same problem by the demand law, by vendors' rules, by other means; the demand law first.
 
     ``argument`` says in sentences what the rows show.
@@ -181,7 +182,7 @@ class Explanation(Record):
     sentences: tuple[str, ...]
 
 
-class Comparison(Shown, Record):
+class Comparison(Shown, InCurrency):
     """Plans side by side; every change is against the first.
 
     All rows are listed; those that are ``equal`` are the same in every plan there is.
@@ -243,7 +244,7 @@ class Direction(Record):
     at_least: float | None = None
 
 
-class Alternatives(Shown, Record):
+class Alternatives(Shown, InCurrency):
     """Plans within a share of the best, from the most to the least different.
 
     ``bound`` is what no plan's objective passes; ``worst`` the worst value within the tolerance.

@@ -7,7 +7,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from planner import currency
-from planner.schema.base import Model, Number, PlanModel, Text
+from planner.currency import USD, Currency
+from planner.schema.base import Model, Number, PlanModel, Record, Text
 
 
 def _known_code(code: str) -> str:
@@ -70,3 +71,17 @@ class ShownIn(PlanModel):
     def currency(self) -> currency.Currency:
         """The currency, to show money in."""
         return currency.Currency(self.code, self.usd, self.on, self.source)
+
+
+class InCurrency(Record):
+    """A result that says in which currency it is shown; its figures are in USD, as in a plan.
+
+    ``currency`` is None where that is USD.
+    """
+
+    currency: ShownIn | None = Field(default=None, exclude_if=lambda money: money is None)
+
+    @property
+    def shown_in(self) -> Currency:
+        """The currency in which money is shown."""
+        return USD if self.currency is None else self.currency.currency

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
-from planner.currency import USD, Currency
 from planner.schema.base import Record, Shown
-from planner.schema.currency import ShownIn
+from planner.schema.currency import InCurrency
 from planner.schema.plan import Status
 
 SENSITIVITY_SCHEMA_VERSION = 1
@@ -47,7 +44,7 @@ VARIED = "objective, which varies"
 """The objective of a sweep whose scenarios have different ones: their values do not compare."""
 
 
-class Study(Shown, Record):
+class Study(Shown, InCurrency):
     """What every sensitivity study says about the problem it varies.
 
     ``base`` is the objective of the problem as it stands, None where it has no plan; ``gap_asked``
@@ -65,12 +62,6 @@ class Study(Shown, Record):
     gap_asked: float
     base: float | None = None
     base_bound: float | None = None
-    currency: ShownIn | None = Field(default=None, exclude_if=lambda money: money is None)
-
-    @property
-    def shown_in(self) -> Currency:
-        """The currency in which money is shown."""
-        return USD if self.currency is None else self.currency.currency
 
 
 class Sweep(Study):

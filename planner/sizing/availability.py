@@ -164,6 +164,7 @@ def units_out(spares: int, load: float) -> float:
     return load * availability(spares, load)
 
 
+@lru_cache(maxsize=256)
 def most_spares(load: float, waiting: float) -> int:
     """Return the least spares with which the job waits no more than a share of its time.
 

@@ -376,6 +376,7 @@ def alternatives(
 def _head(inputs: Inputs, case: Case, within: float, plan: Plan) -> Alternatives:
     """Return the answer without plans."""
     return Alternatives(
+        currency=plan.currency,
         problem=plan.problem,
         problem_file=inputs.problem_file,
         scenario=inputs.scenario,

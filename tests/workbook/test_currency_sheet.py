@@ -22,6 +22,7 @@ from planner.outputs.workbook.own_lines import key
 from tests.audit.books import Book, Edits, edited
 from tests.workbook.excel import unlike
 from tests.workbook.office import convert, named, needs_office, values
+from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM, changed
 
 EUR = "exchange: {EUR: {usd: 1.25, on: 2026-11-20, source: ECB}}\ncurrency: EUR\n"
@@ -204,3 +205,55 @@ def test_a_yearly_charge_of_ones_own_counts_over_the_whole_term(folder: Path) ->
     assert found.stale == ()
     assert found.edited is not None and found.edited.totals is not None
     assert found.edited.totals.tco_usd == pytest.approx(tco * 1.25, rel=1e-9)
+
+
+COSTS = changed(PROBLEM, "{maximize: goodput}", "{minimize: tco}")
+COSTS = changed(COSTS, "    failures: llama3\n", "    failures: llama3\n    gpus: {min: 256}\n")
+HALF = "exchange: {EUR: {usd: 2, on: 2026-11-20, source: ECB}}\n"
+STUDIES = {
+    "compare --rules": (),
+    "compare": ("dearer.yaml",),
+    "alternatives": (),
+    "explain": (),
+    "sweep": ("--vary", "prices.gpu_box.list=x0.9:x1.1:x0.1", "--jobs", "1"),
+    "frontier": ("--against", "cost", "--points", "3"),
+    "tornado": ("--vary", "prices.gpu_box.list=x0.9:x1.1", "--jobs", "1"),
+    "uncertain": ("--samples", "8", "--dist", "prices.gpu_box.list=uniform(125kEUR,150kEUR)",
+                  "--jobs", "1"),
+}  # fmt: skip
+
+
+@pytest.mark.exhaustive(keep=3)
+@pytest.mark.parametrize("study", STUDIES)
+def test_sheets_of_studies_are_in_the_currency_shown(
+    study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At a rate of two every amount is half of what it is in dollars, and nothing else moves."""
+    made = {}
+    for code in ("USD", "EUR"):
+        folder = tmp_path / code
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        (folder / "own.yaml").write_text(CATALOG)
+        (folder / "book.yaml").write_text(BOOK)
+        (folder / "problem.yaml").write_text(f"{COSTS}{HALF}currency: {code}\n")
+        (folder / "dearer.yaml").write_text(changed(COSTS, "0.08 USD", "0.2 USD"))
+        command, *options = study.split()
+        found = ran(command, "problem.yaml", *options, *STUDIES[study], "-o", "out")
+        assert found.code == 0, found.err
+        assert ("EUR" in found.out, "USD" in found.out) == (code == "EUR", code == "USD")
+        content = next((folder / "out").glob("*.xlsx")).read_bytes()
+        made[code] = openpyxl.load_workbook(io.BytesIO(content), data_only=True)
+    halves = 0
+    for sheet in made["USD"]:
+        for row in sheet.iter_rows():
+            for cell in row:
+                one, other = cell.value, made["EUR"][sheet.title][cell.coordinate].value
+                where = f"{sheet.title}!{cell.coordinate}: {one} and {other}"
+                if isinstance(one, (int, float)) and not isinstance(one, bool) and one:
+                    same, half = (other == pytest.approx(one / by, rel=1e-5) for by in (1, 2))
+                    assert same or half, where
+                    halves += half
+                elif isinstance(other, str) and "in the files" not in other:
+                    assert "USD" not in re.sub(r"\[USD\]|\d USD on", "", other), where
+    assert halves > 3

@@ -65,7 +65,7 @@ def work(units: Units, most: int) -> tuple[float, ...]:
     counts = np.arange(1, most + 1)
     held = np.minimum(units.unit_gpus * counts // units.replica_gpus, units.most_replicas)
     load = units.load_each * max(1, int(held.max(initial=0)))
-    states = math.ceil(load + TAIL * math.sqrt(load + 1.0)) + 12
+    states = min(most, math.ceil(load + TAIL * math.sqrt(load + 1.0)) + 12)
     width = min(MOST_TRIED, int(held.max(initial=0)))
     best = np.zeros(most + 1)
     step = max(1, BLOCK // max(1, width))

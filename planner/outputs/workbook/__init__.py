@@ -7,15 +7,17 @@ because it loads the spreadsheet writer.
 
 from __future__ import annotations
 
+import gc
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import BinaryIO
 
 import xlsxwriter
 
-from planner.currency import USD, shown_in
+from planner.currency import shown_in
 from planner.outputs.audience import Audience, Prices, for_audience
 from planner.outputs.restated import restated
 from planner.outputs.workbook import data, fingerprint
@@ -115,8 +117,8 @@ def write(
         prices: which prices it shows, by default those of the audience.
         inputs: what the plan was made from, as JSON, for `planner audit`; an edition for the
             inside carries it.
-        studies: sheets of studies by name, and what fills them: records that do not recalculate,
-            for the inside.
+        studies: sheets of studies by name, and what fills them: records in the plan's currency
+            that do not recalculate, for the inside.
         appendix: write the appendix in place of the plan.
         live: what figures follow an edit by: the counts of companions, the ways to run the job;
             without it they stay as solved.
@@ -133,7 +135,10 @@ def write(
     if live is not None and not inside:
         live = Live(growth=live.growth)  # rates and curves stay inside
     comments = "budgetary" if inside else "indicative"
-    with shown_in(replace(plan.shown_in, usd=1.0)):  # its amounts are in that currency
+    with (
+        shown_in(replace(plan.shown_in, usd=1.0)),
+        _no_collection(),
+    ):  # amounts are in that currency
         workbook = new_workbook(stream, plan.problem, created, comments=comments)
         workbook.set_calc_mode("auto")
         book = Book(plan, workbook, created=created, audience=audience, prices=prices,
@@ -144,8 +149,7 @@ def write(
         for add in APPENDIX.values() if appendix else ():
             add(book)
         for _, add in studies if inside else ():
-            with shown_in(USD):  # records of studies are laid out as they are
-                add(book)
+            add(book)
         if inputs is not None and inside and not appendix:
             data.add(book, solved, inputs, tuple(name for name, _ in studies))
         SHEETS["Summary"](book)
@@ -156,6 +160,18 @@ def write(
         _put_in_reading_order(workbook, appendix)
         workbook.close()
     return tuple(book.inputs)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Look for no unused cycles meanwhile: cells by the hundred thousand have none."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def recalculated(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planner.case.figures import why_not
+from planner.currency import shown_in
 from planner.inputs import Inputs, demanded
 from planner.outputs.comparison_words import counted, listed, plain, relative, valued, write_figure
 from planner.outputs.words import money, percent
@@ -333,14 +334,20 @@ _KEYS = "ABCDEFGHI"[:MOST_SIDES]
 
 
 def compare(sides: Sequence[Read]) -> Comparison:
-    """Return the plans side by side, each told from the first.
+    """Return the plans side by side, each told from the first, in the currency of the first.
 
     Args:
         sides: what `read_sides` returned, in the order to show.
     """
+    with shown_in(sides[0].plan.shown_in):
+        return _compare(sides)
+
+
+def _compare(sides: Sequence[Read]) -> Comparison:
     plans = [side.plan for side in sides]
     inputs, lines = input_rows(plans), line_rows(plans)
     return Comparison(
+        currency=plans[0].currency,
         sides=tuple(_side(key, side) for key, side in zip(_KEYS, sides, strict=False)),
         inputs=inputs,
         lines=lines,

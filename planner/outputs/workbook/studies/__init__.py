@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import BinaryIO
 
-from planner.currency import USD, shown_in
+from planner.currency import shown_in
 from planner.outputs.workbook.book import Book, new_workbook
 from planner.schema.plan import Plan
 
@@ -22,13 +23,13 @@ def write_study(
     Args:
         stream: where the bytes go, open for writing.
         plan: the plan that the sheets are about, for subtitles and footers.
-        sheets: what adds each sheet, in reading order.
+        sheets: what adds each sheet, in reading order; of records in the plan's currency.
         created: the date of the document.
         title: its title, by default the problem's name.
     """
     workbook = new_workbook(stream, title or plan.problem, created)
     book = Book(plan, workbook, created=created)
-    with shown_in(USD):  # records of studies are laid out as they are
+    with shown_in(replace(plan.shown_in, usd=1.0)):  # records are restated
         for add in sheets:
             add(book)
         workbook.close()

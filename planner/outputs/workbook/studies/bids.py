@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from planner.currency import amount
 from planner.figures import FIGURES, RATIOS
 from planner.outputs.bids_text import (
     CHARGE_WORDS,
@@ -12,10 +13,11 @@ from planner.outputs.bids_text import (
     LOT_WORDS,
     STATE_WORDS,
     answer,
-    breach_text,
     named,
     whom,
 )
+from planner.outputs.comparison_words import breach_text
+from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_2, GENERAL, INTEGER, PERCENT_2
@@ -76,7 +78,7 @@ def add(book: Book, found: Bids) -> None:
     _texts(page, found.bids, lambda bid: list(bid.findings))
     page.heading("On top of products")
     _texts(page, found.bids, lambda bid: [
-        f"{charge.label}: {CHARGE_WORDS[charge.kind]}, {charge.usd:,.2f} USD "
+        f"{charge.label}: {CHARGE_WORDS[charge.kind]}, {amount(charge.usd, 2)} "
         f"({', '.join(charge.cells)})" for charge in bid.charges])  # fmt: skip
     page.finish_stack((_FROZEN, 2))
 
@@ -85,24 +87,25 @@ def _standing(page: Stack, found: Bids) -> None:
     bids = found.bids
     measured: list[Scalar] = [bid.measured for bid in bids]
     measured += [] if found.mix is None else [found.mix.measured]
+    money = in_money("USD")
     rows: tuple[tuple[str, str, list[Scalar], str], ...] = (
         ("rank", "", [bid.rank for bid in bids], INTEGER),
         ("limits", "", [STATE_WORDS[bid.state] for bid in bids], GENERAL),
-        (found.measure.label, found.measure.unit, measured, number_format("", measured)),
+        (found.measure.label, in_money(found.measure.unit), measured, number_format("", measured)),
         ("file", "", [bid.file for bid in bids], GENERAL),
         ("date", "", [bid.date or "not clear" for bid in bids], GENERAL),
         ("currency", "", [bid.currency for bid in bids], GENERAL),
         ("USD for one unit of it", "USD", [bid.usd_per_unit for bid in bids], "0.0000"),
-        ("the file's own last total, with taxes where it has them", "USD",
+        ("the file's own last total, with taxes where it has them", money,
          [bid.stated_usd for bid in bids], INTEGER),
-        ("what its lines come to", "USD", [bid.quoted_usd for bid in bids], INTEGER),
-        ("what it lacks, at the book's rates", "USD", [bid.lacks_usd for bid in bids], INTEGER),
+        ("what its lines come to", money, [bid.quoted_usd for bid in bids], INTEGER),
+        ("what it lacks, at the book's rates", money, [bid.lacks_usd for bid in bids], INTEGER),
         ("discounts on the whole", "", [bid.rebate or None for bid in bids], PERCENT_2),
         ("first at this share of its prices", "",
          [None if bid.break_even is None else bid.break_even.share
           if bid.break_even.share is not None else bid.break_even.reason for bid in bids],
          PERCENT_2),
-        ("the bid then asks for", "USD",
+        ("the bid then asks for", money,
          [bid.break_even.usd if bid.break_even else None for bid in bids], INTEGER),
         ("first in so many draws of what is not quoted", "",
          [bid.holding.first if bid.holding else None for bid in bids], PERCENT_2),
@@ -119,7 +122,7 @@ def _figure(page: Stack, figures: Sequence[BidFigures | None], name: str) -> Non
     row = FIGURES[name]
     values: list[Scalar] = [None if each is None else getattr(each, name) for each in figures]
     if any(value is not None for value in values):
-        unit = "" if row.unit == "share" else row.unit
+        unit = "" if row.unit == "share" else in_money(row.unit)
         number = row.excel if row.unit != "USD" else "0.0000" if name in RATIOS else INTEGER
         page.line([(row.label, GENERAL), (unit, GENERAL), *((v, number) for v in values)])
 
@@ -141,10 +144,11 @@ def add_lines(book: Book, found: Bids) -> None:
     """
     bids = [bid for bid in found.bids if bid.lines]
     widths = [17.0, 46.0, *[11.0, 11.0, 15.0, 17.0, 16.0] * len(bids)]
+    money = in_money("USD")
     page = Stack(book, LINES, f"{found.problem}: bids line by line", widths)
     page.introduction(
         [
-            f"What the cluster needs to buy, what is quoted of it and what counts, USD. "
+            f"What the cluster needs to buy, what is quoted of it and what counts, {money}. "
             f"'book' is not quoted and counted at the book's price. {RECORD}",
         ]
     )
@@ -153,16 +157,13 @@ def add_lines(book: Book, found: Bids) -> None:
     for bid in bids:
         heads += [f"{named(bid)}\n{text}" for text in
                   ("needed", "quoted", "net per unit", "at once", "price of")]  # fmt: skip
-    top = page.heads(heads)
     known: dict[str, BidLine] = {line.sku: line for bid in bids for line in bid.lines}
+    rows: list[list[tuple[Scalar, str]]] = []
     for sku, line in known.items():
-        cells: list[tuple[Scalar, str]] = [(line.section, GENERAL), (line.product, GENERAL)]
+        rows.append([(line.section, GENERAL), (line.product, GENERAL)])
         for bid in bids:
-            cells += _line(next((each for each in bid.lines if each.sku == sku), None))
-        page.line(cells)
-    if known:
-        page.sheet.autofilter(top, 0, page.row - 1, page.last)
-        page.sheet.repeat_rows(top)
+            rows[-1] += _line(next((each for each in bid.lines if each.sku == sku), None))
+    page.table(heads, rows)
     page.heading("What bids lack, counted at the book's rates")
     for bid in bids:
         for lack in bid.lacks:
@@ -202,12 +203,8 @@ def add_trail(book: Book, found: Bids) -> None:
     hashes = "; ".join(f"{bid.key}: {bid.file}, SHA-256 {bid.sha256}" for bid in found.bids)
     page.introduction([f"Every line of every file, and which figure it became. {hashes}. {RECORD}"])
     page.row += 1
-    top = page.heads([title for title, _ in _TRAIL])
-    for row in found.trace:
-        page.line(_traced(row))
-    if found.trace:
-        page.sheet.autofilter(top, 0, page.row - 1, page.last)
-        page.sheet.repeat_rows(top)
+    heads = [*(title for title, _ in _TRAIL[:-2]), in_money("USD"), "Became"]
+    page.table(heads, map(_traced, found.trace))
     page.finish_stack((_FROZEN, 3))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from planner.outputs.compare_text import status
+from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_1, INTEGER
@@ -15,7 +17,6 @@ from planner.schema.comparison import (
     Comparison,
     FigureRow,
     LimitRow,
-    LimitSide,
     LineRow,
     Series,
     Side,
@@ -55,6 +56,7 @@ def add_bill(book: Book, found: Comparison, *, everything: bool = False) -> None
 def _titles(keys: Sequence[str]) -> list[tuple[str, float]]:
     titles = [("Section", _SECTION_WIDTH), ("Product", _PRODUCT_WIDTH)]
     for what, width, _ in _BLOCKS:
+        what = in_money(what)
         titles += [(f"{key}\n{what}", width) for key in keys]
         titles += [(f"{key} - {keys[0]}\n{what}", width) for key in keys[1:]]
     return titles
@@ -81,7 +83,6 @@ _LABEL, _UNIT, _FIRST = range(3)
 _HEADS = 2
 """The row that names the columns; it stays in view and is repeated on every page."""
 _LABEL_WIDTH, _UNIT_WIDTH, _WIDTH, _LEAST = 44.0, 13.0, 20.0, 110.0
-_STATUS = {"optimal": "proven best", "feasible": "not proven"}
 
 
 class _Grid:
@@ -123,7 +124,7 @@ class _Grid:
         """Write a figure of every plan and its changes from the first."""
         page, number = self.page, number_format(unit, values)
         page.text(self.row, _LABEL, label)
-        page.text(self.row, _UNIT, "" if unit == "share" else unit)
+        page.text(self.row, _UNIT, "" if unit == "share" else in_money(unit))
         for place, value in enumerate(values):
             put(page, self.row, _FIRST + place, value, number)
         for place, change in enumerate(changes[1:]):
@@ -169,9 +170,7 @@ def add(book: Book, found: Comparison, *, everything: bool = False) -> None:
 
 
 def _describe_side(side: Side) -> str:
-    edited = side.edits and not side.message
-    status = "as edited" if edited else _STATUS.get(side.status, "no plan")
-    text = f"{side.problem} ({status})"
+    text = f"{side.problem} ({status(side)})"
     if side.message:
         text += f": {side.message}"
     return f"{text}. Edited: {'; '.join(side.edits)}" if side.edits else text
@@ -192,19 +191,13 @@ def _limits(grid: _Grid, rows: Sequence[LimitRow]) -> None:
         binds = [key for key, side in zip(grid.keys, row.sides, strict=True)
                  if side is not None and side.binding]  # fmt: skip
         mark = f" (binds in {', '.join(binds)})" if binds else ""
-        _limit(grid, f"{row.label}{mark}", row, [_value(side) for side in row.sides])
+        reached = [None if side is None else side.value for side in row.sides]
+        allowed = [None if side is None else side.limit for side in row.sides]
+        _limit(grid, f"{row.label}{mark}", row, reached)
         bound = "at most" if row.sense == "<=" else "at least"
-        _limit(grid, f"    allowed {bound}", row, [_allowed(side) for side in row.sides])
+        _limit(grid, f"    allowed {bound}", row, allowed)
     if not rows:
         grid.sentence("The same in all.")
-
-
-def _value(side: LimitSide | None) -> float | None:
-    return None if side is None else side.value
-
-
-def _allowed(side: LimitSide | None) -> float | None:
-    return None if side is None else side.limit
 
 
 def _limit(grid: _Grid, label: str, row: LimitRow, values: Sequence[float | None]) -> None:

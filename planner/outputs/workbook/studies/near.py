@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 
-from planner.figures import FIGURES
 from planner.outputs.alternatives_text import (
     bought,
     command,
@@ -16,47 +14,40 @@ from planner.outputs.alternatives_text import (
     what_it_is,
 )
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.studies import Sheet
+from planner.outputs.workbook.studies.stack import RecordColumn, figure_column
 from planner.schema.comparison import Alternative, Alternatives
-from planner.schema.plan import JobPlan, Totals
+from planner.schema.plan import Totals
 
 SHEET = "Near-optimal"
 _SMALL_SHARE = "0.000%"
 _WHAT, _BUYS, _HOW = 44.0, 52.0, 60.0
 
 
-@dataclass(frozen=True)
-class _Column:
-    title: str
-    width: float
-    number: str
-    read: Callable[[Alternative, Totals, JobPlan], Scalar]
-    money: bool = False
+Column = RecordColumn[Alternative]
 
 
-def _figure(
-    name: str, width: float, read: Callable[[Alternative, Totals, JobPlan], Scalar]
-) -> _Column:
-    figure = FIGURES[name]
-    return _Column(figure.column, width, figure.excel, read, figure.money)
+def _totals(alternative: Alternative) -> Totals:
+    totals = alternative.plan.totals
+    assert totals is not None
+    return totals
 
 
-_COLUMNS = (
-    _Column("Behind the best, at most", 11, _SMALL_SHARE, lambda a, t, j: a.shortfall),
-    _figure("useful_pflops", 11, lambda a, t, j: j.useful_pflops),
-    _figure("useful_gpus", 11, lambda a, t, j: j.useful_gpus),
-    _figure("gpus_used", 10, lambda a, t, j: j.gpus_used),
-    _figure("gpu_systems", 10, lambda a, t, j: units(a.plan, "Compute")),
-    _figure("storage_units", 10, lambda a, t, j: units(a.plan, "Storage")),
-    _figure("capex_usd", 15, lambda a, t, j: t.capex_usd),
-    _figure("tco_usd", 15, lambda a, t, j: t.tco_usd),
-    _figure("it_power_kw", 11, lambda a, t, j: t.it_power_kw),
-    _figure("facility_power_kw", 11, lambda a, t, j: t.facility_power_kw),
-    _figure("racks", 9, lambda a, t, j: t.racks),
-    _figure("days_to_train", 10, lambda a, t, j: j.days_to_train),
+_COLUMNS: tuple[Column, ...] = (
+    RecordColumn("Behind the best, at most", 11, _SMALL_SHARE, lambda a: a.shortfall),
+    figure_column("useful_pflops", 11, lambda a: a.plan.jobs[0].useful_pflops),
+    figure_column("useful_gpus", 11, lambda a: a.plan.jobs[0].useful_gpus),
+    figure_column("gpus_used", 10, lambda a: a.plan.jobs[0].gpus_used),
+    figure_column("gpu_systems", 10, lambda a: units(a.plan, "Compute")),
+    figure_column("storage_units", 10, lambda a: units(a.plan, "Storage")),
+    figure_column("capex_usd", 15, lambda a: _totals(a).capex_usd),
+    figure_column("tco_usd", 15, lambda a: _totals(a).tco_usd),
+    figure_column("it_power_kw", 11, lambda a: _totals(a).it_power_kw),
+    figure_column("facility_power_kw", 11, lambda a: _totals(a).facility_power_kw),
+    figure_column("racks", 9, lambda a: _totals(a).racks),
+    figure_column("days_to_train", 10, lambda a: a.plan.jobs[0].days_to_train),
 )
 
 
@@ -99,20 +90,17 @@ def _row(
     page: Page,
     study: Alternatives,
     alternative: Alternative,
-    columns: Sequence[_Column],
+    columns: Sequence[Column],
     at: int,
     place: int,
 ) -> None:
-    plan = alternative.plan
-    assert plan.totals is not None
-    what, buys = what_it_is(alternative), bought(plan)
+    what, buys = what_it_is(alternative), bought(alternative.plan)
     how = command(study, alternative) or "no problem file can ask for this one"
     page.number(at, 0, place, INTEGER)
     page.text(at, 1, what)
     page.text(at, 2, buys)
     for column_at, column in enumerate(columns, start=3):
-        value = column.read(alternative, plan.totals, plan.jobs[0])
-        page.scalar(at, column_at, value, column.number)
+        page.scalar(at, column_at, column.read(alternative), column.number)
     page.text(at, 3 + len(columns), how)
     page.grow(at, [(what, _WHAT), (buys, _BUYS), (how, _HOW)])
 

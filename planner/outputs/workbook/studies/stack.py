@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 
+from planner.figures import FIGURES
 from planner.outputs.comparison_words import titled
 from planner.outputs.text_safety import clean
+from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import (
@@ -22,6 +25,7 @@ from planner.outputs.workbook.formats import (
     PERCENT_2,
     SMALL,
     Role,
+    paid,
 )
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.sensitivity.charts import FONT, GRID, TITLE_FONT, axis
@@ -71,7 +75,7 @@ def figures(label: str, unit: str, values: Iterable[float | None], **more: Any) 
     if unit == "share":
         number = "0%" if largest >= 0.1 else "0.0%"
     elif unit in ("USD", "USD/year"):
-        number, unit = "#,##0", unit
+        number, unit = "#,##0", in_money(unit)
         if largest >= _THOUSAND:
             size, number = ("million", "#,##0.#,,") if largest >= _MILLION else ("1,000", "#,##0,")
             unit = f"{size} {unit}"
@@ -97,7 +101,7 @@ def number_format(unit: str, values: Sequence[Scalar]) -> str:
     if unit in ("USD", "USD/year") and max(numbers, default=0.0) >= _LARGE_USD:
         return INTEGER
     if unit in _FORMATS:
-        return _FORMATS[unit]
+        return paid(_FORMATS[unit]) if "USD" in unit else _FORMATS[unit]
     if all(float(number).is_integer() for number in numbers):
         return INTEGER
     smallest = min((number for number in numbers if number), default=1.0)
@@ -134,6 +138,41 @@ def put(page: Page, row: int, column: int, value: Scalar, number: str) -> None:
         page.text(row, column, value)
     else:
         page.number(row, column, value, number, role)
+
+
+RecordT = TypeVar("RecordT")
+
+
+@dataclass(frozen=True)
+class RecordColumn(Generic[RecordT]):
+    """A column of a table of records.
+
+    Attributes:
+        name: of its figure, else its head.
+        width: in characters.
+        number: its number format.
+        read: takes a record and returns what stands in its row.
+        money: whether an edition without money leaves it out.
+    """
+
+    name: str
+    width: float
+    number: str
+    read: Callable[[RecordT], Scalar]
+    money: bool = False
+
+    @property
+    def title(self) -> str:
+        """Its head; an amount names its currency."""
+        return FIGURES[self.name].column if self.name in FIGURES else self.name
+
+
+def figure_column(
+    name: str, width: float, read: Callable[[RecordT], Scalar]
+) -> RecordColumn[RecordT]:
+    """Return the column of a figure, with its title and format."""
+    figure = FIGURES[name]
+    return RecordColumn(name, width, figure.excel, read, figure.money)
 
 
 ROW_PIXELS = 20
@@ -217,6 +256,27 @@ class Stack(Page):
         self.row += 1
         return self.row - 1
 
+    def table(
+        self, titles: Sequence[str], rows: Iterable[Cells], marked: Collection[int] = ()
+    ) -> int:
+        """Write a table with a filter over its heads, which every printed page repeats.
+
+        Args:
+            titles: its heads.
+            rows: what stands in it.
+            marked: places of rows that stand out.
+
+        Returns:
+            The first row under the heads.
+        """
+        top = self.heads(titles)
+        for place, cells in enumerate(rows):
+            self.line(cells, marked=place in marked)
+        if self.row > top + 1:
+            self.sheet.autofilter(top, 0, self.row - 1, self.last)
+            self.sheet.repeat_rows(top)
+        return top + 1
+
     def line(self, cells: Cells, *, marked: bool = False) -> int:
         """Write a row of a table; return it.
 
@@ -298,5 +358,5 @@ def legend(chart: Any, *hidden: int) -> None:
 def headed(label: str, unit: str) -> str:
     """Return the head of a column: what it is, with the unit of its figures."""
     alone = unit in ("USD", "USD/year", "s")
-    text = f"{label}, {unit}" if alone else titled(label, unit)
+    text = f"{label}, {in_money(unit)}" if alone else titled(label, unit)
     return f"{text[:1].upper()}{text[1:]}"

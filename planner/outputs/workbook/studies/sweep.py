@@ -34,6 +34,7 @@ from planner.outputs.sweep_rows import (
     stretches,
     varied,
 )
+from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL, INTEGER
@@ -260,7 +261,7 @@ def _inputs(page: Stack, rows: Rows, inputs: Sequence[Column]) -> None:
         if numeric(rows, column):
             ends = [(min(values), number), (max(values), number)]
         count = (len(dict.fromkeys(values)), INTEGER)
-        at = page.line([(column.label, GENERAL), (column.unit, GENERAL), count, *ends])
+        at = page.line([(column.label, GENERAL), (in_money(column.unit), GENERAL), count, *ends])
         _beside(page, at, _PATH, column.path)
 
 

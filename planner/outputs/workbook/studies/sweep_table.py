@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from planner import currency
 from planner.outputs.scales import decimals
 from planner.outputs.sensitivity_words import STATUS, goal
 from planner.outputs.sweep_rows import Rows, cell, is_number, known, length, numeric
@@ -58,6 +59,8 @@ def add(book: Book, study: Sweep, rows: Rows) -> Table:
     count = length(rows)
     shown = min(count, MOST_ROWS)
     text = "A row for each scenario; under its title is the name that a column has in the files."
+    if currency.shown().code != "USD":
+        text = f"{text} Amounts in the files are in USD."
     if shown < count:
         text = f"The first {shown:,} of {count:,} rows; the Parquet file has all of them. {text}"
     page.text(FIRST_ROW - 2, 0, text, "subtitle")

@@ -11,6 +11,7 @@ from typing import Any
 from planner.outputs.scales import scale
 from planner.outputs.sensitivity_words import goal, named, units
 from planner.outputs.uncertain_text import describe_draw, findings, marks, outcomes
+from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_3, GENERAL, INTEGER, PERCENT, PERCENT_2
@@ -197,7 +198,7 @@ def _inputs(page: Stack, inputs: Sequence[UncertainInput]) -> None:
     for each in inputs:
         figures = (each.low, each.median, each.high)
         number = "0%" if each.unit == "share" else _exact(figures, each.unit)
-        unit = "" if each.unit == "share" else each.unit
+        unit = "" if each.unit == "share" else in_money(each.unit)
         label = each.label if each.label == each.path else f"{each.label}\n{each.path}"
         texts = [(text, GENERAL) for text in (label, each.distribution, unit)]
         page.line([*texts, *((figure, number) for figure in figures)])
@@ -226,7 +227,7 @@ def _outcomes(page: Stack, study: Uncertain) -> None:
 def _outcome(each: Percentiles) -> list[tuple[Scalar, str]]:
     figures = (each.mean, each.least, each.p5, each.p25, each.p50, each.p75, each.p95, each.most)
     number = number_format(each.unit, figures)
-    unit = "" if each.unit == "share" else each.unit
+    unit = "" if each.unit == "share" else in_money(each.unit)
     told: list[tuple[Scalar, str]] = [(each.label, GENERAL), (unit, GENERAL)]
     told.append((each.count, INTEGER))
     return [*told, *((figure, number) for figure in figures)]

@@ -7,6 +7,7 @@ from functools import partial
 
 from planner.figures import OBJECTIVES
 from planner.outputs.infeasible_text import combined_proof, conflict_title
+from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import DECIMAL_2, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
@@ -131,7 +132,9 @@ def _counted(found: Explanation) -> str:
 def _unit(found: Explanation) -> str:
     name = found.plan.objective.name
     known = OBJECTIVES[name]
-    return f"USD of {known.label}" if known.figure.money else known.counted
+    return (
+        f"{in_money(known.figure.unit)} of {known.label}" if known.figure.money else known.counted
+    )
 
 
 def _row(page: Page, found: Explanation, row: Marginal, at: int) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
-from planner.figures import FIGURES
-from planner.outputs.why_not_text import enters, verdict
+from planner.outputs.why_not_text import GROUPS, enters, ordered, verdict
+from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_2, GENERAL, PERCENT_2
 from planner.outputs.workbook.page import FIRST_ROW, Page
+from planner.outputs.workbook.studies.stack import RecordColumn, figure_column
 from planner.schema.explanation import Bought, Figures, Forced, Item, WhyNot
 from planner.schema.infeasibility import UNDECIDED
 
@@ -22,44 +19,26 @@ _INTRODUCTION = (
 )
 _ITEMS_INTRODUCTION = (
     "'At least' is a bound that no plan passes; other figures belong to plans that were found and "
-    "proven. Prices are for one unit after discount, in USD."
+    "proven. Prices are for one unit after discount, in {}."
 )
-_GROUPS = {
-    "storage_vendor": "Another storage vendor",
-    "gpu_type": "Another GPU system",
-    "storage_rule": "Storage sized by another rule",
-}
-_KINDS = ("as_good", "open", "worse", "no_plan", "left_out")
 _LABEL_WIDTH = 36.0
 _BOUGHT = 2
 """Column of what a plan buys, which is wide enough for sentences."""
 
 
-@dataclass(frozen=True)
-class _Column:
-    title: str
-    width: float
-    number: str
-    read: Callable[[Figures], Scalar]
-    money: bool = False
+Column = RecordColumn[Figures]
 
-
-def _figure(name: str, width: float, read: Callable[[Figures], Scalar]) -> _Column:
-    figure = FIGURES[name]
-    return _Column(figure.column, width, figure.excel, read, figure.money)
-
-
-_COLUMNS = (
-    _figure("useful_pflops", 11, lambda f: f.useful_pflops),
-    _figure("useful_gpus", 11, lambda f: f.useful_gpus),
-    _figure("gpus_used", 14, lambda f: f.gpus_used),
-    _figure("gpu_systems", 14, lambda f: f.systems),
-    _figure("storage_units", 14, lambda f: f.appliances),
-    _figure("capex_usd", 15, lambda f: f.capex_usd),
-    _figure("tco_usd", 15, lambda f: f.tco_usd),
-    _figure("it_power_kw", 11, lambda f: f.it_power_kw),
-    _figure("facility_power_kw", 11, lambda f: f.facility_power_kw),
-    _figure("days_to_train", 10, lambda f: f.days_to_train),
+_COLUMNS: tuple[Column, ...] = (
+    figure_column("useful_pflops", 11, lambda f: f.useful_pflops),
+    figure_column("useful_gpus", 11, lambda f: f.useful_gpus),
+    figure_column("gpus_used", 14, lambda f: f.gpus_used),
+    figure_column("gpu_systems", 14, lambda f: f.systems),
+    figure_column("storage_units", 14, lambda f: f.appliances),
+    figure_column("capex_usd", 15, lambda f: f.capex_usd),
+    figure_column("tco_usd", 15, lambda f: f.tco_usd),
+    figure_column("it_power_kw", 11, lambda f: f.it_power_kw),
+    figure_column("facility_power_kw", 11, lambda f: f.facility_power_kw),
+    figure_column("days_to_train", 10, lambda f: f.days_to_train),
 )
 
 
@@ -87,7 +66,7 @@ def add(book: Book, study: WhyNot) -> None:
     page.finish(len(widths) - 1, (FIRST_ROW + 1, 1))
 
 
-def _side_by_side(page: Page, study: WhyNot, columns: list[_Column], wide: int, at: int) -> int:
+def _side_by_side(page: Page, study: WhyNot, columns: list[Column], wide: int, at: int) -> int:
     """Write the plan and the plans beside it; return the next free row."""
     if study.plan is None:
         return at
@@ -99,14 +78,14 @@ def _side_by_side(page: Page, study: WhyNot, columns: list[_Column], wide: int, 
     for row in study.forced:
         if row.kind != group:
             group = row.kind
-            page.fill(at, (_GROUPS[group],), "heading", wide)
+            page.fill(at, (GROUPS[group],), "heading", wide)
             at += 1
         _forced(page, study, row, columns, at)
         at += 1
     return at
 
 
-def _forced(page: Page, study: WhyNot, row: Forced, columns: list[_Column], at: int) -> None:
+def _forced(page: Page, study: WhyNot, row: Forced, columns: list[Column], at: int) -> None:
     page.text(at, 0, row.label)
     sign = -1.0 if study.sense == "maximize" else 1.0
     page.number(at, 1, None if row.loss is None else sign * row.loss, PERCENT_2)
@@ -126,7 +105,7 @@ def _forced(page: Page, study: WhyNot, row: Forced, columns: list[_Column], at: 
 
 
 def _figures(
-    page: Page, at: int, columns: list[_Column], figures: Figures | None, role: str
+    page: Page, at: int, columns: list[Column], figures: Figures | None, role: str
 ) -> None:
     for place, column in enumerate(columns, start=_BOUGHT + 1):
         value = None if figures is None else column.read(figures)
@@ -142,7 +121,7 @@ def _items(page: Page, study: WhyNot, at: int, wide: int) -> None:
     if not study.items:
         return
     page.fill(at, ("Not in the plan",), "heading", wide)
-    page.text(at + 1, 0, _ITEMS_INTRODUCTION, "subtitle")
+    page.text(at + 1, 0, _ITEMS_INTRODUCTION.format(in_money("USD")), "subtitle")
     titles = ["Item", "At least worse by", "The best plan with it", "At most worse by", "Proof"]
     if page.book.money:
         titles += ["Price today", "Enters at", "Not at"]
@@ -150,8 +129,7 @@ def _items(page: Page, study: WhyNot, at: int, wide: int) -> None:
     page.text(at + 2, wide - 1, "Id", "header")
     for place, title in enumerate(titles):
         page.text(at + 2, place, title, "header")
-    order = sorted(study.items, key=lambda item: (_KINDS.index(item.kind), item.at_least or 0.0))
-    for row, item in enumerate(order, start=at + 3):
+    for row, item in enumerate(ordered(study.items), start=at + 3):
         _item(page, study, item, row, wide - 1)
 
 
