@@ -147,7 +147,8 @@ class _Counting:
         """Take over what is proven; return the parts that are left, one for each choice of flags
         that are settled."""
         found, goal, node = self.found, self.goal, self.node
-        if holds(self.master, goal, node, found) and not self._hold_best():
+        known = found.operation is not None and holds(self.master, goal, node, found)
+        if known and not self._hold_best():
             return [
                 Node(node.bound, node.bounds, counted=True)
             ]  # the solver says what is the matter
