@@ -185,6 +185,12 @@ def broken_rows(case: Case, units: Mapping[str, int], ways: Collection[str]) -> 
         for some in case.companions.positions
         if round(total(some.racks, spent.counts)) > some.count
     ]
+    return broken + broken_by_counts(case, units)
+
+
+def broken_by_counts(case: Case, units: Mapping[str, int]) -> list[str]:
+    """Return the rows that the whole numbers break, whatever they cost and take."""
+    broken = []
     most = case.limits.most_write_gb_per_s
     if most is not None and bought_write_gb_per_s(case, units) > most * (1 + TOLERANCE):
         broken.append("most_write")

@@ -36,7 +36,7 @@ def clean(text: str, limit: int | None = CELL_LIMIT) -> str:
     text = _FORBIDDEN.sub("", _LINE_BREAK.sub("\n", text).replace("\t", " "))
     if _MARKS.search(text) and not _runs_to_the_left(text):
         text = _MARKS.sub("", text)
-    if limit is None or _utf16_length(text) <= limit:
+    if limit is None or 2 * len(text) <= limit or _utf16_length(text) <= limit:
         return text
     kept = text[: limit - len(_CUT)]
     while _utf16_length(kept) > limit - len(_CUT):

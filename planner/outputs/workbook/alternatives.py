@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.figures import FIGURES
 from planner.outputs import scope
-from planner.outputs.numbering import Entry, blocks
+from planner.outputs.numbering import Entry
 from planner.outputs.text_safety import clean
 from planner.outputs.words import in_money, product
 from planner.outputs.workbook.bom import subtotal_name
@@ -105,7 +105,7 @@ def _find_lines(book: Book) -> _Lines | None:
     Args:
         book: the workbook, with the names of BOM defined.
     """
-    entries = [entry for block in blocks(book.plan) for entry in block.entries]
+    entries = [entry for block in book.blocks for entry in block.entries]
     types = book.job.gpu_types if book.job else ()
     storage = [
         entry

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from functools import cached_property
 from itertools import islice
 from typing import Any, BinaryIO
 
 from xlsxwriter import Workbook
 from xlsxwriter.format import Format
+from xlsxwriter.packager import Packager
 from xlsxwriter.utility import xl_cell_to_rowcol, xl_col_to_name, xl_rowcol_to_cell
 from xlsxwriter.worksheet import (
     CellBlankTuple,
@@ -23,6 +26,7 @@ from xlsxwriter.worksheet import (
 )
 
 from planner.outputs.audience import PRICES, Audience, Prices
+from planner.outputs.numbering import Block, blocks
 from planner.outputs.text_safety import clean
 from planner.outputs.words import small_share, status
 from planner.outputs.workbook.evaluate import Evaluator, FormulaError, Scalar
@@ -43,13 +47,42 @@ class Sheet(Worksheet):  # type: ignore[misc]
     ``results`` holds what formulas were found to come to so far, by row, then column.
     """
 
-    write_blank = Worksheet.write_blank.__wrapped__
-
     def __init__(self) -> None:
         super().__init__()
         self.results: defaultdict[int, dict[int, Scalar | FormulaError]] = defaultdict(dict)
         self._texts: list[str] = []
         self._styles: dict[Format, int] = {}
+        self._blanks: dict[Format, CellBlankTuple] = {}
+
+    def row(self, row: int, last: int) -> dict[int, Any]:
+        """Return the cells of a row that reaches to a column; `cell` and `blank` make them."""
+        self._check_dimensions(row, 0)
+        self._check_dimensions(row, last)
+        cells: dict[int, Any] = self.table[row]
+        return cells
+
+    def blank(self, look: Format) -> Any:
+        """Return a cell that holds nothing."""
+        found = self._blanks.get(look)
+        if found is None:
+            found = self._blanks[look] = CellBlankTuple(look)
+        return found
+
+    def number(self, value: float | None, look: Format) -> Any:
+        """Return a cell that holds a number, or nothing where there is no finite one."""
+        if value is None or not math.isfinite(value):
+            return self.blank(look)
+        return CellNumberTuple(value, look)
+
+    def formula(self, text: str, look: Format) -> Any:
+        """Return a cell that holds a formula."""
+        return CellFormulaTuple(text.removeprefix("="), look, 0)
+
+    def write_blank(self, row: int, col: int, blank: None, look: Format | None = None) -> None:
+        """Give a cell that holds nothing a look."""
+        if look is not None:
+            self._check_dimensions(row, col)
+            self.table[row][col] = self.blank(look)
 
     def write_number(self, row: int, col: int, number: float, look: Format | None = None) -> None:
         """Write a finite number."""
@@ -108,11 +141,12 @@ class Sheet(Worksheet):  # type: ignore[misc]
                 continue
             self._write_row(row, span, info)
             for column in sorted(cells):
-                self._write_styled(f"{letters[column]}{row + 1}", row, column, cells[column])
+                self._write_styled(letters[column], row, column, cells[column])
             self._xml_end_tag("row")
 
-    def _write_styled(self, address: str, row: int, column: int, cell: Any) -> None:
-        look, kind = cell.format, type(cell)
+    def _write_styled(self, letter: str, row: int, column: int, cell: Any) -> None:
+        kind = type(cell)
+        look = cell[0] if kind is CellBlankTuple else cell[1]
         style = self._styles.get(look)
         if style is None:
             if look is None:
@@ -120,21 +154,21 @@ class Sheet(Worksheet):  # type: ignore[misc]
                 return
             style = self._styles[look] = look._get_xf_index()
         if kind is CellNumberTuple:
-            self.fh.write(f'<c r="{address}" s="{style}"><v>{cell.number:.16G}</v></c>')
+            self.fh.write(f'<c r="{letter}{row + 1}" s="{style}"><v>{cell[0]:.16G}</v></c>')
         elif kind is CellStringTuple:
-            self.fh.write(f'<c r="{address}" s="{style}" t="s"><v>{cell.string}</v></c>')
+            self.fh.write(f'<c r="{letter}{row + 1}" s="{style}" t="s"><v>{cell[0]}</v></c>')
         elif kind is CellBlankTuple:
-            self.fh.write(f'<c r="{address}" s="{style}"/>')
-        elif kind is CellFormulaTuple and type(cell.value) in (int, float):
-            text = self._escape_data(cell.formula)
-            self.fh.write(f'<c r="{address}" s="{style}"><f>{text}</f><v>{cell.value}</v></c>')
+            self.fh.write(f'<c r="{letter}{row + 1}" s="{style}"/>')
+        elif kind is CellFormulaTuple and type(cell[2]) in (int, float):
+            text = self._escape_data(cell[0])
+            self.fh.write(f'<c r="{letter}{row + 1}" s="{style}"><f>{text}</f><v>{cell[2]}</v></c>')
         else:
             self._write_cell(row, column, cell)
 
     def blanks(self, row: int, columns: frozenset[int], style: Format) -> None:
         """Give the empty ones of these cells a look; within what holds something."""
         cells = self.table[row]
-        cells.update(dict.fromkeys(columns - cells.keys(), CellBlankTuple(style)))
+        cells.update(dict.fromkeys(columns - cells.keys(), self.blank(style)))
 
     def held(self, cell: Any) -> Scalar:
         """Return the number or text that a cell of it holds, None where it holds neither."""
@@ -148,6 +182,37 @@ class Sheet(Worksheet):  # type: ignore[misc]
         if number >= len(self._texts):
             self._texts += islice(self.str_table.string_table, len(self._texts), None)
         return self._texts[number]
+
+
+class _Utf8(io.StringIO):
+    """A file of a workbook as it goes into the archive, so that a long sheet is held once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bytes = io.BytesIO()
+
+    def write(self, text: str) -> int:
+        return self._bytes.write(text.encode())
+
+    def getvalue(self) -> memoryview:  # type: ignore[override]  # what the archive takes
+        return self._bytes.getbuffer()
+
+
+class _Packager(Packager):  # type: ignore[misc]
+    def _filename(self, xml_filename: str) -> _Utf8:
+        file = _Utf8()
+        self.filenames.append((file, xml_filename, True))
+        return file
+
+
+class _Workbook(Workbook):  # type: ignore[misc]
+    def _get_packager(self) -> _Packager:
+        return _Packager()
+
+    def _store_workbook(self) -> None:
+        super()._store_workbook()
+        for sheet in self.worksheets():
+            sheet.fh = None  # what is in the archive is not kept by what wrote it
 
 
 DEFAULT_LOOK = {"font_name": "Arial", "font_size": 10, "font_scheme": False}
@@ -165,7 +230,7 @@ def new_workbook(stream: BinaryIO, title: str, created: datetime, **properties: 
         properties: what else the document says of itself.
     """
     options = {"in_memory": True, "default_format_properties": dict(DEFAULT_LOOK)}
-    workbook = Workbook(stream, options)
+    workbook = _Workbook(stream, options)
     workbook.set_properties({"title": clean(title, 200), "created": created, **properties})
     return workbook
 
@@ -237,6 +302,11 @@ class Book:
             found = self.workbook.add_worksheet(name, worksheet_class=Sheet)
             self._sheets[name] = found
         return found
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """The sections of the bill that have lines."""
+        return blocks(self.plan)
 
     @property
     def inside(self) -> bool:
@@ -341,14 +411,17 @@ class Book:
         page = self._sheets[sheet]
         for row in range(top, bottom + 1):
             cells = page.table.get(row, _NO_CELLS)
-            for column in sorted(each for each in cells if each <= right):
-                kind = type(cells[column])
+            for column in sorted(cells):
+                if column > right:
+                    break
+                cell = cells[column]
+                kind = type(cell)
                 if kind is CellNumberTuple:
-                    yield row, column, float(cells[column].number), False
+                    yield row, column, float(cell[0]), False
                 elif kind is CellStringTuple:
-                    yield row, column, page.held(cells[column]), False
+                    yield row, column, page.held(cell), False
                 elif kind is CellFormulaTuple:
-                    yield row, column, self.at(sheet, row, column), True
+                    yield row, column, self._shown(page, row, column, cell), True
 
     def area(self, sheet: str, top: int, left: int, bottom: int, right: int) -> list[Scalar]:
         """Return what the cells of a range show, row by row."""

@@ -397,6 +397,8 @@ def _comparison(holds: Callable[[object, object], bool]) -> Callable[[Scalar, Sc
             return holds(0.0, 0.0) if left is None else holds(left, right)
         one = _BLANKS[type(right)] if left is None else left
         other = _BLANKS[type(left)] if right is None else right
+        if type(one) is float and type(other) is float:
+            return holds(one, other)
         return holds(_rank(one), _rank(other))
 
     return apply

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from planner.outputs.text_safety import clean
 
@@ -92,8 +92,7 @@ class Range:
         return not self.whole or float(value).is_integer()
 
 
-@dataclass(frozen=True, slots=True)
-class InputCell:
+class InputCell(NamedTuple):
     """An input of a workbook, with what the solved plan had there.
 
     ``key`` is the catalog id, the defined name or the limit's name; ``cell`` an address such as

@@ -9,7 +9,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.figures import BTU_PER_H_PER_KW, FIGURES
 from planner.outputs import scope
-from planner.outputs.numbering import Block, blocks
+from planner.outputs.numbering import Block
 from planner.outputs.workbook.bom import KNOWN_PART, subtotal_name
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import (
@@ -225,11 +225,7 @@ def _widths(figures: int) -> list[float]:
 
 def _list_sections(book: Book) -> list[Block]:
     """Return the sections of which something draws power, takes room or weighs."""
-    return [
-        block
-        for block in blocks(book.plan)
-        if any(_is_there(entry.line) for entry in block.entries)
-    ]
+    return [block for block in book.blocks if any(_is_there(entry.line) for entry in block.entries)]
 
 
 def _is_there(line: Line) -> bool:

@@ -9,7 +9,6 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner import currency
 from planner.figures import FIGURES
-from planner.outputs.numbering import blocks
 from planner.outputs.words import in_money
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.bom import subtotal_name
@@ -333,7 +332,7 @@ def _sections(page: Page, row: int) -> int:
     """Write capex by section with shares; return the row under it."""
     book = page.book
     _heading(page, row, ("Capex by section", "Share", in_money("USD")))
-    for block in blocks(book.plan):
+    for block in book.blocks:
         row += 1
         page.text(row, _LABEL, block.section)
         _share(page, row, subtotal_name(_CAPEX, block.section), "cross")

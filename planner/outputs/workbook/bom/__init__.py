@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from planner.outputs import scope
-from planner.outputs.numbering import Block, Entry, blocks
+from planner.outputs.numbering import Block, Entry
 from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.words import in_money
 from planner.outputs.workbook.bom.columns import LAST_PRINTED, Columns, find_needs
@@ -67,7 +67,7 @@ def add(book: Book) -> None:
     page.legend("grey italics: part of a bundle")
     _bands(page)
     page.headers(_HEADER_ROW, [(column.title, column.width) for column in page.columns.listed], 42)
-    listed = blocks(book.plan)
+    listed = book.blocks
     row = first = _FLAG_ROW + 1
     tops: list[int] = []
     rows: dict[int, int] = {}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.outputs.numbering import blocks
 from planner.outputs.workbook.bom.rows import figures, least_order, needed
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.page import FIRST_ROW, Page
@@ -33,7 +32,7 @@ def add_sources(book: Book) -> None:
 
 
 def _add(book: Book, name: str, title: str, columns: tuple[tuple[str, float], ...]) -> None:
-    listed = blocks(book.plan)
+    listed = book.blocks
     if not listed:
         return
     page = Page(book, name, title)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -320,13 +319,14 @@ _SHRUNK = ("part_number", "vendor", "lead_time", "section")
 """Columns whose texts are never cut: they are written smaller where they are long."""
 
 
-@dataclass(frozen=True)
 class BomRow:
     """One row of it; a figure whose column the plan does not need is not written."""
 
-    page: BomPage
-    row: int
-    role: Role = "formula"
+    def __init__(self, page: BomPage, row: int, role: Role = "formula") -> None:
+        self.page, self.row, self.role = page, row, role
+        self._sheet = page.book.sheet(page.name)
+        self._cells = self._sheet.row(row, max(page.columns.every))
+        self._index = page.columns.index
 
     def text(self, key: str, text: str) -> None:
         """Write a string into a column that the plan needs."""
@@ -340,7 +340,7 @@ class BomRow:
     def fill(self) -> None:
         """Give every cell that holds nothing the look of the row."""
         style = self.page.book.formats.get("part" if self.role == "part" else "line")
-        self.page.book.sheet(self.page.name).blanks(self.row, self.page.columns.every, style)
+        self._sheet.blanks(self.row, self.page.columns.every, style)
 
     def has(self, key: str) -> bool:
         """Return whether the plan needs this column."""
@@ -352,18 +352,14 @@ class BomRow:
 
     def put(self, key: str, value: float | None, role: Role | None = None) -> None:
         """Write a number into a column, in the row's own look by default."""
-        index = self.page.columns.index.get(key)
-        if index is None:
-            return
-        style = self.page.style(key, role or self.role)
-        if value is None or not math.isfinite(value):
-            self.page.sheet.write_blank(self.row, index, None, style)
-        else:
-            self.page.sheet.write_number(self.row, index, value, style)
+        index = self._index.get(key)
+        if index is not None:
+            style = self.page.style(key, role or self.role)
+            self._cells[index] = self._sheet.number(value, style)
 
     def input(self, key: Open, line: Line) -> None:
         """Write a cell that the reader may change; its column's rule is laid over it later."""
-        index = self.page.columns.index.get(key)
+        index = self._index.get(key)
         if index is None:
             return
         value = getattr(line, _HELD_BY[key]) if key in _HELD_BY else None
@@ -372,7 +368,7 @@ class BomRow:
         if isinstance(value, str):
             self.page.sheet.write_string(self.row, index, value, style)
         else:
-            self.put(key, value, "input")
+            self._cells[index] = self._sheet.number(value, style)
         title = self.page.columns.listed[index].title.lower()
         label, unit, cell = f"{title} of {line.model}", UNITS[key], self.at(key)
         book = self.page.book
@@ -397,23 +393,20 @@ class BomRow:
         text = f"=ROUND({usd!r}/{RATE},{currency.shown().decimals})"
         self.page.sheet.write_formula(self.row, index, text, self.page.style(key, role))
 
-    def put_price(
-        self, key: str, line: Line, value: float | None, role: Role | None = None
-    ) -> None:
+    def put_price(self, key: str, line: Line, value: float | None) -> None:
         """Write an amount of a price list, which follows the rate where it is in USD there.
 
         Args:
             key: the column.
             line: what it is a price of.
             value: the amount, in the currency shown.
-            role: the look, by default the row's own.
         """
         book, index = self.page.book, self.page.columns.index.get(key)
         rate = book.rate_of(line)
-        self.put(key, value, role)
+        self.put(key, value)
         if index is None or value is None or rate is None:
             return
-        style = self.page.style(key, role or self.role)
+        style = self.page.style(key, self.role)
         usd = float(f"{value * rate:.15g}")
         self.page.sheet.write_formula(self.row, index, f"={usd!r}/{RATE}", style)
 
@@ -423,9 +416,10 @@ class BomRow:
 
     def work_out(self, key: str, text: str, plan: float | None = None) -> None:
         """Write a formula into a column; what the plan says is held against it."""
-        index = self.page.columns.index.get(key)
+        index = self._index.get(key)
         if index is not None:
-            self.page.sheet.write_formula(self.row, index, text, self.page.style(key, self.role))
+            style = self.page.style(key, self.role)
+            self._cells[index] = self._sheet.formula(text, style)
             if plan is not None:
                 self.page.book.expect(self.page.name, self.row, index, plan)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from planner.limits import LIMITS, known, named
+from planner.limits import known, named
 from planner.outputs.numbering import Entry, blocks
 from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.workbook.bom.rows import (
@@ -81,9 +81,6 @@ _APPLIES = {
     "blocking": _SYNC,
     "ingest": "ingest_gb_per_s>0",
 }
-
-BUDGETS = tuple(row.name for row in LIMITS if row.editable and "*" not in row.name)
-"""Limits of the problem that a reader may edit, by name."""
 
 
 def editable(name: str) -> bool:
@@ -182,7 +179,7 @@ def _check(book: Book, limit: LimitReport) -> Check:
     if "*" in row.name:
         value, allowed = _quantity(book.plan, limit), ""
         if row.name == "items.*.installed":  # its own cell on the bill
-            entries = (entry for block in blocks(book.plan) for entry in block.entries)
+            entries = (entry for block in book.blocks for entry in block.entries)
             sku = limit.name.split(".")[1]
             allowed = next((installed_name(each.number) for each in entries
                             if each.line.sku == sku), "")  # fmt: skip
