@@ -25,6 +25,7 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -94,7 +95,7 @@ def _policy_left(policy: Policy, gone: Collection[str]) -> Policy:
 
 def _dominated(case: Case) -> set[str]:
     """Return the ids of the products that another covers."""
-    uses, figures, groups = _Uses.of(case), _figures(case), defaultdict(list)
+    uses, figures, groups = _uses(case), _figures(case), defaultdict(list)
     for offer in (*case.systems, *case.storage):
         if offer.installed == 0 and offer.unit_net_usd is not None:
             groups[_alike(case, offer, uses)].append(offer)
@@ -229,9 +230,14 @@ class _Uses:
                 own[key] = own.get(key, 0.0) + factor
 
 
+@lru_cache(maxsize=4)
+def _uses(case: Case) -> _Uses:
+    return _Uses.of(case)
+
+
 def _left(case: Case, gone: Collection[str]) -> Companions:
     """Return the companions of a case as they count without some products."""
-    uses, companions = _Uses.of(case), case.companions
+    uses, companions = _uses(case), case.companions
     lost = {name for name, owner in uses.owners.items() if owner in gone}
 
     def left(terms: Terms) -> Terms:
@@ -310,7 +316,7 @@ def _first_fall(steps: Steps) -> int | None:
 def _bounds(case: Case) -> Bounds:
     """Return linear bounds of all counts; what rounds up for one product is whole for each unit."""
     tops = {offer.id: max(cap(case, offer), offer.low) for offer in case.offers()}
-    bounds, uses = Bounds.of(case, tops), _Uses.of(case)
+    bounds, uses = Bounds.of(case, tops), _uses(case)
     for quantity in case.companions.quantities:
         if isinstance(quantity, Ceil) and uses.owner_of(quantity) is not None:
             whole = tuple((float(math.ceil(factor)), name) for factor, name in quantity.terms)

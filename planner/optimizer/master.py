@@ -58,8 +58,9 @@ class Master:
     @property
     def by_way(self) -> bool:
         """Whether a search begins with the ways in which plans may be."""
-        ways = {flag.name for flag in self.build.way_used.values()}
-        return any(ways & part.keys() for part in self.parts)
+        flags = (*self.build.way_used.values(), *self.build.serves.values())
+        names = {flag.name for flag in flags}
+        return any(names & part.keys() for part in self.parts)
 
     @property
     def counts_decide(self) -> bool:

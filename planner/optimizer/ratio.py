@@ -25,7 +25,7 @@ from planner.optimizer.master import Bounds, Master
 from planner.optimizer.model import LogMoney, total
 from planner.optimizer.objective import work_of_one_gpu
 from planner.optimizer.solver import Outcome
-from planner.optimizer.ways import flags_of
+from planner.optimizer.ways import parts_of
 
 MUCH = 0.2
 LEAST_PRETENDED = 1e-7
@@ -103,7 +103,7 @@ def left_of_parts(
     money or a choice of ways, or where parts of the search stayed open, everywhere.
     """
     names = {c.divided.name for c in master.build.model.chords if isinstance(c, LogMoney)}
-    names |= {flag.name for flag in flags_of(master)}
+    names |= {flag.name for flag in parts_of(master)}
     if not names or not parts:
         return [{}]
     kept: list[Bounds] = []

@@ -95,19 +95,22 @@ def _of_replicas(job: Job) -> bool:
 
 MANY_TYPES = 8
 """So many types of GPU system one model takes at once; of more each is a part of the search."""
+MANY_ITEMS = 40
+"""So many storage items one model takes at once; of more each family is a part of the search."""
 AHEAD = 1e-6
 """By how much less than better a plan may be that the model is still asked for: more than the
 solver's tolerance."""
 
 
 def divide_ways(master: Master, goal: Goal, node: Node, found: Found) -> list[Node]:
-    """Return a part for each way that is left, with the bound of its relaxation.
+    """Return a part for each way that is left, with the bound of its relaxation; of a way for each
+    family of storage, where there are many products.
 
-    None where the node knows its way already, or there is but one on each type.
+    None where the node knows both already, or there is but one.
     """
-    flags = flags_of(master)
-    if not flags or any(flag.name in node.bounds for flag in flags):
-        return []
+    choices = (flags_of(master), families_of(master))
+    open_ones = (flags for flags in choices if all(f.name not in node.bounds for f in flags))
+    flags = next((flags for flags in open_ones if flags), [])
     parts = []
     for flag in flags:
         if master.original(flag)[1] < 0.5:
@@ -129,6 +132,20 @@ def flags_of(master: Master) -> list[Variable]:
     return [build.way_used[way.id] for way in build.case.ways]
 
 
+def parts_of(master: Master) -> list[Variable]:
+    """Return the flags that make parts of the search: of ways and of families."""
+    return [*flags_of(master), *families_of(master)]
+
+
+def families_of(master: Master) -> list[Variable]:
+    """Return the flags of storage families where the search takes one by one: where a plan holds
+    one, and there are many products."""
+    build = master.build
+    if len(build.case.storage) <= MANY_ITEMS or build.case.max_families > 1:
+        return []
+    return list(build.serves.values())
+
+
 def bound_part(master: Master, goal: Goal, part: Node, found: Found) -> None:
     """Bound a part by its relaxation."""
     master.narrow(part.bounds)
@@ -143,7 +160,7 @@ def ask_for_better(master: Master, goal: Goal, node: Node, found: Found) -> None
     """Hold the model to plans that are sought: no worse than the best one found, where ways are
     searched one by one, or counts before."""
     asked = found.asked(goal)
-    one_by_one = node.counted or master.final or flags_of(master) or found.least is not None
+    one_by_one = node.counted or master.final or parts_of(master) or found.least is not None
     if asked is None or not one_by_one:
         return
     margin = AHEAD * max(1.0, abs(asked))
@@ -161,14 +178,20 @@ def bound_of_none(master: Master, goal: Goal, found: Found) -> float:
 
 def holds(master: Master, goal: Goal, node: Node, found: Found) -> bool:
     """Say whether a part holds the plan in hand, and that is asked for: all parts of the search do,
-    and all of the plan's way."""
+    and all of the plan's way and family."""
     if found.asked(goal) != found.value:
         return False
-    ways = () if found.operation is None else found.operation.ways
-    own = {master.build.way_used[way].name for way in ways}
-    if node.counted and found.operation is not None:
-        units, bounds = found.operation.units, node.bounds
-        counts = [(units[key.sku], v.name) for key, v in master.build.counts.items()]
-        ends = [(n, *bounds[name][1:]) for n, name in counts if name in bounds]
-        return all(low <= n <= high for n, low, high in ends)
-    return all(name in own for name in node.bounds)
+    build, run = master.build, found.operation
+    if run is None:
+        return not node.bounds
+    flags = {v.name: 0.0 for v in (*build.way_used.values(), *build.serves.values())}
+    flags |= {build.way_used[way].name: 1.0 for way in run.ways}
+    flags |= {build.serves[item.family].name: 1.0 for item in build.case.bought(run.units)}
+    counts = {v.name: float(run.units.get(key.sku, 0)) for key, v in build.counts.items()}
+    for name, (_, low, high) in node.bounds.items():
+        value = flags.get(name, counts.get(name) if node.counted else None)
+        if value is None and node.counted:
+            continue
+        if value is None or not low <= value <= high:
+            return False
+    return True

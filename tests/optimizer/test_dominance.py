@@ -12,9 +12,9 @@ import pytest
 from planner.case import Case, resolve
 from planner.case.model import Companions, Policy
 from planner.case.quantities import Size, Steps
-from planner.optimizer import dominance
+from planner.optimizer import dominance, ways
 from planner.optimizer.dominance import outgrown, without_dominated
-from planner.optimizer.joint import _optimise, optimise, share
+from planner.optimizer.joint import Certificate, _optimise, optimise, share
 from planner.optimizer.objective import measure, name_weight
 from planner.optimizer.solver import Effort
 from tests.world.random_cases import inputs_of, random_case, read
@@ -83,7 +83,25 @@ def test_a_plan_without_dominated_products_is_the_plan_of_all(seed: int) -> None
     if case.job.levels is not None:  # minutes of search
         return
     whole = _optimise(case, "highs", 2e-6, Effort(), None, ties=True)
-    answer = optimise(case)
+    check_same(case, optimise(case), whole)
+
+
+@pytest.mark.exhaustive(keep=15, most=50)
+@pytest.mark.parametrize("seed", range(6000, 6100))
+def test_families_one_by_one_are_one_search(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With many products each family of storage is a part of the search, as each type may be."""
+    case = with_clones(seed)
+    if case.job.levels is not None or case.max_families > 1:
+        return
+    whole = _optimise(case, "highs", 2e-6, Effort(), None, ties=True)
+    monkeypatch.setattr(ways, "MANY_ITEMS", 0)
+    if seed % 2:
+        monkeypatch.setattr(ways, "MANY_TYPES", 0)
+    check_same(case, _optimise(case, "highs", 2e-6, Effort(), None, ties=True), whole)
+
+
+def check_same(case: Case, answer: Certificate, whole: Certificate) -> None:
+    """Check two proven answers against each other: as good, and as cheap."""
     assert answer.status == whole.status
     if whole.operation is None or answer.operation is None:
         return
