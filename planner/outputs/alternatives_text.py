@@ -9,7 +9,7 @@ from planner.figures import OBJECTIVES
 from planner.outputs.blocks import Column, Table, aligned, joined
 from planner.outputs.comparison_words import counted
 from planner.outputs.first_screen import FirstScreen
-from planner.outputs.words import INDENT, in_money, millions, money, number, wrapped
+from planner.outputs.words import INDENT, in_millions, millions, money, number, wrapped
 from planner.schema.comparison import Alternative, Alternatives, Direction
 from planner.schema.plan import Line, Plan
 
@@ -169,7 +169,7 @@ def _in_two_lines(alternatives: Sequence[Alternative]) -> Table:
             Column("", tuple(f"{place}" for place in range(1, len(plans) + 1))),
             Column("at most", tuple(behind(each.shortfall) for each in alternatives),
                    head=("behind",)),
-            Column(in_money("capex, MUSD"), capex, head=(in_money("MUSD"),)),
+            Column(in_millions("capex, MUSD"), capex, head=(in_millions("MUSD"),)),
             Column("IT power, kW", power, head=("IT kW",)),
             Column("buys", tuple(map(bought, plans)), words=True, gives_way=True),
             Column("what it is", tuple(map(what_it_is, alternatives)), words=True, under=True),
@@ -190,7 +190,7 @@ def _says_something(rows: list[tuple[str, ...]], index: int) -> bool:
 
 def _second(found: Alternatives) -> tuple[str, ...]:
     work = "PFLOP/s" if _pflops(found.alternatives[0]) is not None else "GPUs"
-    return (_SECOND[0], work, *map(in_money, _SECOND[2:]))
+    return (_SECOND[0], work, *map(in_millions, _SECOND[2:]))
 
 
 def _pflops(alternative: Alternative) -> float | None:
