@@ -41,7 +41,8 @@ class Options:
 
     The rest is for problems without a plan: whether to explain why, which takes longer than finding
     it out; ``weights``, what a change of a limit counts where several are changed, by path (1
-    unless given); and ``keep``, what must not be changed.
+    unless given); and ``keep``, what must not be changed. Without ``rivals`` a plan does not tell
+    what else could be its storage, which takes a plan of each.
     """
 
     solver: SolverName = "highs"
@@ -50,6 +51,7 @@ class Options:
     save_model: Path | None = None
     state_seconds: bool = False
     explain: bool = True
+    rivals: bool = True
     weights: tuple[tuple[str, float], ...] = ()
     keep: tuple[str, ...] = ()
     deadline: float = math.inf
@@ -176,7 +178,7 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
         infeasibility=infeasibility,
         seconds=answer.seconds if options.state_seconds else None,
     )
-    if not answer.late:
+    if options.rivals and not answer.late:
         check = partial(verify, inputs)
         plan = with_options(inputs, case, answer, plan, solver=options.solver, check=check)
     verify(inputs, plan)

@@ -7,10 +7,11 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -32,8 +33,12 @@ from planner.cli_options import (
 )
 from planner.commands import EXIT_CODES, running
 from planner.errors import Finding, InputError, PlannerError, StoppedError
-from planner.studies.registry import BESIDE_PLANS, SCHEMAS, STUDIES, Study
+from planner.studies.registry import BESIDE_PLANS, SCHEMAS, STUDIES
+from planner.studies.study import Study
 from planner.terminal import discard, follow, open_closed_streams, say
+
+if TYPE_CHECKING:
+    from planner.commands.new_problem import Answers
 
 app = typer.Typer(
     name="planner",
@@ -361,7 +366,7 @@ def init(
     Without any of them it asks on a terminal, and copies 10MW elsewhere.
     """
     from planner.commands.files import write_example
-    from planner.commands.new_problem import Answers, ask, write_problem
+    from planner.commands.new_problem import Answers, write_problem
 
     answers = Answers(name, power, pue, racks, rack_power, budget, model, tokens, vendors,
                       tuple(own or ()), prices)  # fmt: skip
@@ -370,10 +375,30 @@ def init(
         raise InputError(Finding("usage", message, fix="give one or the other"))
     asks = sys.stdin.isatty() and sys.stdout.isatty()
     if example is None and (answers.any or asks):
-        path = write_problem(ask(answers, _prompt) if asks else answers, output, force=force)
+        path = (_asked_for if asks else write_problem)(answers, output, force=force)
     else:
         path = write_example(example or "10MW", output, force=force)
     say(f"wrote {path}; next: planner solve {path}", err=True)
+
+
+def _asked_for(answers: Answers, output: Path, *, force: bool) -> Path:
+    """Ask for what was not given, and again for what turns out wrong; return what was written."""
+    from planner.commands.new_problem import Answers, ask, question_of, write_problem
+
+    def tell(wrong: str) -> None:
+        say(wrong, err=True)
+
+    answers = ask(answers, _prompt, tell)
+    while True:
+        try:
+            return write_problem(answers, output, force=force)
+        except InputError as error:
+            name = question_of(error.findings[0])
+            if name is None:
+                raise
+            tell(error.findings[0].text())
+            nothing = {name: getattr(Answers(), name)}
+            answers = ask(replace(answers, **nothing), _prompt, tell, (name,))
 
 
 def _prompt(words: str, otherwise: str) -> str:

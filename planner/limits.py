@@ -212,7 +212,7 @@ LIMITS: tuple[Limit, ...] = (
           "floor"),
     Limit("gpus_max", "most GPUs in use", "gpus_used", "<=", "GPUs", f"{_JOB}.gpus.max", "job",
           "share"),
-    _fixed("gpu_types", "GPU types (max_types)", "gpu_types", "<=", "types",
+    _fixed("gpu_types", "GPU types of the job", "gpu_types", "<=", "types",
            f"{_JOB}.gpus.max_types", "job", asked="GPU types of one job"),
     _target("min_gpus", "GPUs in use", "gpus_used", "GPUs", asked="least GPUs in use",
             elastic="floor", tolerance=COUNTED),

@@ -66,19 +66,18 @@ class _Place:
         return Path(name)
 
 
-def write_all(contents: Mapping[Path, bytes], elsewhere: str = OTHER_FOLDER) -> None:
+def write_all(contents: Mapping[Path, bytes]) -> None:
     """Write every file, or none: all are complete before one is put in its place.
 
     Args:
         contents: bytes by path; folders that do not exist are made.
-        elsewhere: what helps where a name cannot be written to.
 
     Raises:
         InputError: a folder or file cannot be written, or the disk is full; all is as before.
     """
-    with whole(tuple(contents), elsewhere) as temporaries:
+    with whole(tuple(contents)) as temporaries:
         for temporary, (path, data) in zip(temporaries, contents.items(), strict=True):
-            with _naming(path, elsewhere):
+            with _naming(path, OTHER_FOLDER):
                 temporary.write_bytes(data)
 
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
 from planner import api
-from planner.commands.new_problem import QUESTIONS, Answers, ask, pipeline_of, write_problem
+from planner.commands.new_problem import (
+    QUESTIONS,
+    Answers,
+    ask,
+    pipeline_of,
+    question_of,
+    write_problem,
+)
 from planner.commands.problem import report_findings
 from planner.errors import InputError
 from planner.loader import load
@@ -63,7 +71,7 @@ def test_everything_asked_for_has_a_flag_and_nothing_is_hidden(tmp_path: Path) -
         name = next(name for name, question in QUESTIONS.items() if question.words == words)
         return given.get(name, otherwise)
 
-    answers = ask(Answers(budget="40 MUSD"), prompt)
+    answers = ask(Answers(budget="40 MUSD"), prompt, pytest.fail)
     assert len(said) == len(QUESTIONS) - 1  # what a flag gave is not asked again
     assert answers.budget == "40 MUSD"
     assert (answers.pue, answers.vendors, answers.owned) == ("1.25", None, ())
@@ -79,6 +87,35 @@ def test_everything_asked_for_has_a_flag_and_nothing_is_hidden(tmp_path: Path) -
     assert problem.job.training.tokens is None
     assert not problem.items
     assert "{" not in path.name
+
+
+def test_an_answer_that_cannot_be_read_is_asked_again_alone(tmp_path: Path) -> None:
+    given = {"power": ["3", "3 MW"], "racks": ["", "24"], "rack_power": ["45 kW"],
+             "parameters": ["70", "70 B"], "vendors": ["Nobody"], "owned": ["H100=8"]}  # fmt: skip
+    flags = {question.words: name for name, question in QUESTIONS.items()}
+    told: list[str] = []
+    asked: list[str] = []
+
+    def prompt(words: str, otherwise: str) -> str:
+        asked.append(flags[words])
+        return given[flags[words]].pop(0) if given.get(flags[words]) else otherwise
+
+    answers = ask(Answers(), prompt, told.append)
+    assert [text.split(":")[0] for text in told] == ["--power", "--racks", "--model"]
+    assert len(asked) == len(QUESTIONS) + 3
+    given |= {"vendors": ["DDN"], "owned": ["nvidia_dgx_h100=8, nvidia_dgx_h200=1"]}
+    for name in ("owned", "vendors"):
+        with pytest.raises(InputError) as error:
+            write_problem(answers, tmp_path, force=False)
+        assert question_of(error.value.findings[0]) == name
+        asked.clear()
+        answers = ask(replace(answers, **{name: None}), prompt, told.append, (name,))
+        assert asked == [name]
+    text = write_problem(answers, tmp_path, force=False).read_text("utf-8")
+    assert "  nvidia_dgx_h100: {installed: 8}   # systems, 64 GPUs\n" in text
+    with pytest.raises(InputError) as error:
+        write_problem(answers, tmp_path, force=False)
+    assert question_of(error.value.findings[0]) == "name"
 
 
 @pytest.mark.parametrize(
@@ -99,6 +136,13 @@ def test_a_replica_has_room_for_its_state(parameters: float, stages: int) -> Non
         (("10MW", "--power", "3 MW"), "an example (10MW) is copied as it is"),
         ((*ASKED, "--own", "nvidia_dgx_h100"), "--own: 'nvidia_dgx_h100' is no item with a number"),
         ((*ASKED, "--own", "nvidia_dgx_h10=2"), "nvidia_dgx_h100"),
+        (
+            (*ASKED, "--own", "H100=64"),
+            "no item 'H100'; did you mean 'nvidia_dgx_h100'? Units are whole systems, here of 8",
+        ),
+        ((*ASKED, "--own", "ddn=1"), "did you mean 'ddn_ai400x2' or"),
+        ((*ASKED, "--own", "-=1"), "--own: no item '-'"),
+        ((*ASKED, "--model", "405"), "a model of 405 parameters needs no cluster; write '405 B'"),
         ((*ASKED, "--vendors", "Nobody"), "--vendors: nobody is called 'Nobody'"),
         ((*ASKED, "--prices", "none.yaml"), "none.yaml"),
         ((*ASKED, "--name", "///"), "--name: no file can be named '///'"),

@@ -13,6 +13,7 @@ import pytest
 from planner import api
 from planner.errors import InputError, VerificationError
 from planner.levers import levers
+from planner.outputs.answer import render as first_screen
 from planner.outputs.console import render
 from planner.outputs.explain_text import render as render_explanation
 from planner.schema.plan import Line, Plan
@@ -76,9 +77,19 @@ def test_the_screen_names_why_what_would_help_and_what_binds() -> None:
     assert "jobs.0.gpus.max_types is 1 and the job runs on big" in screen
     assert "max_types: 2 lets the job use them too" in screen
     assert "items.gpu.retire: true frees 20.0 kW" in screen
-    assert "GPU types (max_types): 1 type of at most 1 type" in screen
+    assert "GPU types of the job: 1 type of at most 1 type" in screen
     assert "gpu installed, which stay: 2 units of at least 2 units" in screen
     assert "stands idle" in screen
+
+
+def test_the_first_screen_tells_idle_units_apart_and_names_what_is_short() -> None:
+    plan = solved(owner())
+    first = " ".join(first_screen(plan).split())
+    assert "gpu, owned, will stand idle" in first
+    assert "units are installed already" not in first
+    assert {"gpu_types", "items.gpu.installed"} <= {x.name for x in plan.limits if x.binding}
+    assert "Binds IT power" in first
+    assert "GPU types of the job (" not in first
 
 
 def test_fixed_counts_what_is_there_and_is_named() -> None:

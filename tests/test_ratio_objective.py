@@ -50,7 +50,7 @@ def ratio_case(seed: int, name: str, case: Case | None = None) -> Case:
     )
     job = problem.job
     given: dict[str, Any] = {}
-    if job.training.mfu is None:
+    if job.training.mfu is None and job.training.model is None:
         given["mfu"] = round(random.uniform(0.2, 0.6), 2)
     if job.parameters is None and job.training.active_parameters is None:
         given["active_parameters"] = random.choice((7e9, 7e10, 1e12))
@@ -94,6 +94,18 @@ def test_the_least_ratio_with_levers_is_that_of_the_enumeration(
         wrong += [f"seed {seed}: {said}" for said in disagreements(case, plan, truth)]
     assert not wrong, "\n".join(wrong)
     assert solved >= 2
+
+
+def test_a_type_without_a_measured_rate_is_no_plan() -> None:
+    """Of two types only one that is too dear has a rate: there is no money per token without."""
+    case = ratio_case(92_016, "usd_per_million_tokens", with_levers(92_016))
+    inputs = inputs_of(case)
+    plan = api.solve_inputs(inputs, explain=False)
+    truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
+    assert (plan.status, truth) == ("infeasible", None)
+    assert [reason for _, reason in resolve(inputs).not_considered] == [
+        "not known: a measured rate of dense_70b in fp8"
+    ]
 
 
 @pytest.mark.exhaustive(keep=3)

@@ -9,7 +9,8 @@ from pydantic import BaseModel
 
 from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean
-from planner.studies.registry import SCHEMAS, load
+from planner.studies.registry import SCHEMAS
+from planner.studies.study import load
 from planner.whole_files import write_all
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import groupby
 from pathlib import Path
 from string import Template
 
@@ -24,6 +25,9 @@ STATE_GB_PER_GPU = 48.0
 """What of it a GPU is given: 60 % of the 80 GB of the smallest GPU on offer."""
 _TENSOR = 8
 _DEEPEST = 64
+_FEWEST_PARAMETERS = 1e6
+_BEHIND = re.compile(r"( *(?!name:)[^ #].*?) {2,}(# .*)")
+"""A line of the file with a comment behind it; a name may hold anything."""
 
 
 TEMPLATE = """\
@@ -41,6 +45,7 @@ site:
     pdu: {item: pdu_raritan_px3_5878, redundancy: N+1}
   cooling: {cdu: cdu_coolit_chx2000, redundancy: N+1}   # for what is cooled by liquid
 ${budget}term: {years: 4, electricity: 0.08 USD/kWh}   # an assumption, for the cost over the years
+# `consider` below narrows what these offer
 catalogs: [$catalogs]
 prices: $prices           # of a vendor's quote `planner quote import` makes such a book
 ${considered}${installed}spares: {storage: 2 %, switch: 2 %, transceiver: 2 %, cable: 2 %}
@@ -57,7 +62,7 @@ storage:
   fill_limit: 85 %
   max_families: 1         # storage of one family
 jobs:
-  - name: train
+  - name: $job
     parameters: $parameters   # answered
     # bytes of a checkpoint: BF16 weights 2, FP32 master copy 4, Adam's moments 4 + 4
     bytes_per_parameter: mixed_adam
@@ -135,25 +140,43 @@ QUESTIONS: Mapping[str, Question] = {
 }  # fmt: skip
 
 
-def ask(answers: Answers, prompt: Callable[[str, str], str]) -> Answers:
-    """Return the answers with what is missing asked for.
+def ask(
+    answers: Answers,
+    prompt: Callable[[str, str], str],
+    tell: Callable[[str], None],
+    names: Collection[str] = QUESTIONS,
+) -> Answers:
+    """Return the answers with what is missing asked for; what cannot be read is asked again.
 
     Args:
         answers: what the flags gave.
         prompt: asks a question, with what an empty answer stands for, and returns the answer.
+        tell: says what is wrong with an answer.
+        names: the questions to ask; by default all that have no answer.
     """
     found: dict[str, object] = {}
+    for name in names:
+        question, given = QUESTIONS[name], getattr(answers, name)
+        while not given:
+            text = prompt(question.words, question.otherwise or "").strip()
+            if not text and not question.needed:
+                break
+            try:
+                _read(question, text)
+            except InputError as error:
+                tell(error.findings[0].text())
+                continue
+            given = tuple(re.split(r"[\s,]+", text)) if name == "owned" else text
+        found[name] = given
+    return replace(answers, **found)  # type: ignore[arg-type]
+
+
+def question_of(finding: Finding) -> str | None:
+    """Return the question whose answer a finding is about, if it is about one."""
     for name, question in QUESTIONS.items():
-        given = getattr(answers, name)
-        if given:
-            found[name] = given
-            continue
-        text = prompt(question.words, question.otherwise or "").strip()
-        if name == "owned":
-            found[name] = tuple(part for part in re.split(r"[\s,]+", text) if part)
-        else:
-            found[name] = text or None
-    return Answers(**found)  # type: ignore[arg-type]
+        if finding.message.startswith(f"{question.flag}:"):
+            return name
+    return "name" if finding.code == "exists" else None
 
 
 def write_problem(answers: Answers, folder: Path, *, force: bool) -> Path:
@@ -178,17 +201,33 @@ def write_problem(answers: Answers, folder: Path, *, force: bool) -> Path:
         fix = "choose another --name or folder (-o), or --force to replace it"
         raise InputError(Finding("exists", "the file is there already", str(target), fix=fix))
     owned = _owned(answers.owned)
+    inputs = _loaded(target, values, {})
+    for name in owned:
+        if name not in inputs.by_id:
+            message = f"--own: no item '{name}'"
+            raise InputError(Finding("not-found", message, fix=_meant(name, inputs)))
+    if owned:
+        inputs = _loaded(target, values, owned)
+    systems, families = _chosen(inputs, values.get("vendors"), owned)
+    gpus = {item.id: item.provides.gpus.value for item in inputs.items if item.provides.gpus}
+    write_all({target: _text(values, owned, systems, families, gpus).encode()})
+    return target
+
+
+def _loaded(target: Path, values: Mapping[str, str], owned: Mapping[str, int]) -> Inputs:
+    """Return the problem of the answers, with everything on offer considered.
+
+    Raises:
+        InputError: something is wrong with it, told without the lines of a text nobody has seen.
+    """
     try:
         inputs, findings = load_with_findings(target, text=_text(values, owned, None, None))
-    except InputError as error:  # nobody has seen the text that it speaks of
-        found = (replace(each, file=None, line=None) for each in error.findings)
-        raise InputError(*found) from None
+    except InputError as error:
+        findings = [*error.findings]
     wrong = [finding for finding in findings if finding.severity == "error"]
     if wrong:
         raise InputError(*(replace(each, file=None, line=None) for each in wrong))
-    chosen = _chosen(inputs, values.get("vendors"), owned)
-    write_all({target: _text(values, owned, *chosen).encode()})
-    return target
+    return inputs
 
 
 def _checked(answers: Answers) -> dict[str, str]:
@@ -205,16 +244,30 @@ def _checked(answers: Answers) -> dict[str, str]:
             raise InputError(Finding("missing", message, fix=f"for example {_example()}"))
         if not given:
             continue
-        if question.dimension is not None:
-            fix = question.dimension.hint()
-            try:
-                if units.parse(given, question.dimension) <= 0.0:
-                    message = f"{question.flag}: {given} is nothing to plan for"
-                    raise InputError(Finding("value", message, fix=fix))
-            except ValueError as error:
-                raise InputError(Finding("value", f"{question.flag}: {error}", fix=fix)) from None
+        _read(question, given)
         values[name] = given
     return values
+
+
+def _read(question: Question, given: str) -> None:
+    """Look whether an answer is a quantity that can be planned for.
+
+    Raises:
+        InputError: it is not.
+    """
+    if question.dimension is None:
+        return
+    fix = question.dimension.hint()
+    try:
+        value = units.parse(given, question.dimension)
+    except ValueError as error:
+        raise InputError(Finding("value", f"{question.flag}: {error}", fix=fix)) from None
+    if value <= 0.0:
+        message = f"{question.flag}: {given} is nothing to plan for"
+        raise InputError(Finding("value", message, fix=fix))
+    if question.flag == "--model" and value < _FEWEST_PARAMETERS:
+        message = f"--model: a model of {given} parameters needs no cluster"
+        raise InputError(Finding("value", message, fix=f"write '{given} B' for billions"))
 
 
 def _example() -> str:
@@ -238,14 +291,8 @@ def _chosen(
     """Return the GPU systems and the families of storage to choose from, by id.
 
     Raises:
-        InputError: a vendor or an owned item is not known, or nothing is left to choose from.
+        InputError: a vendor is not known, or nothing is left to choose from.
     """
-    known = inputs.by_id
-    for name in owned:
-        if name not in known:
-            raise InputError(
-                Finding("not-found", f"--own: no item '{name}'", fix=did_you_mean(name, [*known]))
-            )
     offers = [
         item
         for item in inputs.items
@@ -265,6 +312,22 @@ def _chosen(
         chosen.append(left)
     systems, storage = chosen
     return [item.id for item in systems], sorted({str(item.family) for item in storage})
+
+
+def _meant(name: str, inputs: Inputs) -> str | None:
+    """Return a hint that names the items whose ids hold every word of a name, or come near it."""
+    words = re.findall(r"[a-z0-9]+", name.casefold())
+    found = [
+        item
+        for item in inputs.items
+        if item.category in ("gpu_system", "storage") and all(word in item.id for word in words)
+    ]
+    if not found or not words:
+        return did_you_mean(name, [*inputs.by_id])
+    names = " or ".join(f"'{item.id}'" for item in found[:3])
+    gpus = found[0].provides.gpus
+    whole = f" Units are whole systems, here of {gpus.value} GPUs" if gpus else ""
+    return f"did you mean {names}?{whole}"
 
 
 def _on_offer(item: Item, inputs: Inputs) -> bool:
@@ -296,8 +359,12 @@ def _text(
     owned: Mapping[str, int],
     systems: Sequence[str] | None,
     families: Sequence[str] | None,
+    gpus: Mapping[str, int] | None = None,
 ) -> str:
-    """Return the problem file; without choices everything on offer is considered."""
+    """Return the problem file; without choices everything on offer is considered.
+
+    ``gpus`` are those of a unit, by item, for the comment beside what is owned.
+    """
     parameters = units.parse(values["parameters"], units.COUNT)
     stages = pipeline_of(parameters)
     considered, installed = "", ""
@@ -308,13 +375,15 @@ def _text(
             f"  storage_families: [{', '.join(families)}]\n"
         )
     if owned:
-        rows = [f"  {name}: {{installed: {count}}}\n" for name, count in owned.items()]
-        installed = "items:                    # answered: what stands there already\n"
-        installed += "".join(rows)
+        installed = "# answered: what stands there already\nitems:\n"
+        for name, count in owned.items():
+            of = f"   # systems, {count * gpus[name]:,} GPUs" if gpus and name in gpus else ""
+            installed += f"  {name}: {{installed: {count}}}{of}\n"
     budget = values.get("budget")
-    return Template(TEMPLATE).substitute(
+    text = Template(TEMPLATE).substitute(
         values,
         name=_quoted(values["name"]),
+        job="model-" + re.sub(r"[^a-z0-9]+", "-", values["parameters"].replace(" ", "").lower()),
         budget=f"budget: {{capex: {budget}}}   # answered: what may be paid at once\n"
         if budget
         else "",
@@ -327,6 +396,20 @@ def _text(
         replica=_TENSOR * stages,
         bytes=f"{STATE_BYTES:g}",
         gigabytes=f"{STATE_BYTES * parameters / 1e9 / (_TENSOR * stages):,.0f}",
+    )
+    return "".join(_in_a_column([*lines]) for _, lines in groupby(text.splitlines(), _behind))
+
+
+def _behind(line: str) -> bool:
+    return _BEHIND.fullmatch(line) is not None
+
+
+def _in_a_column(lines: Sequence[str]) -> str:
+    """Return neighbouring lines with the comments behind them, if they have any, in a column."""
+    found = [(line, _BEHIND.fullmatch(line)) for line in lines]
+    width = max(len(each[1]) if each else 0 for _, each in found)
+    return "".join(
+        f"{each[1]:{width}}   {each[2]}\n" if each else f"{line}\n" for line, each in found
     )
 
 

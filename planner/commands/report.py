@@ -20,8 +20,8 @@ from planner.errors import StoppedError
 from planner.outputs.first_screen import PARTS, render
 from planner.outputs.restated import currency_of
 from planner.schema.plan import Plan
-from planner.studies.registry import Result, Study, load
 from planner.studies.request import Found, Request
+from planner.studies.study import Result, Study, load
 from planner.terminal import say
 from planner.whole_files import write_all
 

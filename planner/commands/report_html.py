@@ -23,7 +23,8 @@ from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import INDENT, wrapped
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.schema.sensitivity import Frontier, Sweep
-from planner.studies.registry import RESULTS, load
+from planner.studies.registry import RESULTS
+from planner.studies.study import load
 from planner.studies.verification import Opened, open_sound_plan
 from planner.whole_files import write_all
 

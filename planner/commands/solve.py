@@ -22,8 +22,9 @@ from planner.outputs.audience import Audience, Prices
 from planner.outputs.comparison_words import listed as listed_words
 from planner.outputs.restated import currency_of, restated, restated_columns
 from planner.schema.plan import Plan
-from planner.studies.registry import BESIDE_PLANS, Result, load
+from planner.studies.registry import BESIDE_PLANS
 from planner.studies.request import stem_of
+from planner.studies.study import Result, load
 from planner.terminal import say
 from planner.whole_files import write_all
 

@@ -161,6 +161,7 @@ def _hint_of(
     found = optimise(case, solver=oracle.solver, gap=_EXACT, effort=effort, ties=False)
     if found.operation is None:
         return None
+    oracle.remember([found.operation])
     place = place_of(inputs, case, lever, found.operation)
     # What is not proven counts for nothing: the lever itself is not enough.
     missed = 0.0 if found.bound is None or found.status != "optimal" else found.bound

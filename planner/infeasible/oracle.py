@@ -58,6 +58,10 @@ class Oracle:
     _plans: deque[Run] = field(default_factory=lambda: deque(maxlen=MOST_PLANS))
     _known: dict[tuple[tuple[str, str], ...], Answer] = field(default_factory=dict)
 
+    def remember(self, runs: Sequence[Run]) -> None:
+        """Keep plans of the problem, changed in whatever way, to be tried on the next questions."""
+        self._plans.extend(runs)
+
     def ask(self, changes: tuple[Change, ...]) -> Answer:
         """Return whether the problem with these changes has a plan."""
         key = key_of(changes)

@@ -16,24 +16,33 @@ Every function raises ``InputError`` where a file, a model or an option is wrong
 from __future__ import annotations
 
 import io
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from planner import api
-from planner.commands.report import asked
 from planner.errors import Finding, InputError, NoPlanError, did_you_mean
 from planner.inputs import Inputs, inputs_to_text
-from planner.loader import completed, with_settings
+from planner.library.asking import (
+    File,
+    PlanSource,
+    ProblemSource,
+    Settings,
+    as_texts,
+    by_path,
+    found_by,
+    in_memory,
+    record_of,
+    request_of,
+    varied,
+)
 from planner.outputs.plan_json import carrying
 from planner.schema.bids import Bids
-from planner.schema.comparison import Alternatives, Comparison
+from planner.schema.comparison import Alternatives, Comparison, RulesTable
 from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
 from planner.schema.problem import Problem
@@ -43,19 +52,9 @@ from planner.schema.telemetry import Characterization
 from planner.schema.verification import Audit, Verification
 from planner.shipped import problem_files
 from planner.sizing_report import SizeReport, size_report
-from planner.studies.registry import STUDIES, Study
-from planner.studies.registry import load as load_named
-from planner.studies.request import Found, Request
+from planner.studies.registry import STUDIES
 
-File = str | os.PathLike[str]
-ProblemSource = File | Inputs | Problem
-"""A problem file, or a problem in memory."""
-PlanSource = File | Plan
-"""A PROBLEM.plan.json, or a plan in memory."""
-Settings = Mapping[str, object] | Sequence[str]
-"""``{"site.facility_power": "12 MW"}`` or ``["site.facility_power=12 MW"]``."""
 Solver = Literal["highs", "cbc"]
-RecordT = TypeVar("RecordT", bound=BaseModel)
 
 
 class SweepTable(Sweep):
@@ -73,14 +72,9 @@ def load(problem: ProblemSource, *, settings: Settings = (), scenario: str | Non
         settings: changes laid over it.
         scenario: a named scenario of the file.
     """
-    texts = _texts(settings)
     if isinstance(problem, (Inputs, Problem)):
-        if scenario is not None:
-            message = f"a problem in memory has no scenario '{scenario}'"
-            raise InputError(Finding("scenario", message, fix="load the file with it"))
-        inputs = completed(problem) if isinstance(problem, Problem) else problem
-        return with_settings(inputs, texts)
-    return api.load(Path(problem), settings=texts, scenario=scenario)
+        return in_memory(problem, settings, scenario)
+    return api.load(Path(problem), settings=as_texts(settings), scenario=scenario)
 
 
 def example(name: str = "10MW") -> Path:
@@ -119,7 +113,7 @@ def solve(
     """
     inputs = load(problem, settings=settings, scenario=scenario)
     given = {"gap": gap, "time_limit": time_limit, "solver": solver}
-    request, _ = _request(STUDIES["alternatives"], (inputs,), given)
+    request, _ = request_of(STUDIES["alternatives"], (inputs,), given)
     options = request.running(explain=explain_none)
     return carrying(api.solve_with(inputs, options), inputs_to_text(inputs))
 
@@ -153,7 +147,7 @@ def verify(
         time_limit: how long that may take.
     """
     given = {"solve_again": solve_again, "time_limit": time_limit}
-    return _record("verify", (plan,), Verification, given)
+    return record_of("verify", (plan,), Verification, given)
 
 
 def workbook(plan: PlanSource, path: File) -> Path:
@@ -169,7 +163,7 @@ def workbook(plan: PlanSource, path: File) -> Path:
     from planner.studies.verification import open_plan
     from planner.whole_files import write_all
 
-    paths, models = _named((plan,), (), None)
+    paths, models = by_path((plan,), (), None)
     model = models.get(paths[0])
     opened = open_plan(paths[0], model if isinstance(model, Plan) else None)
     stream = io.BytesIO()
@@ -195,7 +189,7 @@ def audit(
         gap, time_limit, solver: how to solve that.
     """
     given = {"solve_again": solve_again, "gap": gap, "time_limit": time_limit, "solver": solver}
-    return _record("audit", (workbook,), Audit, given)
+    return record_of("audit", (workbook,), Audit, given)
 
 
 def bid(
@@ -216,9 +210,9 @@ def bid(
         options: those of ``planner bid``, by name: ``vendor``, ``date``, ``currency``, ``rate``,
             each ``{file or code: value}``; ``mapping``, ``gap``, ``time_limit``, ``solver``.
     """
-    named = {k: _texts(v) if isinstance(v, Mapping) else v for k, v in options.items()}
+    named = {k: as_texts(v) if isinstance(v, Mapping) else v for k, v in options.items()}
     given = named | {"quotes": tuple(map(Path, quotes)), "quantities": quantities}
-    return _record("bid", (problem,), Bids, given, settings, scenario)
+    return record_of("bid", (problem,), Bids, given, settings, scenario)
 
 
 def explain(
@@ -246,10 +240,10 @@ def explain(
         gap, time_limit, solver: how to solve.
     """
     given = {
-        "step": _texts(step), "why_not": tuple(why_not), "weight": _texts(weight),
+        "step": as_texts(step), "why_not": tuple(why_not), "weight": as_texts(weight),
         "keep": tuple(keep), "gap": gap, "time_limit": time_limit, "solver": solver,
     }  # fmt: skip
-    return _record("explain", (problem,), Explanation, given, settings, scenario)
+    return record_of("explain", (problem,), Explanation, given, settings, scenario)
 
 
 def compare(
@@ -268,7 +262,29 @@ def compare(
         gap, time_limit, solver: how to solve problems.
     """
     given = {"gap": gap, "time_limit": time_limit, "solver": solver}
-    return _record("compare", plans, Comparison, given, settings, scenario)
+    return record_of("compare", plans, Comparison, given, settings, scenario)
+
+
+def compare_rules(
+    problem: ProblemSource,
+    *,
+    settings: Settings = (),
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    solver: Solver = "highs",
+) -> RulesTable:
+    """Return what storage costs by what the job needs, by vendors' rules and otherwise.
+
+    It is ``planner compare --rules``.
+
+    Args:
+        problem: what to plan.
+        settings, scenario: what is laid over it.
+        gap, time_limit, solver: how to solve each row.
+    """
+    given = {"rules": True, "gap": gap, "time_limit": time_limit, "solver": solver}
+    return record_of("compare", (problem,), RulesTable, given, settings, scenario)
 
 
 def alternatives(
@@ -294,7 +310,7 @@ def alternatives(
     given = {
         "within": within, "most": most, "gap": gap, "time_limit": time_limit, "solver": solver,
     }  # fmt: skip
-    return _record("alternatives", (problem,), Alternatives, given, settings, scenario)
+    return record_of("alternatives", (problem,), Alternatives, given, settings, scenario)
 
 
 def sweep(
@@ -328,14 +344,14 @@ def sweep(
     from planner.studies.sensitivity.workers import Workers
 
     given = {"gap": gap, "time_limit": time_limit, "jobs": jobs}
-    request, _ = _request(STUDIES["sweep"], (problem,), given, settings, scenario)
+    request, _ = request_of(STUDIES["sweep"], (problem,), given, settings, scenario)
     if named and request.models:
         message = "named scenarios are read from the problem file, and this problem is in memory"
         raise InputError(Finding("scenario", message, fix="give the file"))
     inputs, options = request.inputs, request.each()
     chosen = scenarios_of(
         inputs,
-        vary=_varied(vary),
+        vary=varied(vary),
         table=None if scenarios is None else Path(scenarios),
         named=tuple(name for name in named if name != "all") if named else None,
         problem=request.path,
@@ -382,7 +398,7 @@ def frontier(
         "against": (against,), "points": points, "gap": gap, "time_limit": time_limit,
         "jobs": jobs,
     }  # fmt: skip
-    return _record("frontier", (problem,), Frontier, given, settings, scenario)
+    return record_of("frontier", (problem,), Frontier, given, settings, scenario)
 
 
 def tornado(
@@ -408,9 +424,9 @@ def tornado(
         jobs: how many processes to use, 0 for as many as there are cores.
     """
     given = {
-        "vary": _varied(vary), "by": by, "gap": gap, "time_limit": time_limit, "jobs": jobs,
+        "vary": varied(vary), "by": by, "gap": gap, "time_limit": time_limit, "jobs": jobs,
     }  # fmt: skip
-    return _record("tornado", (problem,), Tornado, given, settings, scenario)
+    return record_of("tornado", (problem,), Tornado, given, settings, scenario)
 
 
 def uncertain(
@@ -442,10 +458,10 @@ def uncertain(
         jobs: how many processes to use, 0 for as many as there are cores.
     """
     given = {
-        "dist": _varied(dist), "samples": samples, "method": method, "seed": seed,
+        "dist": varied(dist), "samples": samples, "method": method, "seed": seed,
         "indices": indices, "gap": gap, "time_limit": time_limit, "jobs": jobs,
     }  # fmt: skip
-    return _record("uncertain", (problem,), Uncertain, given, settings, scenario)
+    return record_of("uncertain", (problem,), Uncertain, given, settings, scenario)
 
 
 def simulate(
@@ -491,7 +507,7 @@ def simulate(
         "intervals": intervals, "repairs": repairs, "when_short": when_short,
         "replications": replications, "length": length, "seed": seed, "jobs": jobs,
     }  # fmt: skip
-    return _record("simulate", (plan,), Simulation, given, settings, scenario)
+    return record_of("simulate", (plan,), Simulation, given, settings, scenario)
 
 
 def characterize(*traces: File, problem: File | None = None, **options: Any) -> Characterization:
@@ -505,7 +521,7 @@ def characterize(*traces: File, problem: File | None = None, **options: Any) -> 
             of the job (``job``, ``plan``, ``gpus``, ``nameplate``, ``log`` ...).
     """
     given = options | {"problem": None if problem is None else Path(problem)}
-    return _record("characterize", traces, Characterization, given)
+    return record_of("characterize", traces, Characterization, given)
 
 
 def synthesize(
@@ -521,126 +537,8 @@ def synthesize(
     Raises:
         NoPlanError: there is no plan to run.
     """
-    found = _found("synthesize", plans, options | {"output": Path(folder)})
+    found = found_by("synthesize", plans, options | {"output": Path(folder)})
     if not found.written:
         raise NoPlanError(found.text)
     trace, truth, log = found.written
     return trace, truth, log
-
-
-def _record(
-    name: str,
-    sources: Sequence[PlanSource | ProblemSource],
-    kind: type[RecordT],
-    given: Mapping[str, Any],
-    settings: Settings = (),
-    scenario: str | None = None,
-) -> RecordT:
-    """Return the record of a study."""
-    found = _found(name, sources, given, settings, scenario)
-    if not found.records:
-        raise NoPlanError(found.text)
-    (record,) = found.records
-    assert isinstance(record, kind)
-    return record
-
-
-def _found(
-    name: str,
-    sources: Sequence[PlanSource | ProblemSource],
-    given: Mapping[str, Any],
-    settings: Settings = (),
-    scenario: str | None = None,
-) -> Found:
-    study = STUDIES[name]
-    request, own = _request(study, sources, given, settings, scenario)
-    return cast(Found, load_named(study.run)(request, **own))
-
-
-def _request(
-    study: Study,
-    sources: Sequence[PlanSource | ProblemSource],
-    given: Mapping[str, Any],
-    settings: Settings = (),
-    scenario: str | None = None,
-) -> tuple[Request, dict[str, Any]]:
-    """Return what a study is asked, as its command would read it, and its own options.
-
-    Raises:
-        InputError: there is no such option, or one is wrong.
-    """
-    first, *options = study.options
-    known = {option.name: option for option in options}
-    values = {option.name: option.default for option in options}
-    for name, value in given.items():
-        if name not in known:
-            message = f"planner {study.name} has no option '{name}'"
-            raise InputError(Finding("option", message, fix=f"its options: {', '.join(known)}"))
-        if value is not None:
-            values[name] = _as_typed(value) if "str" in str(known[name].type) else value
-    paths, models = _named(sources, settings, scenario)
-    values["set_"] = list(_texts(settings)) if len(models) < len(paths) else []
-    values["scenario"] = scenario if len(models) < len(paths) else None
-    values[first.name] = paths if first.several else paths[0]
-    request, own = asked(study, values)
-    return replace(request, models=models), own
-
-
-def _as_typed(value: Any) -> Any:
-    """Return a number as the text in which the command line would have it."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return repr(value) if number else value
-
-
-def _named(
-    sources: Sequence[PlanSource | ProblemSource], settings: Settings, scenario: str | None
-) -> tuple[list[Path], dict[Path, Inputs | Plan]]:
-    """Return files and models by the path that each goes by; models have settings laid over them.
-
-    Raises:
-        InputError: nothing is given.
-    """
-    if not sources:
-        raise InputError(Finding("files", "nothing is given", fix="give a file or a model"))
-    files = [Path(each) for each in sources if isinstance(each, (str, os.PathLike))]
-    paths: list[Path] = []
-    models: dict[Path, Inputs | Plan] = {}
-    for source in sources:
-        if isinstance(source, (str, os.PathLike)):
-            paths.append(Path(source))
-            continue
-        if isinstance(source, Plan):
-            model: Inputs | Plan = source
-            stem = Path(source.provenance.problem_file or source.problem).stem
-            suffix = ".plan.json"
-        else:
-            model = load(source, settings=settings, scenario=scenario)
-            stem = Path(model.problem_file or model.problem.name).stem
-            suffix = ".yaml"
-        names = (f"{stem}{mark}{suffix}" for mark in ("", *(f" ({n})" for n in range(2, 99))))
-        path = next(p for p in map(Path, names) if p not in models and p not in files)
-        paths.append(path)
-        models[path] = model
-    return paths, models
-
-
-def _texts(settings: Settings) -> tuple[str, ...]:
-    """Return settings as the command line has them.
-
-    Raises:
-        InputError: they are one text, which would be taken apart.
-    """
-    if isinstance(settings, str):
-        fix = "write a list of them, or {path: value}"
-        raise InputError(Finding("set", f"'{settings[:80]}' is one text", fix=fix))
-    if isinstance(settings, Mapping):
-        return tuple(f"{path}={value}" for path, value in settings.items())
-    return tuple(settings)
-
-
-def _varied(vary: Mapping[str, str | Sequence[object]] | Sequence[str]) -> tuple[str, ...]:
-    """Return what varies as the command line has it: a list of values with commas."""
-    if not isinstance(vary, Mapping):
-        return _texts(vary)
-    told = {p: v if isinstance(v, str) else ",".join(map(str, v)) for p, v in vary.items()}
-    return _texts(told)

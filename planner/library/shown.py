@@ -18,7 +18,8 @@ from planner.schema.base import Shown
 from planner.schema.plan import Plan, Totals
 from planner.schema.sensitivity import Sweep
 from planner.sizing_report import SizeReport
-from planner.studies.registry import RESULTS, Result, load
+from planner.studies.registry import RESULTS
+from planner.studies.study import Result, load
 
 __all__ = ["fitted", "frame", "html", "parts", "text"]
 

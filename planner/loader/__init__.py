@@ -81,18 +81,16 @@ def with_settings(inputs: Inputs, settings: tuple[str, ...]) -> Inputs:
     return _faultless(*_joined(problem, document, (*inputs.overrides, *settings), inputs.scenario))
 
 
-def completed(problem: Problem, folder: Path = Path()) -> Inputs:
+def completed(problem: Problem) -> Inputs:
     """Return a problem made in memory with the catalogs and prices that it names.
 
-    Args:
-        problem: the problem.
-        folder: what paths in it count from.
+    Paths in it count from the folder that planner runs in.
 
     Raises:
         InputError: a file is not there, or the parts do not go together.
     """
     digest = hashlib.sha256(problem.model_dump_json().encode()).hexdigest()
-    nowhere = Document("", {}, folder=folder, digest=digest)
+    nowhere = Document("", {}, folder=Path(), digest=digest)
     inputs, findings = _joined(problem, nowhere, (), None)
     return _faultless(replace(inputs, document=None), findings)
 

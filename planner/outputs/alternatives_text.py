@@ -9,9 +9,10 @@ from planner.figures import OBJECTIVES
 from planner.outputs.blocks import Column, Table, aligned, joined
 from planner.outputs.comparison_words import counted
 from planner.outputs.first_screen import FirstScreen
+from planner.outputs.scope import decided_on
 from planner.outputs.words import INDENT, in_millions, millions, money, number, wrapped
 from planner.schema.comparison import Alternative, Alternatives, Direction
-from planner.schema.plan import Line, Plan
+from planner.schema.plan import Plan
 
 _OTHERS = {"storage_vendor": "storage vendor", "gpu_type": "GPU system"}
 
@@ -36,20 +37,14 @@ def what_it_is(alternative: Alternative) -> str:
     return ", ".join(named)
 
 
-def chosen(plan: Plan, section: str) -> list[Line]:
-    """Return the lines of a section that stand for themselves."""
-    return [line for line in plan.lines if line.section == section and line.parent is None]
-
-
 def bought(plan: Plan) -> str:
     """Return the GPU systems and the storage of a plan."""
-    lines = [*chosen(plan, "Compute"), *chosen(plan, "Storage")]
-    return ", ".join(f"{line.working:,} × {line.model}" for line in lines if line.working)
+    return ", ".join(f"{line.working:,} × {line.model}" for line in decided_on(plan))
 
 
 def units(plan: Plan, section: str) -> int:
     """Return the units in place of a section."""
-    return sum(line.working for line in chosen(plan, section))
+    return sum(line.working for line in decided_on(plan, section))
 
 
 def command(found: Alternatives, alternative: Alternative) -> str | None:

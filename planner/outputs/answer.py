@@ -5,7 +5,7 @@ All of it is in `planner.outputs.console`, part by part; this is what fits one p
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from planner.figures import objective_label
 from planner.limits import SUPPLIES, of_group
@@ -23,7 +23,7 @@ from planner.outputs.words import (
     size,
     so_many,
 )
-from planner.schema.plan import JobPlan, LimitReport, Line, Plan, Totals
+from planner.schema.plan import JobPlan, LimitReport, Plan, Totals
 
 PARTS = ("lines", "run", "network", "notes", "proof")
 """What may follow the first screen."""
@@ -100,7 +100,10 @@ def _of(limit: LimitReport) -> str:
 def _buy(plan: Plan, totals: Totals) -> str:
     """Return GPU systems and storage by name, the rest by how many."""
     own = scope.own_lines(plan)
-    systems, storage = (_counted(own, section) for section in ("Compute", "Storage"))
+    systems, storage = (
+        [so_many(line.working, product(line)) for line in scope.decided_on(plan, section)]
+        for section in ("Compute", "Storage")
+    )
     text = f"{listed(systems)} ({totals.gpus:,} GPUs)" if systems else ""
     text = f"{text} and {listed(storage)}" if text and storage else text or listed(storage)
     beside = []
@@ -109,17 +112,17 @@ def _buy(plan: Plan, totals: Totals) -> str:
         beside.append(f"{switches:,} switches")
     if totals.racks is not None:
         beside.append("1 rack" if totals.racks == 1 else f"{totals.racks:,} racks")
-    owned = sum(min(line.installed, line.quantity) for line in own)
+    owned = sum(min(line.installed, line.working) for line in own)
     text += f"; in all {listed(beside)}" if beside else ""
-    return text + (f"; {owned:,} of the units are installed already" if owned else "")
+    text += f"; {owned:,} of the units are installed already" if owned else ""
+    return text + (f"; {standing_idle(plan)}" if plan.idle else "")
 
 
-def _counted(lines: Sequence[Line], section: str) -> list[str]:
-    return [
-        so_many(line.working, product(line))
-        for line in lines
-        if line.section == section and line.working
-    ]
+def standing_idle(plan: Plan) -> str:
+    """Return what is owned and not used, by name; nothing where all of it is."""
+    models = {line.sku: product(line) for line in plan.lines}
+    idle = [so_many(each.units, models[each.sku]) for each in plan.idle]
+    return f"{listed(idle)}, owned, will stand idle" if idle else ""
 
 
 def _work(plan: Plan, totals: Totals, job: JobPlan) -> str:
@@ -158,7 +161,7 @@ def _power(plan: Plan, totals: Totals) -> str:
 
 def _binds(plan: Plan) -> str:
     """Return what holds the plan, and what the next GPU systems would need and give."""
-    binding = [limit for limit in plan.limits if limit.binding]
+    binding = scope.holding(plan)
     texts = [f"{limit.label} ({_reached(limit)})" for limit in binding[:_MOST_BINDING]]
     left = len(binding) - _MOST_BINDING
     text = listed([*texts, *([f"{left} more"] if left > 0 else [])]) or "no limit"
@@ -169,7 +172,9 @@ def _binds(plan: Plan) -> str:
 def _reached(limit: LimitReport) -> str:
     value, most = quantity(limit.value, limit.unit), quantity(limit.limit, limit.unit)
     if limit.sense == ">=":
-        return value if value == most else f"{value}, at least {most}"
+        if value == most:
+            return value
+        return f"{value}; a unit fewer would miss {most}"
     return f"{value.removesuffix(' ' + limit.unit)} of {most}"
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from planner import currency
 from planner.figures import RATIOS
 from planner.outputs.blocks import PAGE, Block, Column, Heading, Table, Text, screen
-from planner.outputs.comparison_words import counted, listed
+from planner.outputs.comparison_words import breach_text, counted, listed
 from planner.outputs.first_screen import FirstScreen
 from planner.outputs.words import (
     in_millions,
@@ -21,7 +21,6 @@ from planner.outputs.words import (
     ratio,
 )
 from planner.schema.bids import Award, Bid, BidMeasure, Bids, Lack
-from planner.schema.verification import Breach
 
 _MOST_FINDINGS, _MOST_LACKS = 24, 16
 LOT_WORDS = {"gpu_system": "GPU systems", "storage": "storage", "others": "everything else"}
@@ -81,7 +80,7 @@ _SPARE = (
 
 def _first_table(found: Bids) -> Table:
     table = _table(found)
-    order = {in_money(label): place for place, label in enumerate(_SPARE, 1)}
+    order = {in_money(in_millions(label)): place for place, label in enumerate(_SPARE, 1)}
     columns = (replace(each, spare=order.get(each.label, 0)) for each in table.columns)
     return replace(table, columns=tuple(columns))
 
@@ -305,15 +304,6 @@ def _table(found: Bids) -> Table:
 def _two(label: str) -> tuple[str, str]:
     first, _, rest = label.partition(" ")
     return first, rest
-
-
-def breach_text(breach: Breach) -> str:
-    """Return what a bid reaches of a limit that it breaks, and by how much that is too far."""
-    sense = "at most" if breach.sense == "<=" else "at least"
-    reached = "not known" if breach.value is None else quantity(breach.value, breach.unit)
-    far = "" if breach.over is None else f", {quantity(breach.over, breach.unit)} "
-    far += "" if breach.over is None else "too much" if breach.sense == "<=" else "too little"
-    return f"{breach.label}: {reached}, {sense} {quantity(breach.limit, breach.unit)}{far}"
 
 
 def broken(found: Bids) -> Iterator[str]:

@@ -66,6 +66,11 @@ _STORAGE = 1
 """Column of words of the first table, which gives way where the table is too wide."""
 
 
+def status(side: Side) -> str:
+    """Return what a plan is worth as a best one."""
+    return "as edited" if side.edits and not side.message else _STATUS[side.status]
+
+
 def render_comparison(found: Comparison, *, everything: bool = False) -> str:
     """Return the whole screen, at most 100 columns wide for up to three plans.
 
@@ -104,8 +109,7 @@ def first_comparison(found: Comparison, *, everything: bool = False) -> FirstScr
     if everything or not _comparable(found):
         return FirstScreen(entire=True)
     answer = [
-        (side.key, f"{side.source}: {side.problem} "
-         f"({'as edited' if side.edits and not side.message else _STATUS[side.status]})"
+        (side.key, f"{side.source}: {side.problem} ({status(side)})"
          + (f": {side.message}" if side.message else ""))
         for side in found.sides
     ]  # fmt: skip
@@ -169,9 +173,8 @@ def _part(title: str, lines: list[str]) -> str:
 
 
 def _side(side: Side) -> list[str]:
-    status = "as edited" if side.edits and not side.message else _STATUS[side.status]
     first = f"{INDENT}{side.key}  "
-    lines = wrapped(f"{side.source}: {side.problem} ({status})", first, " " * len(first))
+    lines = wrapped(f"{side.source}: {side.problem} ({status(side)})", first, " " * len(first))
     if side.message:
         lines += wrapped(f"no plan: {side.message}", " " * len(first), " " * len(first))
     return lines

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from planner import currency
 from planner.outputs.words import duration, in_money, money, product, quantity
 from planner.schema.plan import NextStep, Plan, StepNeed
+from planner.schema.verification import Breach
 
 _BY_ITSELF = ("USD", "USD/year", "s", "share", "")
 """Units that a figure brings along; all others stand with the label."""
@@ -83,6 +84,14 @@ def listed(words: Sequence[str]) -> str:
 def counted(count: int, one: str, many: str = "") -> str:
     """Return a count with its noun."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def breach_text(breach: Breach) -> str:
+    """Return what a plan reaches of a limit that it breaks, and by how much that is too far."""
+    value = "not known" if breach.value is None else quantity(breach.value, breach.unit)
+    bound, far = ("at most", "much") if breach.sense == "<=" else ("at least", "little")
+    over = "" if breach.over is None else f", {quantity(breach.over, breach.unit)} too {far}"
+    return f"{breach.label}: {value}, allowed {bound} {quantity(breach.limit, breach.unit)}{over}"
 
 
 def fitted(text: str, width: int) -> str:

@@ -9,14 +9,13 @@ from planner.outputs import console, rivals_text, why_not_text
 from planner.outputs.blocks import joined
 from planner.outputs.comparison_words import counted, listed
 from planner.outputs.first_screen import FirstScreen
+from planner.outputs.scope import decided_on
 from planner.outputs.words import INDENT, money, product, ratio, so_many, wrapped
-from planner.outputs.worth_words import holds, signed, worth
+from planner.outputs.worth_words import holds, signed, small, worth
 from planner.schema.explanation import Explanation, Forced, Marginal
 from planner.schema.infeasibility import UNDECIDED
 from planner.terminal import STANDARD, width
 
-SAME = 5e-6
-"""A share of the objective that counts as no change."""
 _LABEL, _NOW, _CELL = 24, 9, 30
 
 
@@ -86,11 +85,7 @@ def _bought(found: Explanation) -> str:
     """Return GPU systems and storage by name, and what they are worth."""
     value = found.plan.objective.value
     assert value is not None
-    units = [
-        so_many(line.working, product(line))
-        for line in found.plan.lines
-        if line.parent is None and line.section in ("Compute", "Storage") and line.working
-    ]
+    units = [so_many(line.working, product(line)) for line in decided_on(found.plan)]
     return f"{listed(units)}: {_amount(found, value)}"
 
 
@@ -136,7 +131,7 @@ def _gains(found: Explanation, row: Marginal) -> str:
 
 def _levers(found: Explanation) -> str:
     changes = sorted(
-        (row for row in found.without if row.change is None or not _small(found, row.change)),
+        (row for row in found.without if row.change is None or not small(found, row.change)),
         key=lambda row: -(float("inf") if row.change is None else abs(row.change)),
     )
     texts = [
@@ -144,10 +139,6 @@ def _levers(found: Explanation) -> str:
         for row in changes[:_MOST_LEVERS]
     ]
     return "; ".join(texts) or ("none is worth anything" if found.without else "")
-
-
-def _small(found: Explanation, change: float) -> bool:
-    return abs(change) <= SAME * abs(found.value or 1.0)
 
 
 def _instead(found: Explanation) -> str:
@@ -182,19 +173,14 @@ def _without(found: Explanation) -> str:
     for row in found.without:
         said = "no plan"
         if row.change is not None:
-            small = abs(row.change) <= SAME * abs(found.value or 1.0)
-            said = "no change" if small else signed(found, row.change)
+            said = "no change" if small(found, row.change) else signed(found, row.change)
         lines.append(f"{INDENT}{row.label:<32}{said:<24}--set '{row.setting}'")
     return "\n".join(lines)
 
 
 def _title(found: Explanation) -> str:
     plan = found.plan
-    counts = ", ".join(
-        f"{line.working:,} {line.model}"
-        for line in plan.lines
-        if line.parent is None and line.section in ("Compute", "Storage") and line.working
-    )
+    counts = ", ".join(f"{line.working:,} {line.model}" for line in decided_on(plan))
     goal = plan.objective
     assert goal.value is not None
     lines = [_named(found), *wrapped(f"{counts}: {_amount(found, goal.value)}")]

@@ -86,9 +86,10 @@ def decided(found: StorageOptions) -> str:
             f"prices decide, and no single quote settles it: ask for those of {two[0]} and {two[1]}"
         )
     (option, item), *_ = _settling(found)
+    article = "an" if item.model[:1] in "AEIO8" else "a"
     return (
-        f"prices decide: a quote of {amount(option.sure_usd, 0)} or less for a {item.model} (list "
-        f"{_price(item)}) settles it for {item.vendor}"
+        f"prices decide: a quote of {amount(option.sure_usd, 0)} or less for {article} {item.model}"
+        f" (list {_price(item)}) settles it for {item.vendor}"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.schema.plan import Line, Plan
+from planner.schema.plan import LimitReport, Line, Plan
 
 CORE_SECTIONS = ("Compute", "Storage", "Components")
 """Sections of what the optimiser counts; all others hold what must come with it."""
@@ -11,6 +11,16 @@ CORE_SECTIONS = ("Compute", "Storage", "Components")
 def own_lines(plan: Plan) -> list[Line]:
     """Return the lines that carry money: all but the components of bundles."""
     return [line for line in plan.lines if line.parent is None]
+
+
+def decided_on(plan: Plan, *sections: str) -> list[Line]:
+    """Return the lines of GPU systems, then of storage, that stand in place; or of one section."""
+    return [
+        line
+        for section in sections or ("Compute", "Storage")
+        for line in own_lines(plan)
+        if line.section == section and line.working
+    ]
 
 
 def complete(plan: Plan) -> bool:
@@ -64,3 +74,10 @@ def shared_racks(plan: Plan) -> int:
     if plan.totals is None or plan.totals.racks is None:
         return 0
     return max(0, plan.totals.racks - sum(line.racks or 0 for line in own_lines(plan)))
+
+
+def holding(plan: Plan) -> list[LimitReport]:
+    """Return the limits that bind; how the problem is put, only where nothing is short."""
+    found = [limit for limit in plan.limits if limit.binding]
+    short = [x for x in found if x.name != "gpu_types" and not x.name.endswith(".installed")]
+    return short or found

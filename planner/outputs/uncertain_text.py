@@ -154,7 +154,7 @@ _BAR = 20
 def view(study: Uncertain) -> list[Block]:
     """Return what an uncertainty study says."""
     return [
-        Heading(f"{named(study)}  (uncertain inputs: {describe_draw(study)})"),
+        Heading(_heading(study)),
         Text((study.message or "",)),
         Text(tuple(findings(study))),
         _inputs(study.inputs),

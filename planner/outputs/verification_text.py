@@ -8,18 +8,18 @@ from typing import Any
 
 from planner.currency import Currency, shown_in
 from planner.figures import FIGURES
-from planner.outputs.blocks import Column, Table, joined, printable
-from planner.outputs.comparison_words import fitted
+from planner.outputs.blocks import Column, Table, aligned, joined, printable
+from planner.outputs.comparison_words import breach_text, fitted
 from planner.outputs.first_screen import FirstScreen
 from planner.outputs.restated import in_its_currency
 from planner.outputs.words import INDENT, duration, gap, money, number, percent, quantity, wrapped
 from planner.schema.plan import Plan
-from planner.schema.verification import Audit, Breach, Check, Edit, Verification
+from planner.schema.verification import Audit, Check, Edit, Verification
 
 _MOST_FINDINGS = 10
 _RESULTS = {"holds": "holds", "fails": "FAILS", "not_checked": "not checked"}
 
-_MOST_EDITS = 40
+_MOST_EDITS, _LABEL = 40, 46
 
 
 def render_verification(found: Verification) -> str:
@@ -87,7 +87,7 @@ def first_audit(audit: Audit) -> FirstScreen:
     answer = [
         ("Verdict", _PROVEN.sub("", standing)),
         ("Changes", " ".join(money_said)),
-        ("Broken", "; ".join(map(_breach, audit.breaches))),
+        ("Broken", "; ".join(map(breach_text, audit.breaches))),
         ("Edited", "; ".join(edits) or "Nothing was edited."),
     ]
     short = [f"{each.model}: {each.listed:,} listed, {each.needed:,} needed"
@@ -141,9 +141,7 @@ def _edits(audit: Audit) -> str:
 
 
 def _aligned(rows: list[tuple[str, str, str]]) -> list[str]:
-    place = max(len(row[0]) for row in rows)
-    label = min(46, max(len(row[1]) for row in rows))
-    return [f"{INDENT}{a:<{place}}  {fitted(b, label):<{label}}  {c}".rstrip() for a, b, c in rows]
+    return aligned([(a, fitted(b, _LABEL), c) for a, b, c in rows], left=(0, 1, 2))
 
 
 def _currencies(audit: Audit) -> tuple[Currency, Currency]:
@@ -174,12 +172,7 @@ def _figures(audit: Audit) -> str:
         cells = [in_its_currency(read)(plan) if plan is not None else "-" for plan in plans]
         if any(cell not in ("-", "not known") for cell in cells):
             rows.append([FIGURES[name].title, *cells])
-    widths = [max(len(row[i]) for row in rows) for i in range(4)]
-    lines = [
-        INDENT + "  ".join([row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in (1, 2, 3))])
-        for row in rows
-    ]
-    return "\n".join(["Compared", *lines])
+    return "\n".join(["Compared", *aligned(rows, left=(0,))])
 
 
 def _of_job(read: Callable[[Any], str]) -> Callable[[Plan], str]:
@@ -217,15 +210,9 @@ _ROWS: tuple[tuple[str, Callable[[Plan], str]], ...] = (
 def _broken(audit: Audit) -> str:
     if not audit.breaches:
         return ""
-    return "\n".join(["Limits broken", *(f"{INDENT}{_breach(each)}" for each in audit.breaches)])
-
-
-def _breach(breach: Breach) -> str:
-    value = "not known" if breach.value is None else quantity(breach.value, breach.unit)
-    bound = "at most" if breach.sense == "<=" else "at least"
-    over = "" if breach.over is None else f", {quantity(breach.over, breach.unit)} too "
-    over += ("much" if breach.sense == "<=" else "little") if over else ""
-    return f"{breach.label}: {value}, allowed {bound} {quantity(breach.limit, breach.unit)}{over}"
+    return "\n".join(
+        ["Limits broken", *(f"{INDENT}{breach_text(each)}" for each in audit.breaches)]
+    )
 
 
 def _shortages(audit: Audit) -> str:

@@ -156,7 +156,7 @@ def _price(item: Item) -> list[str]:
     return [f"{text}."]
 
 
-_GROUPS = {
+GROUPS = {
     "storage_vendor": "Another storage vendor",
     "gpu_type": "Another GPU system",
     "storage_rule": "Storage sized by another rule",
@@ -165,6 +165,11 @@ _LABEL, _NAME, _VERDICT = 26, 28, 43
 _HEADERS = ("against", "GPUs", "storage", "capex M", "TCO M", "IT kW", "days")
 _WIDTHS = (_LABEL, 8, 9, 8, 8, 8, 8, 9, 7)
 _KINDS = ("as_good", "open", "worse", "no_plan", "left_out")
+
+
+def ordered(items: Sequence[Item]) -> list[Item]:
+    """Return items as they are listed: the nearest to the plan first."""
+    return sorted(items, key=lambda item: (_KINDS.index(item.kind), item.at_least or 0.0))
 
 
 def render(why: WhyNot) -> str:
@@ -193,7 +198,7 @@ def _side_by_side(why: WhyNot, plan: Figures) -> str:
     for row in why.forced:
         if row.kind != group:
             group = row.kind
-            lines.append(f"{INDENT}{_GROUPS[group]}")
+            lines.append(f"{INDENT}{GROUPS[group]}")
         lines.append(_forced(why, row))
     return "\n".join(lines)
 
@@ -233,9 +238,9 @@ def _items(why: WhyNot) -> str:
     if not why.items:
         return ""
     lines = ["Not in the plan", _entry("", "the best plan with it", "price today", "enters at")]
-    order = sorted(why.items, key=lambda item: (_KINDS.index(item.kind), item.at_least or 0.0))
     lines += [
-        _entry(item.sku, verdict(why, item), price_today(item), enters(item)) for item in order
+        _entry(item.sku, verdict(why, item), price_today(item), enters(item))
+        for item in ordered(why.items)
     ]
     return "\n".join(lines)
 

@@ -6,8 +6,8 @@ from planner.figures import OBJECTIVES, RATIOS
 from planner.outputs.words import money, ratio
 from planner.schema.explanation import Explanation, Marginal, Moved
 
-_NOTHING = 5e-6
-"""Changes below this share of the objective are within its proof."""
+_SAME = 5e-6
+"""A share of the objective that counts as no change: it is within the proof."""
 
 _FEW = 0.005
 _WITHOUT_FIGURE = {
@@ -26,7 +26,12 @@ def matters(found: Explanation, moved: Moved) -> bool:
     """Say whether a move changes the best objective, or what is possible at all."""
     if moved.known in ("no_plan", "not_decided"):
         return True
-    return moved.change is not None and abs(moved.change) > _NOTHING * abs(found.value or 1.0)
+    return moved.change is not None and not small(found, moved.change)
+
+
+def small(found: Explanation, change: float) -> bool:
+    """Say whether a change of the objective is within its proof."""
+    return abs(change) <= _SAME * abs(found.value or 1.0)
 
 
 def worth(found: Explanation, moved: Moved, *, unit: bool = True) -> str:

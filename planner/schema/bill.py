@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from planner.schema.base import Record
 from planner.schema.plan import Section
 
@@ -15,74 +17,101 @@ SCHEMA_VERSION = 1
 
 
 class BillLine(Record):
-    """One line.
+    """One line; power, height, weight and money of a ``parent_line`` hold those of its parts."""
 
-    ``line`` is the number on the workbook's sheet BOM. A line with a ``parent_line`` is a component
-    of a bundle, or what is ordered in one length, ``length_m``, of what its parent counts: its
-    power, height and weight are in its parent's too, and so is its money; sums leave it out.
-    ``quantity`` is in place; ``purchased`` are the units bought, cold ``spares`` and whole packs
-    included, less what is ``installed``. ``extended_list`` and ``extended_net`` are for what is
-    purchased. A quote for a unit may come in from ``unit_list_low`` to ``unit_list_high``, before
-    any discount; the range of a subscription is for what is purchased, less the discount.
-    """
-
-    line: str
-    section: Section
-    site: str
-    period: int
-    parent_line: str | None
-    sku: str
-    manufacturer: str
-    part_number: str | None
-    model: str
-    description: str | None
-    unit: str
-    quantity: int
-    spares: int
-    installed: int
-    pack: int
-    purchased: int
-    currency: str | None = None
-    unit_list: float | None = None
-    discount: float | None = None
-    unit_net: float | None = None
-    extended_list: float | None = None
-    extended_net: float | None = None
-    support_per_year: float | None = None
-    subscription_per_year: float | None = None
-    support_years: float | None = None
-    price_source: str | None = None
-    price_date: str | None = None
-    price_confidence: str | None = None
-    lead_time: str | None
-    lead_time_days: float | None
-    unit_it_power_kw: float | None
-    it_power_kw: float | None
-    heat_btu_per_h: float | None
-    unit_rack_units: float | None
-    rack_units: float | None
-    racks: int | None
-    unit_weight_kg: float | None
-    weight_kg: float | None
-    role: str | None
-    notes: tuple[str, ...]
-    length_m: float | None
-    unit_list_low: float | None = None
-    unit_list_high: float | None = None
-    subscription_per_year_low: float | None = None
-    subscription_per_year_high: float | None = None
-    support_level: str | None = None
-    support_from_years: float | None = None
-    price_book: str | None = None
-    price_valid_until: str | None = None
-    category: str | None
-    lifecycle: str | None
-    min_order: int | None
-    typical_power_kw: float | None
-    country_of_origin: str | None
-    hs_code: str | None
-    export_class: str | None
-    warranty_years: float | None
+    line: str = Field(
+        description="number as on the sheet `BOM`: 3.0, its components 3.1, 3.2, …; text"
+    )
+    section: Section = Field(
+        description="Compute, Storage, Network, Optics & cables, Racks & power, "
+        "Software, Services, Components"
+    )
+    site: str = Field(description="where; `site` where the problem has one")
+    period: int = Field(description="when; 0 where the problem has one")
+    parent_line: str | None = Field(
+        description="line of the bundle that this is a part of, or that counts what is ordered here"
+    )
+    sku: str = Field(description="id in the catalogs")
+    manufacturer: str = Field(description="as in the catalog; text")
+    part_number: str | None = Field(description="as in the catalog; text")
+    model: str = Field(description="as in the catalog; text")
+    description: str | None = Field(description="as in the catalog; text")
+    unit: str = Field(description="what is counted: each, licence")
+    quantity: int = Field(
+        description="units in place, installed ones included, idle ones too (a note says how many)"
+    )
+    spares: int = Field(description="cold spares on the shelf")
+    installed: int = Field(description="units that are there already")
+    pack: int = Field(description="units in a pack")
+    purchased: int = Field(
+        description="units to buy: quantity and spares less what is installed, in whole packs"
+    )
+    currency: str | None = Field(
+        default=None, description="of all money: that of the problem, USD by default"
+    )
+    unit_list: float | None = Field(default=None, description="list price")
+    discount: float | None = Field(default=None, description="share of the list price, from 0 to 1")
+    unit_net: float | None = Field(default=None, description="net price")
+    extended_list: float | None = Field(
+        default=None, description="for what is purchased, to the cent"
+    )
+    extended_net: float | None = Field(
+        default=None, description="for what is purchased, to the cent"
+    )
+    support_per_year: float | None = Field(default=None, description="for what is purchased")
+    subscription_per_year: float | None = Field(default=None, description="for what is purchased")
+    support_years: float | None = Field(
+        default=None, description="years of the term for which support is paid, where there is any"
+    )
+    price_source: str | None = Field(default=None, description="of the list price")
+    price_date: str | None = Field(default=None, description="of the list price")
+    price_confidence: str | None = Field(default=None, description="of the list price")
+    lead_time: str | None = Field(description="as stated")
+    lead_time_days: float | None = Field(description="its upper end, days")
+    unit_it_power_kw: float | None = Field(description="largest draw of one")
+    it_power_kw: float | None = Field(description="largest draw of all in place")
+    heat_btu_per_h: float | None = Field(description="heat of all in place")
+    unit_rack_units: float | None = Field(description="height of one")
+    rack_units: float | None = Field(description="height of all in place")
+    racks: int | None = Field(
+        description="racks that the line fills; those that several lines share are in the grand "
+        "total alone"
+    )
+    unit_weight_kg: float | None = Field(description="weight of one")
+    weight_kg: float | None = Field(description="weight of all in place")
+    role: str | None = Field(description="what a companion is for")
+    notes: tuple[str, ...] = Field(description="remarks of catalog and price book")
+    length_m: float | None = Field(description="length as it is ordered, of cables by length")
+    unit_list_low: float | None = Field(
+        default=None, description="least it is expected to come in at"
+    )
+    unit_list_high: float | None = Field(
+        default=None, description="most that it is expected to come in at"
+    )
+    subscription_per_year_low: float | None = Field(
+        default=None, description="least it is expected to be, for what is purchased"
+    )
+    subscription_per_year_high: float | None = Field(
+        default=None, description="most it is expected to be, for what is purchased"
+    )
+    support_level: str | None = Field(
+        default=None, description="the kind of support, where price book or problem name one"
+    )
+    support_from_years: float | None = Field(
+        default=None,
+        description="when support begins to be paid, in years of the term: after what the price "
+        "includes",
+    )
+    price_book: str | None = Field(default=None, description="where the price stands")
+    price_valid_until: str | None = Field(default=None, description="how long a quote is good")
+    category: str | None = Field(description="as in the catalog")
+    lifecycle: str | None = Field(description="`announced`, `available`, `end_of_sale`")
+    min_order: int | None = Field(description="the least that is sold, where there is one")
+    typical_power_kw: float | None = Field(description="typical draw of all in place")
+    country_of_origin: str | None = Field(description="as the catalog states them under `trade`")
+    hs_code: str | None = Field(description="as the catalog states them under `trade`")
+    export_class: str | None = Field(description="as the catalog states them under `trade`")
+    warranty_years: float | None = Field(description="as the catalog states them under `trade`")
 
 
 class BillTotals(Record):

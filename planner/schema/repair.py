@@ -8,12 +8,28 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from planner.schema.base import Model, PositiveShare, Seconds, SecondsOrZero, Whole
 
+LONGEST_S = 365 * 86_400.0
+"""The longest mean time of repair: what stays out for longer is bought anew, not waited for."""
+
 
 class RepairClass(Model):
     """Failures that take hardware out for a time of their own, as a share of interruptions."""
 
     share: PositiveShare
     time_s: Seconds = Field(alias="time")
+
+    @model_validator(mode="after")
+    def _comes_back(self) -> RepairClass:
+        _check_comes_back(self.time_s)
+        return self
+
+
+def _check_comes_back(time_s: float) -> None:
+    if time_s > LONGEST_S:
+        raise ValueError(
+            f"time {time_s / 86_400.0:,.0f} days: a repair takes 365 days at most; what is out for "
+            "longer is bought anew, so give the time until its replacement runs"
+        )
 
 
 def _standing_kind(value: object) -> str:
@@ -64,6 +80,8 @@ class Repair(Model):
             raise ValueError(f"give share and time: {example}")
         if plain and self.classes:
             raise ValueError(f"give {example} or classes: [{example}], not both")
+        if self.time_s is not None:
+            _check_comes_back(self.time_s)
         if self.hardware_share > 1.0 + 1e-9:
             raise ValueError(
                 f"the shares of the classes add up to {100.0 * self.hardware_share:g} %; "

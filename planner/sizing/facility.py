@@ -53,19 +53,6 @@ def facility_power_kw(it_kw: float, pue: float) -> float:
     return it_kw * pue
 
 
-def annual_energy_kwh(facility_kw: float) -> float:
-    """Return the energy in kWh that a steady load draws in a year of 8,760 hours.
-
-    Args:
-        facility_kw: power at the meter, kW.
-
-    Raises:
-        ValueError: the power is negative.
-    """
-    require_non_negative(facility_kw=facility_kw)
-    return facility_kw * HOURS_PER_YEAR
-
-
 def _require_pue(pue: float) -> None:
     if not (pue >= 1 and math.isfinite(pue)):
         raise ValueError(f"pue must be at least 1 and finite, got {pue!r}")

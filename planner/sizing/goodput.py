@@ -72,32 +72,6 @@ def mtti_s(failures_per_gpu_day: float, gpus: float) -> float:
     return DAY_S / (failures_per_gpu_day * gpus)
 
 
-def fit_to_mtbf_h(fit: float) -> float:
-    """Return the mean time between failures in hours of a part rated in FIT.
-
-    Args:
-        fit: failures per 1e9 hours; the FIT of parts in series add up.
-
-    Raises:
-        ValueError: the rating is not positive.
-    """
-    require_positive(fit=fit)
-    return 1e9 / fit
-
-
-def mtbf_h_to_failures_per_day(mtbf_h: float) -> float:
-    """Return the failures per day of a part with the given mean time between failures.
-
-    Args:
-        mtbf_h: mean time between failures, hours.
-
-    Raises:
-        ValueError: the time is not positive.
-    """
-    require_positive(mtbf_h=mtbf_h)
-    return 24.0 / mtbf_h
-
-
 def young_s(stall_s: float, mtti_s: float) -> float:
     """Return Young's compute time between checkpoints in seconds, sqrt(2 s M).
 

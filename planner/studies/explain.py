@@ -159,26 +159,34 @@ class Prober:
         )
         return Best(case, value, bound, answer.operation)
 
+    @property
+    def runs(self) -> list[Run]:
+        """The plans found so far, the last ones last."""
+        found = (best.operation for best in self._known.values() if best is not None)
+        return [run for run in found if run is not None]
+
     def better(self, value: float, than: Best) -> bool:
         """Say whether a value is better than the best by more than its own gap."""
         assert than.value is not None
         width = max(2.0 * self.options.gap, SAME) * abs(than.value)
         return value > than.value + width if than.case.maximise else value < than.value - width
 
-    def still_fits(self, changes: tuple[Change, ...], best: Best) -> bool:
-        """Say whether the best plan is one of the changed problem, too, and as good there.
+    def value_of(self, run: Run | None, changes: tuple[Change, ...]) -> float | None:
+        """Return what a plan is worth in the changed problem; None where it is none there.
 
         Once the time is over it is not looked at.
         """
-        if self.options.effort.late:
+        case = None if run is None or self.options.effort.late else self.case(changes)
+        again = None if case is None or run is None else fitted(case, run)
+        if case is None or again is None:
+            return None
+        return natural(case.objective, measure(case, case.objective)(again))
+
+    def still_fits(self, changes: tuple[Change, ...], best: Best) -> bool:
+        """Say whether the best plan is one of the changed problem, too, and as good there."""
+        value = self.value_of(best.operation, changes)
+        if value is None or best.value is None:
             return False
-        case, run = self.case(changes), best.operation
-        if case is None or run is None or best.value is None:
-            return False
-        again = fitted(case, run)
-        if again is None:
-            return False
-        value = natural(case.objective, measure(case, case.objective)(again))
         return abs(value - best.value) <= SAME * abs(best.value)
 
 
@@ -222,7 +230,9 @@ WORK = 400.0
 """How much that may take; see ``Effort``."""
 
 
-def next_step(inputs: Inputs, options: Options, base: Best, lever: Lever) -> NextStep | None:
+def next_step(
+    inputs: Inputs, options: Options, base: Best, lever: Lever, known: Sequence[Run] = ()
+) -> NextStep | None:
     """Return where loosening a limit begins to pay, None where it never does.
 
     Args:
@@ -230,6 +240,7 @@ def next_step(inputs: Inputs, options: Options, base: Best, lever: Lever) -> Nex
         options: which solver to ask.
         base: its best plan.
         lever: a limit that binds.
+        known: plans that may do with the limit loosened.
 
     Raises:
         UndecidedError: work or time ran out.
@@ -243,6 +254,7 @@ def next_step(inputs: Inputs, options: Options, base: Best, lever: Lever) -> Nex
     if lever.path == floor.path:
         return None
     oracle = Oracle(inputs, options.solver, options.effort.part(WORK))
+    oracle.remember(known)
     found = threshold(oracle, lever, (floor,))
     if found is None:
         return None
@@ -301,7 +313,12 @@ def marginals(
     binding = [lever for lever in movable if lever.limit in tight]
     slack = [lever for lever in movable if lever.limit not in tight]
     # Time that the job stands still is never idle: every second of it counts.
-    idle = _idle(prober, base, [lever for lever in slack if not lever.path.endswith(PAUSES)])
+    idle = _idle(
+        prober,
+        base,
+        [lever for lever in slack if not lever.path.endswith(PAUSES)],
+        base.operation,
+    )
     rows = []
     asked = len(movable) + _AFTER_LIMITS
     for place, lever in enumerate(sorted(movable, key=lambda one: one not in binding)):
@@ -322,8 +339,19 @@ def _is_moved(lever: Lever) -> bool:
     return moved and not lever.path.startswith(NO_LIMITS)
 
 
-def _idle(prober: Prober, base: Best, slack: Sequence[Lever]) -> frozenset[Lever]:
-    """Return levers without which no plan is better, found for many at once."""
+def _idle(prober: Prober, base: Best, slack: Sequence[Lever], run: Run | None) -> frozenset[Lever]:
+    """Return levers without which no plan is better, found for many at once.
+
+    Those without which a plan in hand is better are told by arithmetic; the rest is asked together,
+    and where the answer is a better plan that is tried next.
+
+    Args:
+        prober: solves changed problems.
+        base: the best plan.
+        slack: the levers.
+        run: a plan to try without each of them.
+    """
+    slack = [lever for lever in slack if not _pays(prober, base, lever, run)]
     if not slack:
         return frozenset()
     free = prober.best(tuple(change for lever in slack for change in lever.off))
@@ -331,8 +359,17 @@ def _idle(prober: Prober, base: Best, slack: Sequence[Lever]) -> frozenset[Lever
         return frozenset(slack)
     if len(slack) == 1:
         return frozenset()
+    run = None if free is None else free.operation
+    if any(_pays(prober, base, lever, run) for lever in slack):
+        return _idle(prober, base, slack, run)
     half = len(slack) // 2
-    return _idle(prober, base, slack[:half]) | _idle(prober, base, slack[half:])
+    return _idle(prober, base, slack[:half], None) | _idle(prober, base, slack[half:], None)
+
+
+def _pays(prober: Prober, base: Best, lever: Lever, run: Run | None) -> bool:
+    """Say whether a plan in hand is better than the best one once a lever is gone."""
+    value = prober.value_of(run, lever.off)
+    return value is not None and prober.better(value, base)
 
 
 def _marginal(
@@ -357,7 +394,7 @@ def _marginal(
 
 def _next(prober: Prober, base: Best, lever: Lever) -> NextStep | None:
     try:
-        return next_step(prober.inputs, prober.options, base, lever)
+        return next_step(prober.inputs, prober.options, base, lever, prober.runs)
     except UndecidedError:
         prober.undecided.append(f"where more room for {lever.label} begins to pay")
         return None

@@ -1,9 +1,8 @@
 """Studies and their results, each in one row: command, help, options, schema, view, sheets, charts.
 
-Modules are named and not imported, as ``module:name``: that of a study is loaded when its command
-runs, so that the help of all of them stays fast. A study that is not here does not exist: the
-command line, ``planner schema``, ``planner solve --study``, ``planner report`` and what `-o` writes
-all follow from these rows.
+A study that is not here, or among those of traces, does not exist: the command line, ``planner
+schema``, ``planner solve --study``, ``planner report`` and what `-o` writes all follow from these
+rows.
 
 A new one is a ``Result``, listed in ``RESULTS``, and a ``Study`` in ``_STUDIES``. What is generated
 of them is written by ``docs/make_commands.py`` and ``planner schema NAME > schemas/NAME.json``.
@@ -11,109 +10,34 @@ of them is written by ``docs/make_commands.py`` and ``planner schema NAME > sche
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from planner.cli_options import (
     EACH_GAP,
     EACH_LIMIT,
     FILES,
     FOLDER,
-    FULL,
     GAP,
     JOBS,
     JSON,
     LIMIT,
-    NOTES,
     PROBLEM,
-    PROOF,
     QUIET,
     SCENARIO,
     SET,
     SOLVER,
     AgainstName,
     MethodName,
-    Option,
     QuantitiesName,
-    ReadAsName,
-    Stamp,
-    TraceFormat,
-    amount,
     argument,
-    bandwidth,
     least,
     option,
     seconds,
     share,
 )
-
-
-@dataclass(frozen=True)
-class Result:
-    """A record that studies make, and everything that is made of it.
-
-    Attributes:
-        name: of its JSON Schema.
-        record: its class.
-        view: takes a record and returns all of it as a text.
-        first: takes a record and returns its first screen; without one the whole text is it.
-        sheets: takes a record and returns what adds each sheet to a workbook, by the sheet's name;
-            the workbook is written where the study's ``Found`` has a ``plan``.
-        charts: takes a record and returns its charts.
-        kept: the name of the JSON file that ``-o`` writes, such as ``{stem}.tornado``; empty for
-            none. ``{record.NAME}`` is a field of the record.
-        book: the name of the workbook, empty for none.
-        picture: the name of each picture; ``{chart}`` is the chart's own.
-        kind: what ``planner solve --study`` calls it, empty where a workbook cannot hold it.
-        beside: makes it of a problem, its plan and how to solve, for the workbook of the plan.
-        reported: whether ``planner report`` takes it.
-    """
-
-    name: str
-    record: str
-    view: str = ""
-    first: str = ""
-    sheets: str = ""
-    charts: str = ""
-    kept: str = ""
-    book: str = ""
-    picture: str = ""
-    kind: str = ""
-    beside: str = ""
-    reported: bool = False
-
-
-@dataclass(frozen=True)
-class Study:
-    """A command that studies something.
-
-    Attributes:
-        name: of the command.
-        help: what it does.
-        example: the command as it is mostly given, which ends its help.
-        run: takes a ``Request`` and its own options by name, and returns what it ``Found``.
-        options: its parameters, in the order in which its help lists them.
-        results: the records it can make.
-        counts: what its progress counts, empty where nothing tells how much there is to do.
-    """
-
-    name: str
-    help: str
-    example: str
-    run: str
-    options: tuple[Option, ...]
-    results: tuple[Result, ...]
-    counts: str = ""
-
-
-def load(name: str) -> Any:
-    """Return what a row names as ``module:name``."""
-    module, _, inside = name.partition(":")
-    return getattr(import_module(module), inside)
-
+from planner.studies.study import TOLD, Result, Study
+from planner.studies.traces import CHARACTERIZATION, SIMULATION, TRACES, TRUTH
 
 _SHEETS, _SENSITIVITY = "planner.outputs.workbook.studies", "planner.schema.sensitivity"
 
@@ -169,22 +93,6 @@ EXPLANATION = Result(
     book="{stem}.explain",
     kind="why",
     beside="planner.studies.explain:beside",
-)
-CHARACTERIZATION = Result(
-    "characterization",
-    record="planner.schema.telemetry:Characterization",
-    view="planner.outputs.telemetry_text:render",
-    first="planner.outputs.telemetry_text:first",
-)
-TRUTH = Result("truth", record="planner.schema.telemetry:Truth")
-SIMULATION = Result(
-    "simulation",
-    record="planner.schema.simulation:Simulation",
-    view="planner.outputs.simulation_text:render",
-    first="planner.outputs.simulation_text:first",
-    charts="planner.outputs.charts.simulation:charts",
-    kept="{stem}.simulation",
-    picture="{stem}.{chart}",
 )
 SWEEP = Result(
     "sweep",
@@ -279,10 +187,6 @@ SCHEMAS = {
 """The files that have a JSON Schema."""
 
 
-TOLD = (NOTES, PROOF, FULL)
-"""What of a result is printed besides its first screen."""
-
-
 _STUDIES = (
     Study(
         "compare",
@@ -330,6 +234,7 @@ _STUDIES = (
             SET, SCENARIO, FOLDER, JSON, *TOLD, GAP, LIMIT, SOLVER, QUIET,
         ),
         results=(ALTERNATIVES,),
+        counts="directions",
     ),
     Study(
         "bid",
@@ -453,232 +358,7 @@ _STUDIES = (
         results=(EXPLANATION,),
         counts="questions",
     ),
-    Study(
-        "characterize",
-        "Find checkpoints and training jobs in storage telemetry: sizes, intervals, drains, "
-        "overlaps, restarts. With -o tables, pictures and a jobs: section; with --problem "
-        "overrides for it. Exit code 4 where no job shows.",
-        example="planner characterize hall.csv --problem 10MW.yaml --gpus 4096",
-        run="planner.commands.traces:run_characterize",
-        options=(
-            argument(
-                "traces", list[Path],
-                "Traces: CSV, Parquet, Excel, JSON (also of Prometheus), or HDF5 of TOKIO or LMT. "
-                "Several clusters in one file by a column, or a file each.",
-            ),
-            option(
-                "time", str | None, "Column of times; DATE+TIME for two columns.",
-                metavar="COLUMN",
-            ),
-            option("write", str | None, "Column of writes.", metavar="COLUMN"),
-            option("read", str | None, "Column of reads.", metavar="COLUMN"),
-            option("cluster", str | None, "Column of the clusters' names.", metavar="COLUMN"),
-            option(
-                "sum_", bool,
-                "Add up the columns of writes and of reads (--write 'ost*': such as these), and "
-                "the rows of one time.",
-                "--sum", default=False, to="sum",
-            ),
-            option(
-                "unit", str | None,
-                "Unit of the figures, e.g. GB/s, MiB/s, B; default: by names and cells.",
-            ),
-            option("decimal", str | None, "Decimal mark of figures, . or ,; default: found out."),
-            option(
-                "time_format", str | None,
-                "How times are written, e.g. '%d/%m/%Y %H:%M:%S'; default: ISO 8601 and its kin.",
-                metavar="FORMAT",
-            ),
-            option(
-                "read_as", ReadAsName | None,
-                "Bandwidth, bytes per sample, or counters of bytes; default: found out.",
-            ),
-            option(
-                "stamp", Stamp, "Whether a time is the start or the end of its sample.",
-                default=Stamp.start,
-            ),
-            option(
-                "window", str | None,
-                "Time over which each sample is a mean, e.g. '5 min' of rate(...[5m]); default: "
-                "found out.",
-                metavar="TIME", read=partial(seconds, "--window"), to="window_s",
-            ),
-            option(
-                "bytes_per_parameter", float,
-                "Bytes of a checkpoint per parameter, for the parameters implied.",
-                default=14.0,
-            ),
-            option("problem", Path | None, "Problem to calibrate by a job.", metavar="PROBLEM"),
-            option("job", str | None, "Which job found; default: the one that wrote most."),
-            option(
-                "plan", Path | None, "Plan that ran: GPUs and nameplate of the storage.",
-                metavar="PLAN",
-            ),
-            option("gpus", int | None, "GPUs that the job ran on.", read=least("--gpus", 1)),
-            option(
-                "nameplate", str | None, "Write bandwidth of the storage by its nameplate.",
-                read=partial(bandwidth, "--nameplate"), to="write_gb_per_s",
-            ),
-            option(
-                "nameplate_read", str | None, "Read bandwidth of the storage by its nameplate.",
-                read=partial(bandwidth, "--nameplate-read"), to="read_gb_per_s",
-            ),
-            option("log", Path | None, "The job's log (CSV: time, job, event).", metavar="FILE"),
-            option("log_job", str | None, "The job's name in the log."),
-            SET, SCENARIO,
-            option(
-                "output", Path | None, "Folder for tables, pictures, jobs; else none.",
-                "--output", "-o",
-            ),
-            JSON, *TOLD, QUIET,
-        ),
-        results=(CHARACTERIZATION,),
-        counts="clusters",
-    ),
-    Study(
-        "synthesize",
-        "Make up the storage telemetry of a cluster that runs a plan; write PROBLEM.trace.csv (or "
-        ".parquet), PROBLEM.truth.json with all that happened, and PROBLEM.log.csv, the jobs' log.",
-        example="planner synthesize 10MW.plan.json --length '3 d'",
-        run="planner.commands.traces:run_synthesize",
-        options=(
-            argument(
-                "files", list[Path],
-                "Plans (.plan.json), problem files (.yaml; solved first), workbooks (.xlsx): a "
-                "job each, on the storage of the first.",
-            ),
-            option(
-                "length", str, "How long the trace is.",
-                default="14 d", read=partial(seconds, "--length"), to="length_s",
-            ),
-            option(
-                "sample", str, "Time between two samples.",
-                default="10 s", read=partial(seconds, "--sample"), to="sample_s",
-            ),
-            option(
-                "start", str, "When the trace begins, UTC.",
-                default="2026-01-01T00:00:00Z", metavar="TIME",
-            ),
-            option(
-                "clusters", int, "So many clusters run the same, each with its own failures.",
-                default=1, read=least("--clusters", 1),
-            ),
-            option(
-                "seed", int, "The same seed makes the same trace.",
-                default=1, read=least("--seed", 0),
-            ),
-            option("format_", TraceFormat, "CSV or Parquet.", "--format", default=TraceFormat.csv),
-            option(
-                "background", str, "Mean of other traffic, written and read alike.",
-                default="0 GB/s", read=partial(amount, "--background", "BANDWIDTH"),
-                to="background_gb_per_s",
-            ),
-            option(
-                "noise", str, "Noise of each sample, as a share of its rate.",
-                default="0 %", read=partial(amount, "--noise", "SHARE"),
-            ),
-            option(
-                "missing", str, "Share of samples that got lost.",
-                default="0 %", read=partial(amount, "--missing", "SHARE"),
-            ),
-            option(
-                "jitter", str, "How far sampling times may lie off, to either side.",
-                default="0 s", read=partial(amount, "--jitter", "TIME"), to="jitter_s",
-            ),
-            option(
-                "counter", bool, "Write counters of bytes instead of rates.",
-                "--counter", default=False,
-            ),
-            option(
-                "resets", int, "How often counters start again at 0.",
-                default=0, read=least("--resets", 0),
-            ),
-            option(
-                "clock_steps", int,
-                "How often the clock is set, forward or back by up to a minute.",
-                default=0, read=least("--clock-steps", 0),
-            ),
-            SET, SCENARIO, FILES, QUIET,
-        ),
-        results=(TRUTH,),
-        counts="samples",
-    ),
-    Study(
-        "simulate",
-        "Run a plan's job event by event, many times: goodput beside the predicted one, where "
-        "time is lost, and whether another interval would have been better.",
-        example="planner simulate 10MW.plan.json --replications 100",
-        run="planner.studies.simulation:run",
-        options=(
-            argument(
-                "plan", Path,
-                "PROBLEM.plan.json that planner solve wrote; also a problem file or a workbook.",
-            ),
-            option(
-                "failures", str,
-                "When the job fails: exponential, weibull:SHAPE, or a CSV file of times between "
-                "interruptions or of dates.",
-                default="exponential", metavar="KIND",
-            ),
-            option("column", str | None, "The column of that file.", metavar="NAME"),
-            option(
-                "scaled", bool, "Stretch the file's times to the plan's mean.",
-                "--scaled", default=False,
-            ),
-            option(
-                "planned", str | None, "Planned stops: '30 days,4 h', how often, how long.",
-                metavar="TIMES",
-            ),
-            option(
-                "outages", str | None,
-                "Outages of appliances: '2 years,8 h', how long one runs and is repaired.",
-                metavar="TIMES",
-            ),
-            option(
-                "beside", list[Path] | None,
-                "Jobs on the same storage: another plan, or a YAML file with jobs. Repeatable.",
-                metavar="FILE",
-            ),
-            option(
-                "interval", str | None, "Another interval than the plan's, e.g. '10 min'.",
-                metavar="TIME", read=partial(seconds, "--interval"), to="interval_s",
-            ),
-            option(
-                "intervals", bool | None,
-                "Try other intervals under the same failures; default: where the job is alone.",
-                show_default=False,
-            ),
-            option(
-                "repairs", str,
-                "How times of repair are spread about the plan's mean: exponential, constant or "
-                "lognormal:SIGMA.",
-                default="exponential", metavar="KIND",
-            ),
-            option(
-                "when_short", str,
-                "Whether the job waits while units are short, or goes on with fewer replicas: "
-                "wait or shrink, or as the plan has it.",
-                default="plan", metavar="HOW",
-            ),
-            option("replications", int, "How many runs.", default=1000),
-            option(
-                "length", str, "How long each run is.",
-                default="1 year", metavar="TIME", read=partial(seconds, "--length"), to="length_s",
-            ),
-            option(
-                "seed", int, "The same seed draws the same runs.",
-                default=1, read=least("--seed", 0),
-            ),
-            JOBS, SET, SCENARIO,
-            option(
-                "output", Path | None, "Folder for the record and the pictures; without it none.",
-                "--output", "-o",
-            ),
-            JSON, *TOLD, QUIET,
-        ),
-        results=(SIMULATION,),
-        counts="runs",
-    ),
+    *TRACES,
     Study(
         "sweep",
         "Solve many scenarios, each to a proven gap; write PROBLEM.sweep.parquet and .csv, a "

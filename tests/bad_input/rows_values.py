@@ -278,4 +278,18 @@ ROWS: tuple[Row, ...] = (
         wrong="the stall of 300 s",
         right="of 300 s; shorten the stall or lengthen the interval",
     ),
+    problem(
+        "repair_of_a_year_and_a_day",
+        "    failures: llama3",
+        "    repair: {share: 78 %, time: 366 days}",
+        wrong="time 366 days: a repair takes 365 days at most",
+        right="give the time until its replacement runs",
+    ),
+    problem(
+        "repair_of_one_kind_that_never_ends",
+        "    failures: llama3",
+        "    repair: {classes: [{share: 10 %, time: 1e11 s}]}",
+        wrong="time 1,157,407 days: a repair takes 365 days at most",
+        right="give the time until its replacement runs",
+    ),
 )

@@ -160,7 +160,9 @@ def flops_needed(problem: Problem) -> bool:
         targets.max_days_to_train,
         problem.budget.per_million_tokens_usd,
     )
-    return problem.objective.maximize == "goodput" or any(f is not None for f in figures)
+    goal = problem.objective
+    rated = goal.maximize == "goodput" or goal.minimize == "usd_per_million_tokens"
+    return rated or any(f is not None for f in figures)
 
 
 def family_of(item: Item) -> str:

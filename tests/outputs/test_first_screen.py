@@ -13,7 +13,8 @@ from planner.outputs import frontier_text, sweep_text, tornado_text, uncertain_t
 from planner.outputs.blocks import Column, Table, fitting, screen
 from planner.outputs.first_screen import FirstScreen, render
 from planner.schema.sensitivity import Frontier, Sweep, Tornado
-from planner.studies.registry import RESULTS, STUDIES, load
+from planner.studies.registry import RESULTS, STUDIES
+from planner.studies.study import load
 from tests.outputs import samples_sensitivity as samples
 from tests.outputs.hostile import TEXTS
 from tests.world.commands import once, ran

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.sizing.facility import (
-    annual_energy_kwh,
     facility_power_kw,
     heat_btu_per_h,
     it_power_kw,
@@ -34,16 +33,10 @@ def test_the_meter_and_the_it_load_convert_back_and_forth(power_kw: float, pue: 
     assert it_power_kw(power_kw, pue) <= power_kw <= facility_power_kw(power_kw, pue)
 
 
-def test_a_kilowatt_for_a_year() -> None:
-    assert annual_energy_kwh(1) == 365 * 24
-
-
 @pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf])
 def test_impossible_power_and_pue_are_refused_by_name(bad: float) -> None:
     with pytest.raises(ValueError, match="it_power_kw must be finite and not negative"):
         heat_btu_per_h(bad)
-    with pytest.raises(ValueError, match="facility_kw must be finite and not negative"):
-        annual_energy_kwh(bad)
     with pytest.raises(ValueError, match="pue must be at least 1"):
         it_power_kw(100, bad)
     with pytest.raises(ValueError, match="pue must be at least 1"):

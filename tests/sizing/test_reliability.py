@@ -11,8 +11,6 @@ from planner.sizing.goodput import (
     daly_s,
     exact_compute_s,
     exact_period_s,
-    fit_to_mtbf_h,
-    mtbf_h_to_failures_per_day,
     mtti_s,
     young_s,
 )
@@ -50,8 +48,8 @@ def test_published_times_to_interruption(preset: str, gpus: int, expected_h: flo
         ("llama3", 419 / 54 / 16_384),
         ("rsc1", 6.50e-3 / 8),
         ("rsc2", 2.34e-3 / 8),
-        ("mlcommons", mtbf_h_to_failures_per_day(50_000)),
-        ("shared_research", mtbf_h_to_failures_per_day(7.9) / 1_024),
+        ("mlcommons", 24 / 50_000),
+        ("shared_research", 24 / 7.9 / 1_024),
     ],
 )
 def test_presets_follow_from_the_raw_observations(preset: str, raw: float) -> None:
@@ -62,11 +60,6 @@ def test_presets_are_named_and_sourced() -> None:
     assert set(FAILURES_PER_GPU_DAY) == {"rsc2", "llama3", "mlcommons", "rsc1", "shared_research"}
     assert all(name == preset.name for name, preset in FAILURES_PER_GPU_DAY.items())
     assert all(preset.source and preset.meaning for preset in FAILURES_PER_GPU_DAY.values())
-
-
-def test_lockwood_fit_example() -> None:
-    assert fit_to_mtbf_h(41_900) == pytest.approx(23_866, abs=0.5)
-    assert fit_to_mtbf_h(41_900 * 1_024) == pytest.approx(23.3, abs=0.05)
 
 
 @pytest.mark.parametrize(
@@ -158,10 +151,6 @@ def test_time_to_interruption_falls_with_the_gpus(rate: float, gpus: int, factor
 def test_impossible_rates_and_times_are_refused_by_name(bad: float) -> None:
     with pytest.raises(ValueError, match="failures_per_gpu_day must be positive"):
         mtti_s(bad, 8)
-    with pytest.raises(ValueError, match="fit must be positive"):
-        fit_to_mtbf_h(bad)
-    with pytest.raises(ValueError, match="mtbf_h must be positive"):
-        mtbf_h_to_failures_per_day(bad)
     for interval in (young_s, daly_s, exact_period_s, exact_compute_s):
         with pytest.raises(ValueError, match="mtti_s must be positive"):
             interval(5, bad)

@@ -11,7 +11,8 @@ from pydantic import BaseModel
 
 from planner.cli_options import REQUIRED
 from planner.commands.report import _OF_REQUESTS, asked
-from planner.studies.registry import BESIDE_PLANS, RESULTS, SCHEMAS, STUDIES, Result, Study, load
+from planner.studies.registry import BESIDE_PLANS, RESULTS, SCHEMAS, STUDIES
+from planner.studies.study import Result, Study, load
 
 
 @pytest.mark.parametrize("result", RESULTS, ids=lambda result: result.name)

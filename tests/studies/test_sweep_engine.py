@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from planner.case import resolve
-from planner.inputs import Change, Inputs, applied, value_at
+from planner.errors import InputError
+from planner.inputs import Change, Inputs, value_at
+from planner.loader.vary import applied
 from planner.optimizer.joint import optimise
 from planner.optimizer.objective import natural
+from planner.optimizer.parametric import cells, search
 from planner.studies.request import SweepOptions
 from planner.studies.sensitivity import workers as work_module
 from planner.studies.sensitivity.scenarios import Row, Scenario
 from planner.studies.sensitivity.solve import FIELDS, Answer, Asked, groups, pieces
 from planner.studies.sensitivity.workers import Work
-from tests.world.random_cases import inputs_of, random_case
+from tests.test_ways import with_levers
+from tests.world.random_cases import Case, inputs_of, random_case
+from tests.world.random_repair import repaired_case
 
 SEEDS = (1, 4, 9, 17, 25, 28, 29, 32, 41, 58, 76, 376)
 COUNT = 16
@@ -61,6 +68,69 @@ def test_certificates_of_random_limits_are_true(seed: int) -> None:
     assert len(rows) == len(scenarios)
     for place in random.Random(seed).sample(range(COUNT), 5):
         check(inputs, scenarios[place], rows[place], gap)
+
+
+def changed_in_all(inputs: Inputs, seed: int, count: int = 4) -> list[Scenario]:
+    """Return scenarios with limits, what storage delivers, and prices of their own."""
+    draw, made = random.Random(seed), []
+    for scenario in drawn(inputs, seed, count):
+        more = [
+            Change(f"storage.delivered_fraction.{side}", round(draw.uniform(0.2, 1), 3), "")
+            for side in ("read", "write")
+            if draw.random() < 0.5
+        ]
+        for name in draw.sample(sorted(inputs.prices), min(2, len(inputs.prices))):
+            usd = inputs.prices[name].list_usd
+            if usd:
+                usd = round(usd * draw.uniform(0.5, 1.5), 2)
+                more.append(Change(f"prices.{name}.list", usd, ""))
+        made.append(Scenario(scenario.index, (*scenario.changes, *more)))
+    return made
+
+
+def one_type(make: Callable[[int], Case], first: int, most: int) -> Iterator[tuple[int, Inputs]]:
+    """Yield problems that are enumerated: no plan of them needs two GPU types."""
+    found = 0
+    for seed in itertools.count(first):
+        try:
+            inputs = inputs_of(make(seed))
+            covered = cells.covers(resolve(inputs))
+        except InputError:  # what is drawn does not always go together
+            continue
+        if covered:
+            yield seed, inputs
+            found += 1
+        if found == most:
+            return
+
+
+FAMILIES = {
+    "plain": random_case,
+    "wide": lambda seed: random_case(seed, wide=True),
+    "repair": lambda seed: repaired_case(seed, wide=False),
+    "ways": with_levers,
+}
+
+
+@pytest.mark.exhaustive(keep=4)
+@pytest.mark.parametrize("chunk", range(10))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_enumeration_proves_is_true_and_seldom_needs_the_solver(
+    family: str, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models: list[object] = []
+    begin = search.Search._begin
+    monkeypatch.setattr(search.Search, "_begin", lambda self: models.append(begin(self)))
+    rows = 0
+    for seed, inputs in one_type(FAMILIES[family], 10_000 + 1_000 * chunk, 4):
+        gap = random.Random(seed).choice((1e-2, 1e-3, 1e-5))
+        scenarios = changed_in_all(inputs, seed)
+        found = Work({"": inputs}, SweepOptions(gap)).rows(scenarios)
+        for scenario, row in zip(scenarios, found, strict=True):
+            rows += 1
+            if row["status"] != "invalid":
+                check(inputs, scenario, row, gap)
+    assert len(models) <= 0.1 * rows
 
 
 def test_most_rows_of_a_fine_sweep_are_certified_by_what_others_proved() -> None:

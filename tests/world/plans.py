@@ -407,7 +407,7 @@ def _totals(inputs: Inputs, lines: list[Line], job: JobPlan) -> Totals:
     capex = _sum([line.extended_net_usd for line in top]) or 0.0
     support = _sum([line.support_usd_per_year for line in top]) or 0.0
     term = inputs.problem.term
-    energy = facility.annual_energy_kwh(meter) * term.electricity_usd_per_kwh if term else None
+    energy = meter * facility.HOURS_PER_YEAR * term.electricity_usd_per_kwh if term else None
     opex = None if energy is None else support + energy
     return Totals(
         gpus=sum(line.gpus for line in top),

@@ -18,7 +18,7 @@ from planner.loader.catalog_checks import Fault, check_family, check_item
 from planner.loader.checks import check_problem
 from planner.loader.vary.place import CATALOG, PRICES
 from planner.schema.base import CANONICAL
-from planner.schema.catalog import Figure
+from planner.schema.catalog import Figure, Source
 from planner.schema.prices import Price
 from planner.schema.problem import Problem
 
@@ -235,15 +235,26 @@ def _catalog_faults(old: Inputs, new: Inputs) -> Iterable[Finding]:
     """Yield what is wrong with items and families that was not wrong before."""
     items, old_items = ({item.id: item for item in each.items} for each in (new, old))
     families, old_families = ({part.id: part for part in each.families} for each in (new, old))
+    cited = _Cited()  # a change is of a value, never of what it is cited from
     for item in new.items:
-        if item is not old_items[item.id]:
-            faults = check_item(item, {}, items, families)
-            known = set(check_item(old_items[item.id], {}, old_items, old_families))
+        if item is old_items[item.id]:
+            continue
+        if faults := list(check_item(item, cited, items, families)):
+            known = set(check_item(old_items[item.id], cited, old_items, old_families))
             yield from _brought(item.id, faults, known)
     for family in new.families:
-        if family is not old_families[family.id]:
-            known = set(check_family(old_families[family.id], {}, old_items))
-            yield from _brought(family.id, check_family(family, {}, items), known)
+        if family is old_families[family.id]:
+            continue
+        if faults := list(check_family(family, cited, items)):
+            known = set(check_family(old_families[family.id], cited, old_items))
+            yield from _brought(family.id, faults, known)
+
+
+class _Cited(dict[str, Source]):
+    """Sources of which every one is listed."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
 
 
 def _brought(name: str, faults: Iterable[Fault], known: set[Fault]) -> Iterable[Finding]:

@@ -16,6 +16,7 @@ from planner.optimizer import purchase
 from planner.optimizer.joint import goal_of
 from planner.optimizer.objective import LOGARITHMIC
 from planner.optimizer.operate import Run
+from planner.optimizer.parametric import cells
 from planner.optimizer.parametric.plans import Plans, likely_ways, purchases, uses
 from planner.optimizer.parametric.relaxed import Kept, Seen, Vector
 from planner.optimizer.solver import Effort
@@ -162,21 +163,30 @@ class Search:
         self.time_limit_s = time_limit_s
         self.case, self.gap = case, gap
         self.exact, self.limits = limits, limits * (1 + SLACK)
-        modes = case.job.modes if divided else ()
-        self.kept = [Kept(case, mode, supplies, gap) for mode in modes]
         goals = {mode: goal_of(case, None, gap) for mode in case.job.modes}
         self.plans = Plans(case, goals, supplies, limits)
+        self.supplies = tuple(supplies)
+        modes = case.job.modes if divided and cells.covers(case) else ()
+        self.cells = [cells.Cells(case, mode, supplies, self.plans) for mode in modes]
+        self.kept: list[Kept] = []
+        self.begun = False
         self.logarithmic = case.objective in LOGARITHMIC
         self.divided = divided
         self.loosest = self.limits.max(axis=0)
         self.nodes: list[Node] = []
         self.worked: set[int] = set()
         self.alone: set[int] = set()
+        self.least_bound = np.full(len(limits), np.inf)
+
+    def _begin(self) -> None:
+        """Build the models that relaxations and searches are made of, once one is needed."""
+        self.begun = True
+        self.kept = [Kept(self.case, mode, self.supplies, self.gap) for mode in self.case.job.modes]
         for number, kept in enumerate(self.kept):
             low, high = kept.low.copy(), kept.high.copy()
             if kept.tighten(low, high):
-                self.nodes.append(Node(number, low, high, np.full(len(limits), np.inf)))
-        self.least_bound = np.full(len(limits), np.inf)
+                unknown = np.full(len(self.limits), np.inf)
+                self.nodes.append(Node(number, low, high, unknown))
 
     def width(self, score: float) -> float:
         """Return how far above a score a bound may be."""
@@ -186,7 +196,7 @@ class Search:
 
     def bound(self) -> Vector:
         """Return what no plan's score passes, for each scenario."""
-        if not self.divided:
+        if not self.begun:
             return self.least_bound
         if not self.nodes:
             return np.full(len(self.limits), -np.inf)
@@ -236,14 +246,30 @@ class Search:
         most = self._most(place)
         if self.least_bound[place] <= most:
             return True
-        return self.divided and not any(node.bounds[place] > most for node in self.nodes)
+        return self.begun and not any(node.bounds[place] > most for node in self.nodes)
 
     def _highest(self, place: int) -> Node | None:
         """Return the part with the highest bound, None where no part holds any plan."""
         return max(self.nodes, key=lambda node: node.bounds[place], default=None)
 
+    def _enumerated(self, place: int) -> bool:
+        """Say whether enumeration settles a scenario; what it proves serves tighter ones, too."""
+        if not self.cells:
+            return False
+        limits = self.limits[place]
+        bound = max(each.answer(place, limits, lambda: self._most(place)) for each in self.cells)
+        mask = below(self.limits, limits)
+        self.least_bound[mask] = np.minimum(self.least_bound[mask], bound)
+        return self._closed(place)
+
     def _work(self, place: int, alone: Callable[[int], tuple[Run | None, float]]) -> None:
+        if self._enumerated(place):
+            return
+        if self.divided and not self.begun:
+            self._begin()
         effort = Effort.within(self.time_limit_s)
+        for part in self.nodes:  # what one scenario's limits leave open others' may settle
+            part.fails = 0
         for kept in self.kept:
             kept.master.effort = effort
         for _ in range(MOST_STEPS if self.divided else 0):

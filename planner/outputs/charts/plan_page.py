@@ -10,6 +10,7 @@ from planner.currency import bare, shown
 from planner.figures import FIGURES, OBJECTIVES, objective_label
 from planner.outputs.alternatives_text import bought
 from planner.outputs.answer import asked as asked_in_words
+from planner.outputs.answer import standing_idle
 from planner.outputs.audience import HIDDEN_OBJECTIVE
 from planner.outputs.charts.markup import (
     Cells,
@@ -25,7 +26,7 @@ from planner.outputs.charts.studies import AnyStudy
 from planner.outputs.charts.words import capital, gap, short
 from planner.outputs.comparison_words import listed, next_step
 from planner.outputs.rivals_text import decided, needed, units
-from planner.outputs.scope import own_lines
+from planner.outputs.scope import decided_on, holding, own_lines
 from planner.outputs.sensitivity_words import STATUS
 from planner.outputs.words import (
     amount_of,
@@ -111,13 +112,15 @@ def answer(plan: Plan, level: int) -> str:
         tag("li", tag("b", text(value)) + tag("span", text(name)))
         for value, name in _tiles(plan, job)
     )
-    binding = [limit.label for limit in plan.limits if limit.binding and not limit.exact]
+    binding = [limit.label for limit in holding(plan) if not limit.exact]
+    idle = standing_idle(plan)
     step = plan.next_step
     better = next_step(plan, step) if step is not None and step.needs else ""
     asked_for = asked_in_words(plan, job) if plan.objective.name != HIDDEN_OBJECTIVE else ""
     parts = [
         paragraph(f"Asked: {asked_for}." if asked_for else "", "muted"),
         paragraph(_sentence(plan, totals, job), "answer"),
+        paragraph(f"{idle}." if idle else ""),
         paragraph(_proof(plan), "muted"),
         tag("ul", tiles, {"class": "tiles"}),
         tag(f"h{level}", "What holds it"),
@@ -139,12 +142,7 @@ _MOST_NAMED = 4
 
 def _sentence(plan: Plan, totals: Totals, job: JobPlan) -> str:
     """Return what to buy, what it does, and what that takes."""
-    named = [
-        so_many(line.working, product(line))
-        for section in ("Compute", "Storage")
-        for line in own_lines(plan)
-        if line.section == section and line.working
-    ]
+    named = [so_many(line.working, product(line)) for line in decided_on(plan)]
     more = len(named) - _MOST_NAMED
     said = listed([*named[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
     said += f": {job.gpus_used:,} GPUs in use"
@@ -232,7 +230,7 @@ def _figures(plan: Plan) -> dict[str, str]:
     found["buys"] = bought(plan)
     tiles = ((value, name.partition(" (")[0]) for value, name in _tiles(plan, job))
     found |= {name: value for value, name in tiles}
-    binding = [limit.label for limit in plan.limits if limit.binding and not limit.exact]
+    binding = [limit.label for limit in holding(plan) if not limit.exact]
     return found | {
         FIGURES["interval_s"].label: duration(job.interval_s),
         "what holds it": listed(binding) or "no limit",

@@ -20,6 +20,7 @@ from planner.limits import known as known_limit
 from planner.outputs.comparison_words import next_step
 from planner.outputs.numbering import Block, Entry
 from planner.outputs.rivals_text import decided, needed, units
+from planner.outputs.scope import holding
 from planner.outputs.text_safety import clean
 from planner.outputs.words import in_money, product, quantity
 from planner.outputs.workbook.answer import COUNT, NAME, TILES, add_answer, add_tiles
@@ -214,7 +215,8 @@ def _lines(page: Page, block: Block, row: int) -> None:
 def _bill_line(page: Page, entry: Entry, row: int) -> None:
     """Write a line of GPU systems or storage."""
     book, line = page.book, entry.line
-    page.fill(row, ("  " + _short(product(line), _NAME_LENGTH),), "line", _BESIDE)
+    name = product(line) if line.working else f"{product(line)} (owned, idle)"
+    page.fill(row, ("  " + _short(name, _NAME_LENGTH),), "line", _BESIDE)
     _live(page, row, COUNT, quantity_name(entry.number), INTEGER)
     power = figure_name("power", entry.number)
     _live(page, row, 3, power, DECIMAL_1)
@@ -388,7 +390,7 @@ def _loss(page: Page, row: int, label: str, name: str, role: Role = "cross") -> 
 
 def _binding(book: Book) -> str:
     """Return which limits stop a better plan, in words."""
-    labels = [limit.label for limit in book.plan.limits if limit.binding]
+    labels = [limit.label for limit in holding(book.plan)]
     if not labels:
         return "As solved, no limit binds"
     verb = "these bind" if len(labels) > 1 else "this binds"
@@ -419,8 +421,8 @@ def _add_chart(page: Page, top: int, under: int, chart: Any) -> None:
 
 def _power(page: Page, bill: _Bill) -> Any:
     place = (bill.first, bill.last, bill.names, bill.power)
-    return _column_chart(page, "IT power by section, kW", "Section of the bill",
-                         FIGURES["it_power_kw"].column, place, "#,##0")  # fmt: skip
+    up = FIGURES["it_power_kw"].column
+    return _column_chart(page, "IT power by section, kW", up, place, "#,##0")
 
 
 def _spending(page: Page, bill: _Bill) -> Any:
@@ -432,18 +434,17 @@ def _spending(page: Page, bill: _Bill) -> Any:
             number, unit = "#,##0", in_money("USD")
     place = (bill.first, bill.last, bill.names, bill.net)
     title = f"Purchase by section, {unit} net"
-    return _column_chart(page, title, "Section of the bill", f"Net, {unit}", place, number)
+    return _column_chart(page, title, f"Net, {unit}", place, number)
 
 
 def _column_chart(
-    page: Page, title: str, across: str, up: str, place: tuple[int, int, int, int], number: str
+    page: Page, title: str, up: str, place: tuple[int, int, int, int], number: str
 ) -> Any:
-    """Return a column chart with a label on every column.
+    """Return a chart of the sections of the bill with a label on every column.
 
     Args:
         page: the sheet.
         title: what it shows, with the unit.
-        across: title of the axis of categories.
         up: title of the axis of values, with the unit.
         place: first and last row, column of the categories, column of the values.
         number: number format of the values.
@@ -463,7 +464,7 @@ def _column_chart(
     )
     chart.set_title({"name": title, "name_font": font | {"size": 10, "bold": True}})
     quiet = {"name_font": font | {"bold": False}, "num_font": font, "line": {"color": _LINE}}
-    chart.set_x_axis({"name": across, **quiet})
+    chart.set_x_axis({"name": "Section of the bill", **quiet})
     bare = {"visible": False}
     chart.set_y_axis({"name": up, "num_format": number, "major_gridlines": bare, "min": 0, **quiet})
     chart.set_legend({"none": True})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.api import Options, solve_with
 from planner.errors import Finding, InputError
@@ -370,6 +370,7 @@ def rules_table(
     """
     solved = [(inputs.problem, base)]
     asked = tuple(asks(inputs))
+    options = replace(options, rivals=False)  # a row shows what a plan buys, not what else could do
     answers = []
     for place, ask in enumerate(asked):
         told(place, len(asked))

@@ -393,23 +393,20 @@ class BomRow:
         text = f"=ROUND({usd!r}/{RATE},{currency.shown().decimals})"
         self.page.sheet.write_formula(self.row, index, text, self.page.style(key, role))
 
-    def put_price(
-        self, key: str, line: Line, value: float | None, role: Role | None = None
-    ) -> None:
+    def put_price(self, key: str, line: Line, value: float | None) -> None:
         """Write an amount of a price list, which follows the rate where it is in USD there.
 
         Args:
             key: the column.
             line: what it is a price of.
             value: the amount, in the currency shown.
-            role: the look, by default the row's own.
         """
         book, index = self.page.book, self.page.columns.index.get(key)
         rate = book.rate_of(line)
-        self.put(key, value, role)
+        self.put(key, value)
         if index is None or value is None or rate is None:
             return
-        style = self.page.style(key, role or self.role)
+        style = self.page.style(key, self.role)
         usd = float(f"{value * rate:.15g}")
         self.page.sheet.write_formula(self.row, index, f"={usd!r}/{RATE}", style)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from planner.limits import LIMITS, known, named
+from planner.limits import known, named
 from planner.outputs.numbering import Entry, blocks
 from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.workbook.bom.rows import (
@@ -81,9 +81,6 @@ _APPLIES = {
     "blocking": _SYNC,
     "ingest": "ingest_gb_per_s>0",
 }
-
-BUDGETS = tuple(row.name for row in LIMITS if row.editable and "*" not in row.name)
-"""Limits of the problem that a reader may edit, by name."""
 
 
 def editable(name: str) -> bool:

@@ -13,10 +13,10 @@ from planner.outputs.bids_text import (
     LOT_WORDS,
     STATE_WORDS,
     answer,
-    breach_text,
     named,
     whom,
 )
+from planner.outputs.comparison_words import breach_text
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
@@ -157,16 +157,13 @@ def add_lines(book: Book, found: Bids) -> None:
     for bid in bids:
         heads += [f"{named(bid)}\n{text}" for text in
                   ("needed", "quoted", "net per unit", "at once", "price of")]  # fmt: skip
-    top = page.heads(heads)
     known: dict[str, BidLine] = {line.sku: line for bid in bids for line in bid.lines}
+    rows: list[list[tuple[Scalar, str]]] = []
     for sku, line in known.items():
-        cells: list[tuple[Scalar, str]] = [(line.section, GENERAL), (line.product, GENERAL)]
+        rows.append([(line.section, GENERAL), (line.product, GENERAL)])
         for bid in bids:
-            cells += _line(next((each for each in bid.lines if each.sku == sku), None))
-        page.line(cells)
-    if known:
-        page.sheet.autofilter(top, 0, page.row - 1, page.last)
-        page.sheet.repeat_rows(top)
+            rows[-1] += _line(next((each for each in bid.lines if each.sku == sku), None))
+    page.table(heads, rows)
     page.heading("What bids lack, counted at the book's rates")
     for bid in bids:
         for lack in bid.lacks:
@@ -206,12 +203,8 @@ def add_trail(book: Book, found: Bids) -> None:
     hashes = "; ".join(f"{bid.key}: {bid.file}, SHA-256 {bid.sha256}" for bid in found.bids)
     page.introduction([f"Every line of every file, and which figure it became. {hashes}. {RECORD}"])
     page.row += 1
-    top = page.heads([*(title for title, _ in _TRAIL[:-2]), in_money("USD"), "Became"])
-    for row in found.trace:
-        page.line(_traced(row))
-    if found.trace:
-        page.sheet.autofilter(top, 0, page.row - 1, page.last)
-        page.sheet.repeat_rows(top)
+    heads = [*(title for title, _ in _TRAIL[:-2]), in_money("USD"), "Became"]
+    page.table(heads, map(_traced, found.trace))
     page.finish_stack((_FROZEN, 3))
 
 

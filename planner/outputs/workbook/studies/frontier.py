@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,6 +19,7 @@ from planner.outputs.workbook.sensitivity.charts import FONT, GREY, NAVY, ORANGE
 from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import (
     RECORD,
+    Cells,
     Stack,
     beginning,
     caption,
@@ -232,17 +233,12 @@ def _table(page: Stack, study: Frontier, columns: list[_Column]) -> int:
         column.number or number_format(column.unit, values)
         for column, values in zip(columns, cells, strict=True)
     ]
-    top = page.heads(["Point", "", *(headed(column.title, column.unit) for column in columns)])
-    for place in range(len(study.points)):
-        mark = marks(study, place)
-        row = [values[place] for values in cells]
-        page.line(
-            [(place + 1, "0"), (mark, GENERAL), *zip(row, numbers, strict=True)],
-            marked=bool(mark),
-        )
-    page.sheet.autofilter(top, 0, page.row - 1, page.last)
-    page.sheet.repeat_rows(top)
-    return top + 1
+    heads = ["Point", "", *(headed(column.title, column.unit) for column in columns)]
+    rows: Iterator[Cells] = (
+        [(at + 1, "0"), (marks(study, at), GENERAL), *zip(row, numbers, strict=True)]
+        for at, row in enumerate(zip(*cells, strict=True))
+    )
+    return page.table(heads, rows, [at for at in (study.knee, study.best) if at is not None])
 
 
 def _rules(page: Stack, study: Frontier) -> int | None:

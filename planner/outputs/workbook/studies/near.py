@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
-from planner.figures import FIGURES
 from planner.outputs.alternatives_text import (
     bought,
     command,
@@ -16,52 +13,42 @@ from planner.outputs.alternatives_text import (
     what_it_is,
 )
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.evaluate import Scalar
-from planner.outputs.workbook.formats import INTEGER
-from planner.outputs.workbook.page import FIRST_ROW, Page
+from planner.outputs.workbook.formats import GENERAL, INTEGER
+from planner.outputs.workbook.page import FIRST_ROW
 from planner.outputs.workbook.studies import Sheet
+from planner.outputs.workbook.studies.stack import RecordColumn, Stack, figure_column
 from planner.schema.comparison import Alternative, Alternatives
-from planner.schema.plan import JobPlan, Totals
+from planner.schema.plan import Totals
 
 SHEET = "Near-optimal"
 _SMALL_SHARE = "0.000%"
-_WHAT, _BUYS, _HOW = 44.0, 52.0, 60.0
+_INTRODUCTION = (
+    "Every row is a complete, verified plan of the same problem. The figures are a record: they do "
+    "not follow edits of a workbook."
+)
+
+Column = RecordColumn[Alternative]
 
 
-@dataclass(frozen=True)
-class _Column:
-    name: str
-    width: float
-    number: str
-    read: Callable[[Alternative, Totals, JobPlan], Scalar]
-    money: bool = False
-
-    @property
-    def title(self) -> str:
-        """Its head; an amount names its currency."""
-        return FIGURES[self.name].column if self.name in FIGURES else self.name
+def _totals(alternative: Alternative) -> Totals:
+    totals = alternative.plan.totals
+    assert totals is not None
+    return totals
 
 
-def _figure(
-    name: str, width: float, read: Callable[[Alternative, Totals, JobPlan], Scalar]
-) -> _Column:
-    figure = FIGURES[name]
-    return _Column(name, width, figure.excel, read, figure.money)
-
-
-_COLUMNS = (
-    _Column("Behind the best, at most", 11, _SMALL_SHARE, lambda a, t, j: a.shortfall),
-    _figure("useful_pflops", 11, lambda a, t, j: j.useful_pflops),
-    _figure("useful_gpus", 11, lambda a, t, j: j.useful_gpus),
-    _figure("gpus_used", 10, lambda a, t, j: j.gpus_used),
-    _figure("gpu_systems", 10, lambda a, t, j: units(a.plan, "Compute")),
-    _figure("storage_units", 10, lambda a, t, j: units(a.plan, "Storage")),
-    _figure("capex_usd", 15, lambda a, t, j: t.capex_usd),
-    _figure("tco_usd", 15, lambda a, t, j: t.tco_usd),
-    _figure("it_power_kw", 11, lambda a, t, j: t.it_power_kw),
-    _figure("facility_power_kw", 11, lambda a, t, j: t.facility_power_kw),
-    _figure("racks", 9, lambda a, t, j: t.racks),
-    _figure("days_to_train", 10, lambda a, t, j: j.days_to_train),
+_COLUMNS: tuple[Column, ...] = (
+    RecordColumn("Behind the best, at most", 11, _SMALL_SHARE, lambda a: a.shortfall),
+    figure_column("useful_pflops", 11, lambda a: a.plan.jobs[0].useful_pflops),
+    figure_column("useful_gpus", 11, lambda a: a.plan.jobs[0].useful_gpus),
+    figure_column("gpus_used", 10, lambda a: a.plan.jobs[0].gpus_used),
+    figure_column("gpu_systems", 10, lambda a: units(a.plan, "Compute")),
+    figure_column("storage_units", 10, lambda a: units(a.plan, "Storage")),
+    figure_column("capex_usd", 15, lambda a: _totals(a).capex_usd),
+    figure_column("tco_usd", 15, lambda a: _totals(a).tco_usd),
+    figure_column("it_power_kw", 11, lambda a: _totals(a).it_power_kw),
+    figure_column("facility_power_kw", 11, lambda a: _totals(a).facility_power_kw),
+    figure_column("racks", 9, lambda a: _totals(a).racks),
+    figure_column("days_to_train", 10, lambda a: a.plan.jobs[0].days_to_train),
 )
 
 
@@ -77,56 +64,27 @@ def add(book: Book, study: Alternatives) -> None:
         book: the workbook; an edition without money leaves out what is money.
         study: what to show.
     """
-    page = Page(book, SHEET, f"Plans within {tolerance(study)} of the best")
     columns = [column for column in _COLUMNS if book.money or not column.money]
-    widths = [
+    heads = [
         ("", 5.0),
-        ("What it is", _WHAT),
-        ("GPU systems and storage", _BUYS),
+        ("What it is", 44.0),
+        ("GPU systems and storage", 52.0),
         *((column.title, column.width) for column in columns),
-        ("To see it in full", _HOW),
+        ("To see it in full", 60.0),
     ]
-    introduction = (
-        "Every row is a complete, verified plan of the same problem. The figures are a record: "
-        "they do not follow edits of a workbook."
-    )
-    page.text(FIRST_ROW - 2, 0, study.message or introduction, "subtitle")
-    page.headers(FIRST_ROW, widths, 44)
-    at = FIRST_ROW + 1
-    for place, alternative in enumerate(study.alternatives, start=1):
-        _row(page, study, alternative, columns, at, place)
-        at += 1
-    _looked_for(page, study, at + 1, len(widths))
-    page.finish(len(widths) - 1, (FIRST_ROW + 1, 2))
-
-
-def _row(
-    page: Page,
-    study: Alternatives,
-    alternative: Alternative,
-    columns: Sequence[_Column],
-    at: int,
-    place: int,
-) -> None:
-    plan = alternative.plan
-    assert plan.totals is not None
-    what, buys = what_it_is(alternative), bought(plan)
-    how = command(study, alternative) or "no problem file can ask for this one"
-    page.number(at, 0, place, INTEGER)
-    page.text(at, 1, what)
-    page.text(at, 2, buys)
-    for column_at, column in enumerate(columns, start=3):
-        value = column.read(alternative, plan.totals, plan.jobs[0])
-        page.scalar(at, column_at, value, column.number)
-    page.text(at, 3 + len(columns), how)
-    page.grow(at, [(what, _WHAT), (buys, _BUYS), (how, _HOW)])
-
-
-def _looked_for(page: Page, study: Alternatives, at: int, wide: int) -> None:
-    """Write what was looked for and how that ended."""
+    title = f"Plans within {tolerance(study)} of the best"
+    page = Stack(book, SHEET, title, [width for _, width in heads])
+    page.text(page.row, 0, study.message or _INTRODUCTION, "subtitle")
+    page.row = FIRST_ROW
+    page.sheet.repeat_rows(page.heads([title for title, _ in heads]))
+    for place, each in enumerate(study.alternatives, start=1):
+        told = [what_it_is(each), bought(each.plan)]
+        how = command(study, each) or "no problem file can ask for this one"
+        figures = ((column.read(each), column.number) for column in columns)
+        page.line([(place, INTEGER), *((text, GENERAL) for text in told), *figures, (how, GENERAL)])
     said = sentences(study)
-    if not said:
-        return
-    page.fill(at, ("What was looked for",), "heading", wide)
-    for place, text in enumerate(said, start=at + 1):
-        page.text(place, 0, text[0].upper() + text[1:], "subtitle")
+    if said:
+        page.heading("What was looked for")
+    for row, text in enumerate(said, start=page.row):
+        page.text(row, 0, text[0].upper() + text[1:], "subtitle")
+    page.finish(page.last, (FIRST_ROW + 1, 2))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 
+from planner.figures import FIGURES
 from planner.outputs.comparison_words import titled
 from planner.outputs.text_safety import clean
 from planner.outputs.words import in_money
@@ -138,6 +140,41 @@ def put(page: Page, row: int, column: int, value: Scalar, number: str) -> None:
         page.number(row, column, value, number, role)
 
 
+RecordT = TypeVar("RecordT")
+
+
+@dataclass(frozen=True)
+class RecordColumn(Generic[RecordT]):
+    """A column of a table of records.
+
+    Attributes:
+        name: of its figure, else its head.
+        width: in characters.
+        number: its number format.
+        read: takes a record and returns what stands in its row.
+        money: whether an edition without money leaves it out.
+    """
+
+    name: str
+    width: float
+    number: str
+    read: Callable[[RecordT], Scalar]
+    money: bool = False
+
+    @property
+    def title(self) -> str:
+        """Its head; an amount names its currency."""
+        return FIGURES[self.name].column if self.name in FIGURES else self.name
+
+
+def figure_column(
+    name: str, width: float, read: Callable[[RecordT], Scalar]
+) -> RecordColumn[RecordT]:
+    """Return the column of a figure, with its title and format."""
+    figure = FIGURES[name]
+    return RecordColumn(name, width, figure.excel, read, figure.money)
+
+
 ROW_PIXELS = 20
 """Height of a row of one line in pixels."""
 
@@ -218,6 +255,32 @@ class Stack(Page):
             self.text(self.row, column, title, "header")
         self.row += 1
         return self.row - 1
+
+    def table(
+        self,
+        titles: Sequence[str],
+        rows: Iterable[Cells],
+        marked: Collection[int] = (),
+        height: float = _HEADER_HEIGHT,
+    ) -> int:
+        """Write a table with a filter over its heads, which every printed page repeats.
+
+        Args:
+            titles: its heads.
+            rows: what stands in it.
+            marked: places of rows that stand out.
+            height: of the heads, in points.
+
+        Returns:
+            The first row under the heads.
+        """
+        top = self.heads(titles, height)
+        for place, cells in enumerate(rows):
+            self.line(cells, marked=place in marked)
+        if self.row > top + 1:
+            self.sheet.autofilter(top, 0, self.row - 1, self.last)
+        self.sheet.repeat_rows(top)
+        return top + 1
 
     def line(self, cells: Cells, *, marked: bool = False) -> int:
         """Write a row of a table; return it.

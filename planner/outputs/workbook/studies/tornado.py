@@ -182,14 +182,10 @@ def add(book: Book, study: Tornado) -> None:
 
 def _table(page: Stack, study: Tornado) -> int:
     """Write the swings, each a row with a filter over its head; return the first."""
-    top = page.heads([title for title, _ in _HEADS])
     values = [end.objective for s in study.swings for end in (s.low, s.high)]
     number = number_format(study.unit, values)
-    for place, swing in enumerate(study.swings, start=1):
-        page.line(_row(study, place, swing, number))
-    page.sheet.autofilter(top, 0, page.row - 1, page.last)
-    page.sheet.repeat_rows(top)
-    return top + 1
+    rows = (_row(study, place, swing, number) for place, swing in enumerate(study.swings, start=1))
+    return page.table([title for title, _ in _HEADS], rows)
 
 
 def _row(study: Tornado, place: int, swing: Swing, number: str) -> list[tuple[Scalar, str]]:

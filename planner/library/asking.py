@@ -1,0 +1,163 @@
+"""What a study is asked from Python: files and models by the path they go by, options by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel
+
+from planner.commands.report import asked
+from planner.errors import Finding, InputError, NoPlanError
+from planner.inputs import Inputs
+from planner.loader import completed, with_settings
+from planner.schema.plan import Plan
+from planner.schema.problem import Problem
+from planner.studies.registry import STUDIES
+from planner.studies.request import Found, Request
+from planner.studies.study import Study
+from planner.studies.study import load as load_named
+
+File = str | os.PathLike[str]
+ProblemSource = File | Inputs | Problem
+"""A problem file, or a problem in memory."""
+PlanSource = File | Plan
+"""A PROBLEM.plan.json, or a plan in memory."""
+Settings = Mapping[str, object] | Sequence[str]
+"""``{"site.facility_power": "12 MW"}`` or ``["site.facility_power=12 MW"]``."""
+RecordT = TypeVar("RecordT", bound=BaseModel)
+
+
+def record_of(
+    name: str,
+    sources: Sequence[PlanSource | ProblemSource],
+    kind: type[RecordT],
+    given: Mapping[str, Any],
+    settings: Settings = (),
+    scenario: str | None = None,
+) -> RecordT:
+    """Return the record of a study."""
+    found = found_by(name, sources, given, settings, scenario)
+    if not found.records:
+        raise NoPlanError(found.text)
+    (record,) = found.records
+    assert isinstance(record, kind)
+    return record
+
+
+def found_by(
+    name: str,
+    sources: Sequence[PlanSource | ProblemSource],
+    given: Mapping[str, Any],
+    settings: Settings = (),
+    scenario: str | None = None,
+) -> Found:
+    """Return what a study found."""
+    study = STUDIES[name]
+    request, own = request_of(study, sources, given, settings, scenario)
+    return cast(Found, load_named(study.run)(request, **own))
+
+
+def request_of(
+    study: Study,
+    sources: Sequence[PlanSource | ProblemSource],
+    given: Mapping[str, Any],
+    settings: Settings = (),
+    scenario: str | None = None,
+) -> tuple[Request, dict[str, Any]]:
+    """Return what a study is asked, as its command would read it, and its own options.
+
+    Raises:
+        InputError: there is no such option, or one is wrong.
+    """
+    first, *options = study.options
+    known = {option.name: option for option in options}
+    values = {option.name: option.default for option in options}
+    for name, value in given.items():
+        if name not in known:
+            message = f"planner {study.name} has no option '{name}'"
+            raise InputError(Finding("option", message, fix=f"its options: {', '.join(known)}"))
+        if value is not None:
+            values[name] = _as_typed(value) if "str" in str(known[name].type) else value
+    paths, models = by_path(sources, settings, scenario)
+    values["set_"] = list(as_texts(settings)) if len(models) < len(paths) else []
+    values["scenario"] = scenario if len(models) < len(paths) else None
+    values[first.name] = paths if first.several else paths[0]
+    request, own = asked(study, values)
+    return replace(request, models=models), own
+
+
+def _as_typed(value: Any) -> Any:
+    """Return a number as the text in which the command line would have it."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return repr(value) if number else value
+
+
+def in_memory(problem: Inputs | Problem, settings: Settings, scenario: str | None) -> Inputs:
+    """Return a problem that is no file, checked, with settings laid over it.
+
+    Raises:
+        InputError: a scenario is asked for, which only files have.
+    """
+    if scenario is not None:
+        message = f"a problem in memory has no scenario '{scenario}'"
+        raise InputError(Finding("scenario", message, fix="load the file with it"))
+    inputs = completed(problem) if isinstance(problem, Problem) else problem
+    return with_settings(inputs, as_texts(settings))
+
+
+def by_path(
+    sources: Sequence[PlanSource | ProblemSource], settings: Settings, scenario: str | None
+) -> tuple[list[Path], dict[Path, Inputs | Plan]]:
+    """Return files and models by the path that each goes by; models have settings laid over them.
+
+    Raises:
+        InputError: nothing is given.
+    """
+    if not sources:
+        raise InputError(Finding("files", "nothing is given", fix="give a file or a model"))
+    files = [Path(each) for each in sources if isinstance(each, (str, os.PathLike))]
+    paths: list[Path] = []
+    models: dict[Path, Inputs | Plan] = {}
+    for source in sources:
+        if isinstance(source, (str, os.PathLike)):
+            paths.append(Path(source))
+            continue
+        if isinstance(source, Plan):
+            model: Inputs | Plan = source
+            stem = Path(source.provenance.problem_file or source.problem).stem
+            suffix = ".plan.json"
+        else:
+            model = in_memory(source, settings, scenario)
+            stem = Path(model.problem_file or model.problem.name).stem
+            suffix = ".yaml"
+        names = (f"{stem}{mark}{suffix}" for mark in ("", *(f" ({n})" for n in range(2, 99))))
+        path = next(p for p in map(Path, names) if p not in models and p not in files)
+        paths.append(path)
+        models[path] = model
+    return paths, models
+
+
+def as_texts(settings: Settings) -> tuple[str, ...]:
+    """Return settings as the command line has them.
+
+    Raises:
+        InputError: they are one text, which would be taken apart.
+    """
+    if isinstance(settings, str):
+        fix = "write a list of them, or {path: value}"
+        raise InputError(Finding("set", f"'{settings[:80]}' is one text", fix=fix))
+    if isinstance(settings, Mapping):
+        return tuple(f"{path}={value}" for path, value in settings.items())
+    return tuple(settings)
+
+
+def varied(vary: Mapping[str, str | Sequence[object]] | Sequence[str]) -> tuple[str, ...]:
+    """Return what varies as the command line has it: a list of values with commas."""
+    if not isinstance(vary, Mapping):
+        return as_texts(vary)
+    told = {p: v if isinstance(v, str) else ",".join(map(str, v)) for p, v in vary.items()}
+    return as_texts(told)

@@ -1,0 +1,249 @@
+"""Bills of many purchases at once, as arrays: what `purchase.bill` gives for one.
+
+A column is a purchase. Counts are exactly those of `planner/case/quantities.py`, since whole
+numbers are added in the same order; the tests hold them against the code for one purchase.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.case import Case
+from planner.case.quantities import (
+    ROUNDING,
+    AtLeast,
+    Ceil,
+    Packed,
+    Steps,
+    Sum,
+    Terms,
+)
+from planner.optimizer import purchase
+from planner.sizing.placement import packing
+
+Numbers = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Places = NDArray[np.int64]
+
+VOLUME_NOISE = 1e-6
+"""A rack's shares add up to no more than this above a whole number by rounding."""
+
+
+# The bill: every count that follows from what is bought, and the sums over it.
+
+
+@dataclass(frozen=True)
+class Bills:
+    """The bills of many purchases.
+
+    Attributes:
+        counts: a row for each count by `Kernel.index`, a column for each purchase.
+        purchased: a row for each item of the bill in its order, a column for each purchase.
+        known: False where a fabric would have to be larger than it can be.
+    """
+
+    counts: Numbers
+    purchased: Numbers
+    known: Flags
+
+
+class Kernel:
+    """The bill of a case over arrays of purchases.
+
+    Nothing in it depends on prices, limits or on how the job runs, but for `sums`, which takes
+    those of the case that is given: one kernel serves every case with the same companions.
+    """
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        companions = case.companions
+        names = [offer.id for offer in case.offers()]
+        for quantity in companions.quantities:
+            names += quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
+        names += [item.id for item in companions.items]
+        names += [way.standing for _, way in case.capped.values()]
+        self.index: dict[str, int] = {
+            name: place for place, name in enumerate(dict.fromkeys(names))
+        }
+        self.offers = tuple(offer.id for offer in case.offers())
+        self.items = case.bill_items()
+        self.places = np.array([self.index[item.id] for item in self.items], dtype=np.int64)
+        column = (len(self.items), 1)
+
+        def each(values: Sequence[float]) -> Numbers:
+            return np.array(values, dtype=float).reshape(column)
+
+        self.spare_share = each([item.spare_share for item in self.items])
+        self.installed = each([item.installed for item in self.items])
+        self.pack = each([item.pack for item in self.items])
+        self.least_packs = each([-(-item.min_order // item.pack) for item in self.items])
+
+    def bills(self, units: NDArray[np.int64], ways: Places | None = None, *,
+              least: bool = False, apart: bool = False) -> Bills:  # fmt: skip
+        """Return the bills of purchases.
+
+        Args:
+            units: a row for each offer of the case in their order, a column for each purchase.
+            ways: the place in `Case.ways` of the way in which each runs; without, at full power.
+            least: return counts that are never more than the bill's and never fall where more is
+                bought: fabrics count as the least of any that is no smaller, shared racks as their
+                shares added up.
+        """
+        counts = np.zeros((len(self.index), units.shape[1]))
+        counts[: len(self.offers)] = units
+        known = np.ones(units.shape[1], dtype=bool)
+        for quantity in self.case.companions.quantities:
+            if isinstance(quantity, Packed):
+                kinds = np.rint(counts[[self.index[name] for _, name in quantity.terms]])
+                packed = _least_shares if least else _apart if apart else _packed
+                counts[self.index[quantity.name]] = packed(quantity, kinds)
+            else:
+                self._add(quantity, counts, known, least=least)
+        for item in self.case.companions.items:
+            counts[self.index[item.id]] = np.rint(self.total(item.terms, counts))
+        if ways is not None:
+            for name, (system, way) in self.case.capped.items():
+                number = next(n for n, one in enumerate(self.case.ways) if one.id == name)
+                standing = np.where(ways == number, counts[self.index[system.place]], 0.0)
+                counts[self.index[way.standing]] = standing
+        return Bills(counts, self._purchased(counts), known)
+
+    def total(self, terms: Terms, counts: Numbers) -> Numbers:
+        """Return a sum of terms, added in their order."""
+        summed = np.zeros(counts.shape[1])
+        for factor, name in terms:
+            row = counts[self.index[name]]
+            summed += row if factor == 1.0 else factor * row
+        return summed
+
+    def _add(
+        self, quantity: AtLeast | Ceil | Sum | Steps, counts: Numbers, known: Flags, *, least: bool
+    ) -> None:
+        amount = self.total(quantity.terms, counts)
+        if isinstance(quantity, Sum):
+            counts[self.index[quantity.name]] = amount + quantity.constant
+        elif isinstance(quantity, AtLeast):
+            counts[self.index[quantity.name]] = np.maximum(amount, quantity.least)
+        elif isinstance(quantity, Ceil):
+            count = np.ceil(amount + quantity.constant - ROUNDING)
+            counts[self.index[quantity.name]] = count + np.where(count != 0, quantity.if_any, 0)
+        else:
+            capacities, outputs = self._sizes(quantity, least)
+            whole = np.rint(amount)
+            size = np.searchsorted(capacities, whole, side="left")
+            known &= (size < len(capacities)) | (amount <= 0)
+            inside = np.minimum(size, max(0, len(capacities) - 1))
+            for place, name in enumerate(quantity.outputs):
+                some = outputs[place][inside] if len(capacities) else 0.0
+                counts[self.index[name]] = np.where(whole > 0, some, 0.0)
+
+    def _sizes(self, quantity: Steps, least: bool) -> tuple[Numbers, Numbers]:
+        key = (quantity.name, least)
+        if key not in self._tables:
+            capacities = np.array([size.capacity for size in quantity.sizes], dtype=float)
+            rows = np.array([size.outputs for size in quantity.sizes], dtype=float)
+            outputs = rows.reshape(len(capacities), len(quantity.outputs)).T
+            if least:
+                outputs = np.minimum.accumulate(outputs[:, ::-1], axis=1)[:, ::-1]
+            self._tables[key] = capacities, outputs
+        return self._tables[key]
+
+    @cached_property
+    def _tables(self) -> dict[tuple[str, bool], tuple[Numbers, Numbers]]:
+        return {}
+
+    def _purchased(self, counts: Numbers) -> Numbers:
+        """Return the units bought: spares, packs, least order; see `BillItem.purchased`."""
+        standing = np.rint(counts[self.places])
+        spares = np.ceil(self.spare_share * standing - ROUNDING)
+        need = np.maximum(standing + spares - self.installed, 0.0)
+        packs = np.ceil(need / self.pack)
+        packs = np.where(packs > 0, np.maximum(packs, self.least_packs), 0.0)
+        bought: Numbers = packs * self.pack
+        return bought
+
+    def sums(self, case: Case, bills: Bills, figures: Sequence[str]) -> Numbers:
+        """Return sums over bills: a row for each figure, a column for each purchase.
+
+        Args:
+            case: the prices and draws that count, of a case with the same companions.
+            bills: bills of this kernel.
+            figures: names of figures that are sums over the bill, or racks.
+        """
+        found = np.empty((len(figures), bills.counts.shape[1]))
+        for row, figure in enumerate(figures):
+            if figure == "racks":
+                found[row] = np.rint(self.total(case.companions.racks, bills.counts))
+                continue
+            standing, bought = self.weights(case, figure)
+            found[row] = standing @ bills.counts + bought @ bills.purchased
+        return found
+
+    def can_be_had(self, bills: Bills) -> Flags:
+        """Say which purchases no stock, no position in the hall and no fabric refuses."""
+        fine = bills.known.copy()
+        for row, item in enumerate(self.items):
+            if item.stock is not None:
+                fine &= bills.purchased[row] <= item.stock
+        for some in self.case.companions.positions:
+            fine &= np.rint(self.total(some.racks, bills.counts)) <= some.count
+        return fine
+
+    def within_limits(self, units: NDArray[np.int64], ways: Places) -> Flags:
+        """Say which purchases take no more than the limits of the case; arguments as of `bills`.
+
+        Shared racks are packed only where that decides.
+        """
+        fits = self._fit(self.bills(units, ways, least=True))
+        sure = self._fit(self.bills(units, ways, apart=True))
+        open_ = np.flatnonzero(fits & ~sure)
+        if len(open_):
+            fits[open_] = self._fit(self.bills(units[:, open_], ways[open_]))
+        return fits
+
+    def _fit(self, bills: Bills) -> Flags:
+        supplies = purchase.given(self.case.limits)
+        most = purchase.amounts(supplies, self.case.limits) * [each.scale for each in supplies]
+        taken = self.sums(self.case, bills, [each.figure for each in supplies])
+        within = (taken <= most[:, None] * (1 + purchase.TOLERANCE)).all(axis=0)
+        return within & self.can_be_had(bills)
+
+    def weights(self, case: Case, figure: str) -> tuple[Numbers, Numbers]:
+        """Return what one of each count, and one of each item that is bought, adds to a figure."""
+        standing, bought = np.zeros(len(self.index)), np.zeros(len(self.items))
+        numbers = {item.id: number for number, item in enumerate(self.items)}
+        for factor, (side, name) in purchase.terms(case)[figure]:
+            if side == 0:
+                standing[self.index[name]] += factor
+            else:
+                bought[numbers[name]] += factor
+        return standing, bought
+
+
+def _packed(quantity: Packed, kinds: Numbers) -> Numbers:
+    """Return the least racks of each column of counts; alike ones are packed once."""
+    if not kinds.shape[1]:
+        return np.zeros(0)
+    each, places = np.unique(kinds, axis=1, return_inverse=True)
+    least = packing(quantity.shares).least
+    racks = [least(tuple(round(n) for n in column)) for column in each.T.tolist()]
+    return np.array(racks, dtype=float)[np.ravel(places)]
+
+
+def _apart(quantity: Packed, kinds: Numbers) -> Numbers:
+    """Return the racks that hold each kind by itself."""
+    alone = np.array(packing(quantity.shares).alone, dtype=float)[:, None]
+    racks: Numbers = np.ceil(kinds / alone).sum(axis=0)
+    return racks
+
+
+def _least_shares(quantity: Packed, kinds: Numbers) -> Numbers:
+    """Return racks that no packing needs fewer of: the fullest side of all that is packed."""
+    sides = np.array(quantity.shares, dtype=float).T @ kinds
+    racks: Numbers = np.ceil(sides.max(axis=0) - VOLUME_NOISE)
+    return np.maximum(racks, 0.0)

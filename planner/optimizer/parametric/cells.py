@@ -1,0 +1,428 @@
+"""Answers without a solver: every purchase of one GPU type, bounded and enumerated as arrays.
+
+The purchases are divided into cells: a way in which the job runs, and how many systems of its type
+there are. Useful work does not fall where storage moves more, and what a purchase takes does not
+fall where more is bought. So a cell is bounded three times, each closer than the one before:
+
+1. as if storage were no limit (whatever the limits are);
+2. by storage family, with the most bandwidth that the room which the systems leave could hold: each
+   limit alone filled with what gives most of it, a knapsack in fractions;
+3. exactly: the counts of storage that fit, by `Kernel` in its least form.
+
+Cells are opened from the highest bound down, until none is above the best plan by more than the
+gap. What cannot be settled so (many mixtures of items in one family) keeps its bound, and whoever
+asked goes on with the solver.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.case import Case
+from planner.case.bounds import cap_in_use
+from planner.case.model import Mode, Storage
+from planner.limits import Limit
+from planner.optimizer import operations
+from planner.optimizer.kernel import Bills, Flags, Kernel, Numbers, Places
+from planner.optimizer.operations import STORED, Operation, Stores, Uses, most_gpus, stored
+from planner.optimizer.parametric.plans import Plans
+from planner.optimizer.purchase import TOLERANCE
+from planner.units import DAY_S
+
+MOST_CELLS = 20_000
+CHUNK = 256
+"""Cells that are looked at together."""
+FIRST = 8
+"""Of those so many are opened first, then twice as many each time: what they hold closes others."""
+BATCH = 4
+"""Cells and families that are enumerated together."""
+MOST_MIXES = 6_000
+"""More mixtures of a family's items in one cell are left to the solver."""
+TRIES = 4
+"""Purchases of a cell that are taken up as plans until one may be made."""
+NOISE = 1e-9
+SLACK = 1e-6
+"""Where what cannot run is left out early, times and rates count as this much better."""
+
+
+def covers(case: Case) -> bool:
+    """Say whether no plan of a case needs more than one GPU type, and what that leaves is known.
+
+    What must be bought, what is owned and what vendors are asked for make purchases of several
+    types worth having; cost and power as objectives are best at the least that meets the floors.
+    """
+    limits, offers = case.limits, case.offers()
+    ratios = (limits.per_useful_gpu_hour, limits.per_million_tokens)
+    writes = (limits.least_write_gb_per_s, limits.most_write_gb_per_s)
+    return (
+        case.objective in operations.WORTH
+        and bool(case.systems and case.storage)
+        and case.job.max_types == 1
+        and case.job.scale is None
+        and all(limit is None for limit in (*ratios, *writes))
+        and all(operations.covers(case, mode) for mode in case.job.modes)
+        and not (case.policy.required or case.policy.splits or case.must_use or case.standing)
+        and case.exact_families in (None, 1)
+        and not any(offer.low or offer.forced or offer.installed for offer in offers)
+        and not any(family.forced for family in case.families)
+        and sum(cap_in_use(case, s) * len(s.ways) for s in case.systems) <= MOST_CELLS
+    )
+
+
+class Cells:
+    """The cells of one case in one mode, for all limits on what may be used up.
+
+    Args:
+        case: the case under limits that no scenario's are looser than; `covers` says it is one.
+        mode: how checkpoints are saved.
+        supplies: what is limited.
+        plans: takes in plans, and says what those known are worth.
+    """
+
+    def __init__(self, case: Case, mode: Mode, supplies: Sequence[Limit], plans: Plans) -> None:
+        self.case, self.mode, self.supplies, self.plans = case, mode, tuple(supplies), plans
+        self.kernel, self.operation = Kernel(case), Operation(case, mode)
+        self.figures = [each.figure for each in supplies]
+        self.scales = np.array([each.scale for each in supplies], dtype=float)
+        self._lay_out()
+        self._know_storage()
+        count = len(self.way)
+        self.base = np.full((len(self.supplies), count), np.nan)
+        self.fits = np.zeros(count, dtype=bool)
+        self.refined = np.zeros(count, dtype=bool)
+        self.bounds = self._outer()
+
+    def _lay_out(self) -> None:
+        """Number the cells: the way, and how many systems."""
+        way, systems, number = [], [], 0
+        self.rows_of: list[int] = []
+        for row, system in enumerate(self.case.systems):
+            counts = np.arange(max(1, system.min_units), cap_in_use(self.case, system) + 1)
+            for _ in system.ways:
+                way.append(np.full(len(counts), number, dtype=np.int64))
+                systems.append(counts.astype(np.int64))
+                self.rows_of.append(row)
+                number += 1
+        self.way, self.systems = np.concatenate(way), np.concatenate(systems)
+        self.step = self.operation.step
+        self.most = np.zeros(len(self.way), dtype=np.int64)
+        for place in range(number):
+            here = self.way == place
+            self.most[here] = most_gpus(self.case, place, self.systems[here])
+
+    def _know_storage(self) -> None:
+        """Take down what one unit of each item takes at least, and gives at most."""
+        case, items = self.case, self.case.storage
+        numbers = {item.id: n for n, item in enumerate(self.kernel.items)}
+        takes = np.zeros((len(items), len(self.supplies)))
+        for column, figure in enumerate(self.figures):
+            if figure == "racks":
+                uses = [item.rack_use for item in items]
+                takes[:, column] = [u.racks_each / u.per_rack if u else 0.0 for u in uses]
+                continue
+            standing, bought = self.kernel.weights(case, figure)
+            for row, item in enumerate(items):
+                takes[row, column] = standing[self.kernel.index[item.place]]
+                takes[row, column] += bought[numbers[item.id]]
+        self.takes = takes / self.scales
+        each = [_most_each(item) for item in items]
+        endured = [math.inf if i.endurance_tb_per_day is None else i.endurance_tb_per_day
+                   for i in items]  # fmt: skip
+        usable = [item.usable_tb for item in items]
+        self.gives = np.column_stack([*zip(*each, strict=True), usable, endured]).astype(float)
+        self.high = np.array([math.inf if i.high is None else i.high for i in items])
+        self.families = self._families()
+
+    def _families(self) -> list[tuple[Places, float, float, float]]:
+        """Return what may be mixed: items, the most units of all, the clients' factors."""
+        known = {family.id: family for family in self.case.families}
+        found = []
+        for family in dict.fromkeys(item.family for item in self.case.storage):
+            places = [n for n, item in enumerate(self.case.storage) if item.family == family]
+            one = known[family]
+            most = math.inf if one.max_units is None else float(one.max_units)
+            found.append((np.array(places), most, one.write_factor, one.read_factor))
+        if self.case.max_families > 1 and len(found) > 1:
+            everything = np.arange(len(self.case.storage))
+            factors = max(f[2] for f in found), max(f[3] for f in found)
+            found.append((everything, math.inf, *factors))
+        return found
+
+    # The first bound: storage without end.
+
+    def _outer(self) -> Numbers:
+        """Return a bound of each cell with storage without end and nothing ever waited for.
+
+        Useful work has one peak in the GPUs in use, so where one step fewer is worse the most are
+        best; elsewhere nothing is known yet.
+        """
+        everything = np.arange(len(self.way))
+        free = self._endless(everything)
+        least = self.step[self.way]
+        near = np.maximum(self.most, least), np.maximum(self.most - least, least)
+        top, less = (
+            self.operation.worth(Uses(self.way, self.systems, gpus, **vars(free)))[1]
+            for gpus in near
+        )
+        known = less <= top
+        if self.case.job.interval.policy == "lost_work":
+            known &= np.isfinite(top)
+        bounds = np.where(known, top, np.inf)
+        return np.where(self.most >= least, bounds, -np.inf)
+
+    def _endless(self, cells: Places) -> Stores:
+        endless = np.full(len(cells), np.inf)
+        factors = [max(f[side] for f in self.families) for side in (2, 3)]
+        return Stores(
+            endless, endless, endless, endless, np.zeros(len(cells)),
+            np.full(len(cells), factors[0]), np.full(len(cells), factors[1]),
+        )  # fmt: skip
+
+    def _best_use(self, cells: Places, stores: Stores) -> tuple[Numbers, NDArray[np.int64]]:
+        """Return the best score of each purchase over the GPUs in use, and those GPUs."""
+        return self.operation.best(self.way[cells], self.systems[cells], self.most[cells], stores)
+
+    # The second bound: what the room holds.
+
+    def answer(self, place: int, limits: Numbers, most: Callable[[], float]) -> float:
+        """Return what no plan's score passes under limits; plans found on the way are kept.
+
+        Args:
+            place: the scenario, for `Plans`.
+            limits: what may be used up of each supply.
+            most: how high the bound may be for the best plan known to be good enough.
+        """
+        proved = -math.inf
+        order = np.argsort(-self.bounds, kind="stable")
+        for begin in range(0, len(order), CHUNK):
+            cells = order[begin : begin + CHUNK]
+            if self.bounds[cells[0]] <= most():
+                return max(proved, float(self.bounds[cells[0]]))
+            self._refine(cells[self.bounds[cells] > most()])
+            open_ = self.bounds[cells] > most()
+            proved = max(proved, float(self.bounds[cells[~open_]].max(initial=-np.inf)))
+            proved = max(proved, self._open(place, cells[open_], limits, most))
+            if proved > most():  # the solver is asked anyway
+                return max(proved, float(self.bounds[order[begin:]].max(initial=-np.inf)))
+        return proved
+
+    def _refine(self, cells: Places) -> None:
+        """Bring the bounds of cells closer by the spares they have; work out what systems take."""
+        cells = cells[~self.refined[cells]]
+        if not len(cells):
+            return
+        self.bounds[cells] = self._best_use(cells, self._endless(cells))[0]
+        self.refined[cells] = True
+        units = np.zeros((len(self.kernel.offers), len(cells)), dtype=np.int64)
+        rows = np.array(self.rows_of)[self.way[cells]]
+        units[rows, np.arange(len(cells))] = self.systems[cells]
+        bills = self.kernel.bills(units, self.way[cells], least=True)
+        self.base[:, cells] = self._taken(bills)
+        self.fits[cells] = self.kernel.can_be_had(bills)
+
+    def _taken(self, bills: Bills) -> Numbers:
+        sums = self.kernel.sums(self.case, bills, self.figures)
+        taken: Numbers = sums / self.scales[:, None]
+        return taken
+
+    def _open(self, place: int, cells: Places, limits: Numbers, most: Callable[[], float]) -> float:
+        """Return what is proven of some cells under limits, each opened as far as it must be."""
+        room = limits[:, None] * (1 + TOLERANCE) - self.base[:, cells]
+        there = self.fits[cells] & (room >= 0).all(axis=0)
+        cells, room = cells[there], room[:, there]
+        proved, begin, count = -math.inf, 0, FIRST
+        while begin < len(cells):
+            some = slice(begin, begin + count)
+            proved = max(proved, self._opened(place, cells[some], room[:, some], limits, most))
+            begin, count = begin + count, 2 * count
+        return proved
+
+    def _opened(
+        self, place: int, cells: Places, room: Numbers, limits: Numbers, most: Callable[[], float]
+    ) -> float:
+        open_ = self.bounds[cells] > most()
+        left = float(self.bounds[cells[~open_]].max(initial=-np.inf))
+        cells, family, bounds = self._by_family(cells[open_], room[:, open_])
+        settled = np.zeros(len(cells), dtype=bool)
+        while True:
+            order = np.argsort(-bounds, kind="stable")
+            if not len(order) or bounds[order[0]] <= most() or settled[order[0]]:
+                return max(left, float(bounds.max(initial=-np.inf)))
+            for row in order[~settled[order]][:BATCH].tolist():
+                if bounds[row] > most():
+                    one = int(cells[row]), int(family[row])
+                    bounds[row] = min(bounds[row], self._settle(place, *one, limits))
+                    settled[row] = True
+
+    def _by_family(self, cells: Places, room: Numbers) -> tuple[Places, Places, Numbers]:
+        """Return cells with families that may serve them, and the second bound of each pair."""
+        parts = [self._most_stored(family, cells, room) for family in self.families]
+        families = np.repeat(np.arange(len(parts)), len(cells))
+        fields = [np.concatenate([getattr(part, n) for part, _ in parts]) for n in STORED]
+        rows = np.flatnonzero(np.concatenate([enough for _, enough in parts]))
+        cells = np.tile(cells, len(parts))[rows]
+        bounds = self._best_use(cells, Stores(*fields).at(rows))[0]
+        return cells, families[rows], bounds
+
+    def _most_stored(
+        self, family: tuple[Places, float, float, float], cells: Places, room: Numbers
+    ) -> tuple[Stores, Flags]:
+        """Return the most that a family's items in the room could give, and where that is enough.
+
+        Of each limit alone: what gives most for what it takes. The least over the limits counts.
+        """
+        items, units, write_factor, read_factor = family
+        takes = np.column_stack([self.takes[items], np.ones(len(items))])
+        within = np.vstack([room, np.full(len(cells), units)])
+        gives = self.gives[items]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            alone = np.where(takes.T[:, :, None] > 0, within[:, None, :] / takes.T[:, :, None],
+                             np.inf).min(axis=0)  # fmt: skip
+            alone = np.minimum(np.floor(alone * (1 + NOISE) + NOISE), self.high[items][:, None])
+            most = np.full((gives.shape[1], len(cells)), np.inf)
+            for column in range(takes.shape[1]):
+                rates = np.where(gives > 0, gives / takes[:, column, None], 0.0).max(axis=0)
+                limited = rates[:, None] * within[column]
+                most = np.fmin(most, np.where(np.isnan(limited), np.inf, limited))
+            each = np.where(gives.T[:, :, None] > 0, gives.T[:, :, None] * alone, 0.0)
+            most = np.fmin(most, each.sum(axis=1)) * (1 + NOISE)
+        read, write, usable, endured = most
+        with np.errstate(divide="ignore"):
+            worn = self.case.job.checkpoint_gb / 1e3 * DAY_S / endured
+        worn = np.where(endured > 0, worn, 0.0)
+        ones = np.ones(len(cells))
+        stores = Stores(write, read, write, read, worn, write_factor * ones, read_factor * ones)
+        return stores, self._enough(cells, read, write, usable) & (alone >= 1).any(axis=0)
+
+    def _enough(self, cells: Places, read: Numbers, write: Numbers, usable: Numbers) -> Flags:
+        """Say where storage has what is asked of it, however the job runs."""
+        job, rule = self.case.job, self.case.rule
+        enough: Flags = usable >= job.capacity_needed_tb * (1 - TOLERANCE)
+        least = self.operation.least[self.way[cells]]
+        arrives = self.case.delivered_read * read * (1 + SLACK)
+        enough &= least * job.ingest_per_gpu_gb_per_s <= arrives
+        if job.max_restore_s is not None:
+            fan = self.operation.fan_once + self.operation.fan_each * self.operation.least
+            enough &= fan[self.way[cells]] * job.checkpoint_gb <= job.max_restore_s * arrives
+        if rule is not None:
+            each = np.array([system.gpus for system in self.case.systems])
+            gpus = each[np.array(self.rows_of)[self.way[cells]]] * self.systems[cells]
+            groups = -(-gpus // rule.per_gpus)
+            enough &= read >= groups * rule.read_gb_per_s * (1 - TOLERANCE)
+            enough &= write >= groups * rule.write_gb_per_s * (1 - TOLERANCE)
+        return enough
+
+    # The third: counts of storage.
+
+    def _settle(self, place: int, cell: int, family: int, limits: Numbers) -> float:
+        """Enumerate the storage of a cell and family; keep the best plans; return what is proven.
+
+        Where mixtures are too many each item alone is tried, and nothing is proven.
+        """
+        items, most_units, _, _ = self.families[family]
+        room = limits * (1 + TOLERANCE) - self.base[:, cell]
+        mixes = self._mixes(items, most_units, room)
+        whole = mixes is not None
+        if mixes is None:
+            alone = [self._mixes(items[n : n + 1], most_units, room) for n in range(len(items))]
+            placed = [_placed(one, n, len(items)) for n, one in enumerate(alone) if one is not None]
+            mixes = np.column_stack([np.zeros((len(items), 0), dtype=np.int64), *placed])
+        counts = np.zeros((len(self.case.storage), mixes.shape[1]), dtype=np.int64)
+        counts[items] = mixes
+        known = float(self.plans.score[place])
+        score, gpus, counts = self._scored(cell, counts, limits, known)
+        for best in np.argsort(-score, kind="stable")[:TRIES].tolist():
+            if score[best] <= self.plans.score[place]:
+                break
+            self._take(cell, counts[:, best], int(gpus[best]))
+        return max(known, float(score.max(initial=-np.inf))) + NOISE if whole else math.inf
+
+    def _mixes(self, items: Places, most_units: float, room: Numbers) -> NDArray[np.int64] | None:
+        """Return the counts of some items that what each takes by itself leaves room for.
+
+        None where they are too many.
+        """
+        found = np.zeros((0, 1), dtype=np.int64)
+        left, units = room[:, None].copy(), np.full(1, most_units)
+        for place in items.tolist():
+            takes = self.takes[place]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                most = np.where(takes[:, None] > 0, left / takes[:, None], np.inf)
+            most = most.min(axis=0, initial=np.inf)
+            most = np.minimum(np.minimum(most, self.high[place]), units)
+            if np.isinf(most).any():
+                return None
+            each = np.floor(most * (1 + NOISE) + NOISE).astype(np.int64) + 1
+            if each.sum() > MOST_MIXES:
+                return None
+            rows = np.repeat(np.arange(len(each)), each)
+            count = np.arange(len(rows)) - np.repeat(np.cumsum(each) - each, each)
+            kept = self._ordered(self.case.storage[place], count)
+            rows, count = rows[kept], count[kept]
+            found = np.vstack([found[:, rows], count])
+            left = left[:, rows] - takes[:, None] * count
+            units = units[rows] - count
+        return found[:, found.sum(axis=0) > 0]
+
+    def _ordered(self, item: Storage, count: NDArray[np.int64]) -> Flags:
+        """Say which counts of an item may be ordered: none, or at least so many."""
+        least = max(1, item.min_units, item.segments[0].low if item.segments else 1)
+        most = item.segments[-1].high if item.segments else math.inf
+        fine: Flags = (count == 0) | ((count >= least) & (count <= most))
+        return fine
+
+    def _scored(
+        self, cell: int, counts: NDArray[np.int64], limits: Numbers, need: float
+    ) -> tuple[Numbers, NDArray[np.int64], NDArray[np.int64]]:
+        """Return score, GPUs in use and counts of the storage of a cell that can be better."""
+        cells = np.full(counts.shape[1], cell)
+        stores, usable = stored(self.case, counts)
+        enough = np.flatnonzero(self._enough(cells, stores.read, stores.write, usable))
+        score, gpus = self._best_use(cells[enough], stores.at(enough))
+        better = score > need
+        kept, score, gpus = enough[better], score[better], gpus[better]
+        fits = self._within(cell, counts[:, kept], limits)
+        return score[fits], gpus[fits], counts[:, kept[fits]]
+
+    def _within(self, cell: int, counts: NDArray[np.int64], limits: Numbers) -> Flags:
+        """Say which purchases of a cell keep within limits."""
+        units = np.zeros((len(self.kernel.offers), counts.shape[1]), dtype=np.int64)
+        first = len(self.case.systems)
+        units[first : first + len(counts)] = counts
+        units[self.rows_of[int(self.way[cell])]] = self.systems[cell]
+        ways = np.full(counts.shape[1], self.way[cell])
+        bills = self.kernel.bills(units, ways, least=True)
+        fits: Flags = self._taken(bills) <= limits[:, None] * (1 + TOLERANCE)
+        return self.kernel.can_be_had(bills) & fits.all(axis=0)
+
+    def _take(self, cell: int, counts: NDArray[np.int64], gpus: int) -> None:
+        """Offer a purchase to the plans, which take it where it may be made."""
+        case, number = self.case, int(self.way[cell])
+        way, system = case.ways[number], case.systems[self.rows_of[number]]
+        units = {offer.id: 0 for offer in case.offers()} | {system.id: int(self.systems[cell])}
+        units |= {item.id: n for item, n in zip(case.storage, counts.tolist(), strict=True)}
+        used = {system.id: way.systems_for(gpus)}
+        self.plans.offer(self.mode, units, used, gpus, ways=(way.id,))
+
+
+def _placed(mixes: NDArray[np.int64], row: int, rows: int) -> NDArray[np.int64]:
+    """Return counts of one item as a row among those of others."""
+    placed = np.zeros((rows, mixes.shape[1]), dtype=np.int64)
+    placed[row] = mixes[0]
+    return placed
+
+
+def _most_each(item: Storage) -> tuple[float, float]:
+    """Return the most (read, write) bandwidth that a unit of an item gives, GB/s."""
+    if not item.segments:
+        return item.read_gb_per_s, item.write_gb_per_s
+    ends = [(p.low, p.read_at_low, p.write_at_low) for p in item.segments]
+    last = item.segments[-1]
+    span = last.high - last.low
+    end = (last.read_at_low + last.read_slope * span, last.write_at_low + last.write_slope * span)
+    ends.append((last.high, *end))
+    return max(r / n for n, r, _ in ends), max(w / n for n, _, w in ends)

@@ -1,0 +1,164 @@
+"""Purchases as arrays: bills and operations are those of the code for one purchase."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Iterator, Mapping
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from planner.case import Case, resolve
+from planner.case.bandwidth import bought_nameplate, safe_bandwidth
+from planner.case.model import Mode
+from planner.errors import InputError
+from planner.limits import SUPPLIES
+from planner.optimizer import operate, purchase
+from planner.optimizer.kernel import Bills, Kernel
+from planner.optimizer.operations import Operation, Uses, covers, nameplates
+from tests.test_ways import with_levers
+from tests.world.random_cases import inputs_of, random_case
+from tests.world.random_repair import repaired_case
+
+SEEDS = range(1, 41)
+COUNT = 24
+NOTHING_RUNS = (2, 35, 36)
+"""Seeds whose jobs no purchase drawn can run."""
+FIGURES = tuple(dict.fromkeys(limit.figure for limit in SUPPLIES))
+
+
+def cases(seed: int) -> Iterator[Case]:
+    """Yield cases of a seed: a plain one, one with repairs, one whose job may run in many ways."""
+    for make in (random_case, lambda s: repaired_case(s, wide=False), with_levers):
+        try:
+            yield resolve(inputs_of(make(seed)))
+        except InputError:  # what is drawn does not always go together
+            continue
+
+
+def drawn(case: Case, seed: int) -> NDArray[np.int64]:
+    draw = random.Random(seed)
+    most = [draw.choice((0, 1, 3, 40)) for _ in case.offers()]
+    return np.array([[draw.randint(0, m) for _ in range(COUNT)] for m in most], dtype=np.int64)
+
+
+def column(case: Case, units: NDArray[np.int64], place: int) -> dict[str, int]:
+    return {o.id: int(n) for o, n in zip(case.offers(), units[:, place], strict=True)}
+
+
+def bill_of(case: Case, units: Mapping[str, int], ways: Collection[str]) -> purchase.Bill | None:
+    try:
+        return purchase.bill(case, units, ways)
+    except ValueError:
+        return None
+
+
+@pytest.mark.exhaustive(keep=6)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_bills_of_many_are_the_bills_of_each(seed: int) -> None:
+    for case in cases(seed):
+        units, kernel = drawn(case, seed), Kernel(case)
+        ways = np.array(
+            [random.Random(seed + n).randrange(len(case.ways) or 1) for n in range(COUNT)]
+        )
+        bills = kernel.bills(units, ways)
+        sums = kernel.sums(case, bills, FIGURES)
+        for place in range(COUNT):
+            chosen = {way.id for way in case.ways[ways[place] : ways[place] + 1]}
+            one = bill_of(case, column(case, units, place), chosen)
+            assert bills.known[place] == (one is not None)
+            if one is not None:
+                same(kernel, bills, one, place)
+                wanted = [one[figure] for figure in FIGURES]
+                assert sums[:, place] == pytest.approx(wanted, rel=1e-13, abs=1e-9)
+
+
+def same(kernel: Kernel, bills: Bills, one: purchase.Bill, place: int) -> None:
+    """Compare counts and purchases to the last bit."""
+    for name, row in kernel.index.items():
+        assert bills.counts[row, place] == one.counts[name], name
+    for row, item in enumerate(kernel.items):
+        assert bills.purchased[row, place] == one.purchased[item.id], item.id
+
+
+@pytest.mark.exhaustive(keep=6)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_bill_lies_between_the_least_that_never_falls_and_racks_apart(seed: int) -> None:
+    """More of anything takes no less of anything: what proofs count on."""
+    for case in cases(seed):
+        units, kernel = drawn(case, seed), Kernel(case)
+        exact, least = kernel.bills(units), kernel.bills(units, least=True)
+        known = exact.known
+        assert (least.counts <= exact.counts + 1e-9)[:, known].all()
+        assert (kernel.bills(units, apart=True).counts >= exact.counts - 1e-9)[:, known].all()
+        for row in range(len(units)):
+            more = units.copy()
+            more[row] += random.Random(seed).randint(1, 5)
+            bigger = kernel.bills(more, least=True)
+            both = least.known & bigger.known
+            assert (bigger.counts >= least.counts - 1e-9)[:, both].all()
+            assert (bigger.purchased >= least.purchased - 1e-9)[:, both].all()
+
+
+@pytest.mark.exhaustive(keep=6)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_operations_of_many_are_the_operations_of_each(seed: int) -> None:
+    compared = 0
+    for case in cases(seed):
+        for mode in case.job.modes:
+            if covers(case, mode) and case.systems and case.storage:
+                compared += operations_agree(case, mode, seed)
+    assert (compared > 0) == (seed not in NOTHING_RUNS)
+
+
+def operations_agree(case: Case, mode: Mode, seed: int) -> int:
+    draw = random.Random(seed)
+    rows = []
+    for _ in range(4 * COUNT):
+        number = draw.randrange(len(case.ways))
+        way = case.ways[number]
+        system = next(s for s in case.systems if way in s.ways)
+        item = draw.choice(case.storage)
+        count, systems = draw.randint(1, 60), draw.randint(1, 60)
+        most = systems * way.usable_gpus // way.step_gpus
+        gpus = draw.randint(1, max(1, most)) * way.step_gpus
+        rows.append((number, system, systems, item, count, gpus))
+    family = {f.id: f for f in case.families}
+    worn = []
+    for *_, item, count, _ in rows:
+        rated = item.endurance_tb_per_day
+        worn.append(case.job.checkpoint_gb / 1e3 * 86_400 / (rated * count) if rated else 0.0)
+    plates = [nameplates(r[3], np.array([float(r[4])])) for r in rows]
+    safe = [safe_bandwidth([(r[3], r[4])]) for r in rows]
+    if not case.tolerate_down:
+        safe = [(float(read[0]), float(write[0])) for read, write in plates]
+    use = Uses(
+        way=np.array([r[0] for r in rows]),
+        systems=np.array([r[2] for r in rows]),
+        gpus=np.array([r[5] for r in rows]),
+        write=np.array([w[0] for _, w in plates]),
+        read=np.array([r[0] for r, _ in plates]),
+        safe_write=np.array([w for _, w in safe]),
+        safe_read=np.array([r for r, _ in safe]),
+        worn_s=np.array(worn),
+        write_factor=np.array([family[r[3].family].write_factor for r in rows]),
+        read_factor=np.array([family[r[3].family].read_factor for r in rows]),
+    )
+    ran, found = Operation(case, mode).run(use), 0
+    for place, (number, system, systems, item, count, gpus) in enumerate(rows):
+        way = case.ways[number]
+        units = {o.id: 0 for o in case.offers()} | {system.id: systems, item.id: count}
+        assert bought_nameplate(case.storage, units) == pytest.approx(
+            (use.read[place], use.write[place]), rel=1e-13
+        )
+        used = {system.id: way.systems_for(gpus)}
+        one = operate.operate(case, mode, units, used, gpus, (way.id,))
+        assert ran.allowed[place] == (one is not None), (place, one)
+        if one is not None:
+            found += 1
+            assert ran.goodput[place] == pytest.approx(one.goodput, rel=1e-12)
+            assert ran.interval_s[place] == pytest.approx(one.interval_s, rel=1e-7)
+            pflops = ran.pflops_per_gpu[place] * gpus * ran.goodput[place]
+            assert pflops == pytest.approx(one.useful_pflops(case.job.mfu or 0.0), rel=1e-12)
+    return found
