@@ -36,7 +36,7 @@ from planner.optimizer.rows import Box, Vector
 from planner.optimizer.solver import Outcome
 from planner.optimizer.ways import holds
 
-MOST_BOXES = 150
+MOST_BOXES = 40
 MOST_LEFT = 3
 CUT_ROUNDS = 2
 CUT_VIOLATION = 1e-4
