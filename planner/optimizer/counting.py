@@ -36,7 +36,7 @@ from planner.optimizer.rows import Box, Vector
 from planner.optimizer.solver import Outcome
 from planner.optimizer.ways import holds
 
-MOST_BOXES = 150
+FEWER_BOXES = 5
 MOST_LEFT = 3
 CUT_ROUNDS = 2
 CUT_VIOLATION = 1e-4
@@ -133,7 +133,7 @@ class _Counting:
             box = heapq.heappop(heap).box
             if self.found.closed(self.goal, box.bound):
                 self.done.append(box)
-            elif looks == MOST_BOXES:
+            elif looks >= self.master.most_boxes:
                 self.left.append(box)
             else:
                 looks += 1
@@ -141,6 +141,8 @@ class _Counting:
                     heapq.heappush(heap, _Open(self.sign * part.bound, next(number), part))
             if self.found.stopped:
                 return None
+        if looks >= self.master.most_boxes:  # later stages would not get further
+            self.master.most_boxes = FEWER_BOXES
         return self._conclude()
 
     def _conclude(self) -> list[Node]:

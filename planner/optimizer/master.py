@@ -48,6 +48,7 @@ class Master:
         self.careful = False
         self.parts: list[Bounds] = [{}]
         self.boxes: list[Box] | None = None
+        self.most_boxes = 40
         self.held_ratio = math.inf
         self.held_rows: dict[str, Row] = {}
         self.most_share = 1.0
