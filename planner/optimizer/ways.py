@@ -156,11 +156,12 @@ def bound_part(master: Master, goal: Goal, part: Node, found: Found) -> None:
         part.bound = (min if goal.maximise else max)(part.bound, outcome.bound)
 
 
-def ask_for_better(master: Master, goal: Goal, found: Found) -> None:
+def ask_for_better(master: Master, goal: Goal, node: Node, found: Found) -> None:
     """Hold the model to plans that are sought: no worse than the best one found, where ways are
-    searched one by one."""
+    searched one by one, or counts before."""
     asked = found.asked(goal)
-    if asked is None or not (master.final or parts_of(master) or found.least is not None):
+    one_by_one = node.counted or master.final or parts_of(master) or found.least is not None
+    if asked is None or not one_by_one:
         return
     margin = AHEAD * max(1.0, abs(asked))
     sign = -1.0 if goal.maximise else 1.0
@@ -185,4 +186,10 @@ def holds(master: Master, goal: Goal, node: Node, found: Found) -> bool:
     bought = () if run is None else case.bought(run.units)
     own = {master.build.way_used[way].name for way in ways}
     own |= {master.build.serves[item.family].name for item in bought}
+    if node.counted and found.operation is not None:
+        units, bounds = found.operation.units, node.bounds
+        counts = [(units[key.sku], v.name) for key, v in master.build.counts.items()]
+        ends = [(n, *bounds[name][1:]) for n, name in counts if name in bounds]
+        flags = {flag.name for flag in parts_of(master)} & node.bounds.keys()
+        return flags <= own and all(low <= n <= high for n, low, high in ends)
     return all(name in own for name in node.bounds)
