@@ -30,6 +30,9 @@ CODES = frozenset(_CODES.split())
 _WHOLE = {*"BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF".split()}  # noqa: SIM905
 _THOUSANDTHS = {*"BHD IQD JOD KWD LYD OMR TND".split()}  # noqa: SIM905
 
+_BY_BILLIONS = {*"CLP COP HUF IDR IRR ISK JPY KHR KRW KZT LAK LBP MMK MNT NGN PYG UZS VND".split()}  # noqa: SIM905
+"""One is so little that what others count in millions is told in thousands of millions."""
+
 NAMES = {
     "USD": "US dollars", "EUR": "euros", "GBP": "pounds sterling", "JPY": "Japanese yen",
     "KRW": "Korean won", "CNY": "Chinese yuan", "INR": "Indian rupees", "CHF": "Swiss francs",
@@ -65,6 +68,28 @@ class Currency:
         """What it is called, as a sentence begins with it: US dollars, euros; else its code."""
         called = NAMES.get(self.code, self.code)
         return called[0].upper() + called[1:]
+
+    @property
+    def large(self) -> tuple[float, str]:
+        """The unit in which a bill of a cluster is told, as people do: its size and its name."""
+        if self.code == "INR":
+            return 1e7, "crore INR"
+        return (1e9, f"B{self.code}") if self.code in _BY_BILLIONS else (1e6, f"M{self.code}")
+
+    @property
+    def sizes(self) -> tuple[tuple[float, str], ...]:
+        """The larger units of this currency and their names, the largest first."""
+        if self.code == "INR":
+            return (1e7, "crore INR"), (1e5, "lakh INR")
+        return tuple((size, f"{prefix}{self.code}") for size, prefix in _SIZES)
+
+    def written(self, value: float, digits: int) -> str:
+        """Return an amount of this currency with its digits in groups: rupees in lakh and crore."""
+        plain = f"{value:,.{digits}f}"
+        if self.code != "INR":
+            return plain
+        whole, point, rest = plain.replace(",", "").partition(".")
+        return re.sub(r"(?<=\d)(?=(\d\d)*\d{3}$)", ",", whole) + point + rest
 
     def of(self, usd: float) -> float:
         """Return an amount of USD in this currency."""
@@ -155,13 +180,17 @@ def in_usd(unit: str) -> tuple[str, float] | None:
     Raises:
         NoRateError: the rate of its currency is not known.
     """
+    many, unit = 1.0, unit.strip()
+    for size, name in Currency("INR").sizes:
+        if unit.startswith(name):
+            many, unit = size, unit.replace(name, "INR", 1)
     match = _IN_UNIT.match(unit)
     if match is None or match["code"] not in CODES or match["code"] == "USD":
         return None
     rate = _RATES.get().get(match["code"])
     if rate is None:
         raise NoRateError(match["code"])
-    return f"{match['size'] or ''}USD{unit[match.end() :]}", rate.usd
+    return f"{match['size'] or ''}USD{unit[match.end() :]}", many * rate.usd
 
 
 def code_of(text: str) -> str | None:
@@ -177,7 +206,8 @@ def amount(usd: float | None, digits: int | None = None) -> str:
     if usd is None:
         return "not known"
     money = shown()
-    return f"{money.of(usd):,.{money.decimals if digits is None else digits}f} {money.code}"
+    written = money.written(money.of(usd), money.decimals if digits is None else digits)
+    return f"{written} {money.code}"
 
 
 def bare(usd: float | None, digits: int | None = 0) -> str:
@@ -199,7 +229,7 @@ def short(usd: float | None) -> str:
         return "not known"
     money = shown()
     value = money.of(usd)
-    for size, prefix in _SIZES:
+    for size, unit in money.sizes:
         if abs(value) >= size:
-            return f"{value / size:,.2f} {prefix}{money.code}"
+            return f"{value / size:,.2f} {unit}"
     return f"{value:,.{money.decimals}f} {money.code}"

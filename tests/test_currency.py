@@ -14,9 +14,11 @@ from planner.api import solve
 from planner.currency import Currency
 from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader import load, load_with_findings
-from planner.outputs import answer
+from planner.outputs import answer, words
 from planner.outputs.bill import bill
 from planner.outputs.restated import _BY_UNIT, restated
+from planner.outputs.scales import scale
+from planner.outputs.workbook import formats
 from planner.schema.base import Record
 from planner.schema.plan import Plan
 from tests.world.commands import ran
@@ -205,3 +207,52 @@ def _leaves(data: object, path: str = "") -> list[tuple[str, float]]:
     elif isinstance(data, (int, float)) and not isinstance(data, bool):
         return [(path, data)]
     return [leaf for key, part in parts for leaf in _leaves(part, f"{path}.{key}".lstrip("."))]
+
+
+RUPEE = Currency("INR", 0.0125, "2026-11-20", "RBI")
+WON = Currency("KRW", 0.0008, "2026-11-20", "BOK")
+
+
+@pytest.mark.parametrize(
+    ("money", "usd", "short", "full", "large"),
+    [
+        (RUPEE, 5_000_000.0, "40.00 crore INR", "40,00,00,000.00 INR", "40.00"),
+        (RUPEE, 12_500.0, "10.00 lakh INR", "10,00,000.00 INR", "0.10"),
+        (RUPEE, 12.5, "1,000.00 INR", "1,000.00 INR", "0.00"),
+        (RUPEE, -5_000_000.0, "-40.00 crore INR", "-40,00,00,000.00 INR", "-40.00"),
+        (WON, 280e6, "350.00 BKRW", "350,000,000,000 KRW", "350.00"),
+        (WON, 8_000.0, "10.00 MKRW", "10,000,000 KRW", "0.01"),
+        (Currency("EUR", 1.25), 5e6, "4.00 MEUR", "4,000,000.00 EUR", "4.00"),
+    ],
+)
+def test_amounts_read_as_people_write_them(
+    money: Currency, usd: float, short: str, full: str, large: str
+) -> None:
+    """Rupees in lakh and crore, won in thousands of millions; a column says the unit it is in."""
+    with currency.shown_in(money):
+        assert currency.short(usd) == short
+        assert currency.amount(usd) == full
+        assert words.millions(usd) == large
+        assert words.in_millions("capex, MUSD") == f"capex, {money.large[1]}"
+        written = scale([usd], "USD")
+        assert written.size / money.usd == pytest.approx(abs(usd) / money.usd / abs(
+            float(written.text(usd).replace(",", ""))))  # fmt: skip
+
+
+@pytest.mark.parametrize("code", ["INR", "KRW", "JPY", "USD"])
+def test_the_large_unit_of_a_workbook_divides_as_its_name_says(code: str) -> None:
+    """A format divides by a thousand for each comma after its digits; none divides by a crore."""
+    sizes = {"B": 1e9, "M": 1e6, "": 1.0}
+    with currency.shown_in(Currency(code)):
+        number = formats.millions()
+        found = re.fullmatch(rf'#,##0[.0]*(,*)" ([BM]?){code}"', number.split(";")[-1])
+        assert found is not None, number
+        commas, prefix = found.groups()
+        assert 1000.0 ** len(commas) == sizes[prefix]
+
+
+def test_crores_and_lakhs_are_read(tmp_path: Path) -> None:
+    rupees = "exchange: {INR: {usd: 0.0125, on: 2026-11-20, source: RBI}}\n"
+    for text in ("480 crore INR", "48000 lakh INR", "4.8 BINR"):
+        path = _written(tmp_path, changed(PROBLEM, "60 MUSD", text) + rupees)
+        assert load(path).problem.budget.capex_usd == pytest.approx(60e6)

@@ -119,8 +119,8 @@ def _curves(
     def key(name: str, scenario: str | None, overrides: Sequence[str]) -> tuple[object, ...]:
         return name, scenario, tuple(overrides)
 
-    known = {
-        key(each.problem, each.scenario, each.overrides)
+    known = {  # by what it was made from; a record of an older planner by name
+        each.input_sha256 or key(each.problem, each.scenario, each.overrides)
         for each, _ in studies
         if isinstance(each, Frontier) and each.x_name == "storage"
     }
@@ -128,7 +128,12 @@ def _curves(
         each.inputs.sha256: each.inputs
         for _, each in plans
         if each.plan.totals is not None
-        and key(each.plan.problem, each.inputs.scenario, each.inputs.overrides) not in known
+        and known.isdisjoint(
+            (
+                each.inputs.sha256,
+                key(each.plan.problem, each.inputs.scenario, each.inputs.overrides),
+            )
+        )
     }
     options = Request(paths=()).each()
     return [

@@ -181,15 +181,17 @@ def holds(master: Master, goal: Goal, node: Node, found: Found) -> bool:
     and all of the plan's way and family."""
     if found.asked(goal) != found.value:
         return False
-    case, run = master.build.case, found.operation
-    ways = () if run is None else run.ways
-    bought = () if run is None else case.bought(run.units)
-    own = {master.build.way_used[way].name for way in ways}
-    own |= {master.build.serves[item.family].name for item in bought}
-    if node.counted and found.operation is not None:
-        units, bounds = found.operation.units, node.bounds
-        counts = [(units[key.sku], v.name) for key, v in master.build.counts.items()]
-        ends = [(n, *bounds[name][1:]) for n, name in counts if name in bounds]
-        flags = {flag.name for flag in parts_of(master)} & node.bounds.keys()
-        return flags <= own and all(low <= n <= high for n, low, high in ends)
-    return all(name in own for name in node.bounds)
+    build, run = master.build, found.operation
+    if run is None:
+        return not node.bounds
+    flags = {v.name: 0.0 for v in (*build.way_used.values(), *build.serves.values())}
+    flags |= {build.way_used[way].name: 1.0 for way in run.ways}
+    flags |= {build.serves[item.family].name: 1.0 for item in build.case.bought(run.units)}
+    counts = {v.name: float(run.units.get(key.sku, 0)) for key, v in build.counts.items()}
+    for name, (_, low, high) in node.bounds.items():
+        value = flags.get(name, counts.get(name) if node.counted else None)
+        if value is None and node.counted:
+            continue
+        if value is None or not low <= value <= high:
+            return False
+    return True

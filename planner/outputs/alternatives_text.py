@@ -10,7 +10,7 @@ from planner.outputs.blocks import Column, Table, joined, screen
 from planner.outputs.comparison_words import counted
 from planner.outputs.first_screen import FirstScreen
 from planner.outputs.scope import decided_on
-from planner.outputs.words import INDENT, in_money, millions, money, number, wrapped
+from planner.outputs.words import INDENT, in_millions, millions, money, number, wrapped
 from planner.schema.comparison import Alternative, Alternatives, Direction
 from planner.schema.plan import Plan
 
@@ -165,7 +165,7 @@ def _in_two_lines(alternatives: Sequence[Alternative]) -> Table:
             Column("", tuple(f"{place}" for place in range(1, len(plans) + 1))),
             Column("at most", tuple(behind(each.shortfall) for each in alternatives),
                    head=("behind",)),
-            Column(in_money("capex, MUSD"), capex, head=(in_money("MUSD"),)),
+            Column(in_millions("capex, MUSD"), capex, head=(in_millions("MUSD"),)),
             Column("IT power, kW", power, head=("IT kW",)),
             Column("buys", tuple(map(bought, plans)), words=True, gives_way=True),
             Column("what it is", tuple(map(what_it_is, alternatives)), words=True, under=True),
@@ -189,8 +189,8 @@ def _figures(found: Alternatives) -> Table:
         ("GPUs", "in use", (number(job.gpus_used) for job in jobs)),
         ("GPU", "systems", (number(units(plan, "Compute")) for plan in plans)),
         ("storage", "units", (number(units(plan, "Storage")) for plan in plans)),
-        ("capex", in_money("MUSD"), (millions(each.capex_usd) for each in totals)),
-        ("TCO", in_money("MUSD"), (millions(each.tco_usd) for each in totals)),
+        ("capex", in_millions("MUSD"), (millions(each.capex_usd) for each in totals)),
+        ("TCO", in_millions("MUSD"), (millions(each.tco_usd) for each in totals)),
         ("IT", "kW", (_known(each.it_power_kw) for each in totals)),
         ("days to", "train", map(_known, days)),
     )

@@ -10,7 +10,16 @@ from planner.figures import RATIOS
 from planner.outputs.blocks import PAGE, Block, Column, Heading, Table, Text, screen
 from planner.outputs.comparison_words import breach_text, counted, listed
 from planner.outputs.first_screen import FirstScreen
-from planner.outputs.words import in_money, millions, money, number, percent, quantity, ratio
+from planner.outputs.words import (
+    in_millions,
+    in_money,
+    millions,
+    money,
+    number,
+    percent,
+    quantity,
+    ratio,
+)
 from planner.schema.bids import Award, Bid, BidMeasure, Bids, Lack
 
 _MOST_FINDINGS, _MOST_LACKS = 24, 16
@@ -71,7 +80,7 @@ _SPARE = (
 
 def _first_table(found: Bids) -> Table:
     table = _table(found)
-    order = {in_money(label): place for place, label in enumerate(_SPARE, 1)}
+    order = {in_money(in_millions(label)): place for place, label in enumerate(_SPARE, 1)}
     columns = (replace(each, spare=order.get(each.label, 0)) for each in table.columns)
     return replace(table, columns=tuple(columns))
 
@@ -250,7 +259,7 @@ def _table(found: Bids) -> Table:
                       head=("useful", "PFLOP/s"))  # fmt: skip
     else:
         work = Column("useful GPUs", tuple(f.useful_gpus for f in figures), head=("useful", "GPUs"))
-    of, million = currency.shown().of, in_money("MUSD")
+    of, (size, million) = currency.shown().of, currency.shown().large
     hour = tuple(
         None if f.usd_per_useful_gpu_hour is None else of(f.usd_per_useful_gpu_hour)
         for f in figures
@@ -258,20 +267,20 @@ def _table(found: Bids) -> Table:
     columns = [
         Column("rank", tuple(f"{bid.rank}" if bid.rank else "-" for bid in order)),
         Column("bid", tuple(named(bid) for bid in order), words=True, gives_way=True),
-        Column(in_money("asks, MUSD"), tuple(of(bid.quoted_usd) / 1e6 for bid in order),
+        Column(in_millions("asks, MUSD"), tuple(of(bid.quoted_usd) / size for bid in order),
                texts=tuple(millions(bid.quoted_usd) for bid in order),
                head=("asks", million)),
-        Column(in_money("lacks, MUSD"), tuple(of(bid.lacks_usd) / 1e6 for bid in order),
+        Column(in_millions("lacks, MUSD"), tuple(of(bid.lacks_usd) / size for bid in order),
                texts=tuple(millions(bid.lacks_usd) for bid in order),
                head=("lacks", million)),
-        Column(in_money("at once, MUSD"), tuple(of(f.capex_usd) / 1e6 for f in figures),
+        Column(in_millions("at once, MUSD"), tuple(of(f.capex_usd) / size for f in figures),
                texts=tuple(millions(f.capex_usd) for f in figures),
                head=("at once", million)),
         work,
     ]  # fmt: skip
     if any(f.tco_usd is not None for f in figures):
         tco = [f.tco_usd or 0.0 for f in figures]
-        columns.insert(5, Column(in_money("TCO, MUSD"), tuple(of(usd) / 1e6 for usd in tco),
+        columns.insert(5, Column(in_millions("TCO, MUSD"), tuple(of(usd) / size for usd in tco),
                                  texts=tuple(millions(usd) for usd in tco),
                                  head=("TCO", million)))  # fmt: skip
     if any(each is not None for each in hour):
@@ -359,6 +368,7 @@ def _lacks(found: Bids) -> Table:
     largest = sorted(rows, key=lambda row: _by_money(row[1]))[:_MOST_LACKS]
     shown = [row for row in rows if row in largest]
     more, of = len(rows) - len(shown), currency.shown().of
+    size = currency.shown().large[0]
     return Table(
         "What bids lack, counted at the book's rates",
         (
@@ -367,8 +377,8 @@ def _lacks(found: Bids) -> Table:
             Column("lacks", tuple(LACK_WORDS[lack.kind] for _, lack in shown), words=True),
             Column("units", tuple(lack.units for _, lack in shown),
                    texts=tuple(f"{lack.units:,.6g}" for _, lack in shown)),
-            Column(in_money("MUSD"), tuple(of(lack.usd) / 1e6 for _, lack in shown),
-                   texts=tuple(f"{of(lack.usd) / 1e6:,.3f}" for _, lack in shown)),
+            Column(in_millions("MUSD"), tuple(of(lack.usd) / size for _, lack in shown),
+                   texts=tuple(f"{of(lack.usd) / size:,.3f}" for _, lack in shown)),
             Column("low to high", tuple(_span(lack) for _, lack in shown), words=True),
         ),
         notes=(f"{more:,} smaller ones stand in the files",) if more > 0 else (),
@@ -383,8 +393,8 @@ def _by_money(lack: Lack) -> float:
 def _span(lack: Lack) -> str:
     if lack.high_usd - lack.low_usd < 0.005:
         return "no range"
-    of = currency.shown().of
-    return f"{of(lack.low_usd) / 1e6:,.3f} to {of(lack.high_usd) / 1e6:,.3f}"
+    of, size = currency.shown().of, currency.shown().large[0]
+    return f"{of(lack.low_usd) / size:,.3f} to {of(lack.high_usd) / size:,.3f}"
 
 
 def findings(found: Bids) -> Iterator[str]:

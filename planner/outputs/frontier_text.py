@@ -28,7 +28,7 @@ from planner.outputs.sensitivity_words import (
     sentence,
     units,
 )
-from planner.outputs.words import in_money, millions, number, small_share
+from planner.outputs.words import in_millions, millions, number, small_share
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 
 
@@ -183,7 +183,7 @@ def _points(study: Frontier) -> Table:
     ]
     if against != "cost":
         capex = [point.capex_usd for point in points]
-        column = _figure("capex_usd", capex, ("capex", in_money("MUSD")), EVERYWHERE)
+        column = _figure("capex_usd", capex, ("capex", in_millions("MUSD")), EVERYWHERE)
         columns.append(replace(column, texts=tuple(map(millions, capex))))
     if against != "power":
         meter = [point.facility_power_kw for point in points]

@@ -10,8 +10,6 @@ from planner import currency
 from planner.outputs.words import DAY_S, HOUR_S, MINUTE_S
 
 _SIZES: dict[str, tuple[tuple[float, float, str], ...]] = {
-    "USD": ((1e9, 1e9, "BUSD"), (1e6, 1e6, "MUSD"), (1e3, 1e3, "kUSD")),
-    "USD/year": ((1e9, 1e9, "BUSD/year"), (1e6, 1e6, "MUSD/year"), (1e3, 1e3, "kUSD/year")),
     "s": ((2 * DAY_S, DAY_S, "days"), (2 * HOUR_S, HOUR_S, "h"), (2 * MINUTE_S, MINUTE_S, "min")),
     "share": ((0.0, 0.01, "%"),),
 }
@@ -53,11 +51,15 @@ def scale(values: Iterable[float | None], unit: str) -> Scale:
     """
     shown = currency.shown()
     one = shown.usd if "USD" in unit else 1.0
+    sizes = _SIZES.get(unit, ())
+    if unit in ("USD", "USD/year"):
+        per = unit.removeprefix("USD")
+        sizes = tuple((size, size, f"{name}{per}") for size, name in shown.sizes)
     there = [value for value in values if value is not None]
     largest = max((abs(value) / one for value in there), default=0.0)
     suited = [
         Scale(size * one, shown.named(name), decimals([value / (size * one) for value in there]))
-        for least, size, name in (*_SIZES.get(unit, ()), (0.0, 1.0, _named(unit)))
+        for least, size, name in (*sizes, (0.0, 1.0, _named(unit)))
         if largest >= least
     ]
     if unit != "s":

@@ -51,8 +51,14 @@ def in_money(unit: str) -> str:
 
 
 def millions(usd: float | None) -> str:
-    """Return an amount of money in millions of its currency, for tables whose heads say so."""
-    return "" if usd is None else f"{currency.shown().of(usd) / 1e6:,.2f}"
+    """Return an amount in millions, or the large unit of its currency, for tables that say so."""
+    money = currency.shown()
+    return "" if usd is None else f"{money.of(usd) / money.large[0]:,.2f}"
+
+
+def in_millions(text: str) -> str:
+    """Return the head of a column of `millions`, written with MUSD, in the currency shown."""
+    return text.replace("MUSD", currency.shown().large[1])
 
 
 def duration(seconds: float) -> str:

@@ -96,7 +96,8 @@ class RuleRow(Record):
 class RulesTable(Shown, InCurrency):
     """The same problem by the demand law, by vendors' rules, by other means; the demand law first.
 
-    ``argument`` says in sentences what the rows show.
+    ``argument`` says in sentences what the rows show; ``input_sha256`` is that of a plan of the
+    same inputs.
     """
 
     schema_version: int = COMPARISON_SCHEMA_VERSION
@@ -109,6 +110,7 @@ class RulesTable(Shown, InCurrency):
     measure: Measure
     rows: tuple[RuleRow, ...]
     argument: tuple[str, ...]
+    input_sha256: str | None = None
 
 
 class Side(Record):

@@ -48,7 +48,8 @@ class Study(Shown, InCurrency):
     """What every sensitivity study says about the problem it varies.
 
     ``base`` is the objective of the problem as it stands, None where it has no plan; ``gap_asked``
-    the largest distance between a value and its bound, as a share.
+    the largest distance between a value and its bound, as a share. ``input_sha256`` is that of a
+    plan of the same inputs.
     """
 
     schema_version: int = SENSITIVITY_SCHEMA_VERSION
@@ -62,6 +63,7 @@ class Study(Shown, InCurrency):
     gap_asked: float
     base: float | None = None
     base_bound: float | None = None
+    input_sha256: str | None = None
 
 
 class Sweep(Study):

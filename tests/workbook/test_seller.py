@@ -48,6 +48,7 @@ SESSION: dict[str, Edits] = {
     "another_list_price": {("unit_list", SYSTEM): 415_000.0},
     "a_price_of_nothing": {("unit_list", SWITCH): 0.0},
     "a_discount": {("discount", SYSTEM): 0.12},
+    "a_gift": {("discount", SYSTEM): 1.0, ("discount", STORE): 1.0},
     "the_whole_bill_discounted": {
         ("discount", sku): 0.2 for sku in (SYSTEM, STORE, LEAF, SWITCH, CABLE)
     },
@@ -147,8 +148,8 @@ def audited(name: str, folder: Path) -> Audit:
     return audit(path, solve_again=False)
 
 
-def test_there_are_35_of_every_kind() -> None:
-    assert len(SESSION) == 35
+def test_there_are_36_of_every_kind() -> None:
+    assert len(SESSION) == 36
     kinds = {kind for edits in SESSION.values() for kind, _ in edits}
     open_kinds = {cell.kind for cell in source().cells} - {"local"}
     assert kinds == open_kinds
@@ -250,6 +251,30 @@ def test_the_audit_solves_again_with_what_was_added(tmp_path: Path) -> None:
     paid = found.edited.totals.capex_usd
     assert paid == pytest.approx(found.solved.totals.capex_usd + 500_000.0)
     assert not found.shortages and not found.stale
+
+
+NONSENSE: list[tuple[Edits, str]] = [
+    ({("quantity", SYSTEM): -3.0}, "quantity of DGX B200: holds -3; write a whole number"),
+    ({("unit_list", SYSTEM): "on request"}, "holds the text 'on request'; write a number"),
+    ({("unit_list", STORE): "290.000,00"}, "holds the text '290.000,00'; write a number"),
+    ({("discount", SYSTEM): 12.0}, "discount of DGX B200: holds 12; write a number between 0 and"),
+    ({("discount", SYSTEM): "12 %"}, "holds the text '12 %'; write a number between 0 and 1"),
+    ({("lead_time", STORE): "six weeks after the order"}, "write a text such as 12 weeks"),
+    (own(1, model="Trade-in", unit_list=-50_000.0), "holds -50,000; write a number"),
+]
+
+
+@pytest.mark.parametrize(("edits", "said"), NONSENSE)
+def test_no_green_banner_over_what_makes_no_sense(edits: Edits, said: str, tmp_path: Path) -> None:
+    """A program that ignores the rule of a cell takes it: the sheet says so, the audit refuses."""
+    cells = {source().cell(*which): value for which, value in edits.items()}
+    laid = {(cell.sheet, cell.cell): value for cell, value in cells.items()}
+    sheets = recalculated(source().plan, laid, created=datetime(2026, 3, 1))
+    assert str(sheets.value("plan_banner")).startswith("EDITED: ")
+    with pytest.raises(InputError) as caught:
+        audit(edited(source(), tmp_path / "wrong.xlsx", edits), solve_again=False)
+    (line,) = str(caught.value).splitlines()
+    assert said.casefold() in line.casefold(), line
 
 
 @pytest.mark.parametrize(

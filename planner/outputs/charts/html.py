@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple, TypeAlias
 
@@ -57,7 +57,7 @@ def report(title: str, plans: Sequence[ShownPlan], studies: Sequence[Shown]) -> 
         plans: a single one is what the studies are about; several stand side by side first.
         studies: what to show, in this order.
     """
-    page = _Page()
+    page = _Page([shown.plan.provenance.input_sha256 for shown in plans])
     sections = _sections(page, plans, studies)
     links = "".join(
         tag("li", tag("a", text(each.title), {"href": f"#{each.place}"})) for each in sections
@@ -149,9 +149,13 @@ def _plan_parts(page: _Page, shown: ShownPlan, before: str, level: int) -> Itera
 
 
 class _Page:
-    """What the script knows: things by the id of their chart, texts that several share once."""
+    """What the script knows: things by the id of their chart, texts that several share once.
 
-    def __init__(self) -> None:
+    ``inputs`` are what the plans of the page were made from, by their hash.
+    """
+
+    def __init__(self, inputs: Iterable[str]) -> None:
+        self.inputs = frozenset(inputs)
         self.figures: list[dict[str, Any]] = []
         self._hovers: dict[tuple[str, ...], int] = {}
 
@@ -208,7 +212,7 @@ def _own(name: str) -> str:
 
 def _study(page: _Page, number: int, study: AnyStudy, rows: Rows | None) -> _Section:
     after = tables(study, rows)
-    parts = [paragraph(headline(study, rows), "note"), _about(study)]
+    parts = [paragraph(headline(study, rows), "note"), _about(page, study)]
     found = charts(study, rows)
     for chart in found:
         level = 3 if len(found) > 1 else 0
@@ -218,12 +222,17 @@ def _study(page: _Page, number: int, study: AnyStudy, rows: Rows | None) -> _Sec
     return _Section(f"study-{number}", heading(study), content)
 
 
-def _about(study: AnyStudy) -> str:
+def _about(page: _Page, study: AnyStudy) -> str:
     laid_over = "".join(f", --set {setting}" for setting in study.overrides)
     # A sweep need not have been asked for the problem as it stands.
     stands = ""
     if not isinstance(study, RulesTable) and not (isinstance(study, Sweep) and study.base is None):
         stands = f"; {as_it_stands(study)}"
+    made_of = getattr(study, "input_sha256", None)
+    if made_of and page.inputs and made_of not in page.inputs:
+        stands += "; made from other inputs than " + (
+            "the plan's" if len(page.inputs) == 1 else "those of any plan here"
+        )
     return paragraph(f"{named(study)}{laid_over}{stands}.", "muted")
 
 

@@ -9,12 +9,11 @@ from planner.outputs.charts.markup import Cells, Table, figures, words
 from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference
 from planner.outputs.charts.words import amount, capital, counted_lines, gap, short
 from planner.outputs.sweep_rows import Rows
-from planner.outputs.words import duration, in_money, percent, so_many
+from planner.outputs.words import duration, in_millions, percent, so_many
 from planner.schema.comparison import Outcome, RuleRow, RulesTable
 
 _LABEL, _REASON = 40, 70
 _THICKNESS, _MIDDLE = 0.34, 0.14
-_MILLION = 1e6
 _FIRST = 2
 """Sentences of the argument that are told first."""
 
@@ -34,7 +33,7 @@ def charts(study: RulesTable, _rows: Rows) -> tuple[Chart, ...]:
     sense = 1.0 if study.measure.sense == "maximize" else -1.0
     panels = [_panel(study, study.measure.label, "%", sense, _work)]
     if _spent(study.rows[0]) is not None:
-        panels.append(_panel(study, "capex", in_money("MUSD"), -1.0, _money(study)))
+        panels.append(_panel(study, "capex", in_millions("MUSD"), -1.0, _money(study)))
     return (Chart("rules", heading(study), said, tuple(panels)),)
 
 
@@ -62,7 +61,8 @@ def _money(study: RulesTable) -> Callable[[RuleRow], float | None]:
 
     def more(row: RuleRow) -> float | None:
         spent = _spent(row)
-        return None if spent is None else currency.shown().of(spent - first) / _MILLION
+        money = currency.shown()
+        return None if spent is None else money.of(spent - first) / money.large[0]
 
     return more
 

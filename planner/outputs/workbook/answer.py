@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
+from planner import currency
 from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.outputs.words import in_money, small_share
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.money import TCO_FLAG
-from planner.outputs.workbook.formats import DECIMAL_1, INTEGER, PERCENT_2
+from planner.outputs.workbook.formats import DECIMAL_1, INTEGER, PERCENT_2, millions
 from planner.outputs.workbook.page import Page
 from planner.outputs.workbook.rows import UNKNOWN
 
@@ -50,13 +51,16 @@ _WORK = (
     _Tile(FIGURES["gpus_used"], INTEGER, cell="gpus_in_use"),
     _Tile(FIGURES["goodput"], PERCENT_2),
 )
+_MILLIONS = "millions"
+"""The format of an amount in millions of the currency shown."""
+
 _MONEY = (
-    _Tile(FIGURES["capex_usd"], '#,##0.0,," MUSD"', "bom_capex_usd_flag"),
-    _Tile(FIGURES["tco_usd"], '#,##0.0,," MUSD"', TCO_FLAG),
+    _Tile(FIGURES["capex_usd"], _MILLIONS, "bom_capex_usd_flag"),
+    _Tile(FIGURES["tco_usd"], _MILLIONS, TCO_FLAG),
     _Tile(FIGURES["usd_per_useful_gpu_hour"], '0.00" USD"', TCO_FLAG),
     _Tile(FIGURES["usd_per_million_tokens"], '0.0000" USD"', TCO_FLAG),
 )
-_PRICE = (_Tile(FIGURES["capex_usd"], '#,##0.0,," MUSD"', cell="bom_capex_usd"),)
+_PRICE = (_Tile(FIGURES["capex_usd"], _MILLIONS, cell="bom_capex_usd"),)
 """Outside there are no costs but what is bought."""
 
 _SITE = (
@@ -89,7 +93,8 @@ def add_tiles(page: Page, row: int) -> int:
     page.sheet.set_row(row + 1, 26)
     known = [tile for tile in _tiles(book) if book.number(tile.name) is not None]
     for column, tile in enumerate(known[:TILES]):
-        look = book.workbook.add_format({**_TILE, "num_format": in_money(tile.number)})
+        number = millions() if tile.number == _MILLIONS else in_money(tile.number)
+        look = book.workbook.add_format({**_TILE, "num_format": number})
         text = f'=IF(ISNUMBER({tile.name}),{tile.name}{tile.times},"{UNKNOWN}")'
         page.sheet.write_formula(row, column, text, look)
         said = tile.figure.heading
@@ -173,7 +178,8 @@ def _given_away(book: Book) -> str:
     if goal.best_capex_usd is not None and totals is not None and totals.capex_usd is not None:
         saved = goal.best_capex_usd - totals.capex_usd
         if saved > 0:
-            return f"{said}, which saves {saved / 1e6:,.1f} {in_money('MUSD')}."
+            size, unit = currency.shown().large
+            return f"{said}, which saves {saved / size:,.1f} {unit}."
     return f"{said}."
 
 
@@ -194,11 +200,9 @@ def _sentence(book: Book, core: Sequence[int]) -> Iterator[str]:
         shown = 'ROUND(it_power_kw/1000,2)&" MW' if kw >= 1000 else 'ROUND(it_power_kw,0)&" kW'
         yield f'", on "&{shown} of IT power"'
     if (usd := book.number("bom_capex_usd")) is not None and usd > 0:
-        large = usd >= 1e6
-        shown = (
-            f'ROUND(bom_capex_usd/1000000,1)&" {in_money("MUSD")}"'
-            if large
-            else f'ROUND(bom_capex_usd/1000,1)&" {in_money("kUSD")}"'
-        )
+        size, unit = currency.shown().large
+        if usd < size:
+            size, unit = next(each for each in currency.shown().sizes[::-1] if each[0] >= 1e3)
+        shown = f'ROUND(bom_capex_usd/{size:.0f},1)&" {unit}"'
         yield f'", for "&{shown}'
     yield '"."'

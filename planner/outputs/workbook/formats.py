@@ -34,8 +34,31 @@ _CENTS = re.compile(r"0\.00(?!0)")
 
 def paid(number: str) -> str:
     """Return the format of an amount in cents with the decimals of the currency shown."""
-    decimals = currency.shown().decimals
+    money = currency.shown()
+    if money.code == "INR" and number in (DECIMAL_2, INTEGER):
+        cents = number.removeprefix(INTEGER)
+        groups = (rf"[>=10000000]##\,##\,##\,##0{cents}", rf"[>=100000]##\,##\,##0{cents}", number)
+        return ";".join(groups)
+    decimals = money.decimals
     return _CENTS.sub("0." + "0" * decimals if decimals else "0", number)
+
+
+def millions() -> str:
+    """Return the format of an amount in millions, or in the large unit of the currency shown."""
+    money = currency.shown()
+    if money.code == "INR":  # no format divides by a crore
+        groups = (r"[>=1000000000]##\,##\,##\,##\,##0", r"[>=10000000]##\,##\,##\,##0", INTEGER)
+        return ";".join(f'{group}" INR"' for group in groups)
+    size, unit = money.large
+    return f'#,##0.0{",,," if size > 1e6 else ",,"}" {unit}"'
+
+
+def in_large() -> tuple[str, str]:
+    """Return the format of a chart's amounts in millions, or thousands of them, and their unit."""
+    money = currency.shown()
+    if money.large[0] > 1e8:
+        return "#,##0.0,,,", money.named("billion USD")
+    return "#,##0.0,,", money.named("million USD")
 
 
 _INK = "#1A1A1A"

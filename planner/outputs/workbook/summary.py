@@ -14,6 +14,7 @@ from typing import Any
 from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_rowcol_to_cell
 
+from planner import currency
 from planner.figures import FIGURES
 from planner.limits import known as known_limit
 from planner.outputs.comparison_words import next_step
@@ -36,6 +37,7 @@ from planner.outputs.workbook.formats import (
     PERCENT_2,
     PERCENT_OR_DASH,
     Role,
+    in_large,
 )
 from planner.outputs.workbook.formulas import TIME_TOLERANCE
 from planner.outputs.workbook.page import FIRST_ROW, Page
@@ -425,7 +427,7 @@ def _power(page: Page, bill: _Bill) -> Any:
 
 def _spending(page: Page, bill: _Bill) -> Any:
     largest = page.book.number("bom_capex_usd") or 0.0
-    number, unit = "#,##0.0,,", in_money("million USD")
+    number, unit = in_large()
     if largest < _MILLION:
         number, unit = "#,##0.0,", in_money("thousand USD")
         if largest < _THOUSAND:
@@ -475,14 +477,17 @@ def _add_storage(page: Page, row: int) -> int:
     found = page.book.plan.storage_options
     if found is None:
         return row
-    prices = (in_money(f"{end}, kUSD") for end in ("Low", "List", "High"))
+    size, unit = 1e3, in_money("kUSD")
+    if currency.shown().large[0] > _MILLION:
+        size, unit = currency.shown().sizes[1]
+    prices = (f"{end}, {unit}" for end in ("Low", "List", "High"))
     _heading(page, row, 0, ("Storage, whoever sells it, as solved", "", "Units", *prices))
     for option in found.options:
         row += 1
         page.fill(row, (_short(units(option), _LABEL_LENGTH),), "line", 6)
         page.number(row, 2, sum(item.units for item in option.items), INTEGER, "fixed")
         for column, usd in enumerate((option.low_usd, option.list_usd, option.high_usd), start=3):
-            page.number(row, column, usd / 1000.0, INTEGER, "fixed")
+            page.number(row, column, usd / size, INTEGER, "fixed")
     said = [*wrap(needed(found), _STORAGE_LENGTH), *wrap(decided(found), _STORAGE_LENGTH)]
     for line in said:
         row += 1

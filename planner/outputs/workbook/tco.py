@@ -23,6 +23,7 @@ from planner.outputs.workbook.formats import (
     PERCENT,
     PERCENT_OR_DASH,
     Role,
+    in_large,
 )
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.rows import UNKNOWN
@@ -109,8 +110,8 @@ def _chart(page: Page, table: YearTable, row: int) -> None:
                 "gap": 60,
             }
         )  # fmt: skip
-    million = (page.book.number("capex_usd") or 0.0) >= 1e6
-    number, unit = ("#,##0.0,,", in_money("million USD")) if million else ("#,##0", in_money("USD"))
+    million = (page.book.number("capex_usd") or 0.0) >= currency.shown().large[0]
+    number, unit = in_large() if million else ("#,##0", in_money("USD"))
     discounted = ", not discounted" if table.discounts else ""
     _dress(
         chart, f"Spending by year, {unit}{discounted}", f"Paid in the year, {unit}", number, font

@@ -159,6 +159,7 @@ def _head(desk: Desk) -> Bids:
     return Bids(
         problem=problem.name,
         problem_file=inputs.problem_file,
+        input_sha256=inputs.sha256,
         scenario=inputs.scenario,
         overrides=inputs.overrides,
         objective=own.name,

@@ -387,6 +387,7 @@ def rules_table(
         problem_file=base.provenance.problem_file,
         scenario=base.provenance.scenario,
         overrides=base.provenance.overrides,
+        input_sha256=base.provenance.input_sha256,
         objective=base.objective.name,
         measure=measure,
         rows=rows,

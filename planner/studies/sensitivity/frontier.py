@@ -330,6 +330,7 @@ def _head(inputs: Inputs, question: Question, against: Against) -> Frontier:
         problem_file=inputs.problem_file,
         scenario=inputs.scenario,
         overrides=inputs.overrides,
+        input_sha256=inputs.sha256,
         currency=ShownIn.of(inputs.problem.shown_in),
         objective=asked.objective,
         sense="maximize" if asked.maximise else "minimize",

@@ -172,6 +172,7 @@ class Table:
             problem_file=inputs.problem_file,
             scenario=inputs.scenario,
             overrides=inputs.overrides,
+            input_sha256=inputs.sha256,
             currency=ShownIn.of(inputs.problem.shown_in),
             objective=objective,
             sense="minimize" if objective in _MINIMIZED else "maximize",

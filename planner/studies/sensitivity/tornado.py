@@ -350,6 +350,7 @@ def _head(inputs: Inputs, base: Answer, options: SweepOptions, swings: Sequence[
         problem_file=inputs.problem_file,
         scenario=inputs.scenario,
         overrides=inputs.overrides,
+        input_sha256=inputs.sha256,
         currency=ShownIn.of(inputs.problem.shown_in),
         objective=case.objective,
         sense="maximize" if case.maximise else "minimize",

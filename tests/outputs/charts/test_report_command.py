@@ -282,7 +282,14 @@ def test_a_curve_is_computed_once_for_a_problem_and_only_where_none_is_given(
     assert "Useful work against delivered write bandwidth" in output.read_text("utf-8")
     own = storage_frontier().model_copy(update={"problem": "10 MW training hall", "overrides": ()})
     report([plan_file, written(tmp_path, "x.frontier.json", own)], output, curve=True)
-    assert len(asked) == 1
+    assert len(asked) == 1  # an older record: known by its names
+    made_from = json.loads(plan_file.read_text("utf-8"))["provenance"]["input_sha256"]
+    for sha, computed in ((made_from, 1), ("0" * 64, 2)):  # of other files, though named alike
+        curve = own.model_copy(update={"input_sha256": sha})
+        report([plan_file, written(tmp_path, "x.frontier.json", curve)], output, curve=True)
+        assert len(asked) == computed
+        others = "made from other inputs than the plan" in output.read_text("utf-8")
+        assert others == (computed == 2)
 
 
 @pytest.mark.exhaustive(keep=0)

@@ -379,6 +379,7 @@ def _head(
         "problem_file": inputs.problem_file,
         "scenario": inputs.scenario,
         "overrides": inputs.overrides,
+        "input_sha256": inputs.sha256,
         "currency": ShownIn.of(inputs.problem.shown_in),
         "objective": case.objective,
         "sense": "maximize" if case.maximise else "minimize",
