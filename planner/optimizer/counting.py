@@ -240,7 +240,7 @@ class _Counting:
         self.session.limit_columns(low, high, relaxed=True)
         outcome = solve(self.master, self.goal, relaxed=True)
         for _ in range(CUT_ROUNDS):
-            if outcome.status != "optimal" or outcome.bound is None:
+            if outcome.status != "optimal" or outcome.bound is None or not outcome.values:
                 break
             if self.found.closed(self.goal, outcome.bound):
                 break

@@ -35,7 +35,14 @@ from planner.optimizer.master import Master
 from planner.optimizer.operate import Run
 from planner.optimizer.ratio import divide_money, prune
 from planner.optimizer.solver import Outcome
-from planner.optimizer.ways import ask_for_better, bound_of_none, bound_part, divide_ways, holds
+from planner.optimizer.ways import (
+    ask_for_better,
+    bound_of_none,
+    bound_part,
+    divide_ways,
+    families_of,
+    holds,
+)
 
 MOST_ROUNDS = 200
 RELAXED_ROUNDS = 12
@@ -156,7 +163,7 @@ def _explore_relaxed(master: Master, goal: Goal, node: Node, found: Found) -> li
     _begin(master, goal, node, relaxed, found)
     parts = divide_ways(master, goal, node, found)
     parts = parts or divide_money(master, goal, node, relaxed, found, SPLIT_MARGIN)
-    if not parts and master.counts_decide:
+    if not parts and master.counts_decide and not families_of(master):  # of many they do not
         return count_down(master, goal, node, found)
     return parts or None
 
