@@ -12,7 +12,7 @@ from planner.case import Case, Storage, System, resolve
 from planner.case.model import BandwidthRule
 from planner.case.money import discount, support_usd_per_year, unit_net_usd
 from planner.errors import InputError
-from planner.figures import OBJECTIVES
+from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Change
 from planner.optimizer.joint import Certificate as Answer
 from planner.optimizer.joint import floors, share
@@ -82,8 +82,16 @@ class Contest:
                 rival = self.priced(answer.operation)
                 if rival is not None:
                     return Rival(rival.operation, max(rival.list_usd, list_usd))
-            left_open = left_open or answer.status != "infeasible"
+            left_open = left_open or not self._ruled_out(variant, answer)
         return left_open
+
+    def _ruled_out(self, case: Case, answer: Answer) -> bool:
+        """Say whether an answer without a rival proves that there is none."""
+        if answer.status == "infeasible":
+            return True
+        if case.objective not in RATIOS or answer.bound is None or not costs_least(self.study.case):
+            return False
+        return natural(case.objective, answer.bound) > self.most_usd * (1.0 + MONEY_NOISE)
 
     def _variants(self, case: Case) -> list[Case]:
         """Return the cases of least money of the two kinds of rivals."""
@@ -94,6 +102,8 @@ class Contest:
         return cases
 
     def _tied(self, case: Case) -> Case:
+        if case.objective in RATIOS:  # the least is found sooner than that nothing is so little
+            return replace(case, indifference=0.0)
         kept = keeping(case, self.study.tied)
         return within_money(kept, self.most_usd)
 
