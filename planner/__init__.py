@@ -10,7 +10,8 @@ purpose. What is wrong with an input is an `InputError`, whose text is what the 
     plan.to_frame()                 # the bill; plan.to_frame("limits"), ...
     planner.verify(plan)
 
-Each function is a command of the same name and has its options; `planner.library` has them all.
+Each function is a command of the same name and has its options (`compare_rules` is `compare
+--rules`); `planner.library` has them all.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _HOMES = {
         "bid",
         "characterize",
         "compare",
+        "compare_rules",
         "example",
         "explain",
         "frontier",

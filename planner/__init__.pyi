@@ -8,6 +8,7 @@ from planner.library import audit as audit
 from planner.library import bid as bid
 from planner.library import characterize as characterize
 from planner.library import compare as compare
+from planner.library import compare_rules as compare_rules
 from planner.library import example as example
 from planner.library import explain as explain
 from planner.library import frontier as frontier

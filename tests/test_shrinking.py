@@ -66,13 +66,13 @@ def test_three_computations_agree() -> None:
         found, running = shrunk(job.running, load), [job.running(0)]
         while running[-1]:
             running.append(job.running(len(running)))
-        runs, seen = closed_forms.shrunk(running, load, 3600.0, 60.0)
-        assert 1.0 - found.lost(60.0 / 3600.0) == pytest.approx(runs, abs=1e-12)
+        runs, seen = closed_forms.shrunk(running, load, 3600.0, 60.0, 9.0)
+        assert 1.0 - found.lost(60.0 / 3600.0, 9.0 / 3600.0) == pytest.approx(runs, abs=1e-12)
         assert found.failing == pytest.approx(seen, rel=1e-12)
         replicas = (job.replicas, job.replica_gpus, job.least)
         chain = oracle.shrunk(job.units, job.unit_gpus, replicas, load)
         assert chain.runs == pytest.approx(1.0 - found.idle, abs=1e-12)
-        assert chain.grown == pytest.approx(found.grown, abs=1e-12)
+        assert chain.grown == pytest.approx((found.grown, found.resumed), abs=1e-12)
         assert found.units_out == pytest.approx(
             load * chain.runs, rel=1e-9
         )  # what fails comes back
@@ -116,24 +116,25 @@ def test_finer_replicas_lose_less() -> None:
 @pytest.mark.parametrize("unit_gpus", [4, 8])
 def test_the_work_of_units_is_a_bound_that_is_met(unit_gpus: int) -> None:
     """Of each number of units the best number of replicas, by trying all of them."""
-    units = Units(unit_gpus, 6, 2, 30, 0.02, 0.004)
+    grows = 0.004, 0.001
+    units = Units(unit_gpus, 6, 2, 30, 0.02, *grows)
     found = work(units, 40)
     for count in range(41):
         every = [0.0]
         for replicas in range(units.least, min(30, unit_gpus * count // 6) + 1):
             job = Shrinking(count, unit_gpus, 6, replicas, units.least)
-            lost = shrunk(job.running, units.load_each * replicas).lost(units.restart_per_repair)
+            lost = shrunk(job.running, units.load_each * replicas).lost(*grows)
             every.append(6 * replicas * (1.0 - lost))
         assert found[count] == pytest.approx(max(every), rel=1e-12)
 
 
 def test_more_replicas_than_are_tried_stay_a_bound() -> None:
     """Where half of the units are out the best is not among the numbers tried."""
-    units = Units(8, 8, 1, 400, 0.005, 0.5)
+    units = Units(8, 8, 1, 400, 0.005, 0.5, 0.1)
     found = work(units, 400)[400]
     every = (
         replicas
-        * (1.0 - shrunk(Shrinking(400, 8, 8, replicas).running, 0.005 * replicas).lost(0.5))
+        * (1.0 - shrunk(Shrinking(400, 8, 8, replicas).running, 0.005 * replicas).lost(0.5, 0.1))
         for replicas in range(1, 401)
     )
     assert found >= 8 * max(every)
@@ -210,9 +211,10 @@ def test_the_figures_by_hand() -> None:
     units = -(-job.gpus_used // 8) + repair.spares
     load = 0.01 * job.gpus_used * 0.8
     found = shrunk(Shrinking(units, 8, 16, job.gpus_used // 16).running, load)
-    grow_s = job.restart_s + job.restore_s + job.drain_s
-    assert told(plan).restart_s == pytest.approx(grow_s)
-    assert repair.availability == pytest.approx(1.0 - found.idle - found.grown * grow_s / DAY_S)
+    restart_s = job.restart_s + job.restore_s
+    assert told(plan).restart_s == pytest.approx(restart_s + job.drain_s)
+    growing = (found.grown * job.drain_s + found.resumed * restart_s) / DAY_S
+    assert repair.availability == pytest.approx(1.0 - found.idle - growing)
     assert job.mtti_s == pytest.approx(DAY_S / (0.01 * job.gpus_used * found.failing))
     assert told(plan).restarts_per_year == pytest.approx(365.0 * found.restarts)
 
@@ -234,6 +236,15 @@ def test_a_finer_replica_covers_no_coarser_one() -> None:
     assert len(needed(resolve(inputs_of(both.case()))).ways) == 2
     both.job["repair"]["when_short"] = "wait"
     assert len(needed(resolve(inputs_of(both.case()))).ways) == 1
+
+
+def test_a_purchase_with_too_few_gpus_for_its_replicas_is_no_plan() -> None:
+    """Nor where a plan is tried with one system fewer, to see which limits that would miss."""
+    case = mixed(7_500_089)
+    plan = api.solve_inputs(inputs_of(case), explain=False)
+    truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
+    assert plan.status == "optimal"
+    assert not disagreements(case, plan, truth)
 
 
 def test_spares_that_are_asked_for_stand_by() -> None:

@@ -42,11 +42,14 @@ def enlarged(inputs: Inputs, counts: Mapping[str, int]) -> Case:
     def grown(offer: OfferT) -> OfferT:
         return replace(offer, low=counts.get(offer.id, 0), high=counts.get(offer.id, 0))
 
+    def there(offer: Offer) -> bool:
+        return offer.id in counts or offer.installed > 0
+
     larger = replace(
         case,
         limits=replace(case.limits, **dict.fromkeys(f.name for f in fields(case.limits))),
-        systems=tuple(grown(system) for system in case.systems),
-        storage=tuple(grown(item) for item in case.storage),
+        systems=tuple(grown(system) for system in case.systems if there(system)),
+        storage=tuple(grown(item) for item in case.storage if there(item)),
     )
     return replace(case, companions=with_companions(inputs, larger).companions)
 

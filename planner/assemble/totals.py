@@ -212,7 +212,8 @@ def _repair(inputs: Inputs, case: Case, o: Run) -> Repair | None:
         left = o.waiting - repair.waiting(unit, o.spares + 1, o.gpus, rate)
     else:
         other, more = None, repair.shrunk(unit, o.spares + 1, _replicas(way, o), rate)
-        left = o.waiting - more.lost(_grow_s(case, o) / repair.repair_s)
+        restart_s, drain_s = _growing(case, o)
+        left = o.waiting - more.lost(restart_s / repair.repair_s, drain_s / repair.repair_s)
     if other is not None:
         standing_by = max(0, repair.standing_by(other, o.units[system.id], o.gpus))
         other_h = HOURS_PER_YEAR * repair.waiting(other, standing_by, o.gpus, rate)
@@ -246,11 +247,11 @@ def _replicas(way: Way, o: Run) -> tuple[int, int, int]:
     return o.gpus // way.step_gpus, way.step_gpus, way.least_running
 
 
-def _grow_s(case: Case, o: Run) -> float:
-    """Return how long a restart with more replicas takes, from its capture on, s."""
+def _growing(case: Case, o: Run) -> tuple[float, float]:
+    """Return how long a restart with more replicas takes, and until its capture is safe, s."""
     if o.mode == "local" and case.job.levels is not None:
-        return case.job.levels.local_restart_s + o.local_drain_s
-    return case.job.restart_s + o.restore_s + o.drain_s
+        return case.job.levels.local_restart_s, o.local_drain_s
+    return case.job.restart_s + o.restore_s, o.drain_s
 
 
 def _shrunk(case: Case, o: Run, way: Way, repair: RepairNumbers) -> ShrunkPlan | None:
@@ -262,7 +263,7 @@ def _shrunk(case: Case, o: Run, way: Way, repair: RepairNumbers) -> ShrunkPlan |
         failing=o.shrunk.failing,
         least_replicas=way.least_running,
         restarts_per_year=o.shrunk.restarts * HOURS_PER_YEAR * 3600.0 / repair.repair_s,
-        restart_s=_grow_s(case, o),
+        restart_s=sum(_growing(case, o)),
         short_h_per_year=o.shrunk.short * HOURS_PER_YEAR,
         stopped_h_per_year=o.shrunk.stopped * HOURS_PER_YEAR,
     )

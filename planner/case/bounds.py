@@ -106,8 +106,10 @@ def _by_sums(case: Case, offer: Offer) -> list[float]:
     bounds = []
     for figure, parts in SUMS.items():
         limit = getattr(case.limits, figure, None)
+        if limit is None:
+            continue
         each = sum(part.each(at_least(offer), case.rates) or 0.0 for part in parts)
-        if limit is not None and each > 0:
+        if each > 0:
             owned = offer.installed if any(part.bought for part in parts) else 0
             bounds.append(owned + limit / each)
     return bounds

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar
 
-from planner.case.quantities import Packed, Quantity, RackUse, Terms, ceil, evaluate, total
+from planner.case.quantities import Counts, Packed, Quantity, RackUse, Sum, Terms, ceil
 from planner.case.repair import Repair, SpareUnit
 from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import of_group
@@ -333,10 +333,15 @@ class Companions:
         Raises:
             ValueError: a fabric would have to be larger than three tiers can be.
         """
-        values = evaluate(self.quantities, units)
+        values = self._counts.values(units)
         for companion in self.items:
-            values[companion.id] = round(total(companion.terms, values))
+            values[companion.id] = round(values[companion.id])
         return values
+
+    @cached_property
+    def _counts(self) -> Counts:
+        of_items = (Sum(item.id, item.terms) for item in self.items)
+        return Counts((*self.quantities, *of_items))
 
 
 @dataclass(frozen=True)
@@ -578,6 +583,20 @@ class Case:
     def given_away(self) -> float:
         """The largest share of the objective that may go for something else than its best."""
         return max(self.indifference, self.policy.within)
+
+    def bought(self, units: Mapping[str, int]) -> list[Storage]:
+        """Return the storage of a purchase, in its order: few items of what may be a long list."""
+        places = (self._places.get(name) for name, count in units.items() if count)
+        return [self.storage[place] for place in sorted(p for p in places if p is not None)]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {item.id: place for place, item in enumerate(self.storage)}
+
+    @cached_property
+    def stocked(self) -> tuple[BillItem, ...]:
+        """Everything of which only so many can be bought."""
+        return tuple(item for item in self.bill_items() if item.stock is not None)
 
     def keys(self, sku: str) -> tuple[Key, ...]:
         """Return what the counts of an item are of: each site in each period."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -162,31 +163,82 @@ def total(terms: Iterable[tuple[float, str]], values: Mapping[str, float]) -> fl
     return sum(factor * values[name] for factor, name in terms)
 
 
-def evaluate(quantities: Iterable[Quantity], units: Mapping[str, int]) -> dict[str, float]:
-    """Return every quantity for whole counts, with the counts themselves.
+class Counts:
+    """Works out quantities for whole counts of which most are 0, as of a long price list.
 
-    Raises:
-        ValueError: a size is asked for that no size holds.
+    Only what follows from a count that is not 0, or has a constant, is worked out; the others are
+    as they are where nothing is bought. Sums run in the order of their terms, so that figures are
+    those of working out everything, to the last bit.
     """
-    values: dict[str, float] = dict(units)
-    for quantity in quantities:
-        amount = total(quantity.terms, values)
-        if isinstance(quantity, Sum):
-            values[quantity.name] = amount + quantity.constant
-        elif isinstance(quantity, AtLeast):
-            values[quantity.name] = max(amount, quantity.least)
-        elif isinstance(quantity, Ceil):
-            count = ceil(amount + quantity.constant)
-            values[quantity.name] = count + (quantity.if_any if count else 0)
-        elif isinstance(quantity, Packed):
-            values[quantity.name] = packing(quantity.shares).least(quantity.counts(values))
-        else:
-            size = quantity.size(round(amount))
-            if size is None and amount > 0:
-                raise ValueError(f"{quantity.name}: {amount:g} is more than any size holds")
-            outputs = size.outputs if size else (0,) * len(quantity.outputs)
-            values.update(zip(quantity.outputs, outputs, strict=True))
-    return values
+
+    def __init__(self, quantities: Iterable[Quantity]) -> None:
+        self.quantities = tuple(quantities)
+        self._terms: dict[str, list[tuple[int, int, float]]] = {}
+        for number, quantity in enumerate(self.quantities):
+            for place, (factor, name) in enumerate(quantity.terms):
+                self._terms.setdefault(name, []).append((number, place, factor))
+        outputs = {name for quantity in self.quantities for name in _outputs(quantity)}
+        self._nothing: dict[str, float] = dict.fromkeys(self._terms.keys() - outputs, 0)
+        self._constant: list[int] = []
+        for number, quantity in enumerate(self.quantities):
+            found = _of_amount(quantity, 0.0, self._nothing)
+            if any(found):
+                self._constant.append(number)
+            self._nothing.update(
+                zip(_outputs(quantity), (0 * value for value in found), strict=True)
+            )
+
+    def values(self, units: Mapping[str, int]) -> dict[str, float]:
+        """Return every quantity for whole counts, with the counts themselves.
+
+        Raises:
+            ValueError: a size is asked for that no size holds.
+        """
+        values: dict[str, float] = {**units, **self._nothing, **units}
+        added: dict[int, list[tuple[int, float]]] = {number: [] for number in self._constant}
+        open_ones = list(self._constant)
+
+        def use(name: str, value: float) -> None:
+            for number, place, factor in self._terms.get(name, ()):
+                if number not in added:
+                    added[number] = []
+                    heapq.heappush(open_ones, number)
+                added[number].append((place, factor * value))
+
+        for name, count in units.items():
+            if count:
+                use(name, count)
+        while open_ones:
+            number = heapq.heappop(open_ones)
+            quantity = self.quantities[number]
+            amount = sum((part for _, part in sorted(added[number])), 0.0)
+            found = _of_amount(quantity, amount, values)
+            for name, value in zip(_outputs(quantity), found, strict=True):
+                values[name] = value
+                if value:
+                    use(name, value)
+        return values
+
+
+def _outputs(quantity: Quantity) -> tuple[str, ...]:
+    return quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
+
+
+def _of_amount(quantity: Quantity, amount: float, values: Mapping[str, float]) -> tuple[float, ...]:
+    """Return what a quantity comes to where its terms sum up to an amount."""
+    if isinstance(quantity, Sum):
+        return (amount + quantity.constant,)
+    if isinstance(quantity, AtLeast):
+        return (max(amount, quantity.least),)
+    if isinstance(quantity, Ceil):
+        count = ceil(amount + quantity.constant)
+        return (count + (quantity.if_any if count else 0),)
+    if isinstance(quantity, Packed):
+        return (packing(quantity.shares).least(quantity.counts(values)),)
+    size = quantity.size(round(amount))
+    if size is None and amount > 0:
+        raise ValueError(f"{quantity.name}: {amount:g} is more than any size holds")
+    return size.outputs if size else (0,) * len(quantity.outputs)
 
 
 @dataclass(frozen=True)

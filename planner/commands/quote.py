@@ -124,6 +124,8 @@ def map_text(quote: Quote, mapping: QuoteMap) -> str:
         lines.append(f"sheets: [{', '.join(yaml_text(name) for name in mapping.sheets)}]")
     if mapping.leave_out:
         lines.append(f"leave_out: [{', '.join(yaml_text(name) for name in mapping.leave_out)}]")
+    if mapping.quantities:
+        lines += ["quantities:", *(f"  {yaml_text(n)}: {q}" for n, q in mapping.quantities.items())]
     items = dict(mapping.items)
     for line in quote.lines:
         if line.item is not None and (line.part_number or line.description):

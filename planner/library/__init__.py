@@ -42,7 +42,7 @@ from planner.library.asking import (
 )
 from planner.outputs.plan_json import carrying
 from planner.schema.bids import Bids
-from planner.schema.comparison import Alternatives, Comparison
+from planner.schema.comparison import Alternatives, Comparison, RulesTable
 from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
 from planner.schema.problem import Problem
@@ -263,6 +263,28 @@ def compare(
     """
     given = {"gap": gap, "time_limit": time_limit, "solver": solver}
     return record_of("compare", plans, Comparison, given, settings, scenario)
+
+
+def compare_rules(
+    problem: ProblemSource,
+    *,
+    settings: Settings = (),
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    solver: Solver = "highs",
+) -> RulesTable:
+    """Return what storage costs by what the job needs, by vendors' rules and otherwise.
+
+    It is ``planner compare --rules``.
+
+    Args:
+        problem: what to plan.
+        settings, scenario: what is laid over it.
+        gap, time_limit, solver: how to solve each row.
+    """
+    given = {"rules": True, "gap": gap, "time_limit": time_limit, "solver": solver}
+    return record_of("compare", (problem,), RulesTable, given, settings, scenario)
 
 
 def alternatives(

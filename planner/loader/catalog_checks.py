@@ -34,10 +34,14 @@ RANGES = {
 }
 
 
+_PLAIN = frozenset({str, int, float, bool, tuple})
+
+
 def catalog_figures(model: BaseModel, prefix: str = "") -> Iterator[tuple[str, Figure[object]]]:
     """Yield every figure inside a model with its dotted name."""
-    for name in type(model).model_fields:
-        value = getattr(model, name)
+    for name, value in model.__dict__.items():
+        if value is None or type(value) in _PLAIN:  # which pydantic takes its time to tell
+            continue
         if isinstance(value, Figure):
             yield prefix + name, value
         elif isinstance(value, BaseModel):

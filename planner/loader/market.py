@@ -136,8 +136,12 @@ def load_catalogs(files: list[Path]) -> Catalogs:
         result.names.append(catalog.catalog)
         result.files.append((path, digest(path)))
         _add(result, catalog, document)
+    merged: dict[tuple[str, ...], dict[str, Source]] = {}  # near-clones extend the same few items
     for item_id, chain in _chains(raw).items():
-        result.sources[item_id] = _sources(item_id, chain, homes, result)
+        homes_of = tuple(homes[ancestor].file for ancestor in chain)
+        if homes_of not in merged:
+            merged[homes_of] = _sources(item_id, chain, homes, result)
+        result.sources[item_id] = merged[homes_of]
     _cross_check(result, homes)
     return result
 

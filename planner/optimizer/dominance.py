@@ -94,7 +94,7 @@ def _policy_left(policy: Policy, gone: Collection[str]) -> Policy:
 
 def _dominated(case: Case) -> set[str]:
     """Return the ids of the products that another covers."""
-    uses, groups = _Uses.of(case), defaultdict(list)
+    uses, figures, groups = _Uses.of(case), _figures(case), defaultdict(list)
     for offer in (*case.systems, *case.storage):
         if offer.installed == 0 and offer.unit_net_usd is not None:
             groups[_alike(case, offer, uses)].append(offer)
@@ -102,13 +102,13 @@ def _dominated(case: Case) -> set[str]:
     for offers in groups.values():
         if len(offers) == 1:
             continue
-        kept: list[list[float]] = []
-        rows = ((_takes(case, o, uses), name_weight(o.id), o.id, o) for o in offers)
+        rows = [(_takes(case, o, uses, figures), name_weight(o.id), o.id, o) for o in offers]
+        kept, count = np.empty((len(rows), len(rows[0][0]))), 0
         for takes, _, _, offer in sorted(rows, key=lambda row: (row[0][:2], row[1], row[2])):
-            if kept and _removable(case, offer) and (np.array(kept) <= takes).all(axis=1).any():
+            if _removable(case, offer) and (kept[:count] <= takes).all(axis=1).any():
                 gone.add(offer.id)
             elif offer.high is None:
-                kept.append(takes)
+                kept[count], count = takes, count + 1
     return gone
 
 
@@ -136,9 +136,9 @@ def _alike(case: Case, offer: Offer, uses: _Uses) -> tuple[object, ...]:
     return (*common, offer.family, table, worn, down if case.tolerate_down else ())
 
 
-def _takes(case: Case, offer: Offer, uses: _Uses) -> list[float]:
+def _takes(case: Case, offer: Offer, uses: _Uses, figures: Iterable[str]) -> list[float]:
     """Return what a product takes, and what it lacks: each no more makes it no worse."""
-    takes = [amount for figure in _figures(case) for amount in _amounts(case, offer, SUMS[figure])]
+    takes = [amount for figure in figures for amount in _amounts(case, offer, SUMS[figure])]
     takes += [offer.spare_share, float(offer.min_order), float(offer.min_units)]
     takes += [factor for _, factor in sorted(uses.factors[offer.id].items())]
     if isinstance(offer, System):

@@ -1,36 +1,30 @@
-"""Bills and operations of many purchases at once, as arrays: what `purchase.bill` and
-`operate.operate` give for one.
+"""Bills of many purchases at once, as arrays: what `purchase.bill` gives for one.
 
 A column is a purchase. Counts are exactly those of `planner/case/quantities.py`, since whole
-numbers are added in the same order; goodput agrees with `planner/sizing/goodput.py` to 1e-12. The
-tests hold both against the code for one purchase.
+numbers are added in the same order; the tests hold them against the code for one purchase.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.case import Case, levels
-from planner.case.model import Mode, Storage
+from planner.case import Case
 from planner.case.quantities import (
     ROUNDING,
     AtLeast,
     Ceil,
     Packed,
-    Quantity,
     Steps,
     Sum,
     Terms,
 )
 from planner.optimizer import purchase
-from planner.optimizer.operate import MOST_STALLED, TOLERANCE
 from planner.sizing.placement import packing
-from planner.units import DAY_S
 
 Numbers = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -90,7 +84,7 @@ class Kernel:
         self.least_packs = each([-(-item.min_order // item.pack) for item in self.items])
 
     def bills(self, units: NDArray[np.int64], ways: Places | None = None, *,
-              least: bool = False) -> Bills:  # fmt: skip
+              least: bool = False, apart: bool = False) -> Bills:  # fmt: skip
         """Return the bills of purchases.
 
         Args:
@@ -104,7 +98,12 @@ class Kernel:
         counts[: len(self.offers)] = units
         known = np.ones(units.shape[1], dtype=bool)
         for quantity in self.case.companions.quantities:
-            self._add(quantity, counts, known, least=least)
+            if isinstance(quantity, Packed):
+                kinds = np.rint(counts[[self.index[name] for _, name in quantity.terms]])
+                packed = _least_shares if least else _apart if apart else _packed
+                counts[self.index[quantity.name]] = packed(quantity, kinds)
+            else:
+                self._add(quantity, counts, known, least=least)
         for item in self.case.companions.items:
             counts[self.index[item.id]] = np.rint(self.total(item.terms, counts))
         if ways is not None:
@@ -122,11 +121,9 @@ class Kernel:
             summed += row if factor == 1.0 else factor * row
         return summed
 
-    def _add(self, quantity: Quantity, counts: Numbers, known: Flags, *, least: bool) -> None:
-        if isinstance(quantity, Packed):
-            found = _least_shares if least else _packed
-            counts[self.index[quantity.name]] = found(quantity, self._kinds(quantity, counts))
-            return
+    def _add(
+        self, quantity: AtLeast | Ceil | Sum | Steps, counts: Numbers, known: Flags, *, least: bool
+    ) -> None:
         amount = self.total(quantity.terms, counts)
         if isinstance(quantity, Sum):
             counts[self.index[quantity.name]] = amount + quantity.constant
@@ -160,9 +157,6 @@ class Kernel:
     def _tables(self) -> dict[tuple[str, bool], tuple[Numbers, Numbers]]:
         return {}
 
-    def _kinds(self, quantity: Packed, counts: Numbers) -> Numbers:
-        return np.rint(counts[[self.index[name] for _, name in quantity.terms]])
-
     def _purchased(self, counts: Numbers) -> Numbers:
         """Return the units bought: spares, packs, least order; see `BillItem.purchased`."""
         standing = np.rint(counts[self.places])
@@ -190,6 +184,35 @@ class Kernel:
             found[row] = standing @ bills.counts + bought @ bills.purchased
         return found
 
+    def can_be_had(self, bills: Bills) -> Flags:
+        """Say which purchases no stock, no position in the hall and no fabric refuses."""
+        fine = bills.known.copy()
+        for row, item in enumerate(self.items):
+            if item.stock is not None:
+                fine &= bills.purchased[row] <= item.stock
+        for some in self.case.companions.positions:
+            fine &= np.rint(self.total(some.racks, bills.counts)) <= some.count
+        return fine
+
+    def within_limits(self, units: NDArray[np.int64], ways: Places) -> Flags:
+        """Say which purchases take no more than the limits of the case; arguments as of `bills`.
+
+        Shared racks are packed only where that decides.
+        """
+        fits = self._fit(self.bills(units, ways, least=True))
+        sure = self._fit(self.bills(units, ways, apart=True))
+        open_ = np.flatnonzero(fits & ~sure)
+        if len(open_):
+            fits[open_] = self._fit(self.bills(units[:, open_], ways[open_]))
+        return fits
+
+    def _fit(self, bills: Bills) -> Flags:
+        supplies = purchase.given(self.case.limits)
+        most = purchase.amounts(supplies, self.case.limits) * [each.scale for each in supplies]
+        taken = self.sums(self.case, bills, [each.figure for each in supplies])
+        within = (taken <= most[:, None] * (1 + purchase.TOLERANCE)).all(axis=0)
+        return within & self.can_be_had(bills)
+
     def weights(self, case: Case, figure: str) -> tuple[Numbers, Numbers]:
         """Return what one of each count, and one of each item that is bought, adds to a figure."""
         standing, bought = np.zeros(len(self.index)), np.zeros(len(self.items))
@@ -212,283 +235,15 @@ def _packed(quantity: Packed, kinds: Numbers) -> Numbers:
     return np.array(racks, dtype=float)[np.ravel(places)]
 
 
+def _apart(quantity: Packed, kinds: Numbers) -> Numbers:
+    """Return the racks that hold each kind by itself."""
+    alone = np.array(packing(quantity.shares).alone, dtype=float)[:, None]
+    racks: Numbers = np.ceil(kinds / alone).sum(axis=0)
+    return racks
+
+
 def _least_shares(quantity: Packed, kinds: Numbers) -> Numbers:
     """Return racks that no packing needs fewer of: the fullest side of all that is packed."""
     sides = np.array(quantity.shares, dtype=float).T @ kinds
     racks: Numbers = np.ceil(sides.max(axis=0) - VOLUME_NOISE)
     return np.maximum(racks, 0.0)
-
-
-@lru_cache(maxsize=8)
-def kernel(case: Case) -> Kernel:
-    """Return the kernel of a case, the same one for the same case."""
-    return Kernel(case)
-
-
-# The operation: how well a job runs on given bandwidths, at the best interval there is.
-
-
-@dataclass(frozen=True)
-class Uses:
-    """How purchases are used, an entry for each: what `operate.operate` takes, as arrays.
-
-    Attributes:
-        way: the place of the way in `Case.ways`.
-        systems: GPU systems of the type in the cluster.
-        gpus: GPUs in use, whole steps of the way.
-        write, read: nameplate bandwidth of the storage, GB/s; infinite where it sets no bound.
-        safe_write, safe_read: the same with units down, as limits count on it.
-        worn_s: the shortest interval that the drives endure, s.
-        write_factor, read_factor: of the clients' limits, by the storage families in use.
-    """
-
-    way: Places
-    systems: NDArray[np.int64]
-    gpus: NDArray[np.int64]
-    write: Numbers
-    read: Numbers
-    safe_write: Numbers
-    safe_read: Numbers
-    worn_s: Numbers
-    write_factor: Numbers
-    read_factor: Numbers
-
-
-@dataclass(frozen=True)
-class Ran:
-    """How purchases run: ``allowed`` says where every limit on times and counts is met.
-
-    ``goodput`` counts what waiting and swaps take; ``patient`` leaves out the waiting, so that it
-    is no less with more spares. Both are 0 where nothing can run at all, whatever is allowed.
-    """
-
-    allowed: Flags
-    goodput: Numbers
-    patient: Numbers
-    interval_s: Numbers
-    pflops_per_gpu: Numbers
-
-
-def covers(case: Case, mode: Mode) -> bool:
-    """Say whether the operation of a case is one that `Operation` knows."""
-    repair = case.job.repair
-    return mode != "local" and not case.elastic and (repair is None or not repair.shrinks)
-
-
-class Operation:
-    """The job of a case in one mode, over arrays of uses. Formulas: `planner/sizing/goodput.py`."""
-
-    def __init__(self, case: Case, mode: Mode) -> None:
-        assert covers(case, mode)
-        self.case, self.mode = case, mode
-        job, ways = case.job, case.ways
-        owner = [system for system in case.systems for _ in system.ways]
-
-        def each(values: Sequence[float]) -> Numbers:
-            return np.array(values, dtype=float)
-
-        self.usable = each([way.usable_gpus for way in ways])
-        self.least = each([max(job.gpus_min, way.least_gpus) for way in ways])
-        self.rate = each([way.failures_per_gpu_day for way in ways])
-        self.copy_s = each([levels.copy_s(job, way, 1) for way in ways])
-        self.client_write = each([system.client_write_gb_per_s for system in owner])
-        self.client_read = each([system.client_read_gb_per_s for system in owner])
-        self.of_replica = each([-(-(w.replica_gpus or 0) // w.usable_gpus) for w in ways])
-        fan = [job.fan_out_terms(way.replica_gpus) for way in ways]
-        self.fan_once, self.fan_each = each([a for a, _ in fan]), each([c for _, c in fan])
-        self.units = [way.spare_unit for way in ways]
-
-    def run(self, use: Uses) -> Ran:
-        """Return how purchases run at their best interval."""
-        job, way = self.case.job, use.way
-        gpus = use.gpus.astype(float)
-        used = np.ceil(gpus / self.usable[way] - ROUNDING)
-        mtti = DAY_S / (self.rate[way] * gpus)
-        waiting, mends = self._waiting(use, mtti)
-        allowed = self._gpus_allowed(use, used) & mends
-        writers = self.of_replica[way] if job.one_replica_writes else used
-        readers = self.of_replica[way] if job.one_replica_reads else used
-        write_most = self.client_write[way] * writers * use.write_factor
-        read_most = self.client_read[way] * readers * use.read_factor
-        write = np.minimum(self.case.delivered_write * use.write, write_most)
-        read = np.minimum(self.case.delivered_read * use.read, read_most)
-        safe_write = np.minimum(self.case.delivered_write * use.safe_write, write_most)
-        safe_read = np.minimum(self.case.delivered_read * use.safe_read, read_most)
-        moves = (safe_write > 0) & (safe_read > 0)
-        write, read = np.where(moves, write, 1.0), np.where(moves, read, 1.0)
-        safe_write = np.where(moves, safe_write, 1.0)
-        safe_read = np.where(moves, safe_read, 1.0)
-        fan = self.fan_once[way] + self.fan_each[way] * gpus
-        if job.max_restore_s is not None:
-            slowest = fan * job.checkpoint_gb / safe_read
-            allowed &= slowest <= job.max_restore_s * (1 + TOLERANCE)
-        allowed &= gpus * job.ingest_per_gpu_gb_per_s <= read * (1 + TOLERANCE)
-        transfer = job.checkpoint_gb / write
-        stall = transfer if self.mode == "sync" else self._stalls(way, gpus)
-        drain = np.zeros_like(transfer) if self.mode == "sync" else transfer
-        low = self._shortest(use, stall, job.checkpoint_gb / safe_write)
-        interval, there = self._interval(stall + job.drain_slowdown * drain, mtti, low)
-        stopped = stall + job.drain_slowdown * drain
-        there &= stopped <= MOST_STALLED * interval
-        recovery = job.restart_s + fan * job.checkpoint_gb / read
-        patient = _goodput(interval, np.minimum(stopped, interval), drain, recovery, mtti)
-        if job.repair is not None:
-            swaps = job.repair.hardware_share * np.expm1(-job.repair.swap_s / mtti)
-            patient = patient * (1.0 + swaps)
-        patient = np.where(moves & there, patient, 0.0)
-        goodput = patient * (1.0 - waiting)
-        return Ran(allowed & (goodput > 0), goodput, patient, interval, self._rates(use) * 1e-3)
-
-    def _gpus_allowed(self, use: Uses, used: Numbers) -> Flags:
-        job = self.case.job
-        hot = job.hot_spares + np.ceil(job.hot_share * used - ROUNDING)
-        allowed: Flags = (use.gpus >= self.least[use.way]) & (use.gpus >= 1)
-        allowed &= used + np.where(used > 0, hot, 0.0) <= use.systems
-        if job.gpus_max is not None:
-            allowed &= use.gpus <= job.gpus_max
-        return allowed
-
-    def _stalls(self, way: Places, gpus: Numbers) -> Numbers:
-        """Return how long GPUs stand still for an asynchronous checkpoint, s; see `levels`."""
-        job = self.case.job
-        return job.stall_s + self.copy_s[way] / (1.0 if job.one_replica_writes else gpus)
-
-    def _shortest(self, use: Uses, stall: Numbers, transfer: Numbers) -> Numbers:
-        """Return the shortest interval within the limits, s."""
-        job = self.case.job
-        if self.mode == "sync":
-            return np.maximum(use.worn_s, transfer / job.max_blocking)
-        low = np.maximum(use.worn_s, stall + transfer)
-        return low if self.case.rule is not None else np.maximum(low, transfer / job.max_overlap)
-
-    def _interval(self, stall: Numbers, mtti: Numbers, low: Numbers) -> tuple[Numbers, Flags]:
-        """Return the best interval within the limits, and where there is any."""
-        rule = self.case.job.interval
-        if rule.policy != "optimal":
-            at = np.full_like(mtti, rule.low_s) if rule.policy == "fixed" else rule.kappa * mtti
-            return at, at * (1 + TOLERANCE) >= low
-        low = np.maximum(low, rule.low_s)
-        there: Flags = low <= rule.high_s * (1 + TOLERANCE)
-        best = mtti * _optimal_period(stall / mtti)
-        return np.clip(best, np.minimum(low, rule.high_s), rule.high_s), there
-
-    def _waiting(self, use: Uses, mtti: Numbers) -> tuple[Numbers, Flags]:
-        """Return the share of time waited for repairs, and where enough spares stand by."""
-        repair = self.case.job.repair
-        if repair is None:
-            return np.zeros_like(mtti), np.ones(len(mtti), dtype=bool)
-        waiting = np.zeros_like(mtti)
-        mends: Flags = mtti >= repair.shortest_mtti_s() * (1.0 - 1e-9)
-        for number in np.unique(use.way).tolist():
-            here, unit = np.flatnonzero(use.way == number), self.units[number]
-            gpus, rate = use.gpus[here].astype(float), float(self.rate[number])
-            if unit.in_rack:
-                odds = gpus * repair.rack_odds(unit, rate)
-                waiting[here] = odds / (1.0 + odds)
-                continue
-            left = use.systems[here] * unit.per_system - np.ceil(gpus / unit.holding_gpus)
-            if repair.spares is not None:
-                mends[here] &= left >= repair.spares
-                left = np.full_like(left, repair.spares)
-            mends[here] &= left >= 0
-            waiting[here] = _erlang_b(np.maximum(left, 0.0) + 1.0, gpus * repair.load(rate, 1))
-        return waiting, mends
-
-    def _rates(self, use: Uses) -> Numbers:
-        """Return the rate of a GPU in a job of so many, TFLOP/s, as the job uses it."""
-        ways, job = self.case.ways, self.case.job
-        rates = np.array([way.tflops_per_gpu for way in ways])[use.way] * (job.mfu or 0.0)
-        if job.scale is None:
-            return rates
-        keys = np.stack([use.way, use.gpus])
-        each, places = np.unique(keys, axis=1, return_inverse=True)
-        shares = [job.scale.share(int(n), ways[int(w)].bubble) for w, n in each.T.tolist()]
-        scaled: Numbers = rates * np.array(shares, dtype=float)[np.ravel(places)]
-        return scaled
-
-
-NEWTON_STEPS = 50
-
-
-def _optimal_period(stall_per_mtti: Numbers) -> Numbers:
-    """Return z of ``z - (1 - exp(-z)) = s/M`` by Newton steps; see `exact_period_s`."""
-    share = np.asarray(stall_per_mtti, dtype=float)
-    z = np.minimum(1.0 + share, np.sqrt(2.0 * share) + share)
-    some = np.where(z > 0, z, 1.0)
-    for _ in range(NEWTON_STEPS):
-        step = (_deficit(some) - share) / -np.expm1(-some)
-        step = np.where(z > 0, step, 0.0)
-        some = some - step
-        if np.all(np.abs(step) <= 1e-14 * some):
-            break
-    return np.where(z > 0, some, 0.0)
-
-
-def _deficit(z: Numbers) -> Numbers:
-    """Return z - (1 - exp(-z)) without cancellation."""
-    small = np.minimum(z, 0.5)
-    series = np.ones_like(small)
-    for order in range(16, 2, -1):
-        series = 1.0 - small / order * series
-    return np.where(z < 0.5, small * small / 2.0 * series, z + np.expm1(-z))
-
-
-def _goodput(interval: Numbers, stopped: Numbers, drain: Numbers, recovery: Numbers,
-             mtti: Numbers) -> Numbers:  # fmt: skip
-    """Return goodput; ``stopped`` are the seconds lost of each interval to stall and slowdown."""
-    z = interval / mtti
-    small = np.minimum(z, 0.01)
-    series = -small / 2 - small**2 / 24 + small**4 / 2880
-    large = np.maximum(z, 0.01)
-    rework = np.where(z < 0.01, series, np.log(large) - large - np.log(-np.expm1(-large)))
-    with np.errstate(divide="ignore"):
-        logs = np.log1p(-stopped / interval) + rework - (drain + recovery) / mtti
-    goodput: Numbers = np.exp(logs)
-    return goodput
-
-
-NEVER = 1e-30
-"""A share of time below which waiting is none at all."""
-
-
-def _erlang_b(places: Numbers, load: Numbers) -> Numbers:
-    """Return the share of time in which all places are taken, by Erlang's recursion."""
-    blocked = np.ones_like(load)
-    found = np.ones_like(load)
-    for place in range(1, int(places.max(initial=0.0)) + 1):
-        blocked = load * blocked / (place + load * blocked)
-        found = np.where(places >= place, blocked, found)
-        if np.all((blocked < NEVER) | (places <= place)):
-            break
-    return found
-
-
-def nameplates(store: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the (read, write) nameplate bandwidth of so many units of an item, GB/s."""
-    if not store.segments:
-        return store.read_gb_per_s * units, store.write_gb_per_s * units
-    rows = [(p.low, p.read_at_low, p.write_at_low) for p in store.segments]
-    last = store.segments[-1]
-    span = last.high - last.low
-    end = (last.high, last.read_at_low + last.read_slope * span)
-    rows.append((*end, last.write_at_low + last.write_slope * span))
-    known, read, write = (np.array(side, dtype=float) for side in zip(*rows, strict=True))
-    inside = (units >= known[0]) & (units <= known[-1])
-    return (
-        np.where(inside, np.interp(units, known, read), 0.0),
-        np.where(inside, np.interp(units, known, write), 0.0),
-    )
-
-
-def degraded(store: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
-    """Return (read, write) with ``units_lost`` of so many units down, GB/s; see `bandwidth`."""
-    left = units - store.units_lost
-    if not store.segments:
-        return store.read_gb_per_s * left, store.write_gb_per_s * left
-    first = store.segments[0]
-    few = left < first.low
-    read, write = nameplates(store, np.maximum(left, first.low))
-    return (
-        np.where(few, first.read_at_low * left / first.low, read),
-        np.where(few, first.write_at_low * left / first.low, write),
-    )

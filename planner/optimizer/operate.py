@@ -350,7 +350,7 @@ def _flow(
 ) -> _Flow | None:
     """Return the flow, None where nothing moves."""
     write_clients, read_clients, writers, readers = _clients(case, running, used, units)
-    read_plate, write_plate = bought_nameplate(case.storage, units)
+    read_plate, write_plate = bought_nameplate(case.bought(units), units)
     write = min(case.delivered_write * write_plate, write_clients)
     read = min(case.delivered_read * read_plate, read_clients)
     safe_write, safe_read = _safe(case, units, (write, read), (write_clients, read_clients))
@@ -414,17 +414,19 @@ def _mended(
     return spares, 0.0, repair.swap_factor(mtti_s(rate, gpus * shrunk.failing)), shrunk
 
 
-def _waiting(job: Job, flow: _Flow, grow_s: float) -> float:
+def _waiting(job: Job, flow: _Flow, restart_s: float, drain_s: float) -> float:
     """Return the share of its work that a job loses to units that are out.
 
     Args:
         job: the job.
         flow: what is known of its units.
-        grow_s: how long a restart with more replicas takes from its capture on, s.
+        restart_s: how long a restart with more replicas takes, s.
+        drain_s: how long before that from its capture until that is safe, s.
     """
     if flow.shrunk is None or job.repair is None:
         return flow.waiting
-    return flow.shrunk.lost(grow_s / job.repair.repair_s)
+    repair_s = job.repair.repair_s
+    return flow.shrunk.lost(restart_s / repair_s, drain_s / repair_s)
 
 
 def _run(
@@ -444,10 +446,10 @@ def _run(
     drain = 0.0 if mode == "sync" else transfer_s
     slowdown = 0.0 if mode == "sync" else job.drain_slowdown
     recovery_s = job.restart_s + restore_s
-    grow_s = recovery_s + drain
+    growing = recovery_s, drain
     if flow.local is not None and job.levels is not None:
-        grow_s = job.levels.local_restart_s + flow.local.drain_s
-    waiting = _waiting(job, flow, grow_s)
+        growing = job.levels.local_restart_s, flow.local.drain_s
+    waiting = _waiting(job, flow, *growing)
     mended = flow.kept_by_swaps * max(0.0, 1.0 - waiting)
     kept = 0.0
     if flow.local is None:
@@ -497,11 +499,14 @@ def _gpus_allowed(
 
 
 def _mends(case: Case, running: Running, units: Mapping[str, int], gpus: int) -> bool:
-    """Say whether the spares asked for stand by, and swaps are as short as they must be."""
+    """Say whether the spares asked for stand by, swaps are as short as they must be, and a job
+    that goes on with fewer replicas ever has those that must run."""
     repair = case.job.repair
     if repair is None:
         return True
     ((system, way),) = running
+    if repair.shrinks and gpus < way.least_running * way.step_gpus:
+        return False
     standing_by = repair.standing_by(way.spare_unit, units[system.id], gpus)
     return standing_by >= 0 and repair.swaps_fit(mtti_s(way.failures_per_gpu_day, gpus))
 
@@ -510,7 +515,7 @@ def _clients(
     case: Case, running: Running, used: Mapping[str, int], units: Mapping[str, int]
 ) -> tuple[float, float, int, int]:
     """Return the clients' write and read limits, GB/s, and how many systems write and read."""
-    serving = {item.family for item in case.storage if units.get(item.id)}
+    serving = {item.family for item in case.bought(units)}
     families = [family for family in case.families if family.id in serving]
     write_factor = min((family.write_factor for family in families), default=1.0)
     read_factor = min((family.read_factor for family in families), default=1.0)
@@ -617,9 +622,7 @@ def _shortest(case: Case, mode: Mode, units: Mapping[str, int], flow: _Flow, eve
 def _endurance_interval(case: Case, units: Mapping[str, int]) -> float:
     """Return the shortest interval the drives endure, s; 0 where an item bought is not rated."""
     endured = 0.0
-    for item in case.storage:
-        if not units.get(item.id):
-            continue
+    for item in case.bought(units):
         if item.endurance_tb_per_day is None:
             return 0.0
         endured += item.endurance_tb_per_day * units[item.id]

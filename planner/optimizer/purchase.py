@@ -81,9 +81,11 @@ def _bill(case: Case, chosen: tuple[int, ...], capped: tuple[str, ...]) -> Bill:
     counts = case.companions.values(units)
     for name, (system, way) in case.capped.items():
         counts[way.standing] = counts[system.place] if name in capped else 0.0
-    purchased = {item.id: item.purchased(round(counts[item.id])) for item in case.bill_items()}
-    both: Amounts = (counts, purchased)
-    amounts = {figure: _amount(each, both) for figure, each in terms(case).items()}
+    purchased = {
+        item.id: item.purchased(round(count)) if (count := counts[item.id]) else 0
+        for item in case.bill_items()
+    }
+    amounts = _amounts(case, (counts, purchased))
     return Bill(counts, purchased, amounts | {"racks": round(total(case.companions.racks, counts))})
 
 
@@ -120,8 +122,27 @@ def terms(case: Case) -> dict[str, list[tuple[float, tuple[int, str]]]]:
     return {figure: weights(case, figure, _Side(0), _Side(1)) for figure in SUMS}
 
 
-def _amount(weights: list[tuple[float, tuple[int, str]]], amounts: Amounts) -> float:
-    return sum(factor * amounts[side][name] for factor, (side, name) in weights)
+@lru_cache(maxsize=16)
+def _uses(case: Case) -> tuple[dict[str, list[tuple[str, int, float]]], ...]:
+    """Return of each count, in place and bought, the sums it is in, with its place and weight."""
+    uses: tuple[dict[str, list[tuple[str, int, float]]], ...] = ({}, {})
+    for figure, weighed in terms(case).items():
+        for place, (factor, (side, name)) in enumerate(weighed):
+            uses[side].setdefault(name, []).append((figure, place, factor))
+    return uses
+
+
+def _amounts(case: Case, amounts: Amounts) -> dict[str, float]:
+    """Return every sum over a bill: of what is there, in the order of its terms."""
+    parts: dict[str, list[tuple[int, float]]] = {figure: [] for figure in SUMS}
+    for uses, counts in zip(_uses(case), amounts, strict=True):
+        for name, count in counts.items():
+            if count:
+                for figure, place, factor in uses.get(name, ()):
+                    parts[figure].append((place, factor * count))
+    return {
+        figure: sum((part for _, part in sorted(found)), 0.0) for figure, found in parts.items()
+    }
 
 
 # Limits on what a purchase uses up, as vectors.
@@ -156,7 +177,7 @@ def broken_rows(case: Case, units: Mapping[str, int], ways: Collection[str]) -> 
     ]
     broken += [
         f"stock_{item.id}"
-        for item in case.bill_items()
+        for item in case.stocked
         if item.stock is not None and spent.purchased[item.id] > item.stock
     ]
     broken += [
@@ -164,6 +185,12 @@ def broken_rows(case: Case, units: Mapping[str, int], ways: Collection[str]) -> 
         for some in case.companions.positions
         if round(total(some.racks, spent.counts)) > some.count
     ]
+    return broken + broken_by_counts(case, units)
+
+
+def broken_by_counts(case: Case, units: Mapping[str, int]) -> list[str]:
+    """Return the rows that the whole numbers break, whatever they cost and take."""
+    broken = []
     most = case.limits.most_write_gb_per_s
     if most is not None and bought_write_gb_per_s(case, units) > most * (1 + TOLERANCE):
         broken.append("most_write")
@@ -173,7 +200,7 @@ def broken_rows(case: Case, units: Mapping[str, int], ways: Collection[str]) -> 
 def broken_needs(case: Case, units: Mapping[str, int]) -> list[str]:
     """Return the rows that ask for more storage than the whole numbers have: more of it helps."""
     broken = []
-    usable = sum(item.usable_tb * units[item.id] for item in case.storage)
+    usable = sum(item.usable_tb * units[item.id] for item in case.bought(units))
     if usable < case.job.capacity_needed_tb * (1 - TOLERANCE):
         broken.append("capacity")
     least = case.limits.least_write_gb_per_s
@@ -184,7 +211,7 @@ def broken_needs(case: Case, units: Mapping[str, int]) -> list[str]:
 
 def bought_write_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
     """Return what the storage of a purchase would deliver in writing, whatever clients can move."""
-    return case.delivered_write * bought_nameplate(case.storage, units)[1]
+    return case.delivered_write * bought_nameplate(case.bought(units), units)[1]
 
 
 def _broken_policies(case: Case, units: Mapping[str, int]) -> list[str]:
@@ -218,7 +245,7 @@ def _broken_rules(case: Case, units: Mapping[str, int]) -> list[str]:
         return []
     gpus = sum(system.gpus * units[system.id] for system in case.systems)
     groups = gpus if rule.per_gpus == 1 else -(-gpus // rule.per_gpus)
-    read_gb_per_s, write_gb_per_s = bought_nameplate(case.storage, units)
+    read_gb_per_s, write_gb_per_s = bought_nameplate(case.bought(units), units)
     broken = []
     if read_gb_per_s < groups * rule.read_gb_per_s * (1 - TOLERANCE):
         broken.append("rule_read")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import get_args
 
@@ -158,12 +159,35 @@ def _sum(values: Sequence[float | None]) -> float | None:
 def _table(rows: list[list[str]], sections: list[Summed], total: list[str]) -> list[str]:
     """Return the rows in columns; what a section holds spans the columns of item and gives."""
     widths = _widths([*rows, total], sections)
+    if len(INDENT) + sum(widths) + len(_GAP) * (len(widths) - 1) > width():
+        return _without_columns(rows[1:], sections, total)
     span = widths[1] + len(_GAP) + widths[2]
-    lines = [_joined([row[0], row[1][: widths[1]], *row[2:]], widths, _RIGHT) for row in rows]
+    lines = []
+    for row in rows:  # a name that a narrow screen has no room for goes on under its line
+        name, *rest = textwrap.wrap(row[1], widths[1]) or [""]
+        lines.append(_joined([row[0], name, *row[2:]], widths, _RIGHT))
+        lines += [_joined(["", part, "", "", "", ""], widths, _RIGHT) for part in rest]
     for name, parts, sums in sections:
         cells, spans = ["", _fitted(name, parts, span), *sums], [widths[0], span, *widths[3:]]
         lines.append(_joined(cells, spans, (True, False, True, True, True)))
     return [*lines, _joined(total, widths, _RIGHT)]
+
+
+def _without_columns(rows: list[list[str]], sections: list[Summed], total: list[str]) -> list[str]:
+    """Return the bill for a screen with no room for columns: figures stand under their name."""
+    told = [
+        *rows,
+        *(["", f"{name}: {', '.join(parts)}", "", *sums] for name, parts, sums in sections),
+    ]
+    most = max(len(row[0]) for row in rows) if rows else 0
+    lines = []
+    for count, name, gives, power, racks, price in [*told, total]:
+        under = INDENT + " " * (most + len(_GAP))
+        lines += wrapped(name, f"{INDENT}{count:>{most}}{_GAP}", under)
+        racks = racks and f"{racks} rack{'' if racks == '1' else 's'}"
+        figures = (gives, power and f"{power} kW", racks, price)
+        lines += wrapped(", ".join(filter(None, figures)), under, under)
+    return lines
 
 
 def _widths(rows: list[list[str]], sections: list[Summed]) -> list[int]:
@@ -314,7 +338,7 @@ def render_parts(plan: Plan, parts: Collection[str]) -> str:
         "run": lambda: [_job(plan, job), _limits(plan)],
         "network": lambda: [_fabrics(plan)],
         "proof": lambda: [_proof(plan)],
-        "notes": lambda: [standing_idle(plan), _notes(plan)],
+        "notes": lambda: [standing_idle(plan), _notes(plan, whole=True)],
     }
     chosen = [text for part, tell in told.items() if part in parts for text in tell()]
     return _joined_parts(chosen) if any(chosen) else ""
@@ -615,8 +639,11 @@ def _proof(plan: Plan) -> str:
     return "Proof\n" + "\n".join(wrapped(text))
 
 
-def _notes(plan: Plan) -> str:
-    """Return the warnings; of what comes with GPU systems and storage only what is no detail."""
+def _notes(plan: Plan, *, whole: bool = False) -> str:
+    """Return the warnings: whole, or without details of what comes with GPU systems and storage."""
+    if whole:
+        every = [line for text in plan.warnings for line in _note(text)]
+        return "Read this too\n" + "\n".join(every) if every else ""
     companions = [line for line in scope.own_lines(plan) if line.section not in CORE_SECTIONS]
     details = tuple(f"price of {line.model}:" for line in companions)
     shown = [text for text in plan.warnings if not (details and text.startswith(details))]

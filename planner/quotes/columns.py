@@ -30,6 +30,11 @@ _NAMES: dict[QuoteField, str] = {
     "quantity": (
         r"(order(ed)? )?(qty|quantity|quantities|units|count|menge|anzahl|stk|quantit[ée]|pcs)"
     ),
+    "from_quantity": (
+        r"(qty|quantity|units|volume|menge) ?(from|break|tier|range|min(imum)?|ab|von)|ab menge|"
+        r"(from|min(imum)?|break|tier|volume) ?(qty|quantity|units)|"
+        r"(quantity|volume|price) breaks?|tier|from"
+    ),
     "unit_list": (
         r"(unit |list )?(list|msrp|rrp|listen) ?(price|preis)?( unit| each)?|unit list( price)?|"
         r"gross (unit )?price|list price per unit"
@@ -163,6 +168,10 @@ def _fields(rows: Sequence[Row], mapping: Mapping[QuoteField, str]) -> dict[Quot
     for column, text in texts.items():
         field = _field_of(plain(text), found)
         if field is not None:
+            found[field] = column
+    for column, text in texts.items() if rows[1:] else ():  # a group's name says no more
+        field = _field_of(plain(rows[-1].header(column)), found)
+        if column not in found.values() and text and field is not None:
             found[field] = column
     if "description" not in found and "line" in found and plain(texts[found["line"]]) == "item":
         found["description"] = found.pop("line")

@@ -86,11 +86,15 @@ def read(path: Path) -> Grid:
         InputError: it is neither XLSX nor CSV, is too large, or cannot be read.
     """
     kind = path.suffix.lower()
+    if kind == ".pdf":
+        raise _is_pdf(path)
     if kind not in (".xlsx", ".xlsm", ".csv", ".txt", ".tsv"):
         message = f"'{path.suffix}' is no kind of quote that is read"
         fix = "give an .xlsx or .csv file; save others as one of them"
         raise InputError(Finding("quote", message, str(path), fix=fix))
     raw = contents(path, most_bytes=_MOST_BYTES, what="quote")
+    if raw.startswith(b"%PDF"):
+        raise _is_pdf(path)
     digest = hashlib.sha256(raw).hexdigest()
     if kind in (".xlsx", ".xlsm"):
         book = open_xlsx(path, without="take out what is no part of the quote", shown=True)
@@ -100,6 +104,11 @@ def read(path: Path) -> Grid:
     if not any(sheets.values()):
         raise InputError(Finding("quote", "the file is empty", str(path)))
     return Grid(str(path), digest, sheets)
+
+
+def _is_pdf(path: Path) -> InputError:
+    fix = "ask the vendor for the .xlsx behind it, or copy its table into a spreadsheet"
+    return InputError(Finding("quote", "is a PDF, which is not read", str(path), fix=fix))
 
 
 def _rows(sheet: Worksheet) -> list[Row]:

@@ -16,7 +16,8 @@ from planner.errors import Finding, InputError
 from planner.quotes import products
 from planner.quotes.answers import described
 from planner.quotes.columns import Header, headers
-from planner.quotes.grid import Cell, Grid, Row, read
+from planner.quotes.grid import Cell, Grid, Row
+from planner.quotes.grid import read as read_grid
 from planner.quotes.lines import check_sums, decimal_of, read_lines, settled
 from planner.quotes.numbers import currency_of, date_of
 from planner.schema.catalog import Item
@@ -61,10 +62,11 @@ def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
         InputError: the file cannot be read, has no table, or does not tell its currency or date.
     """
     mapping = said.mapping
-    grid = _chosen(read(path), mapping)
+    grid = _chosen(read_grid(path), mapping)
     tables = headers(grid, mapping.columns)
     decimal = mapping.decimal or decimal_of(grid, tables)
-    lines = [line for line in read_lines(grid, tables, decimal) if not _left_out(line, mapping)]
+    read = read_lines(grid, tables, decimal, mapping.quantities)
+    lines = [line for line in read if not _left_out(line, mapping)]
     currency = said.currency or mapping.currency or _currency(grid, tables) or _commonest(lines)
     if currency is None:
         message = "the file names no currency, or several"

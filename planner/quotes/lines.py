@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from planner.quotes.columns import Header
@@ -71,6 +71,7 @@ class _Line:
     odd: dict[QuoteField, str] = field(default_factory=dict)
     included: bool = False
     optional: bool = False
+    superseded: bool = False
     kind: LineKind = "not_understood"
     remarks: list[str] = field(default_factory=list)
 
@@ -117,12 +118,26 @@ def _multiplies(line: _Line) -> bool:
     return math.isclose(known["quantity"] * known["unit_net"], known["amount"], rel_tol=1e-6)
 
 
-def read_lines(grid: Grid, tables: Sequence[Header], decimal: Decimal) -> tuple[QuoteLine, ...]:
-    """Return every row of the tables that says something, each with what it is."""
+def read_lines(
+    grid: Grid,
+    tables: Sequence[Header],
+    decimal: Decimal,
+    quantities: Mapping[str, int] | None = None,
+) -> tuple[QuoteLine, ...]:
+    """Return every row of the tables that says something, each with what it is.
+
+    Args:
+        grid: the file.
+        tables: the headers of its tables.
+        decimal: how numbers that are texts are written.
+        quantities: how many are wanted of what is priced without a quantity, by part number or
+            description.
+    """
     lines = list(_lines(grid, tables, decimal))
+    _by_quantity(lines, quantities or {})
     for line in lines:
         _complete(line)
-        line.kind = _kind(line)
+        line.kind = "option" if line.superseded else _kind(line)
     _bundles(lines)
     return tuple(_record(line) for line in lines)
 
@@ -198,6 +213,34 @@ def _take(line: _Line, name: QuoteField, cell: Cell, decimal: Decimal) -> None:
         line.cells[name] = cell.name
     else:
         line.odd[name] = text
+
+
+def _by_quantity(lines: Sequence[_Line], wanted: Mapping[str, int]) -> None:
+    """Take of prices without a quantity the one that holds for how many are wanted, or ask."""
+    priced: dict[str, list[tuple[float, _Line]]] = {}
+    for line in lines:
+        if line.figures.keys() & {"unit_list", "unit_net"} and line.label:
+            if not line.figures.keys() & {"quantity", "amount"} and not line.odd:
+                first = re.search(r"\d+", line.texts.get("from_quantity", ""))
+                key = line.texts.get("part") or line.label
+                priced.setdefault(key, []).append((float(first[0]) if first else 0.0, line))
+    for key, tiers in priced.items():
+        many = wanted.get(key, wanted.get(tiers[0][1].label))
+        fitting = [each for each in tiers if many is not None and each[0] <= many]
+        chosen = max(fitting, key=lambda each: each[0])[1] if fitting else None
+        for first_unit, line in tiers:
+            if line is chosen and many is not None:
+                line.figures["quantity"] = float(many)
+                line.remarks.append("its quantity is that of the mapping")
+            elif chosen is not None:
+                line.superseded = True
+                line.remarks.append(f"the price from {first_unit:g} units on, not of {many:,}")
+            else:
+                several = f"its {len(tiers)} prices depend on the quantity" if tiers[1:] else (
+                    "no quantity stands there")  # fmt: skip
+                line.remarks.append(
+                    f"{several}: say in the mapping how many, quantities: {{{key}: ...}}"
+                )
 
 
 def _complete(line: _Line) -> None:
@@ -322,6 +365,9 @@ def check_sums(lines: Sequence[QuoteLine]) -> tuple[tuple[QuoteSum, ...], tuple[
     for line in lines:
         if line.kind in ("subtotal", "total") and line.amount is not None:
             held = since if line.kind == "subtotal" else before
+            alternative = _OPTIONAL.search(f"{line.description} {line.part_number}")
+            if alternative:  # the sum of a section that the quote's total leaves out
+                held = [_as_counted(each) for each in before if each.section == line.section]
             sums.append(_compare(line, held))
             if not sums[-1].agrees:
                 said.append(
@@ -335,6 +381,10 @@ def check_sums(lines: Sequence[QuoteLine]) -> tuple[tuple[QuoteSum, ...], tuple[
     if not any(line.kind == "total" for line in lines):
         said.append("the quote has no total to hold what was read against")
     return tuple(sums), tuple(said)
+
+
+def _as_counted(line: QuoteLine) -> QuoteLine:
+    return line.model_copy(update={"kind": "item"}) if line.kind == "option" else line
 
 
 def _compare(line: QuoteLine, held: Sequence[QuoteLine]) -> QuoteSum:

@@ -6,6 +6,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 
 from planner.quotes.answers import Described
 from planner.schema.catalog import Category, Item
@@ -68,7 +69,25 @@ def match(
             by_part[_bare(item.part_number)].add(item.id)
     words = {item.id: _words(item.model) for item in items.values()}
     told = {_bare(key): value for key, value in said.items()}
-    return tuple(_matched(line, by_part, words, told) for line in lines)
+    matched = [_matched(line, by_part, words, told) for line in lines]
+    return tuple(_unless_bundle(line, matched[at + 1 :]) for at, line in enumerate(matched))
+
+
+def _unless_bundle(line: QuoteLine, after: Sequence[QuoteLine]) -> QuoteLine:
+    """Return a line without its item where a part numbered under it is that item.
+
+    A "DGX B200 rack bundle" that holds four systems is called by their name and costs as four.
+    """
+    if line.item is None or line.matched_by == "mapping" or not line.line:
+        return line
+    under = f"{line.line.rstrip('.').removesuffix('.0')}."
+    parts = takewhile(lambda each: each.line.startswith(under), after)
+    if all(part.item != line.item or part.kind != "included" for part in parts):
+        return line
+    remark = f"what it is called is a part of it, so its price is not that of {line.item}"
+    return line.model_copy(
+        update={"item": None, "matched_by": None, "remarks": (*line.remarks, remark)}
+    )
 
 
 def _matched(

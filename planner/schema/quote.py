@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from planner.schema.base import Identifier, Model, Record, Text
+from planner.schema.base import Identifier, Model, PositiveWhole, Record, Text
 
 QUOTE_SCHEMA_VERSION = 1
 
@@ -18,8 +18,8 @@ LineKind = Literal[
     "total", "not_understood",
 ]  # fmt: skip
 QuoteField = Literal[
-    "line", "part", "description", "quantity", "unit_list", "discount", "unit_net", "amount",
-    "currency", "lead_time", "term", "note",
+    "line", "part", "description", "quantity", "from_quantity", "unit_list", "discount",
+    "unit_net", "amount", "currency", "lead_time", "term", "note",
 ]  # fmt: skip
 MatchedBy = Literal["mapping", "part_number", "name"]
 Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$", examples=["EUR"])]
@@ -127,7 +127,8 @@ class QuoteMap(Model):
     """How a vendor's quotes are laid out, as somebody says or as an import found it.
 
     ``columns`` names headers as they stand in the file; ``items`` says which product of the
-    catalogs a part number or a description is; ``leave_out`` names rows that are no lines.
+    catalogs a part number or a description is; ``leave_out`` names rows that are no lines;
+    ``quantities`` says how many are wanted of what a file prices without a quantity.
     """
 
     quote_map: Text
@@ -138,3 +139,4 @@ class QuoteMap(Model):
     sheets: tuple[Text, ...] = ()
     items: dict[Text, Identifier] = {}
     leave_out: tuple[Text, ...] = ()
+    quantities: dict[Text, PositiveWhole] = {}

@@ -235,26 +235,33 @@ class Shrunk:
     ``idle`` is the share of its replicas that does not run, over all time; ``failing`` the share of
     its failures that kept work sees: of replicas that run, weighted by what they do. ``grown`` are
     the restarts that bring replicas back, per mean time of repair, each counted with the share of
-    the job that it stops; ``restarts`` the same, each counted as one. ``short`` is the share of
-    time in which fewer than all replicas run, ``stopped`` that in which none does.
+    the job that runs after it; ``resumed`` the same with the share that ran before, ``restarts``
+    each counted as one. ``short`` is the share of time in which fewer than all replicas run,
+    ``stopped`` that in which none does.
     """
 
     idle: float
     failing: float
     grown: float
+    resumed: float
     restarts: float
     short: float
     stopped: float
     units_out: float
 
-    def lost(self, restart_per_repair: float) -> float:
+    def lost(self, restart_per_repair: float, drain_per_repair: float) -> float:
         """Return what the work of all replicas loses, restarts to grow included.
 
+        Until its capture is safe all that could run stand still; the restart itself is charged to
+        those that ran before alone. The others were spared one when the unit failed, which goodput
+        counts for all that ran until then.
+
         Args:
-            restart_per_repair: how long such a restart takes, from a capture of its own until the
-                job computes again, over the mean time of repair.
+            restart_per_repair: how long such a restart takes, over the mean time of repair.
+            drain_per_repair: likewise, how long from its capture until that is safe.
         """
-        return self.idle + self.grown * restart_per_repair
+        growing = self.grown * drain_per_repair + self.resumed * restart_per_repair
+        return self.idle + growing
 
 
 NEGLIGIBLE = 1e-18
@@ -266,7 +273,7 @@ def shrunk(running: Callable[[int], float], load: float) -> Shrunk:
 
     With j units out d(j) replicas run and only these fail, so p(j + 1)/p(j) is load d(j)/d(0) over
     j + 1; whatever the law of the repair times is. A unit that comes back and lets a replica more
-    run costs a restart of those that ran before.
+    run costs a restart.
 
     Args:
         running: how many replicas run with 0, 1, ... units out, never more than with fewer out; 0
@@ -279,7 +286,7 @@ def shrunk(running: Callable[[int], float], load: float) -> Shrunk:
     require_positive(load=load)
     whole = now = float(running(0))
     out, weight = 0, 1.0
-    sums = [1.0, whole, whole * whole, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    sums = [1.0, whole, whole * whole, *7 * (0.0,)]
     while now > 0 and (out <= load or weight >= NEGLIGIBLE * sums[0]):
         before, out = now, out + 1
         weight *= load * before / whole / out
@@ -287,15 +294,17 @@ def shrunk(running: Callable[[int], float], load: float) -> Shrunk:
         back = out * weight if before > now > 0 else 0.0
         short, none = weight * (now < whole), weight * (now == 0)
         work = (weight, weight * now, weight * now * now, weight * (whole - now))
-        for place, term in enumerate((*work, back * before, back, short, none, weight * out)):
+        grows = back * before, back * now, back
+        for place, term in enumerate((*work, *grows, short, none, weight * out)):
             sums[place] += term
         if sums[0] > FULL:  # only ratios count
             weight, sums = weight / FULL, [each / FULL for each in sums]
-    total, doing, squared, idle, grown, restarts, short, none, units = sums
+    total, doing, squared, idle, grown, resumed, restarts, short, none, units = sums
     return Shrunk(
         idle=idle / total / whole,
         failing=squared / doing / whole,
         grown=grown / total / whole,
+        resumed=resumed / total / whole,
         restarts=restarts / total,
         short=short / total,
         stopped=none / total,

@@ -121,8 +121,12 @@ class Packing:
         first_fit = _first_fit(self, counts)
         if not first_fit:
             return ()
+        found = sum(times for _, times in first_fit)
+        sides = np.array(counts, dtype=float) @ np.array(self.shares)
+        if found <= math.ceil(float(sides.max()) / FULL - SLACK):  # some side is full in any case
+            return first_fit
         prices = self.prices_of(counts)
-        if sum(times for _, times in first_fit) <= ceil(prices.of(counts)):
+        if found <= ceil(prices.of(counts)):
             return first_fit
         search = _Search(self, counts, prices)
         racks = search.run(first_fit)

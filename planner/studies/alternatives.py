@@ -25,7 +25,7 @@ from planner.schema.comparison import Alternative, Alternatives, Direction, Dire
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.studies.changes import apply, no_worse, storage_of, systems_of
-from planner.studies.request import Found, Request
+from planner.studies.request import Found, Progress, Request, ignore
 from planner.verify import verify
 
 LABELS: dict[DirectionName, str] = {
@@ -160,8 +160,10 @@ class Search:
     options: Options
     bound: float
     within: float
+    told: Progress = ignore
     candidates: list[Candidate] = field(default_factory=list)
     directions: list[Direction] = field(default_factory=list)
+    asked: int = 0
 
     @cached_property
     def case(self) -> Case:
@@ -192,12 +194,17 @@ class Search:
         """
         vendors = {item.vendor for item in self.case.storage}
         here = {item.vendor for item in self.case.storage if held.units[item.id]}
-        self._others("storage_vendor", vendors - here, self._vendors_in, self._storage)
-        types = {system.id for system in self.case.systems}
-        here = {system.id for system in self.case.systems if held.units[system.id]}
-        self._others("gpu_type", types - here, self._types_in, systems_of)
-        for extreme in extremes(self.inputs, self.case, self.worst):
+        others = vendors - here
+        types = {system.id for system in self.case.systems if not held.units[system.id]}
+        ends = [*extremes(self.inputs, self.case, self.worst)]
+        self.asked = len(others) + len(types) + len(ends)
+        self._others("storage_vendor", others, self._vendors_in, self._storage)
+        self.told(len(others), self.asked)
+        self._others("gpu_type", types, self._types_in, systems_of)
+        for place, extreme in enumerate(ends, len(others) + len(types)):
+            self.told(place, self.asked)
             self._extreme(extreme)
+        self.told(self.asked, self.asked)
 
     def _storage(self, vendors: Collection[str]) -> tuple[Change, ...]:
         return storage_of(self.case, vendors)
@@ -318,7 +325,12 @@ UNPROVEN = "the time limit was reached before anything was proven about how good
 
 
 def alternatives(
-    inputs: Inputs, options: Options, *, within: float = 0.01, most: int = 8
+    inputs: Inputs,
+    options: Options,
+    *,
+    within: float = 0.01,
+    most: int = 8,
+    told: Progress = ignore,
 ) -> Alternatives:
     """Return the best plan and plans nearly as good that differ from it.
 
@@ -332,6 +344,7 @@ def alternatives(
         options: how to solve.
         within: how far behind the best a plan may be, as a share of the objective.
         most: how many plans to return, the best one included.
+        told: is told how many directions of how many were looked in.
 
     Raises:
         VerificationError: a plan does not agree with its independent re-computation.
@@ -349,7 +362,7 @@ def alternatives(
     base = _head(inputs, case, within, best)
     if answer.bound is None:
         return base.model_copy(update={"message": UNPROVEN})
-    search = Search(inputs, options, natural(case.objective, answer.bound), within)
+    search = Search(inputs, options, natural(case.objective, answer.bound), within, told)
     search.candidates.append(Candidate(answer.operation, [Way(name="best", label="the best plan")]))
     search.run(answer.operation)
     different = merged(search.candidates)
@@ -437,7 +450,7 @@ def run(request: Request, *, within: float, most: int) -> Found:
         InputError: the problem is wrong.
     """
     options = request.running()
-    found = alternatives(request.inputs, options, within=within, most=most)
+    found = alternatives(request.inputs, options, within=within, most=most, told=request.progress)
     best = found.alternatives[0].plan if found.alternatives else None
     return Found((found,), (found.status,), plan=None if best is None else lambda: best)
 

@@ -234,6 +234,7 @@ _STUDIES = (
             SET, SCENARIO, FOLDER, JSON, *TOLD, GAP, LIMIT, SOLVER, QUIET,
         ),
         results=(ALTERNATIVES,),
+        counts="directions",
     ),
     Study(
         "bid",

@@ -45,12 +45,14 @@ DEFAULT_GAP = 1e-3
 class SweepOptions:
     """How exactly to solve each scenario (a share), how long at most, in how many processes.
 
-    0 of them: as many as there are cores.
+    0 of them: as many as there are cores. ``with_cases``: whether answers bring their scenario in
+    numbers, for whoever goes on with it.
     """
 
     gap: float = DEFAULT_GAP
     time_limit_s: float | None = None
     jobs: int = 0
+    with_cases: bool = False
 
     @property
     def effort(self) -> Effort:

@@ -39,11 +39,11 @@ class Rhythm:
     waits: float = 0.0
 
     @property
-    def grow_s(self) -> float:
-        """What a restart with more replicas takes: its capture is safe, and the job is back."""
+    def growing_s(self) -> tuple[float, float]:
+        """What a restart with more replicas takes: until its capture is safe, and to be back."""
         if self.levels is not None:
-            return self.levels.drain_s + self.levels.restart_s
-        return self.drain_s + self.restart_s + self.restore_s
+            return self.levels.drain_s, self.levels.restart_s
+        return self.drain_s, self.restart_s + self.restore_s
 
     @property
     def kept_by_swaps(self) -> float:

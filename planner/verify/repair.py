@@ -121,22 +121,29 @@ class _Running:
         parts = zip(self.shares, self.replicas, strict=True)
         return math.fsum(p * d * d for p, d in parts) / self.all**2 / self.all_share
 
-    def rises(self) -> list[tuple[float, int]]:
-        """Return how often per second units come back that let more replicas run, and how many ran
-        then: not where none ran, which is the end of a restart anyway."""
+    def rises(self) -> list[tuple[float, int, int]]:
+        """Return how often per second units come back that let more replicas run, how many could
+        then, and how many ran: not where none ran, which is the end of a restart anyway."""
         found = []
         for out in range(1, len(self.shares)):
             if 0 < self.replicas[out] < self.replicas[out - 1]:
-                found.append((self.shares[out] * out / self.repair_s, self.replicas[out - 1]))
+                rate = self.shares[out] * out / self.repair_s
+                found.append((rate, self.replicas[out - 1], self.replicas[out]))
         return found
 
-    def lost(self, grow_s: float) -> float:
-        """Return the share of the work of all replicas that runs short, restarts included."""
+    def lost(self, growing_s: tuple[float, float]) -> float:
+        """Return the share of the work of all replicas that runs short, restarts included.
+
+        What a restart takes counts for those that ran: the goodput has the restart after the
+        failure for all that ran until then, though fewer took part in it.
+        """
+        safe_s, back_s = growing_s
         idle = math.fsum(
             p * (self.all - d) for p, d in zip(self.shares, self.replicas, strict=True)
         )
-        stops = math.fsum(rate * count for rate, count in self.rises())
-        return (idle + stops * grow_s) / self.all
+        stops = math.fsum(rate * (could * safe_s + ran * back_s)
+                          for rate, could, ran in self.rises())  # fmt: skip
+        return (idle + stops) / self.all
 
 
 def _run_on(
@@ -170,7 +177,7 @@ def compute(
     decisions: Decisions,
     failures_per_gpu_day: float,
     kept: float,
-    grow_s: float,
+    growing_s: tuple[float, float],
 ) -> Mended | None:
     """Return every figure of the repair, None where the problem does not state it.
 
@@ -179,7 +186,7 @@ def compute(
         decisions: what the plan decided.
         failures_per_gpu_day: of the type in use.
         kept: goodput while the job does not wait.
-        grow_s: what a restart with more replicas takes from its capture on, s.
+        growing_s: what a restart with more replicas takes: until its capture is safe, and then, s.
     """
     repair = basis.problem.job.repair
     if repair is None:
@@ -195,8 +202,9 @@ def compute(
     if shrinks:
         states = (basis, decisions, unit), (per_gpu, out_s / share)
         now = _run_on(*states[0], max(0, spares), *states[1])
-        waits, out, shrunk = now.lost(grow_s), _out(now), _told(basis, decisions, now, grow_s)
-        more = waits - _run_on(*states[0], max(0, spares) + 1, *states[1]).lost(grow_s)
+        waits, out = now.lost(growing_s), _out(now)
+        shrunk = _told(basis, decisions, now, sum(growing_s))
+        more = waits - _run_on(*states[0], max(0, spares) + 1, *states[1]).lost(growing_s)
     else:
         waits, shrunk = _waits(unit, spares, per_gpu, gpus), None
         out = units_out(max(0, spares), load)
@@ -242,7 +250,7 @@ def _told(basis: Basis, decisions: Decisions, running: _Running, grow_s: float) 
         running=running.all_share,
         failing=running.seen(),
         least_replicas=_least(basis, decisions),
-        restarts_per_year=SECONDS_PER_DAY * 365 * math.fsum(rate for rate, _ in running.rises()),
+        restarts_per_year=SECONDS_PER_DAY * 365 * math.fsum(rise[0] for rise in running.rises()),
         restart_s=grow_s,
         short_h_per_year=HOURS_PER_YEAR * math.fsum(p for p, d in states if d < running.all),
         stopped_h_per_year=HOURS_PER_YEAR * math.fsum(p for p, d in states if d == 0),

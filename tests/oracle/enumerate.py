@@ -308,7 +308,7 @@ def _run(
     low = np.clip(low, bottom, high)
     interval_s = best_interval_s(lost_s, choice.mtti_s, low, high)
     restart_s = job.restart_s + restore_s
-    kept = choice.mended.factor(drain_s + restart_s)
+    kept = choice.mended.factor(drain_s, restart_s)
     rate = kept * goodput(interval_s, lost_s, drain_s, restart_s, choice.mtti_s)
     return interval_s, np.where(allowed, rate, 0.0)
 

@@ -137,7 +137,7 @@ def _run(
     best_s = (left + right) / 2.0
     for end in ends:
         best_s = np.where(worth(end) > worth(best_s), end, best_s)
-    kept = choice.mended.factor(np.full(1, level.restart_s + level.drain_s))
+    kept = choice.mended.factor(np.full(1, level.drain_s), np.full(1, level.restart_s))
     return np.exp(best_s), np.where(allowed, kept * worth(best_s), 0.0)
 
 

@@ -24,14 +24,16 @@ class Mended:
     spares: int
     availability: float
     kept_by_swaps: float
-    grown_per_s: float = 0.0
-    """Where fewer replicas may run: the work lost to growing again, per s that a restart takes."""
+    grown_per_s: tuple[float, float] = (0.0, 0.0)
+    """Where fewer replicas may run: the work lost to growing again, per s until a capture is safe,
+    and per s of the restart after it."""
     failing: float = 1.0
     """And which share of the failures of all replicas the work of those that run sees."""
 
-    def factor(self, grow_s: Array) -> Array:
+    def factor(self, safe_s: Array, restart_s: Array) -> Array:
         """What is left of the goodput of a job that is never short of hardware."""
-        left = self.availability - self.grown_per_s * grow_s
+        safe, back = self.grown_per_s
+        left = self.availability - safe * safe_s - back * restart_s
         return np.asarray(np.maximum(left, 0.0) * self.kept_by_swaps)
 
 
@@ -66,18 +68,19 @@ def shrunk(units: int, holds: int, replicas: tuple[int, int, int], load: float) 
     weights = np.exp(np.array(logs) - max(logs))
     shares, doing = weights / weights.sum(), np.array(runs) / count
     more = (doing[:-1] > doing[1:]) & (doing[1:] > 0.0)
-    back = np.where(more, shares[1:] * np.arange(1, len(runs)) * doing[:-1], 0.0)
-    mean = float(shares @ doing)
-    return Chain(mean, float(back.sum()), float(shares @ doing**2) / mean)
+    back = np.where(more, shares[1:] * np.arange(1, len(runs)), 0.0)
+    mean, stops = float(shares @ doing), (float(back @ doing[:-1]), float(back @ doing[1:]))
+    return Chain(mean, stops, float(shares @ doing**2) / mean)
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Share of the replicas that run; of their work that stops to grow, per repair time and per
-    time of a restart; share of their failures that the work of those that run sees."""
+    """Share of the replicas that run; of their work that stops to grow, per repair time, for what
+    those take that can run then and that ran; share of their failures that the work of those that
+    run sees."""
 
     runs: float
-    grown: float
+    grown: tuple[float, float]
     failing: float
 
 
@@ -152,7 +155,8 @@ def mended(
     replicas = (gpus // size, size, least_replicas(item, job) or 1)
     chain = shrunk(math.ceil(gpus / holds) + left, holds, replicas, load)
     swaps = 1.0 - share + share * math.exp(-repair.swap_s * per_s * chain.failing)
-    return Mended(left, chain.runs, swaps, chain.grown / repair_s, chain.failing)
+    safe, back = chain.grown
+    return Mended(left, chain.runs, swaps, (safe / repair_s, back / repair_s), chain.failing)
 
 
 def _provable(share: float, swaps: float) -> bool:

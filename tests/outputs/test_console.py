@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from planner import terminal
 from planner.outputs import console
 from planner.schema.plan import Plan
 from planner.terminal import STANDARD
@@ -66,6 +67,27 @@ def test_a_section_of_many_items_is_cut_to_its_line() -> None:
     shown = console.render(document.model_copy(update={"lines": (*document.lines, *many)}))
     row = next(line for line in shown.splitlines() if line.strip().startswith("Network:"))
     assert " more" in row and len(row) <= STANDARD
+
+
+@pytest.mark.parametrize("columns", [50, 60, 80])
+def test_on_a_narrow_screen_no_name_and_no_note_is_cut(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = complete()
+    long = "a note of many words " * 30 + "and its end"
+    name = "Sixteen way system with a tail"
+    lines = [
+        line.model_copy(update={"model": name}) if line.sku == "hgx_b300_liquid" else line
+        for line in document.lines
+    ]
+    changed = document.model_copy(update={"warnings": (long,), "lines": tuple(lines)})
+    monkeypatch.setattr(terminal, "_columns", columns)
+    shown = console.render_parts(changed, ("lines", "notes"))
+    assert max(map(len, shown.splitlines())) <= columns
+    said = shown.split("Read this too")
+    assert "and its end" in " ".join(said[1].split()) and " ..." not in said[1]
+    bill = said[0].split("together")[0]
+    assert all(word in bill.split() for word in name.split())
 
 
 def test_a_wide_table_shortens_names_to_fit() -> None:

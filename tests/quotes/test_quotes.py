@@ -360,7 +360,7 @@ def test_what_cannot_be_known_is_asked_for(
 @pytest.mark.parametrize(
     ("name", "raw", "words"),
     [
-        ("q.pdf", b"%PDF", "no kind of quote"),
+        ("q.docx", b"PK", "no kind of quote"),
         ("q.xlsx", b"no zip", "not a whole .xlsx file"),
         ("q.csv", b"", "the file is empty"),
     ],
@@ -439,3 +439,70 @@ def test_a_mapping_of_an_unknown_item(tmp_path: Path) -> None:
     words = ["quote", "import", str(path), "--vendor", "V", "--map", str(tmp_path / "m.yaml")]
     result = CliRunner().invoke(app, words)
     assert "'nothing_like_it', which no catalog in use has" in str(result.exception) + result.output
+
+
+TIERS: list[list[object]] = [
+    ["Quotation", "Date", "2026-10-02"],
+    ["Item", "Part number", "Description", "Qty from", "Qty to", "Unit price USD"],
+    [1, "GB-8", "Box 8", 1, 15, 515_000],
+    [2, "GB-8", "Box 8", 16, 63, 498_000],
+    [3, "GB-8", "Box 8", 64, None, 472_000],
+]  # fmt: skip
+
+
+def test_prices_by_quantity_are_asked_about_and_the_one_that_holds_is_taken(tmp_path: Path) -> None:
+    """None of three prices is picked by itself; of 15, 16, 63 and 64 units each has its own."""
+    path = xlsx(tmp_path / "tiers.xlsx", TIERS)
+    asked = quoted(path)
+    assert asked.prices == ()
+    assert [line.kind for line in asked.lines] == ["not_understood"] * 3
+    assert all("quantities: {GB-8: ...}" in " ".join(line.remarks) for line in asked.lines)
+    for many, row, price in ((15, 3, 515e3), (16, 4, 498e3), (63, 4, 498e3), (64, 5, 472e3)):
+        quote = quoted(path, mapping={"quantities": {"GB-8": many}})
+        (line,) = [line for line in quote.lines if line.kind == "item"]
+        assert (line.quantity, line.unit_net, line.amount) == (many, price, many * price)
+        assert line.cells["unit_net"] == f"Sheet!F{row}"
+        assert "quantity" not in line.cells  # it stands in no cell
+
+
+def test_a_bundle_called_by_the_name_of_what_it_holds_is_no_unit_of_it(tmp_path: Path) -> None:
+    """Two bundles of four boxes each: their price is not the price of a box."""
+    rows: list[list[object]] = [
+        ["Date", "2026-10-02"], ["", "", "Quantity", "Pricing in USD", ""],
+        ["Line", "Description", "", "Net", "Extended net"],
+        ["1", "Box 8 rack bundle", 2, 1_800_000, 3_600_000],
+        ["1.1", "Box 8", 8, None, None], ["2", "Cable", 3, 100, 300],
+        ["", "Total", "", "", 3_600_300],
+    ]  # fmt: skip
+    book = openpyxl.load_workbook(xlsx(tmp_path / "bundle.xlsx", rows))
+    book.worksheets[0].merge_cells("D2:E2")
+    book.save(tmp_path / "bundle.xlsx")
+    quote = read_quote(
+        tmp_path / "bundle.xlsx",
+        Said("V", QuoteMap(quote_map="test")),
+        {"box_8": item("box_8", "Box 8")},
+    )
+    bundle, part = quote.lines[:2]
+    assert (bundle.kind, bundle.item, bundle.quantity, bundle.amount) == ("item", None, 2, 3.6e6)
+    assert (part.kind, part.item) == ("included", "box_8")
+    assert quote.prices == ()
+    assert quote.sums[0].agrees
+
+
+def test_an_alternative_is_held_against_its_own_total(tmp_path: Path) -> None:
+    path = xlsx(tmp_path / "two.xlsx", [
+        ["Date", "2026-10-02"], ["Description", "Quantity", "Unit net USD", "Total USD"],
+        ["Alpha", 4, 300, 1200], ["Total", "", "", 1200], ["Option B"],
+        ["Beta", 3, 250, 750], ["Total option B", "", "", 750]])  # fmt: skip
+    quote = quoted(path)
+    assert [(line.description, line.kind) for line in quote.lines if line.quantity] == [
+        ("Alpha", "item"), ("Beta", "option")]  # fmt: skip
+    assert [total.agrees for total in quote.sums] == [True, True]
+
+
+@pytest.mark.parametrize("name", ["quote.pdf", "quote.xlsx", "quote.csv"])
+def test_a_pdf_is_told_by_what_it_is(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"%PDF-1.7\n")
+    with pytest.raises(InputError, match="is a PDF, which is not read") as found:
+        quoted(tmp_path / name)
+    assert len(str(found.value).splitlines()) == 1

@@ -26,7 +26,7 @@ def rack_availability(spares: int, load: float, racks: int) -> float:
 
 
 def shrunk(
-    replicas: Sequence[int], load: float, repair_s: float, restart_s: float
+    replicas: Sequence[int], load: float, repair_s: float, restart_s: float, drain_s: float
 ) -> tuple[float, float]:
     """Return which share of a job's replicas runs, and which share of its failures is seen.
 
@@ -34,7 +34,9 @@ def shrunk(
         replicas: how many run with 0, 1, ... units out; nothing more fails when none runs.
         load: units that would be out if all replicas always ran.
         repair_s: mean time of repair.
-        restart_s: what a restart with more replicas costs.
+        restart_s: what a restart with more replicas costs those that ran; the others were spared
+            as much when the unit failed.
+        drain_s: what it costs all that can run, until its capture is safe.
     """
     weights = [1.0]
     for out, count in enumerate(replicas[:-1], start=1):
@@ -43,12 +45,12 @@ def shrunk(
     share = [count / replicas[0] for count in replicas]
     runs = math.fsum(p * d for p, d in zip(states, share, strict=True))
     rises = math.fsum(
-        states[out] * out / repair_s * share[out - 1]
+        states[out] * out / repair_s * (share[out - 1] * drain_s + share[out] * restart_s)
         for out in range(1, len(replicas))
         if replicas[out - 1] > replicas[out] > 0
     )
     seen = math.fsum(p * d * d for p, d in zip(states, share, strict=True)) / runs
-    return runs - rises * restart_s, seen
+    return runs - rises, seen
 
 
 def one_level(

@@ -92,7 +92,7 @@ def test_a_job_that_shrinks() -> None:
         checkpoint_gb=20.0,
     )  # fmt: skip
     found = run([job], 300)
-    runs, seen = shrunk(replicas, 4.0, 5 * HOUR, 60.0 + 20.0)
+    runs, seen = shrunk(replicas, 4.0, 5 * HOUR, 60.0, 20.0)
     expected = runs * one_level(60.0, 0.0, 20.0, math.exp(-seen / 60), seen / HOUR)
     assert found["kept"][0] == pytest.approx(expected, rel=0.003)
     assert found["short"][0] > 0.05
@@ -188,8 +188,8 @@ def random_job(
     units = Units.shrinking(replicas, swap_s) if shrinks else Units.waiting(spares, swap_s)
     runs, seen = availability(spares, load), 1.0
     if shrinks:
-        grows_s = near_s + settle_s if two else far_s + drain_s
-        runs, seen = shrunk(replicas, load, repair_s, grows_s)
+        grows_s = (near_s, settle_s) if two else (far_s, drain_s)
+        runs, seen = shrunk(replicas, load, repair_s, *grows_s)
     rate = seen / mean_s
     job = plain(
         mean_s, interval_s=interval_s, stall_s=stall_s, checkpoint_gb=drain_s, restart_s=far_s,

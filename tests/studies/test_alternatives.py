@@ -218,8 +218,16 @@ def test_the_first_is_the_best_and_distances_fall() -> None:
     assert distances == sorted(distances, reverse=True)
 
 
-def test_most_limits_how_many_are_shown() -> None:
-    answer = alternatives(api.load(ENTERPRISE), api.Options(), within=0.05, most=2)
+def test_most_limits_how_many_are_shown_and_progress_counts_every_direction() -> None:
+    heard: list[tuple[int, int]] = []
+    answer = alternatives(
+        api.load(ENTERPRISE), api.Options(), within=0.05, most=2,
+        told=lambda done, asked: heard.append((done, asked)),
+    )  # fmt: skip
+    done, (asked,) = [at for at, _ in heard], {asked for _, asked in heard}
+    assert done == sorted(done)
+    assert done[-1] == asked >= len(answer.directions)
+    assert len(heard) > 5
     assert len(answer.alternatives) == 2
     assert answer.found > 2
     assert "larger --most" in alternatives_text.render(answer)

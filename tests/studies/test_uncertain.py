@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -47,6 +48,7 @@ from planner.studies.sensitivity.uncertain.purchases import (
     operated,
     regrets,
     tried,
+    worths,
 )
 from planner.studies.sensitivity.uncertain.uncertainty import worth
 from tests.world.random_cases import inputs_of, random_case
@@ -423,7 +425,9 @@ def test_a_purchase_is_run_as_solving_with_its_counts_says(seed: int) -> None:
     turned = resolve(applied(inputs, changes))
     found, whatever = operated(turned, run), tried(turned, run)
     assert (found is None) == (end.value is None) == bool(whatever.broken)
+    assert math.isnan(worths(turned, [run])[0]) == (found is None)
     if found is not None:
+        assert worths(turned, [run, run]) == pytest.approx(worth(turned, found), rel=1e-9)
         assert end.value is not None
         assert worth(turned, found) == pytest.approx(natural(case.objective, end.value), rel=3e-6)
 

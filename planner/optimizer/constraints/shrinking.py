@@ -43,7 +43,7 @@ Whole = npt.NDArray[np.int64]
 @dataclass(frozen=True)
 class Units:
     """The units of a way: GPUs of each for replicas, those of a replica, the fewest that run, the
-    most that are wanted, and the load of one replica."""
+    most that are wanted, the load of one replica, and how long a restart to grow takes at least."""
 
     unit_gpus: int
     replica_gpus: int
@@ -51,6 +51,7 @@ class Units:
     most_replicas: int
     load_each: float
     restart_per_repair: float
+    drain_per_repair: float
 
 
 @lru_cache(maxsize=64)
@@ -82,7 +83,8 @@ def _work(
     runs = replicas >= units.least
     now = np.where(runs, replicas, 0)
     weight = np.where(runs, 1.0, 0.0)
-    whole, doing, grown = weight.copy(), weight * now, np.zeros(replicas.shape)
+    whole, doing, growing = weight.copy(), weight * now, np.zeros(replicas.shape)
+    restart, drain = units.restart_per_repair, units.drain_per_repair
     for out in range(1, states + 1):
         before = now
         weight = weight * units.load_each * before / out
@@ -91,11 +93,12 @@ def _work(
         now = np.where(runs, now, 0)
         whole += weight
         doing += weight * now
-        grown += np.where((now < before) & (now > 0), weight * out * before, 0.0)
+        stops = weight * out * (before * drain + now * restart)
+        growing += np.where((now < before) & (now > 0), stops, 0.0)
         if not out % 16:
             scale = np.maximum(whole, 1.0)
-            weight, whole, doing, grown = (x / scale for x in (weight, whole, doing, grown))
-    kept = (doing - grown * units.restart_per_repair) / np.maximum(whole, 1e-300)
+            weight, whole, doing, growing = (x / scale for x in (weight, whole, doing, growing))
+    kept = (doing - growing) / np.maximum(whole, 1e-300)
     tried = np.where(runs, kept, 0.0).max(axis=1, initial=0.0)
     most: npt.NDArray[np.float64] = np.maximum(tried, np.maximum(held - width, 0))
     return most * units.replica_gpus
@@ -179,10 +182,11 @@ def _add_way(build: Build, repair: Repair, system: System, way: Way) -> Linear:
         row = at_hand - in_use - float(repair.spares) * flag
         model.row(f"at_hand_asked_{way.id}", row, "<=", 0.0)
     gpus_max = build.gpus_range[1]
+    restart_s, drain_s = shortest_growth_s(build)
     units = Units(
         unit.holding_gpus, way.step_gpus, way.least_running, int(gpus_max // way.step_gpus),
         repair.load(way.failures_per_gpu_day, way.step_gpus),
-        shortest_growth_s(build) / repair.repair_s,
+        restart_s / repair.repair_s, drain_s / repair.repair_s,
     )  # fmt: skip
     values = work(units, most)
     hull = Hull.of(values)
@@ -193,14 +197,15 @@ def _add_way(build: Build, repair: Repair, system: System, way: Way) -> Linear:
     return running
 
 
-def shortest_growth_s(build: Build) -> float:
-    """Return at most how long a restart with more replicas takes, from its capture on, s."""
+def shortest_growth_s(build: Build) -> tuple[float, float]:
+    """Return at most how long a restart with more replicas takes, and until its capture is safe,
+    s."""
     job = build.case.job
     if build.mode == "local":
         assert job.levels is not None
-        return job.levels.local_restart_s
+        return job.levels.local_restart_s, 0.0
     size, (_, write), (_, read) = job.checkpoint_gb, build.write_range, build.read_range
     terms = [job.fan_out_terms(way.replica_gpus) for way in build.case.ways]
     times = min(once + each * build.gpus_range[0] for once, each in terms)
     drain_s = size / write if build.mode == "async" else 0.0
-    return job.restart_s + drain_s + times * size / read
+    return job.restart_s + times * size / read, drain_s

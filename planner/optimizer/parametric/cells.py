@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +26,9 @@ from planner.case import Case
 from planner.case.bounds import cap_in_use
 from planner.case.model import Mode, Storage
 from planner.limits import Limit
-from planner.optimizer import kernel
-from planner.optimizer.joint import FLOOR_TOLERANCE
-from planner.optimizer.kernel import Bills, Flags, Kernel, Numbers, Operation, Places, Uses
+from planner.optimizer import operations
+from planner.optimizer.kernel import Bills, Flags, Kernel, Numbers, Places
+from planner.optimizer.operations import STORED, Operation, Stores, Uses, most_gpus, stored
 from planner.optimizer.parametric.plans import Plans
 from planner.optimizer.purchase import TOLERANCE
 from planner.units import DAY_S
@@ -49,8 +48,6 @@ NOISE = 1e-9
 SLACK = 1e-6
 """Where what cannot run is left out early, times and rates count as this much better."""
 
-_WORTH = frozenset({"goodput", "useful_gpus", "gpus"})
-
 
 def covers(case: Case) -> bool:
     """Say whether no plan of a case needs more than one GPU type, and what that leaves is known.
@@ -62,38 +59,18 @@ def covers(case: Case) -> bool:
     ratios = (limits.per_useful_gpu_hour, limits.per_million_tokens)
     writes = (limits.least_write_gb_per_s, limits.most_write_gb_per_s)
     return (
-        case.objective in _WORTH
+        case.objective in operations.WORTH
         and bool(case.systems and case.storage)
         and case.job.max_types == 1
         and case.job.scale is None
         and all(limit is None for limit in (*ratios, *writes))
-        and all(kernel.covers(case, mode) for mode in case.job.modes)
+        and all(operations.covers(case, mode) for mode in case.job.modes)
         and not (case.policy.required or case.policy.splits or case.must_use or case.standing)
         and case.exact_families in (None, 1)
         and not any(offer.low or offer.forced or offer.installed for offer in offers)
         and not any(family.forced for family in case.families)
         and sum(cap_in_use(case, s) * len(s.ways) for s in case.systems) <= MOST_CELLS
     )
-
-
-@dataclass(frozen=True)
-class Stores:
-    """What storage gives, an entry for each purchase; see `Uses`."""
-
-    write: Numbers
-    read: Numbers
-    safe_write: Numbers
-    safe_read: Numbers
-    worn_s: Numbers
-    write_factor: Numbers
-    read_factor: Numbers
-
-    def at(self, places: Places | Flags) -> Stores:
-        """Return some of them."""
-        return Stores(*(getattr(self, name)[places] for name in vars(self)))
-
-
-STORED = tuple(Stores.__dataclass_fields__)
 
 
 class Cells:
@@ -131,7 +108,7 @@ class Cells:
                 self.rows_of.append(row)
                 number += 1
         self.way, self.systems = np.concatenate(way), np.concatenate(systems)
-        self.step = np.array([w.step_gpus for w in self.case.ways], dtype=np.int64)
+        self.step = self.operation.step
         self.most = np.zeros(len(self.way), dtype=np.int64)
         for place in range(number):
             here = self.way == place
@@ -186,8 +163,11 @@ class Cells:
         everything = np.arange(len(self.way))
         free = self._endless(everything)
         least = self.step[self.way]
-        top = self._worth(self._use(everything, np.maximum(self.most, least), free))[1]
-        less = self._worth(self._use(everything, np.maximum(self.most - least, least), free))[1]
+        near = np.maximum(self.most, least), np.maximum(self.most - least, least)
+        top, less = (
+            self.operation.worth(Uses(self.way, self.systems, gpus, **vars(free)))[1]
+            for gpus in near
+        )
         known = less <= top
         if self.case.job.interval.policy == "lost_work":
             known &= np.isfinite(top)
@@ -202,62 +182,9 @@ class Cells:
             np.full(len(cells), factors[0]), np.full(len(cells), factors[1]),
         )  # fmt: skip
 
-    def _use(self, cells: Places, gpus: NDArray[np.int64], stores: Stores) -> Uses:
-        return Uses(self.way[cells], self.systems[cells], gpus, **vars(stores))
-
-    def _worth(self, use: Uses) -> tuple[Numbers, Numbers]:
-        """Return the score of each use, -inf where it is not allowed, and what no spares pass."""
-        ran, limits = self.operation.run(use), self.case.limits
-        gpus = use.gpus.astype(float)
-        allowed, pflops = ran.allowed.copy(), self.case.useful_pflops_floor()
-        reached = (
-            (limits.min_goodput, ran.goodput),
-            (limits.min_useful_gpus, gpus * ran.goodput),
-            (pflops, gpus * ran.goodput * ran.pflops_per_gpu),
-        )
-        for floor, value in reached:
-            if floor is not None:
-                allowed &= value >= floor * (1 - FLOOR_TOLERANCE)
-        if self.case.objective == "gpus":
-            return np.where(allowed, gpus, -np.inf), np.where(ran.patient > 0, gpus, -np.inf)
-        each = ran.pflops_per_gpu if self.case.objective == "goodput" else np.ones_like(gpus)
-        with np.errstate(divide="ignore"):
-            score, patient = (np.log(gpus * e * each) for e in (ran.goodput, ran.patient))
-        return np.where(allowed, score, -np.inf), patient
-
     def _best_use(self, cells: Places, stores: Stores) -> tuple[Numbers, NDArray[np.int64]]:
-        """Return the best score of each purchase over the GPUs in use, and those GPUs.
-
-        Fewer GPUs are tried, twice as many uses each time, until what would be without waiting is
-        no better than the best so far, and falls: no fewer are better then.
-        """
-        best = np.full(len(cells), -np.inf)
-        chosen = self.most[cells].copy()
-        step = self.step[self.way[cells]]
-        # Where the interval follows from the time between interruptions, fewer GPUs may make
-        # possible what more cannot do at all.
-        rises = self.case.job.interval.policy == "lost_work"
-        open_, first = np.flatnonzero(self.most[cells] >= step), 0
-        while len(open_):
-            tried = np.arange(first, max(2, 2 * first))
-            first = int(tried[-1]) + 1
-            gpus = self.most[cells[open_], None] - tried * step[open_, None]
-            some = gpus > 0
-            rows = np.repeat(open_, len(tried))[some.ravel()]
-            score, patient = np.full((2, *gpus.shape), -np.inf)
-            use = self._use(cells[rows], gpus[some], stores.at(rows))
-            score[some], patient[some] = self._worth(use)
-            at = np.argmax(score, axis=1)
-            here = np.arange(len(open_))
-            better = score[here, at] > best[open_]
-            best[open_[better]] = score[here, at][better]
-            chosen[open_[better]] = gpus[here, at][better]
-            falls = patient[:, -1] <= patient[:, -2]
-            if rises:
-                falls &= np.isfinite(patient[:, -1])
-            done = (falls & (patient[:, -1] <= best[open_])) | (gpus[:, -1] <= step[open_])
-            open_ = open_[~done]
-        return best, chosen
+        """Return the best score of each purchase over the GPUs in use, and those GPUs."""
+        return self.operation.best(self.way[cells], self.systems[cells], self.most[cells], stores)
 
     # The second bound: what the room holds.
 
@@ -295,22 +222,12 @@ class Cells:
         units[rows, np.arange(len(cells))] = self.systems[cells]
         bills = self.kernel.bills(units, self.way[cells], least=True)
         self.base[:, cells] = self._taken(bills)
-        self.fits[cells] = self._orderly(bills)
+        self.fits[cells] = self.kernel.can_be_had(bills)
 
     def _taken(self, bills: Bills) -> Numbers:
         sums = self.kernel.sums(self.case, bills, self.figures)
         taken: Numbers = sums / self.scales[:, None]
         return taken
-
-    def _orderly(self, bills: Bills) -> Flags:
-        """Say which purchases no stock, no position in the hall and no fabric refuses."""
-        fine = bills.known.copy()
-        for row, item in enumerate(self.kernel.items):
-            if item.stock is not None:
-                fine &= bills.purchased[row] <= item.stock
-        for some in self.case.companions.positions:
-            fine &= np.rint(self.kernel.total(some.racks, bills.counts)) <= some.count
-        return fine
 
     def _open(self, place: int, cells: Places, limits: Numbers, most: Callable[[], float]) -> float:
         """Return what is proven of some cells under limits, each opened as far as it must be."""
@@ -463,7 +380,7 @@ class Cells:
     ) -> tuple[Numbers, NDArray[np.int64], NDArray[np.int64]]:
         """Return score, GPUs in use and counts of the storage of a cell that can be better."""
         cells = np.full(counts.shape[1], cell)
-        stores, usable = self._stores(counts)
+        stores, usable = stored(self.case, counts)
         enough = np.flatnonzero(self._enough(cells, stores.read, stores.write, usable))
         score, gpus = self._best_use(cells[enough], stores.at(enough))
         better = score > need
@@ -479,37 +396,8 @@ class Cells:
         units[self.rows_of[int(self.way[cell])]] = self.systems[cell]
         ways = np.full(counts.shape[1], self.way[cell])
         bills = self.kernel.bills(units, ways, least=True)
-        taken = self._taken(bills)
-        return self._orderly(bills) & (taken <= limits[:, None] * (1 + TOLERANCE)).all(axis=0)
-
-    def _stores(self, counts: NDArray[np.int64]) -> tuple[Stores, Numbers]:
-        """Return what storage gives, and what it holds, TB: a column for each purchase."""
-        case, size = self.case, counts.shape[1]
-        read, write, lost_read, lost_write = (np.zeros(size) for _ in range(4))
-        endured, rated = np.zeros(size), np.ones(size, dtype=bool)
-        factors = {f.id: (f.write_factor, f.read_factor) for f in case.families}
-        factor = np.full((2, size), np.inf)
-        for row, item in enumerate(case.storage):
-            units = counts[row].astype(float)
-            some = units > 0
-            if not some.any():
-                continue
-            each_read, each_write = (np.where(some, e, 0.0) for e in kernel.nameplates(item, units))
-            read, write = read + each_read, write + each_write
-            if case.tolerate_down:
-                left = kernel.degraded(item, units)
-                lost_read = np.maximum(lost_read, np.where(some, each_read - left[0], 0.0))
-                lost_write = np.maximum(lost_write, np.where(some, each_write - left[1], 0.0))
-            rated &= ~some | (item.endurance_tb_per_day is not None)
-            endured += (item.endurance_tb_per_day or 0.0) * units
-            both = np.array(factors[item.family])[:, None]
-            factor = np.where(some, np.minimum(factor, both), factor)
-        usable: Numbers = np.array([item.usable_tb for item in case.storage]) @ counts.astype(float)
-        with np.errstate(divide="ignore"):
-            worn = case.job.checkpoint_gb / 1e3 * DAY_S / endured
-        worn = np.where(rated & (endured > 0), worn, 0.0)
-        safe = write - lost_write, read - lost_read
-        return Stores(write, read, *safe, worn, *np.where(np.isinf(factor), 1.0, factor)), usable
+        within: Flags = (self._taken(bills) <= limits[:, None] * (1 + TOLERANCE)).all(axis=0)
+        return within & self.kernel.can_be_had(bills)
 
     def _take(self, cell: int, counts: NDArray[np.int64], gpus: int) -> None:
         """Offer a purchase to the plans, which take it where it may be made."""
@@ -538,32 +426,3 @@ def _most_each(item: Storage) -> tuple[float, float]:
     end = (last.read_at_low + last.read_slope * span, last.write_at_low + last.write_slope * span)
     ends.append((last.high, *end))
     return max(r / n for n, r, _ in ends), max(w / n for n, _, w in ends)
-
-
-def most_gpus(case: Case, number: int, systems: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the most GPUs that a job can use of so many systems; see `operate.most_gpus`.
-
-    Args:
-        case: the problem in numbers.
-        number: the place of the way in `Case.ways`.
-        systems: how many systems of the way's type there are, for each.
-    """
-    job, way = case.job, case.ways[number]
-    repair, unit, step = job.repair, way.spare_unit, way.step_gpus
-    used = systems.astype(float)
-    if repair is not None and repair.spares is not None and not unit.in_rack:
-        if unit.per_system == 1:
-            used = np.maximum(used - repair.spares, 0.0)
-        else:
-            left = np.maximum(used * unit.per_system - repair.spares, 0.0) * unit.gpus
-            used = np.minimum(used, left / way.usable_gpus)
-    elif job.hot_spares or job.hot_share:
-        used = np.floor((used - job.hot_spares) / (1.0 + job.hot_share)) + 1.0
-        for _ in range(3):
-            hot = job.hot_spares + np.ceil(job.hot_share * used - 1e-9)
-            used = np.where(used + hot > systems, used - 1.0, used)
-        used = np.maximum(used, 0.0)
-    gpus = np.floor(used * way.usable_gpus / step + 1e-9).astype(np.int64) * step
-    if job.gpus_max is not None:
-        gpus = np.minimum(gpus, job.gpus_max // step * step)
-    return gpus

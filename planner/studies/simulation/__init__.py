@@ -86,7 +86,9 @@ def kept_in_repair(job: JobRun, world: World) -> tuple[float, float]:
     load, hardware = repair_load_of(job), math.fsum(kind.share * kind.out for kind in job.classes)
     shrinks = shrunk_of(job)
     if shrinks is not None:
-        waits = shrinks.lost(grow_s(job, world) / repair_s_of(job))
+        restart_s, until_safe_s = growing_s(job, world)
+        repair_s = repair_s_of(job)
+        waits = shrinks.lost(restart_s / repair_s, until_safe_s / repair_s)
     elif units.racks > 1:
         waits = in_rack_waiting(units.racks, spares, load / units.racks)
     else:
@@ -94,11 +96,12 @@ def kept_in_repair(job: JobRun, world: World) -> tuple[float, float]:
     return swap_factor(hardware, units.swap_s, mean_s), waits
 
 
-def grow_s(job: JobRun, world: World) -> float:
-    """Return how long a restart with more replicas takes, from its capture on, s."""
+def growing_s(job: JobRun, world: World) -> tuple[float, float]:
+    """Return how long a restart with more replicas takes, and until its capture is safe, s."""
     if job.local is not None:
-        return job.local.settle_s + job.local.restart_s
-    return (0.0 if job.sync else drain_s(job, world)) + job.restart_s + restore_s(job, world)
+        return job.local.restart_s, job.local.settle_s
+    until_safe_s = 0.0 if job.sync else drain_s(job, world)
+    return job.restart_s + restore_s(job, world), until_safe_s
 
 
 def repair_s_of(job: JobRun) -> float:

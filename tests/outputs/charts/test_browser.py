@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import importlib.util
 import json
 import os
 import re
 import shutil
 import subprocess
 from html import unescape
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -99,11 +101,35 @@ PROBE = """
 """
 
 
-def probed(page: str) -> str:
-    """Return a report with the probe, which its policy then allows."""
-    digest = base64.b64encode(hashlib.sha256(PROBE.encode()).digest()).decode()
+# What axe finds, once the charts are drawn. It adds styles of its own while it looks.
+AXE = """
+(() => {
+  const tell = (found) => {
+    const out = document.createElement("pre");
+    out.id = "probe";
+    out.textContent = JSON.stringify(found);
+    document.body.append(out);
+  };
+  const look = () => {
+    if (!document.documentElement.hasAttribute("data-charts")) { setTimeout(look, 20); return; }
+    axe.run().then((found) => tell({
+      dark: matchMedia("(prefers-color-scheme: dark)").matches,
+      passed: found.passes.map((each) => each.id),
+      broken: found.violations.map((each) => [
+        each.impact, each.id, each.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)),
+      ]),
+    }), (error) => tell({ error: String(error) }));
+  };
+  look();
+})();
+"""
+
+
+def probed(page: str, script: str = PROBE) -> str:
+    """Return a report with a probe, which its policy then allows."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     allowed = page.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
-    return allowed.replace("</body>", f"<script>{PROBE}</script></body>")
+    return allowed.replace("</body>", f"<script>{script}</script></body>")
 
 
 @pytest.fixture(scope="module")
@@ -121,11 +147,32 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return _seen(file, folder)
 
 
-def _seen(file: Path, folder: Path) -> Any:
+@pytest.mark.exhaustive(keep=0)
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_axe_finds_nothing_serious(tmp_path: Path, width: int, dark: bool) -> None:
+    """Plans side by side and every study: contrast, names, headings, tables, what keys reach."""
+    if BROWSER is None or importlib.util.find_spec("axe_core_python") is None:
+        assert not os.environ.get("CI"), "chromium and the extra 'dev' must be installed"
+        pytest.skip("chromium or axe-core-python is not installed")
+    axe = files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
+    plans = [ShownPlan(name, plan(CASES[name])) for name in ("complete", "minimal")]
+    page = probed(report("Report", plans, samples.all_kinds()), axe + AXE)
+    file = tmp_path / "report.html"
+    file.write_text(page, "utf-8")
+    scheme = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
+    found = _seen(file, tmp_path, scheme, f"--window-size={width},2000")
+    assert "error" not in found
+    assert found["dark"] == dark
+    reached = {"scrollable-region-focusable"} if width < 1000 else set()
+    assert {"color-contrast", "heading-order", *reached} <= {*found["passed"]}
+    assert [each for each in found["broken"] if each[0] in ("serious", "critical")] == []
+
+
+def _seen(file: Path, folder: Path, *flags: str) -> Any:
     assert BROWSER is not None
     profile = f"--user-data-dir={folder / 'profile'}"
     done = subprocess.run(
-        [BROWSER, *FLAGS, profile, "--dump-dom", file.as_uri()],
+        [BROWSER, *FLAGS, *flags, profile, "--dump-dom", file.as_uri()],
         capture_output=True, check=True, timeout=120,
     )  # fmt: skip
     found = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout.decode(), re.DOTALL)

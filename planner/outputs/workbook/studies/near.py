@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from planner.outputs.alternatives_text import (
@@ -14,17 +13,19 @@ from planner.outputs.alternatives_text import (
     what_it_is,
 )
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import INTEGER
-from planner.outputs.workbook.page import FIRST_ROW, Page
+from planner.outputs.workbook.formats import GENERAL, INTEGER
+from planner.outputs.workbook.page import FIRST_ROW
 from planner.outputs.workbook.studies import Sheet
-from planner.outputs.workbook.studies.stack import RecordColumn, figure_column
+from planner.outputs.workbook.studies.stack import RecordColumn, Stack, figure_column
 from planner.schema.comparison import Alternative, Alternatives
 from planner.schema.plan import Totals
 
 SHEET = "Near-optimal"
 _SMALL_SHARE = "0.000%"
-_WHAT, _BUYS, _HOW = 44.0, 52.0, 60.0
-
+_INTRODUCTION = (
+    "Every row is a complete, verified plan of the same problem. The figures are a record: they do "
+    "not follow edits of a workbook."
+)
 
 Column = RecordColumn[Alternative]
 
@@ -63,53 +64,27 @@ def add(book: Book, study: Alternatives) -> None:
         book: the workbook; an edition without money leaves out what is money.
         study: what to show.
     """
-    page = Page(book, SHEET, f"Plans within {tolerance(study)} of the best")
     columns = [column for column in _COLUMNS if book.money or not column.money]
-    widths = [
+    heads = [
         ("", 5.0),
-        ("What it is", _WHAT),
-        ("GPU systems and storage", _BUYS),
+        ("What it is", 44.0),
+        ("GPU systems and storage", 52.0),
         *((column.title, column.width) for column in columns),
-        ("To see it in full", _HOW),
+        ("To see it in full", 60.0),
     ]
-    introduction = (
-        "Every row is a complete, verified plan of the same problem. The figures are a record: "
-        "they do not follow edits of a workbook."
-    )
-    page.text(FIRST_ROW - 2, 0, study.message or introduction, "subtitle")
-    page.headers(FIRST_ROW, widths, 44)
-    at = FIRST_ROW + 1
-    for place, alternative in enumerate(study.alternatives, start=1):
-        _row(page, study, alternative, columns, at, place)
-        at += 1
-    _looked_for(page, study, at + 1, len(widths))
-    page.finish(len(widths) - 1, (FIRST_ROW + 1, 2))
-
-
-def _row(
-    page: Page,
-    study: Alternatives,
-    alternative: Alternative,
-    columns: Sequence[Column],
-    at: int,
-    place: int,
-) -> None:
-    what, buys = what_it_is(alternative), bought(alternative.plan)
-    how = command(study, alternative) or "no problem file can ask for this one"
-    page.number(at, 0, place, INTEGER)
-    page.text(at, 1, what)
-    page.text(at, 2, buys)
-    for column_at, column in enumerate(columns, start=3):
-        page.scalar(at, column_at, column.read(alternative), column.number)
-    page.text(at, 3 + len(columns), how)
-    page.grow(at, [(what, _WHAT), (buys, _BUYS), (how, _HOW)])
-
-
-def _looked_for(page: Page, study: Alternatives, at: int, wide: int) -> None:
-    """Write what was looked for and how that ended."""
+    title = f"Plans within {tolerance(study)} of the best"
+    page = Stack(book, SHEET, title, [width for _, width in heads])
+    page.text(page.row, 0, study.message or _INTRODUCTION, "subtitle")
+    page.row = FIRST_ROW
+    page.sheet.repeat_rows(page.heads([title for title, _ in heads]))
+    for place, each in enumerate(study.alternatives, start=1):
+        told = [what_it_is(each), bought(each.plan)]
+        how = command(study, each) or "no problem file can ask for this one"
+        figures = ((column.read(each), column.number) for column in columns)
+        page.line([(place, INTEGER), *((text, GENERAL) for text in told), *figures, (how, GENERAL)])
     said = sentences(study)
-    if not said:
-        return
-    page.fill(at, ("What was looked for",), "heading", wide)
-    for place, text in enumerate(said, start=at + 1):
-        page.text(place, 0, text[0].upper() + text[1:], "subtitle")
+    if said:
+        page.heading("What was looked for")
+    for row, text in enumerate(said, start=page.row):
+        page.text(row, 0, text[0].upper() + text[1:], "subtitle")
+    page.finish(page.last, (FIRST_ROW + 1, 2))

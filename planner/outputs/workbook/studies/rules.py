@@ -23,7 +23,7 @@ from planner.outputs.workbook.sensitivity.charts import (
     axis,
 )
 from planner.outputs.workbook.studies import Sheet
-from planner.outputs.workbook.studies.stack import RecordColumn, figure_column, over
+from planner.outputs.workbook.studies.stack import Cells, RecordColumn, Stack, figure_column
 from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
 
 POWER, AGAINST = "Storage, kW", "Against what the job needs"
@@ -156,64 +156,42 @@ def add(book: Book, table: RulesTable) -> None:
         book: the workbook; an edition without money leaves out what is money.
         table: what to show.
     """
-    page = Page(book, SHEET, _TITLE)
     shown = columns(table.measure, money=book.money)
-    widths = [("", 29.0), ("What it asks", 48.0), *((c.title, c.width) for c in shown)]
-    widths.append(("To see it in full: planner solve ... with", 58.0))
-    for place, text in enumerate(_INTRODUCTION):
-        page.text(FIRST_ROW - 2 + place, _LABEL, text, "subtitle")
-    first = FIRST_ROW + 1
-    page.headers(first, widths, 44)
-    row = _rows(page, table.rows, shown, widths, first + 1)
-    row = _argument(page, table, widths, row + 1)
-    _charts(page, table, shown, first + 2, row + 1)
-    page.finish(len(widths) - 1, (first + 1, 1))
+    heads = [("", 29.0), ("What it asks", 48.0), *((c.title, c.width) for c in shown)]
+    heads.append(("To see it in full: planner solve ... with", 58.0))
+    page = Stack(book, SHEET, _TITLE, [width for _, width in heads])
+    for place, text in enumerate(_INTRODUCTION, start=page.row):
+        page.text(place, _LABEL, text, "subtitle")
+    page.row = FIRST_ROW + 1
+    page.sheet.repeat_rows(page.heads([title for title, _ in heads]))
+    _rows(page, table.rows, shown)
+    page.heading("What that shows")
+    page.sentences(text for text in table.argument if book.money or not _SPEAKS(text))
+    _charts(page, table, shown, FIRST_ROW + 3, page.row + 1)
+    page.finish(page.last, (FIRST_ROW + 2, 1))
 
 
-def _rows(
-    page: Page,
-    rows: Sequence[RuleRow],
-    columns: Sequence[Column],
-    widths: Sequence[tuple[str, float]],
-    at: int,
-) -> int:
-    """Write the rows with a heading over each group; return the next free row."""
+def _rows(page: Stack, rows: Sequence[RuleRow], columns: Sequence[Column]) -> None:
+    """Write the rows with a heading over each group."""
     group = ""
     for row in rows:
         if row.group != group and row.group in _GROUPS:
-            page.fill(at, (_GROUPS[row.group],), "heading", len(widths))
-            at += 1
+            page.fill(page.row, (_GROUPS[row.group],), "heading", len(page.widths))
+            page.row += 1
         group = row.group
-        _row(page, row, columns, widths, at)
-        at += 1
-    return at
+        page.line(_row(row, columns, money=page.book.money))
 
 
-def _row(
-    page: Page,
-    row: RuleRow,
-    columns: Sequence[Column],
-    widths: Sequence[tuple[str, float]],
-    at: int,
-) -> None:
+def _row(row: RuleRow, columns: Sequence[Column], *, money: bool) -> Cells:
+    plan = row.outcome
+    if plan is None:
+        found: list[tuple[Scalar, str]] = [(None, column.number) for column in columns]
+        found[0] = (_why_none(row, money=money), GENERAL)
+    else:
+        found = [(column.read(plan), column.number) for column in columns]
     label = f"{row.label} (as the problem asks)" if row.own else row.label
-    settings = _settings(row)
-    page.text(at, _LABEL, label)
-    page.text(at, 1, row.asks)
-    texts = [label, row.asks]
-    for place, column in enumerate(columns, start=2):
-        value: Scalar = None
-        if row.outcome is not None:
-            value = column.read(row.outcome)
-        elif place == 2:
-            value = _why_none(row, money=page.book.money)
-        texts.append(value if isinstance(value, str) else "")
-        if isinstance(value, str):
-            page.text(at, place, value)
-        else:
-            page.number(at, place, value, column.number)
-    page.text(at, len(widths) - 1, settings)
-    page.grow(at, zip((*texts, settings), (width for _, width in widths), strict=True))
+    settings = " ".join(f"--set {shlex.quote(setting)}" for setting in row.settings)
+    return [(label, GENERAL), (row.asks, GENERAL), *found, (settings, GENERAL)]
 
 
 def _why_none(row: RuleRow, *, money: bool) -> str:
@@ -221,21 +199,6 @@ def _why_none(row: RuleRow, *, money: bool) -> str:
     if not money and _SPEAKS(reason):
         return "no plan"
     return reason if reason.startswith("no plan") else f"no plan: {reason}"
-
-
-def _settings(row: RuleRow) -> str:
-    return " ".join(f"--set {shlex.quote(setting)}" for setting in row.settings)
-
-
-def _argument(page: Page, table: RulesTable, widths: Sequence[tuple[str, float]], row: int) -> int:
-    """Write the sentences under the table, over its width; return the next free row."""
-    page.fill(row, ("What that shows",), "heading", len(widths))
-    width = sum(width for _, width in widths)
-    for text in table.argument:
-        if page.book.money or not _SPEAKS(text):
-            row += 1
-            over(page, row, _LABEL, len(widths) - 1, text, width)
-    return row + 1
 
 
 def _charts(page: Page, table: RulesTable, columns: Sequence[Column], first: int, at: int) -> None:

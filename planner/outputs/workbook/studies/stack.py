@@ -257,7 +257,11 @@ class Stack(Page):
         return self.row - 1
 
     def table(
-        self, titles: Sequence[str], rows: Iterable[Cells], marked: Collection[int] = ()
+        self,
+        titles: Sequence[str],
+        rows: Iterable[Cells],
+        marked: Collection[int] = (),
+        height: float = _HEADER_HEIGHT,
     ) -> int:
         """Write a table with a filter over its heads, which every printed page repeats.
 
@@ -265,16 +269,17 @@ class Stack(Page):
             titles: its heads.
             rows: what stands in it.
             marked: places of rows that stand out.
+            height: of the heads, in points.
 
         Returns:
             The first row under the heads.
         """
-        top = self.heads(titles)
+        top = self.heads(titles, height)
         for place, cells in enumerate(rows):
             self.line(cells, marked=place in marked)
         if self.row > top + 1:
             self.sheet.autofilter(top, 0, self.row - 1, self.last)
-            self.sheet.repeat_rows(top)
+        self.sheet.repeat_rows(top)
         return top + 1
 
     def line(self, cells: Cells, *, marked: bool = False) -> int:

@@ -6,8 +6,8 @@ from planner.outputs.why_not_text import GROUPS, enters, ordered, verdict
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import DECIMAL_2, GENERAL, PERCENT_2
-from planner.outputs.workbook.page import FIRST_ROW, Page
-from planner.outputs.workbook.studies.stack import RecordColumn, figure_column
+from planner.outputs.workbook.page import FIRST_ROW
+from planner.outputs.workbook.studies.stack import Cells, RecordColumn, Stack, figure_column
 from planner.schema.explanation import Bought, Figures, Forced, Item, WhyNot
 from planner.schema.infeasibility import UNDECIDED
 
@@ -21,7 +21,6 @@ _ITEMS_INTRODUCTION = (
     "'At least' is a bound that no plan passes; other figures belong to plans that were found and "
     "proven. Prices are for one unit after discount, in {}."
 )
-_LABEL_WIDTH = 36.0
 _BOUGHT = 2
 """Column of what a plan buys, which is wide enough for sentences."""
 
@@ -49,91 +48,80 @@ def add(book: Book, study: WhyNot) -> None:
         book: the workbook; an edition without money leaves out what is money.
         study: what to show.
     """
-    page = Page(book, SHEET, _TITLE)
     columns = [column for column in _COLUMNS if book.money or not column.money]
-    widths = [
-        ("", _LABEL_WIDTH),
+    heads = [
+        ("", 36.0),
         ("Change of the objective", 12.0),
         ("GPU systems and storage", 52.0),
         *((column.title, column.width) for column in columns),
         ("Proven within", 11.0),
         ("To see it in full: planner solve ... --set", 46.0),
     ]
-    page.text(FIRST_ROW - 2, 0, study.message or _INTRODUCTION, "subtitle")
-    page.headers(FIRST_ROW, widths, 44)
-    row = _side_by_side(page, study, columns, len(widths), FIRST_ROW + 1)
-    _items(page, study, row + 1, len(widths))
-    page.finish(len(widths) - 1, (FIRST_ROW + 1, 1))
+    page = Stack(book, SHEET, _TITLE, [width for _, width in heads])
+    page.text(page.row, 0, study.message or _INTRODUCTION, "subtitle")
+    page.row = FIRST_ROW
+    page.sheet.repeat_rows(page.heads([title for title, _ in heads]))
+    if study.plan is not None:
+        _side_by_side(page, study, study.plan, columns)
+    _items(page, study)
+    page.finish(page.last, (FIRST_ROW + 1, 1))
 
 
-def _side_by_side(page: Page, study: WhyNot, columns: list[Column], wide: int, at: int) -> int:
-    """Write the plan and the plans beside it; return the next free row."""
-    if study.plan is None:
-        return at
-    page.text(at, 0, "The plan", "total")
-    page.text(at, 1, "", "total")
-    page.text(at, _BOUGHT, _names(study.bought), "total")
-    _figures(page, at, columns, study.plan, "total")
-    at, group = at + 1, ""
+def _side_by_side(page: Stack, study: WhyNot, plan: Figures, columns: list[Column]) -> None:
+    """Write the plan and the plans beside it, under a heading for each group."""
+    for place, text in enumerate(("The plan", "", _names(study.bought))):
+        page.text(page.row, place, text, "total")
+    for place, column in enumerate(columns, start=_BOUGHT + 1):
+        page.scalar(page.row, place, column.read(plan), column.number, "total")
+    page.row += 1
+    group = ""
     for row in study.forced:
         if row.kind != group:
             group = row.kind
-            page.fill(at, (GROUPS[group],), "heading", wide)
-            at += 1
-        _forced(page, study, row, columns, at)
-        at += 1
-    return at
+            page.fill(page.row, (GROUPS[group],), "heading", len(page.widths))
+            page.row += 1
+        page.line(_forced(study, row, columns))
 
 
-def _forced(page: Page, study: WhyNot, row: Forced, columns: list[Column], at: int) -> None:
-    page.text(at, 0, row.label)
+def _forced(study: WhyNot, row: Forced, columns: list[Column]) -> Cells:
     sign = -1.0 if study.sense == "maximize" else 1.0
-    page.number(at, 1, None if row.loss is None else sign * row.loss, PERCENT_2)
     said = row.reason or UNDECIDED
     if row.outcome == "as_is":
         said = "the plan as it is"
     elif row.figures is not None:
         said = _names(row.bought)
-    page.text(at, _BOUGHT, said)
-    _figures(page, at, columns, row.figures, "formula")
-    last = _BOUGHT + len(columns) + 1
-    gap = None if row.certificate is None else row.certificate.gap
-    page.number(at, last, gap, "0.0000%")
-    settings = " --set ".join(row.setting)
-    page.text(at, last + 1, settings)
-    page.grow(at, [(said, 52.0), (settings, 46.0)])
-
-
-def _figures(
-    page: Page, at: int, columns: list[Column], figures: Figures | None, role: str
-) -> None:
-    for place, column in enumerate(columns, start=_BOUGHT + 1):
-        value = None if figures is None else column.read(figures)
-        page.scalar(at, place, value, column.number, "total" if role == "total" else "formula")
+    figures = row.figures
+    return [
+        (row.label, GENERAL),
+        (None if row.loss is None else sign * row.loss, PERCENT_2),
+        (said, GENERAL),
+        *((None if figures is None else each.read(figures), each.number) for each in columns),
+        (None if row.certificate is None else row.certificate.gap, "0.0000%"),
+        (" --set ".join(row.setting), GENERAL),
+    ]
 
 
 def _names(bought: tuple[Bought, ...]) -> str:
     return ", ".join(f"{each.quantity:,} × {each.model}" for each in bought)
 
 
-def _items(page: Page, study: WhyNot, at: int, wide: int) -> None:
+def _items(page: Stack, study: WhyNot) -> None:
     """Write why each item is not in the plan."""
     if not study.items:
         return
-    page.fill(at, ("Not in the plan",), "heading", wide)
-    page.text(at + 1, 0, _ITEMS_INTRODUCTION.format(in_money("USD")), "subtitle")
+    page.heading("Not in the plan")
+    page.text(page.row, 0, _ITEMS_INTRODUCTION.format(in_money("USD")), "subtitle")
+    page.row += 1
     titles = ["Item", "At least worse by", "The best plan with it", "At most worse by", "Proof"]
     if page.book.money:
         titles += ["Price today", "Enters at", "Not at"]
-    page.sheet.set_row(at + 2, 30)
-    page.text(at + 2, wide - 1, "Id", "header")
-    for place, title in enumerate(titles):
-        page.text(at + 2, place, title, "header")
-    for row, item in enumerate(ordered(study.items), start=at + 3):
-        _item(page, study, item, row, wide - 1)
+    page.text(page.row, page.last, "Id", "header")
+    page.heads(titles, 30)
+    for row, item in enumerate(ordered(study.items), start=page.row):
+        _item(page, study, item, row)
 
 
-def _item(page: Page, study: WhyNot, item: Item, row: int, last: int) -> None:
+def _item(page: Stack, study: WhyNot, item: Item, row: int) -> None:
     said = verdict(study, item, money_shown=page.book.money)
     reason = f": {item.reason}" if item.reason and item.kind == "no_plan" else ""
     name = item.model if item.model.startswith(item.vendor) else f"{item.vendor} {item.model}"
@@ -145,11 +133,11 @@ def _item(page: Page, study: WhyNot, item: Item, row: int, last: int) -> None:
     page.text(row, 4, ("found" if item.exact else "bound") if compared else "", align="right")
     if page.book.money:
         _prices(page, item, row)
-    page.text(row, last, item.sku)
-    page.grow(row, [(name, _LABEL_WIDTH), (said + reason, 52.0)])
+    page.text(row, page.last, item.sku)
+    page.grow(row, [(name, page.widths[0]), (said + reason, page.widths[_BOUGHT])])
 
 
-def _prices(page: Page, item: Item, row: int) -> None:
+def _prices(page: Stack, item: Item, row: int) -> None:
     price = item.break_even
     page.number(row, 5, None if item.kind == "left_out" else item.net_usd, DECIMAL_2)
     if price is None or price.enters_at_usd is None:

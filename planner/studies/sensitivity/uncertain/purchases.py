@@ -16,7 +16,10 @@ from planner.limits import BY_NAME
 from planner.optimizer import operate, purchase
 from planner.optimizer.guess import orderly
 from planner.optimizer.joint import FLOOR_TOLERANCE, floors
+from planner.optimizer.kernel import Kernel
+from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import TOLERANCE, Run, amount
+from planner.optimizer.operations import WORTH, Operation, covers, most_gpus, stored
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import BreakRate, CandidatePlan
 from planner.sizing.demand import write_volume_tb_per_day
@@ -149,6 +152,66 @@ def operated(case: Case, run: Run) -> Run | None:
     if units is None or not orderly(case, units) or purchase.broken_rows(case, units, run.ways):
         return None
     return _best(case, replace(run, units=units))
+
+
+def worth(case: Case, run: Run) -> float:
+    """Return what an operation is worth in the problem's objective, in its own unit."""
+    return natural(case.objective, measure(case, case.objective)(run))
+
+
+def worths(case: Case, runs: Sequence[Run]) -> Numbers:
+    """Return what purchases are worth under a case at their best, nan where one breaks a limit.
+
+    Args:
+        case: a scenario in numbers.
+        runs: the purchases, as they are run in other scenarios.
+    """
+    if not _known_as_arrays(case):
+        best = [operated(case, run) for run in runs]
+        return np.array([np.nan if run is None else worth(case, run) for run in best], dtype=float)
+    found = np.full(len(runs), np.nan)
+    had = [(place, _had(case, run)) for place, run in enumerate(runs)]
+    places = np.array([place for place, units in had if units is not None], dtype=np.int64)
+    if not len(places):
+        return found
+    rows = [[units[o.id] for o in case.offers()] for _, units in had if units is not None]
+    counts, numbers = np.array(rows).T, {way.id: n for n, way in enumerate(case.ways)}
+    used = [case.in_use(runs[place].used, runs[place].ways)[0][1].id for place in places]
+    ways = np.array([numbers[name] for name in used])
+    fits = Kernel(case).within_limits(counts, ways)
+    places, counts, ways = places[fits], counts[:, fits], ways[fits]
+    owners = np.array([n for n, system in enumerate(case.systems) for _ in system.ways])
+    systems, first = counts[owners[ways], np.arange(len(ways))], len(case.systems)
+    stores, _ = stored(case, counts[first : first + len(case.storage)])
+    each = zip(ways.tolist(), systems.tolist(), strict=True)
+    most = np.array([most_gpus(case, way, np.array([n]))[0] for way, n in each], dtype=np.int64)
+    score = np.full(len(places), -np.inf)
+    for mode in case.job.modes:
+        score = np.maximum(score, Operation(case, mode).best(ways, systems, most, stores)[0])
+    runs_at_all = np.isfinite(score)
+    values = [natural(case.objective, one) for one in score[runs_at_all].tolist()]
+    found[places[runs_at_all]] = values
+    return found
+
+
+def _known_as_arrays(case: Case) -> bool:
+    """Say whether what a use is worth follows from useful work, of one type at its own rate."""
+    ratios = (case.limits.per_useful_gpu_hour, case.limits.per_million_tokens)
+    return (
+        case.objective in WORTH
+        and case.job.scale is None
+        and case.job.max_types == 1
+        and all(ratio is None for ratio in ratios)
+        and all(covers(case, mode) for mode in case.job.modes)
+    )
+
+
+def _had(case: Case, run: Run) -> dict[str, int] | None:
+    """Return the counts of a purchase, None where its counts may not be had."""
+    units = _units(case, run)
+    if units is None or not orderly(case, units) or purchase.broken_by_counts(case, units):
+        return None
+    return units
 
 
 def tried(case: Case, run: Run) -> Tried:

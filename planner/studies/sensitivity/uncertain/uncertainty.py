@@ -18,7 +18,6 @@ from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.inputs import Change
 from planner.loader.vary.apply import applied
 from planner.optimizer import operate, purchase
-from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import given
 from planner.schema.currency import ShownIn
@@ -41,8 +40,8 @@ from planner.studies.sensitivity.uncertain.purchases import (
     Tried,
     break_rates,
     candidates,
-    operated,
     tried,
+    worth,
 )
 from planner.studies.sensitivity.workers import answers
 
@@ -59,11 +58,6 @@ class Outcome:
     name: str
     figure: Figure
     of: Callable[[Case, Run], float | None]
-
-
-def worth(case: Case, run: Run) -> float:
-    """Return what an operation is worth in the problem's objective, in its own unit."""
-    return natural(case.objective, measure(case, case.objective)(run))
 
 
 def _useful_pflops(case: Case, run: Run) -> float | None:
@@ -264,34 +258,31 @@ def scenes(
         candidates: the purchases that are compared.
     """
     for answer in answers:
-        case = None if answer.status in _REFUSED else _case(inputs, answer.scenario)
-        yield (
-            Scene(answer, {}, None, {}, ())
-            if case is None
-            else _scene(case, answer, planned, candidates)
-        )
+        case = None if answer.status in _REFUSED else answer.case() or _case(inputs, answer)
+        if case is None:
+            yield Scene(answer, {}, None, {}, ())
+            continue
+        bought = None if planned is None else tried(case, planned)
+        if bought is not None and "fabric" in bought.broken and answer.packed:
+            case = _case(inputs, answer) or case  # what was bought has passed a limit by far
+            bought = None if planned is None else tried(case, planned)
+        yield _scene(case, answer, bought, candidates)
 
 
-def _scene(case: Case, answer: Answer, planned: Run | None, candidates: Sequence[Run]) -> Scene:
-    bought = None if planned is None else tried(case, planned)
+def _scene(case: Case, answer: Answer, bought: Tried | None, candidates: Sequence[Run]) -> Scene:
     run = None if bought is None else bought.run
     best: Figures = {}
     worths: tuple[float, ...] = ()
     if answer.operation is not None and answer.status in PLANNED:
         best = figures(case, answer.operation)
-        worths = tuple(_worth(case, candidate) for candidate in candidates)
+        worths = tuple(regret.worths(case, candidates).tolist())
     return Scene(answer, best, bought, {} if run is None else figures(case, run), worths)
 
 
-def _worth(case: Case, candidate: Run) -> float:
-    run = operated(case, candidate)
-    return np.nan if run is None else worth(case, run)
-
-
-def _case(inputs: Inputs, scenario: Scenario) -> Case | None:
-    """Return a scenario in numbers, None where its input is refused."""
+def _case(inputs: Inputs, answer: Answer) -> Case | None:
+    """Return a scenario in numbers, with room for any purchase; None where its input is refused."""
     try:
-        there = applied(inputs, scenario.changes)
+        there = applied(inputs, answer.scenario.changes)
         case = resolve(there)
         return replace(case, companions=with_companions(there, _roomy(case)).companions)
     except InputError:
@@ -344,7 +335,7 @@ def study(
     if plan is None:
         plan = solve_with(inputs, Options(time_limit_s=options.time_limit_s, explain=False))
     drawn = values(unsure, points(draw.method, len(unsure), draw.samples, draw.seed))
-    found = ask(inputs, scenarios(unsure, drawn), options, told)
+    found = ask(inputs, scenarios(unsure, drawn), replace(options, with_cases=True), told)
     planned = _operation(case, plan)
     runs = candidates(case, planned, found)
     seen = list(scenes(inputs, found, planned, runs))

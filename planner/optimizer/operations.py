@@ -1,0 +1,440 @@
+"""How jobs run on many purchases at once, as arrays: what `operate.operate` gives for one.
+
+An entry is a use of a purchase. Goodput agrees with `planner/sizing/goodput.py` to 1e-12; the tests
+hold it against the code for one use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.case import Case, levels
+from planner.case.model import Mode, Storage
+from planner.case.quantities import ROUNDING
+from planner.optimizer.joint import FLOOR_TOLERANCE
+from planner.optimizer.kernel import Flags, Numbers, Places
+from planner.optimizer.operate import MOST_STALLED, TOLERANCE
+from planner.units import DAY_S
+
+
+@dataclass(frozen=True)
+class Uses:
+    """How purchases are used, an entry for each: what `operate.operate` takes, as arrays.
+
+    Attributes:
+        way: the place of the way in `Case.ways`.
+        systems: GPU systems of the type in the cluster.
+        gpus: GPUs in use, whole steps of the way.
+        write, read: nameplate bandwidth of the storage, GB/s; infinite where it sets no bound.
+        safe_write, safe_read: the same with units down, as limits count on it.
+        worn_s: the shortest interval that the drives endure, s.
+        write_factor, read_factor: of the clients' limits, by the storage families in use.
+    """
+
+    way: Places
+    systems: NDArray[np.int64]
+    gpus: NDArray[np.int64]
+    write: Numbers
+    read: Numbers
+    safe_write: Numbers
+    safe_read: Numbers
+    worn_s: Numbers
+    write_factor: Numbers
+    read_factor: Numbers
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How purchases run: ``allowed`` says where every limit on times and counts is met.
+
+    ``goodput`` counts what waiting and swaps take; ``patient`` leaves out the waiting, so that it
+    is no less with more spares. Both are 0 where nothing can run at all, whatever is allowed.
+    """
+
+    allowed: Flags
+    goodput: Numbers
+    patient: Numbers
+    interval_s: Numbers
+    pflops_per_gpu: Numbers
+
+
+@dataclass(frozen=True)
+class Stores:
+    """What storage gives, an entry for each purchase; see `Uses`."""
+
+    write: Numbers
+    read: Numbers
+    safe_write: Numbers
+    safe_read: Numbers
+    worn_s: Numbers
+    write_factor: Numbers
+    read_factor: Numbers
+
+    def at(self, places: Places | Flags) -> Stores:
+        """Return some of them."""
+        return Stores(*(getattr(self, name)[places] for name in vars(self)))
+
+
+STORED = tuple(Stores.__dataclass_fields__)
+
+
+WORTH = frozenset({"goodput", "useful_gpus", "gpus"})
+"""Objectives that a use of a purchase is worth more of, whatever it costs."""
+
+
+def covers(case: Case, mode: Mode) -> bool:
+    """Say whether the operation of a case is one that `Operation` knows."""
+    repair = case.job.repair
+    return mode != "local" and not case.elastic and (repair is None or not repair.shrinks)
+
+
+class Operation:
+    """The job of a case in one mode, over arrays of uses. Formulas: `planner/sizing/goodput.py`."""
+
+    def __init__(self, case: Case, mode: Mode) -> None:
+        assert covers(case, mode)
+        self.case, self.mode = case, mode
+        job, ways = case.job, case.ways
+        owner = [system for system in case.systems for _ in system.ways]
+
+        def each(values: Sequence[float]) -> Numbers:
+            return np.array(values, dtype=float)
+
+        self.usable = each([way.usable_gpus for way in ways])
+        self.least = each([max(job.gpus_min, way.least_gpus) for way in ways])
+        self.rate = each([way.failures_per_gpu_day for way in ways])
+        self.copy_s = each([levels.copy_s(job, way, 1) for way in ways])
+        self.client_write = each([system.client_write_gb_per_s for system in owner])
+        self.client_read = each([system.client_read_gb_per_s for system in owner])
+        self.of_replica = each([-(-(w.replica_gpus or 0) // w.usable_gpus) for w in ways])
+        fan = [job.fan_out_terms(way.replica_gpus) for way in ways]
+        self.fan_once, self.fan_each = each([a for a, _ in fan]), each([c for _, c in fan])
+        self.units = [way.spare_unit for way in ways]
+        self.step = np.array([way.step_gpus for way in ways], dtype=np.int64)
+
+    def run(self, use: Uses) -> Ran:
+        """Return how purchases run at their best interval."""
+        job, way = self.case.job, use.way
+        gpus = use.gpus.astype(float)
+        used = np.ceil(gpus / self.usable[way] - ROUNDING)
+        mtti = DAY_S / (self.rate[way] * gpus)
+        waiting, mends = self._waiting(use, mtti)
+        allowed = self._gpus_allowed(use, used) & mends
+        writers = self.of_replica[way] if job.one_replica_writes else used
+        readers = self.of_replica[way] if job.one_replica_reads else used
+        write_most = self.client_write[way] * writers * use.write_factor
+        read_most = self.client_read[way] * readers * use.read_factor
+        write = np.minimum(self.case.delivered_write * use.write, write_most)
+        read = np.minimum(self.case.delivered_read * use.read, read_most)
+        safe_write = np.minimum(self.case.delivered_write * use.safe_write, write_most)
+        safe_read = np.minimum(self.case.delivered_read * use.safe_read, read_most)
+        moves = (safe_write > 0) & (safe_read > 0)
+        write, read = np.where(moves, write, 1.0), np.where(moves, read, 1.0)
+        safe_write = np.where(moves, safe_write, 1.0)
+        safe_read = np.where(moves, safe_read, 1.0)
+        fan = self.fan_once[way] + self.fan_each[way] * gpus
+        if job.max_restore_s is not None:
+            slowest = fan * job.checkpoint_gb / safe_read
+            allowed &= slowest <= job.max_restore_s * (1 + TOLERANCE)
+        allowed &= gpus * job.ingest_per_gpu_gb_per_s <= read * (1 + TOLERANCE)
+        transfer = job.checkpoint_gb / write
+        stall = transfer if self.mode == "sync" else self._stalls(way, gpus)
+        drain = np.zeros_like(transfer) if self.mode == "sync" else transfer
+        low = self._shortest(use, stall, job.checkpoint_gb / safe_write)
+        interval, there = self._interval(stall + job.drain_slowdown * drain, mtti, low)
+        stopped = stall + job.drain_slowdown * drain
+        there &= stopped <= MOST_STALLED * interval
+        recovery = job.restart_s + fan * job.checkpoint_gb / read
+        patient = _goodput(interval, np.minimum(stopped, interval), drain, recovery, mtti)
+        if job.repair is not None:
+            swaps = job.repair.hardware_share * np.expm1(-job.repair.swap_s / mtti)
+            patient = patient * (1.0 + swaps)
+        patient = np.where(moves & there, patient, 0.0)
+        goodput = patient * (1.0 - waiting)
+        return Ran(allowed & (goodput > 0), goodput, patient, interval, self._rates(use) * 1e-3)
+
+    def worth(self, use: Uses) -> tuple[Numbers, Numbers]:
+        """Return the score of each use, -inf where it is not allowed, and what no spares pass.
+
+        Scores are those of the search: logarithms of useful work, or GPUs in use.
+        """
+        ran, limits = self.run(use), self.case.limits
+        gpus = use.gpus.astype(float)
+        allowed, pflops = ran.allowed.copy(), self.case.useful_pflops_floor()
+        reached = (
+            (limits.min_goodput, ran.goodput),
+            (limits.min_useful_gpus, gpus * ran.goodput),
+            (pflops, gpus * ran.goodput * ran.pflops_per_gpu),
+        )
+        for floor, value in reached:
+            if floor is not None:
+                allowed &= value >= floor * (1 - FLOOR_TOLERANCE)
+        if self.case.objective == "gpus":
+            return np.where(allowed, gpus, -np.inf), np.where(ran.patient > 0, gpus, -np.inf)
+        each = ran.pflops_per_gpu if self.case.objective == "goodput" else np.ones_like(gpus)
+        with np.errstate(divide="ignore"):
+            score, patient = (np.log(gpus * e * each) for e in (ran.goodput, ran.patient))
+        return np.where(allowed, score, -np.inf), patient
+
+    def best(
+        self, way: Places, systems: NDArray[np.int64], most: NDArray[np.int64], stores: Stores
+    ) -> tuple[Numbers, NDArray[np.int64]]:
+        """Return the best score of each purchase over the GPUs in use, and those GPUs.
+
+        Fewer GPUs are tried, twice as many uses each time, until what would be without waiting is
+        no better than the best so far, and falls: useful work without waiting has one peak, so no
+        fewer are better then. A job whose rate depends on its size is not asked for here.
+
+        Args:
+            way: the place in `Case.ways` of the way in which each runs.
+            systems: GPU systems of its type in the cluster.
+            most: the most GPUs that may be in use; see `most_gpus`.
+            stores: what its storage gives.
+        """
+        best, chosen = np.full(len(way), -np.inf), most.copy()
+        step = self.step[way]
+        # Where the interval follows from the time between interruptions, fewer GPUs may make
+        # possible what more cannot do at all.
+        rises = self.case.job.interval.policy == "lost_work"
+        open_, first = np.flatnonzero(most >= step), 0
+        while len(open_):
+            tried = np.arange(first, max(2, 2 * first))
+            first = int(tried[-1]) + 1
+            gpus = most[open_, None] - tried * step[open_, None]
+            some = gpus > 0
+            rows = np.repeat(open_, len(tried))[some.ravel()]
+            score, patient = np.full((2, *gpus.shape), -np.inf)
+            use = Uses(way[rows], systems[rows], gpus[some], **vars(stores.at(rows)))
+            score[some], patient[some] = self.worth(use)
+            at, here = np.argmax(score, axis=1), np.arange(len(open_))
+            better = score[here, at] > best[open_]
+            best[open_[better]] = score[here, at][better]
+            chosen[open_[better]] = gpus[here, at][better]
+            falls = patient[:, -1] <= patient[:, -2]
+            if rises:
+                falls &= np.isfinite(patient[:, -1])
+            done = (falls & (patient[:, -1] <= best[open_])) | (gpus[:, -1] <= step[open_])
+            open_ = open_[~done]
+        return best, chosen
+
+    def _gpus_allowed(self, use: Uses, used: Numbers) -> Flags:
+        job = self.case.job
+        hot = job.hot_spares + np.ceil(job.hot_share * used - ROUNDING)
+        allowed: Flags = (use.gpus >= self.least[use.way]) & (use.gpus >= 1)
+        allowed &= used + np.where(used > 0, hot, 0.0) <= use.systems
+        if job.gpus_max is not None:
+            allowed &= use.gpus <= job.gpus_max
+        return allowed
+
+    def _stalls(self, way: Places, gpus: Numbers) -> Numbers:
+        """Return how long GPUs stand still for an asynchronous checkpoint, s; see `levels`."""
+        job = self.case.job
+        return job.stall_s + self.copy_s[way] / (1.0 if job.one_replica_writes else gpus)
+
+    def _shortest(self, use: Uses, stall: Numbers, transfer: Numbers) -> Numbers:
+        """Return the shortest interval within the limits, s."""
+        job = self.case.job
+        if self.mode == "sync":
+            return np.maximum(use.worn_s, transfer / job.max_blocking)
+        low = np.maximum(use.worn_s, stall + transfer)
+        return low if self.case.rule is not None else np.maximum(low, transfer / job.max_overlap)
+
+    def _interval(self, stall: Numbers, mtti: Numbers, low: Numbers) -> tuple[Numbers, Flags]:
+        """Return the best interval within the limits, and where there is any."""
+        rule = self.case.job.interval
+        if rule.policy != "optimal":
+            at = np.full_like(mtti, rule.low_s) if rule.policy == "fixed" else rule.kappa * mtti
+            return at, at * (1 + TOLERANCE) >= low
+        low = np.maximum(low, rule.low_s)
+        there: Flags = low <= rule.high_s * (1 + TOLERANCE)
+        best = mtti * _optimal_period(stall / mtti)
+        return np.clip(best, np.minimum(low, rule.high_s), rule.high_s), there
+
+    def _waiting(self, use: Uses, mtti: Numbers) -> tuple[Numbers, Flags]:
+        """Return the share of time waited for repairs, and where enough spares stand by."""
+        repair = self.case.job.repair
+        if repair is None:
+            return np.zeros_like(mtti), np.ones(len(mtti), dtype=bool)
+        waiting = np.zeros_like(mtti)
+        mends: Flags = mtti >= repair.shortest_mtti_s() * (1.0 - 1e-9)
+        for number in np.unique(use.way).tolist():
+            here, unit = np.flatnonzero(use.way == number), self.units[number]
+            gpus, rate = use.gpus[here].astype(float), float(self.rate[number])
+            if unit.in_rack:
+                odds = gpus * repair.rack_odds(unit, rate)
+                waiting[here] = odds / (1.0 + odds)
+                continue
+            left = use.systems[here] * unit.per_system - np.ceil(gpus / unit.holding_gpus)
+            if repair.spares is not None:
+                mends[here] &= left >= repair.spares
+                left = np.full_like(left, repair.spares)
+            mends[here] &= left >= 0
+            waiting[here] = _erlang_b(np.maximum(left, 0.0) + 1.0, gpus * repair.load(rate, 1))
+        return waiting, mends
+
+    def _rates(self, use: Uses) -> Numbers:
+        """Return the rate of a GPU in a job of so many, TFLOP/s, as the job uses it."""
+        ways, job = self.case.ways, self.case.job
+        rates = np.array([way.tflops_per_gpu for way in ways])[use.way] * (job.mfu or 0.0)
+        if job.scale is None:
+            return rates
+        keys = np.stack([use.way, use.gpus])
+        each, places = np.unique(keys, axis=1, return_inverse=True)
+        shares = [job.scale.share(int(n), ways[int(w)].bubble) for w, n in each.T.tolist()]
+        scaled: Numbers = rates * np.array(shares, dtype=float)[np.ravel(places)]
+        return scaled
+
+
+NEWTON_STEPS = 50
+
+
+def _optimal_period(stall_per_mtti: Numbers) -> Numbers:
+    """Return z of ``z - (1 - exp(-z)) = s/M`` by Newton steps; see `exact_period_s`."""
+    share = np.asarray(stall_per_mtti, dtype=float)
+    z = np.minimum(1.0 + share, np.sqrt(2.0 * share) + share)
+    some = np.where(z > 0, z, 1.0)
+    for _ in range(NEWTON_STEPS):
+        step = (_deficit(some) - share) / -np.expm1(-some)
+        step = np.where(z > 0, step, 0.0)
+        some = some - step
+        if np.all(np.abs(step) <= 1e-14 * some):
+            break
+    return np.where(z > 0, some, 0.0)
+
+
+def _deficit(z: Numbers) -> Numbers:
+    """Return z - (1 - exp(-z)) without cancellation."""
+    small = np.minimum(z, 0.5)
+    series = np.ones_like(small)
+    for order in range(16, 2, -1):
+        series = 1.0 - small / order * series
+    return np.where(z < 0.5, small * small / 2.0 * series, z + np.expm1(-z))
+
+
+def _goodput(interval: Numbers, stopped: Numbers, drain: Numbers, recovery: Numbers,
+             mtti: Numbers) -> Numbers:  # fmt: skip
+    """Return goodput; ``stopped`` are the seconds lost of each interval to stall and slowdown."""
+    z = interval / mtti
+    small = np.minimum(z, 0.01)
+    series = -small / 2 - small**2 / 24 + small**4 / 2880
+    large = np.maximum(z, 0.01)
+    rework = np.where(z < 0.01, series, np.log(large) - large - np.log(-np.expm1(-large)))
+    with np.errstate(divide="ignore"):
+        logs = np.log1p(-stopped / interval) + rework - (drain + recovery) / mtti
+    goodput: Numbers = np.exp(logs)
+    return goodput
+
+
+NEVER = 1e-30
+"""A share of time below which waiting is none at all."""
+
+
+def _erlang_b(places: Numbers, load: Numbers) -> Numbers:
+    """Return the share of time in which all places are taken, by Erlang's recursion."""
+    blocked = np.ones_like(load)
+    found = np.ones_like(load)
+    for place in range(1, int(places.max(initial=0.0)) + 1):
+        blocked = load * blocked / (place + load * blocked)
+        found = np.where(places >= place, blocked, found)
+        if np.all((blocked < NEVER) | (places <= place)):
+            break
+    return found
+
+
+def nameplates(store: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the (read, write) nameplate bandwidth of so many units of an item, GB/s."""
+    if not store.segments:
+        return store.read_gb_per_s * units, store.write_gb_per_s * units
+    rows = [(p.low, p.read_at_low, p.write_at_low) for p in store.segments]
+    last = store.segments[-1]
+    span = last.high - last.low
+    end = (last.high, last.read_at_low + last.read_slope * span)
+    rows.append((*end, last.write_at_low + last.write_slope * span))
+    known, read, write = (np.array(side, dtype=float) for side in zip(*rows, strict=True))
+    inside = (units >= known[0]) & (units <= known[-1])
+    return (
+        np.where(inside, np.interp(units, known, read), 0.0),
+        np.where(inside, np.interp(units, known, write), 0.0),
+    )
+
+
+def degraded(store: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
+    """Return (read, write) with ``units_lost`` of so many units down, GB/s; see `bandwidth`."""
+    left = units - store.units_lost
+    if not store.segments:
+        return store.read_gb_per_s * left, store.write_gb_per_s * left
+    first = store.segments[0]
+    few = left < first.low
+    read, write = nameplates(store, np.maximum(left, first.low))
+    return (
+        np.where(few, first.read_at_low * left / first.low, read),
+        np.where(few, first.write_at_low * left / first.low, write),
+    )
+
+
+def stored(case: Case, counts: NDArray[np.int64]) -> tuple[Stores, Numbers]:
+    """Return what storage gives, and what it holds, TB.
+
+    Args:
+        case: the problem in numbers.
+        counts: a row for each storage item of the case, a column for each purchase.
+    """
+    size = counts.shape[1]
+    read, write, lost_read, lost_write = (np.zeros(size) for _ in range(4))
+    endured, rated = np.zeros(size), np.ones(size, dtype=bool)
+    factors = {f.id: (f.write_factor, f.read_factor) for f in case.families}
+    factor = np.full((2, size), np.inf)
+    for row, item in enumerate(case.storage):
+        units = counts[row].astype(float)
+        some = units > 0
+        if not some.any():
+            continue
+        each_read, each_write = (np.where(some, e, 0.0) for e in nameplates(item, units))
+        read, write = read + each_read, write + each_write
+        if case.tolerate_down:
+            left = degraded(item, units)
+            lost_read = np.maximum(lost_read, np.where(some, each_read - left[0], 0.0))
+            lost_write = np.maximum(lost_write, np.where(some, each_write - left[1], 0.0))
+        rated &= ~some | (item.endurance_tb_per_day is not None)
+        endured += (item.endurance_tb_per_day or 0.0) * units
+        both = np.array(factors[item.family])[:, None]
+        factor = np.where(some, np.minimum(factor, both), factor)
+    usable: Numbers = np.array([item.usable_tb for item in case.storage]) @ counts.astype(float)
+    with np.errstate(divide="ignore"):
+        worn = case.job.checkpoint_gb / 1e3 * DAY_S / endured
+    worn = np.where(rated & (endured > 0), worn, 0.0)
+    safe = write - lost_write, read - lost_read
+    return Stores(write, read, *safe, worn, *np.where(np.isinf(factor), 1.0, factor)), usable
+
+
+def most_gpus(case: Case, number: int, systems: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the most GPUs that a job can use of so many systems; see `operate.most_gpus`.
+
+    Args:
+        case: the problem in numbers.
+        number: the place of the way in `Case.ways`.
+        systems: how many systems of the way's type there are, for each.
+    """
+    job, way = case.job, case.ways[number]
+    repair, unit, step = job.repair, way.spare_unit, way.step_gpus
+    used = systems.astype(float)
+    if repair is not None and repair.spares is not None and not unit.in_rack:
+        if unit.per_system == 1:
+            used = np.maximum(used - repair.spares, 0.0)
+        else:
+            left = np.maximum(used * unit.per_system - repair.spares, 0.0) * unit.gpus
+            used = np.minimum(used, left / way.usable_gpus)
+    elif job.hot_spares or job.hot_share:
+        used = np.floor((used - job.hot_spares) / (1.0 + job.hot_share)) + 1.0
+        for _ in range(3):
+            hot = job.hot_spares + np.ceil(job.hot_share * used - 1e-9)
+            used = np.where(used + hot > systems, used - 1.0, used)
+        used = np.maximum(used, 0.0)
+    gpus = np.floor(used * way.usable_gpus / step + 1e-9).astype(np.int64) * step
+    if job.gpus_max is not None:
+        gpus = np.minimum(gpus, job.gpus_max // step * step)
+    return gpus
