@@ -606,4 +606,7 @@ def fitted(case: Case, run: Run) -> Run | None:
     found = operate.operate(case, run.mode, units, run.used, run.gpus, run.ways)
     if found is None or not floors(case)(found):
         return None
+    held = units | {system.id: found.used.get(system.id, 0) for system in case.systems}
+    if not all(held[name] for name in case.must_use):
+        return None
     return replace(found, units=units)
