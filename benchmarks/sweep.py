@@ -1,6 +1,7 @@
 """Scenarios per second, ours over the plain way, side by side on two cores.
 
     python benchmarks/sweep.py [--quick] [--check 50]
+    python benchmarks/sweep.py --changes      # rows of other physics, prices, floors
 
 Ours is whole processes: `planner sweep --jobs 2` with reading, solving, proving, verifying every
 plan and writing Parquet, CSV and JSON. The plain way (see ``plain.py``) is the loop alone, in two
@@ -14,6 +15,7 @@ import json
 import math
 import random
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -162,11 +164,58 @@ def checked(problem: Path, kind: Kind, folder: Path, count: int) -> int:
     return good
 
 
+def changes(rows: int = 16) -> None:
+    """Print CPU milliseconds of one core a row where scenarios differ in more than limits.
+
+    In one warm process: a row with its plan assembled and verified, and the answer alone, as
+    `planner uncertain` asks for it. Medians of 3.
+    """
+    from planner import api
+    from planner.loader.vary import Variable
+    from planner.studies.request import SweepOptions
+    from planner.studies.sensitivity.scenarios import Scenario
+    from planner.studies.sensitivity.uncertain import uncertainty
+    from planner.studies.sensitivity.uncertain.draw import Draw, points, unknowns
+    from planner.studies.sensitivity.workers import Work
+
+    inputs = api.load(PROBLEM)
+
+    def varied(path: str, low: float, high: float, unit: str = "") -> list[Scenario]:
+        at = Variable(inputs, path)
+        texts = (f"{low + (high - low) * n / (rows - 1):.9g}{unit}" for n in range(rows))
+        return [Scenario(n, at.read(text).changes) for n, text in enumerate(texts)]
+
+    unsure, how = unknowns(inputs, (), Draw()), Draw()
+    drawn = uncertainty.values(unsure, points(how.method, len(unsure), rows, how.seed))
+    kinds = {
+        "failures per GPU and day": varied("jobs.0.failures.per_gpu_day", 2e-4, 8e-4),
+        "delivered share of writes": varied("storage.delivered_fraction.write", 0.4, 0.9),
+        "price of a GPU system, USD": varied("prices.nvidia_dgx_b200.list", 3.5e5, 5.5e5, " USD"),
+        "least goodput": varied("targets.min_goodput", 0.8, 0.86),
+        "draws of `uncertain`": uncertainty.scenarios(unsure, drawn),
+    }
+    work = Work({"": inputs}, SweepOptions(1e-3))
+    print(f"{'10MW, 0.1 %, CPU ms':34}{'a row':>9}{'answer':>9}")
+    for name, scenarios in kinds.items():
+        took: tuple[list[float], list[float]] = [], []
+        for _ in range(3):
+            for place, ask in enumerate((work.rows, work.answers)):
+                started = time.process_time()
+                ask(scenarios)
+                took[place].append((time.process_time() - started) / rows * 1e3)
+        each, answer = (statistics.median(some) for some in took)
+        print(f"{name:34}{each:9.1f}{answer:9.1f}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--changes", action="store_true", help="rows of other physics and prices")
     parser.add_argument("--check", type=int, default=0, help="re-solve so many rows of each cold")
     parser.add_argument("--quick", action="store_true", help="smaller samples of the plain way")
     options = parser.parse_args()
+    if options.changes:
+        changes()
+        return
     quick = options.quick
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -7,11 +7,16 @@ the page to them. Ranges are those that are reported; where nobody reports one, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 import planner
+from planner.case import resolve
+from planner.loader import load
+from planner.optimizer.joint import optimise
+from planner.optimizer.solver import Effort
 from planner.outputs.words import money
 from planner.schema.plan import Assumption, Line
 from planner.schema.sensitivity import End, Swing, Tornado
@@ -75,6 +80,55 @@ AT_REST = {"repair.swap": "0 s: that a swap takes no longer than a restart"}
 FIGURES = {"Compute": ("consumes.it_power", "gpu.bf16_dense"),
            "Storage": ("consumes.it_power", "provides.read", "provides.write")}  # fmt: skip
 """Figures of what the plan buys that may move it, by section."""
+
+GAP = 1e-3
+"""To which plans with another lever are proven, as a share."""
+
+MOST_WORK = 600.0
+"""What is spent on each at most, as `planner.optimizer.solver.Effort` counts."""
+
+ALONE = "nvidia_gb200_nvl72"
+"""The type that is shown by itself: its units are racks."""
+
+_REPAIR = "repair={{share: 78 %, time: {}}}"
+_TRAINING = "training={{tokens: 15 T, {}}}"
+_STALL = ("checkpoint.stall=derived", "checkpoint.stall_overhead=0.5 s")
+_TWO_LEVELS = (
+    *_STALL,
+    "checkpoint.interval={policy: optimal, min: 30 s, max: 4 h}",
+    "checkpoint.local={use: yes, copies: 2, "
+    "recovers: {software: yes, gpu: peer, node: peer, rack: no}}",
+    "failures={rate: llama3, shares: {software: 22 %, gpu: 60 %, node: 15 %, rack: 3 %}}",
+    "restart={remote: 10 min, local: 2 min}",
+    "restore={max_time: 5 min, fan_out: broadcast}",
+)
+_SPREAD = "parallelism=[{tensor: 8, pipeline: 8}, {tensor: 8, pipeline: 16}]"
+
+LEVERS: Mapping[str, tuple[str, ...]] = {
+    "as it is: trays are mended in 24 h, spares decided": (),
+    "repair not counted": ("repair=null",),
+    "systems swapped, not trays; no spares": (_REPAIR.format("24 h, spares: 0"),),
+    "systems swapped, spares decided": (_REPAIR.format("24 h"),),
+    "the same, going on with fewer replicas": (_REPAIR.format("24 h, when_short: shrink"),),
+    "systems swapped in 2.5 h, spares decided": (_REPAIR.format("2.5 h"),),
+    "systems swapped in 5 days, spares decided": (_REPAIR.format("5 days"),),
+    "replicas of 512 GPUs, not 64": ("parallelism={tensor: 8, pipeline: 64}",),
+    "power points of the catalog open": ("power={points: open}",),
+    "the same, its curves read at their low end": ("power={points: open, reading: low}",),
+    "the same, at their high end": ("power={points: open, reading: high}",),
+    "rate N^-0.03 from 2,048 GPUs on": (
+        _TRAINING.format("mfu: 40 %, scale: {exponent: 0.03, reference: 2048}"),
+    ),
+    "rates measured with Llama 3.1 405B in FP8, N^-0.03": (
+        _TRAINING.format("model: llama3.1_405b, precision: fp8, scale: {exponent: 0.03}"),
+    ),
+    "stall derived from the copy to the host": _STALL,
+    "and checkpoints on drives, a restart from them in 2 min": _TWO_LEVELS,
+    "power, replicas of 64 or 128 and both levels open": (
+        "power={points: open}", _SPREAD, *_TWO_LEVELS,
+    ),
+}  # fmt: skip
+"""Levers of the job, and what is set for each."""
 
 LEFT_OUT: Mapping[str, str] = {
     "jobs.0.training.model": "a rate measured on each type of system: one MFU stands for all",
@@ -148,7 +202,7 @@ def page() -> str:
         f"{money(totals.capex_usd)} to buy. Written by `docs/make_assumptions.py` from its plan "
         "and its tornado; of your own problem `planner tornado` and the workbook tell it.",
     )
-    parts = (*head, *_worth(), *_figures(), *_prices(), *_left_out())
+    parts = (*head, *_worth(), *_levers(), *_figures(), *_prices(), *_left_out())
     return "\n\n".join(parts) + "\n"
 
 
@@ -181,6 +235,42 @@ def _worth() -> Iterator[str]:
         for each in plan().assumptions if each.name in IN_MONEY
     )  # fmt: skip
     yield f"Money alone moves with: {rest}. Taken as nothing: {'; '.join(AT_REST.values())}."
+
+
+def _levers() -> Iterator[str]:
+    yield "## What the levers are worth"
+    yield (
+        "The job with one lever set otherwise, purchase and operation decided anew with the hall's "
+        f"own fabrics: useful PFLOP/s, proven within {100 * GAP:g} %, and the systems that run and "
+        "stand by. On the left of all five types, on the right of GB200 NVL72 alone, whose systems "
+        "are racks. One MFU of 40 % stands for all types unless a row says otherwise; curves of "
+        "power are the catalog's."
+    )
+    heads = "lever", "work", "runs on", "work", "runs on GB200 NVL72"
+    yield _table(heads, [(name, *best(name), *best(name, ALONE)) for name in LEVERS])
+
+
+@cache
+def best(lever: str, alone: str = "") -> tuple[str, str]:
+    """Return the most useful work with a lever set, and what it runs on; of one type where asked.
+
+    Systems that stand by are those left over, of whose trays some may be in use.
+    """
+    settings = [f"jobs.0.{setting}" for setting in LEVERS[lever]]
+    settings += [f"consider.gpu_systems=[{alone}]"] if alone else []
+    case = resolve(load(planner.example(EXAMPLE), settings=settings))
+    found = optimise(case, gap=GAP, effort=Effort(most_work=MOST_WORK), ties=False)
+    if found.operation is None or found.value is None:
+        return "none", "-"
+    if found.gap is None or found.gap > GAP:
+        raise ValueError(f"{lever}: proven within {found.gap} only; give it more work")
+    ((system, way),) = case.in_use(found.operation.used, found.operation.ways)
+    used = found.operation.used[system.id]
+    left = found.operation.units[system.id] - used
+    model = hall().by_id[system.id].model.removeprefix("DGX ").removesuffix(" NVL72")
+    cap = f", provisioned for {100 * way.power_share:.1f} %" if way.power_share < 1.0 else ""
+    kind = "" if alone else f" {model}"
+    return f"{math.exp(found.value):,.0f}", f"{used:,} + {left}{kind}{cap}"
 
 
 def _now(swing: Swing) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from planner.figures import OBJECTIVES
-from planner.outputs.blocks import Column, Table, aligned, joined
+from planner.outputs.blocks import Column, Table, joined, screen
 from planner.outputs.comparison_words import counted
 from planner.outputs.first_screen import FirstScreen
 from planner.outputs.scope import decided_on
@@ -112,17 +112,18 @@ def _heading(found: Alternatives) -> str:
     return f"{found.problem}  (plans within {tolerance(found)} of the best)"
 
 
-_FIRST = ("", "useful", "behind", "GPUs", "GPU", "storage", "capex", "TCO", "IT", "days to")
-_SECOND = ("", "", "at most", "in use", "systems", "units", "MUSD", "MUSD", "kW", "train")
-
-
 def render(found: Alternatives) -> str:
     """Return the whole screen, at most 100 columns wide."""
     parts = [_heading(found)]
     if found.message:
         parts.append("\n".join(wrapped(found.message)))
     if found.alternatives:
-        parts += [_figures(found), _plans(found), _looked_for(found), _proof(found)]
+        parts += [
+            screen([_figures(found)]).rstrip("\n"),
+            _plans(found),
+            _looked_for(found),
+            _proof(found),
+        ]
     return joined(parts)
 
 
@@ -172,43 +173,33 @@ def _in_two_lines(alternatives: Sequence[Alternative]) -> Table:
     )  # fmt: skip
 
 
-def _figures(found: Alternatives) -> str:
-    rows = [_FIRST, _second(found)]
-    rows += [_row(place, each) for place, each in enumerate(found.alternatives, start=1)]
-    shown = [index for index in range(len(_FIRST)) if _says_something(rows, index)]
-    return "\n".join(aligned([[row[index] for index in shown] for row in rows], left=()))
-
-
-def _says_something(rows: list[tuple[str, ...]], index: int) -> bool:
-    return any(row[index] for row in rows[2:])
-
-
-def _second(found: Alternatives) -> tuple[str, ...]:
-    work = "PFLOP/s" if _pflops(found.alternatives[0]) is not None else "GPUs"
-    return (_SECOND[0], work, *map(in_money, _SECOND[2:]))
-
-
-def _pflops(alternative: Alternative) -> float | None:
-    return alternative.plan.jobs[0].useful_pflops
-
-
-def _row(place: int, alternative: Alternative) -> tuple[str, ...]:
-    plan, job = alternative.plan, alternative.plan.jobs[0]
-    totals = plan.totals
-    assert totals is not None
-    work = job.useful_gpus if job.useful_pflops is None else job.useful_pflops
-    return (
-        f"{place}",
-        number(work, 1),
-        behind(alternative.shortfall),
-        number(job.gpus_used),
-        number(units(plan, "Compute")),
-        number(units(plan, "Storage")),
-        millions(totals.capex_usd),
-        millions(totals.tco_usd),
-        "" if totals.it_power_kw is None else number(totals.it_power_kw, 1),
-        "" if job.days_to_train is None else number(job.days_to_train, 1),
+def _figures(found: Alternatives) -> Table:
+    """Return the figures of every plan; a column in which nothing is known is left out."""
+    plans = [each.plan for each in found.alternatives]
+    jobs = [plan.jobs[0] for plan in plans]
+    totals = [plan.totals for plan in plans if plan.totals is not None]
+    flops, days = [job.useful_pflops for job in jobs], [job.days_to_train for job in jobs]
+    work = [
+        job.useful_gpus if rate is None else rate for job, rate in zip(jobs, flops, strict=True)
+    ]
+    shown: tuple[tuple[str, str, Iterable[str]], ...] = (
+        ("", "", map(str, range(1, len(plans) + 1))),
+        ("useful", "GPUs" if flops[0] is None else "PFLOP/s", (number(each, 1) for each in work)),
+        ("behind", "at most", (behind(each.shortfall) for each in found.alternatives)),
+        ("GPUs", "in use", (number(job.gpus_used) for job in jobs)),
+        ("GPU", "systems", (number(units(plan, "Compute")) for plan in plans)),
+        ("storage", "units", (number(units(plan, "Storage")) for plan in plans)),
+        ("capex", in_money("MUSD"), (millions(each.capex_usd) for each in totals)),
+        ("TCO", in_money("MUSD"), (millions(each.tco_usd) for each in totals)),
+        ("IT", "kW", (_known(each.it_power_kw) for each in totals)),
+        ("days to", "train", map(_known, days)),
     )
+    columns = (Column(first, tuple(texts), head=(first, second)) for first, second, texts in shown)
+    return Table("", tuple(column for column in columns if any(column.values)))
+
+
+def _known(value: float | None) -> str:
+    return "" if value is None else number(value, 1)
 
 
 def _plans(found: Alternatives) -> str:

@@ -42,6 +42,18 @@ def test_every_weak_price_stands_on_the_page_with_its_range() -> None:
             )
 
 
+def test_every_lever_stands_on_the_page_with_its_worth() -> None:
+    """Repair without spares costs more than half of the work; a lever of one row is solved."""
+    rows = {line.split(" | ")[0].removeprefix("| "): line for line in PAGE.splitlines()}
+    assert set(made.LEVERS) <= set(rows)
+    (plain, *_) = made.LEVERS
+    work, systems = made.best(plain)
+    assert f"| {work} | {systems} |" in rows[plain]
+    without = made.best("systems swapped, not trays; no spares", made.ALONE)
+    assert rows["systems swapped, not trays; no spares"].endswith(f"| {' | '.join(without)} |")
+    assert float(without[0].replace(",", "")) < 0.5 * float(work.replace(",", ""))
+
+
 def test_what_is_left_out_is_not_in_the_problem() -> None:
     problem = made.hall().problem
     for path in made.LEFT_OUT:

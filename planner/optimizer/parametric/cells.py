@@ -81,10 +81,15 @@ class Cells:
         mode: how checkpoints are saved.
         supplies: what is limited.
         plans: takes in plans, and says what those known are worth.
+        give: how much of the score a plan may be worth less that takes least: it fits tighter
+            limits, too. 0 where there are none.
     """
 
-    def __init__(self, case: Case, mode: Mode, supplies: Sequence[Limit], plans: Plans) -> None:
+    def __init__(
+        self, case: Case, mode: Mode, supplies: Sequence[Limit], plans: Plans, give: float = 0.0
+    ) -> None:
         self.case, self.mode, self.supplies, self.plans = case, mode, tuple(supplies), plans
+        self.give = give
         self.kernel, self.operation = Kernel(case), Operation(case, mode)
         self.figures = [each.figure for each in supplies]
         self.scales = np.array([each.scale for each in supplies], dtype=float)
@@ -334,11 +339,15 @@ class Cells:
         counts = np.zeros((len(self.case.storage), mixes.shape[1]), dtype=np.int64)
         counts[items] = mixes
         known = float(self.plans.score[place])
-        score, gpus, counts = self._scored(cell, counts, limits, known)
+        score, gpus, counts, share = self._scored(cell, counts, limits, known - self.give)
         for best in np.argsort(-score, kind="stable")[:TRIES].tolist():
             if score[best] <= self.plans.score[place]:
                 break
             self._take(cell, counts[:, best], int(gpus[best]))
+        good = np.flatnonzero(score >= float(self.plans.score[place]) - self.give)
+        if self.give and len(good):
+            least = good[np.argmin(share[good])]
+            self._take(cell, counts[:, least], int(gpus[least]))
         return max(known, float(score.max(initial=-np.inf))) + NOISE if whole else math.inf
 
     def _mixes(self, items: Places, most_units: float, room: Numbers) -> NDArray[np.int64] | None:
@@ -377,27 +386,31 @@ class Cells:
 
     def _scored(
         self, cell: int, counts: NDArray[np.int64], limits: Numbers, need: float
-    ) -> tuple[Numbers, NDArray[np.int64], NDArray[np.int64]]:
-        """Return score, GPUs in use and counts of the storage of a cell that can be better."""
+    ) -> tuple[Numbers, NDArray[np.int64], NDArray[np.int64], Numbers]:
+        """Return the storage of a cell that scores more than is needed and fits.
+
+        That is: scores, GPUs in use, counts, and the share of all limits that each takes.
+        """
         cells = np.full(counts.shape[1], cell)
         stores, usable = stored(self.case, counts)
         enough = np.flatnonzero(self._enough(cells, stores.read, stores.write, usable))
         score, gpus = self._best_use(cells[enough], stores.at(enough))
         better = score > need
         kept, score, gpus = enough[better], score[better], gpus[better]
-        fits = self._within(cell, counts[:, kept], limits)
-        return score[fits], gpus[fits], counts[:, kept[fits]]
+        taken, fits = self._taken_of(cell, counts[:, kept])
+        fits &= np.all(taken <= limits[:, None] * (1 + TOLERANCE), axis=0)
+        share = taken[:, fits] / np.where(limits > 0, limits, 1.0)[:, None]
+        return score[fits], gpus[fits], counts[:, kept[fits]], share.sum(axis=0)
 
-    def _within(self, cell: int, counts: NDArray[np.int64], limits: Numbers) -> Flags:
-        """Say which purchases of a cell keep within limits."""
+    def _taken_of(self, cell: int, counts: NDArray[np.int64]) -> tuple[Numbers, Flags]:
+        """Return what purchases of a cell take at least, and which can be had."""
         units = np.zeros((len(self.kernel.offers), counts.shape[1]), dtype=np.int64)
         first = len(self.case.systems)
         units[first : first + len(counts)] = counts
         units[self.rows_of[int(self.way[cell])]] = self.systems[cell]
         ways = np.full(counts.shape[1], self.way[cell])
         bills = self.kernel.bills(units, ways, least=True)
-        within: Flags = (self._taken(bills) <= limits[:, None] * (1 + TOLERANCE)).all(axis=0)
-        return within & self.kernel.can_be_had(bills)
+        return self._taken(bills), self.kernel.can_be_had(bills)
 
     def _take(self, cell: int, counts: NDArray[np.int64], gpus: int) -> None:
         """Offer a purchase to the plans, which take it where it may be made."""

@@ -167,10 +167,11 @@ class Search:
         self.plans = Plans(case, goals, supplies, limits)
         self.supplies = tuple(supplies)
         modes = case.job.modes if divided and cells.covers(case) else ()
-        self.cells = [cells.Cells(case, mode, supplies, self.plans) for mode in modes]
+        self.logarithmic = case.objective in LOGARITHMIC
+        give = math.log1p(gap) * (1 - CUTOFF) if self.logarithmic and len(limits) > 1 else 0.0
+        self.cells = [cells.Cells(case, mode, supplies, self.plans, give) for mode in modes]
         self.kept: list[Kept] = []
         self.begun = False
-        self.logarithmic = case.objective in LOGARITHMIC
         self.divided = divided
         self.loosest = self.limits.max(axis=0)
         self.nodes: list[Node] = []
@@ -256,8 +257,13 @@ class Search:
         """Say whether enumeration settles a scenario; what it proves serves tighter ones, too."""
         if not self.cells:
             return False
-        limits = self.limits[place]
-        bound = max(each.answer(place, limits, lambda: self._most(place)) for each in self.cells)
+        limits, alone = self.limits[place], len(self.limits) == 1
+
+        def most() -> float:
+            score = float(self.plans.score[place])
+            return score + (1.0 if alone else CUTOFF) * self.width(score)
+
+        bound = max(each.answer(place, limits, most) for each in self.cells)
         mask = below(self.limits, limits)
         self.least_bound[mask] = np.minimum(self.least_bound[mask], bound)
         return self._closed(place)

@@ -24,6 +24,7 @@ from planner.outputs.workbook.rows import NO_LIMIT, NOT_GIVEN, Input, Inputs
 from planner.outputs.workbook.ways import chosen_from
 from planner.schema.live import Ways
 from planner.schema.plan import JobPlan, Line, Plan, Repair
+from planner.schema.repair import LONGEST_S
 
 FanOutKind = Literal["broadcast", "sharded_optimizer", "every_replica"]
 
@@ -112,7 +113,8 @@ def _repair(repair: Repair) -> tuple[Input, ...]:
         Input("hardware_share", FIGURES["repair.hardware_share"].heading, "share",
               repair.hardware_share, PERCENT, low=1e-6, high=1.0, locked=fixed),
         Input("repair_s", FIGURES["repair.repair_s"].heading, "s", repair.repair_s, DECIMAL_1,
-              f"one {repair.unit}, {FIGURES['repair.repair_s'].note}", low=1e-3, locked=fixed),
+              f"one {repair.unit}, {FIGURES['repair.repair_s'].note}", low=1e-3, high=LONGEST_S,
+              locked=fixed),
         Input("swap_s", FIGURES["repair.swap_s"].heading, "s", repair.swap_s, DECIMAL_1,
               FIGURES["repair.swap_s"].note),
     ]  # fmt: skip
