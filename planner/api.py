@@ -15,12 +15,12 @@ from planner.errors import Finding, InputError, VerificationError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs
 from planner.loader import load
-from planner.schema.infeasibility import Infeasibility
-from planner.schema.plan import Plan
 
 if TYPE_CHECKING:
     from planner.optimizer.operate import Run
     from planner.optimizer.solver import Effort, SolverName
+    from planner.schema.infeasibility import Infeasibility
+    from planner.schema.plan import Plan
 
 FOR_THE_SEARCH = 0.95
 """The share of a time limit that a search may take; bill, check and files come after it."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from planner import currency
@@ -356,7 +356,7 @@ def _replaced(here: Any, steps: list[str], value: Any, path: str) -> Any:
     return (*here[: int(step)], new, *here[int(step) + 1 :])
 
 
-@checked_dataclass(frozen=True)
+@checked_dataclass(frozen=True, config=ConfigDict(defer_build=True))
 class _Portable:
     """The parts of the inputs that a plan rests on, in canonical units."""
 
@@ -376,7 +376,12 @@ class _Portable:
 
 
 _CARRIED = tuple(_Portable.__dataclass_fields__)
-_ADAPTER = TypeAdapter(_Portable)
+
+
+@cache
+def _adapter() -> TypeAdapter[_Portable]:
+    """Return what reads and writes them: to build it takes a tenth of a short command."""
+    return TypeAdapter(_Portable)
 
 
 def inputs_to_text(inputs: Inputs) -> str:
@@ -387,7 +392,7 @@ def inputs_to_text(inputs: Inputs) -> str:
     for name in ("price_sources", "item_sources"):
         values[name] = {key: dict(sources) for key, sources in values[name].items()}
     whole = _Portable(**values)
-    return _ADAPTER.dump_json(whole, exclude_unset=True).decode()
+    return _adapter().dump_json(whole, exclude_unset=True).decode()
 
 
 def inputs_from_text(text: str | bytes) -> Inputs:
@@ -397,7 +402,7 @@ def inputs_from_text(text: str | bytes) -> Inputs:
         InputError: it is not what `inputs_to_text` writes.
     """
     try:
-        whole = _ADAPTER.validate_json(text, context=CANONICAL)
+        whole = _adapter().validate_json(text, context=CANONICAL)
     except ValidationError as error:
         count = error.error_count()
         raise InputError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.case.cabling import longest_run_m, part_that_reaches
 from planner.case.choices import Choice, choices, why_none
@@ -19,12 +19,14 @@ from planner.paths import job_path, value_at
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item, Port, PortGroup, Switch
 from planner.schema.levels import DEFAULT_FAILURES
-from planner.schema.plan import RackClassName
 from planner.schema.problem import Job, Problem
 from planner.sizing import checkpoint as sizing
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.sizing.placement import Space
 from planner.sizing.throughput import MemoryNeed
+
+if TYPE_CHECKING:
+    from planner.schema.plan import RackClassName
 
 ALMOST = 1 + 1e-9
 DRAWLESS = frozenset({"cable", "rack", "pdu", "software", "service"})

@@ -12,9 +12,7 @@ from planner import shipped
 from planner.case import figures, resolve
 from planner.errors import Finding, InputError, did_you_mean, listed
 from planner.loader import load, load_with_findings, scenario_names, yaml12
-from planner.outputs import first_screen, size_screen
 from planner.paths import steps_of
-from planner.sizing_report import size_report
 
 _MOST_TOLD = 20
 
@@ -151,6 +149,9 @@ def report_sizes(
     Raises:
         InputError: the inputs are wrong, or there is no number of GPUs to size for.
     """
+    from planner.outputs import first_screen, size_screen
+    from planner.sizing_report import size_report
+
     sized = size_report(load(problem, settings=settings, scenario=scenario), gpus)
     if as_json:
         return json.dumps(asdict(sized), indent=2, ensure_ascii=False), ()

@@ -34,11 +34,25 @@ _SPECIAL = {
     ".nan": float("nan"), ".NaN": float("nan"), ".NAN": float("nan"),
 }  # fmt: skip
 _INFINITE = re.compile(r"([-+]?)(\.inf|\.Inf|\.INF)\Z")
+_BEGIN_NUMBERS = frozenset("+-.0123456789")
 _TAGS = frozenset(
     f"tag:yaml.org,2002:{name}"
     for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge", "value")
 )
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_PLAIN = {
+    yaml.ScalarNode: "tag:yaml.org,2002:str",
+    yaml.SequenceNode: "tag:yaml.org,2002:seq",
+    yaml.MappingNode: "tag:yaml.org,2002:map",
+}
+_Safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_Safe):  # type: ignore[misc]
+    """A loader that does not look what a plain scalar is by YAML 1.1: that is `_Builder`'s."""
+
+    def resolve(self, kind: type[yaml.Node], value: object, implicit: object) -> str:
+        """Return the tag of a node that has none."""
+        return _PLAIN[kind]
 
 
 def shorten_path(path: Path) -> str:
@@ -271,6 +285,8 @@ class _Builder:
             return text
         if text in _SPECIAL:
             return _SPECIAL[text]
+        if text[0] not in _BEGIN_NUMBERS:
+            return text
         try:
             return _number(text)
         except (ValueError, OverflowError):

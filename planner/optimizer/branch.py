@@ -21,6 +21,7 @@ from planner.optimizer.model import (
 )
 from planner.optimizer.objective import LOGARITHMIC
 from planner.optimizer.operate import Run
+from planner.optimizer.rows import Box
 from planner.optimizer.solver import Outcome
 
 # What one stage of the search optimises, what it has found, and the parts still open.
@@ -65,10 +66,16 @@ class Goal:
 
 @dataclass
 class Node:
-    """A part of the search: narrowed bounds, and the bound proven so far."""
+    """A part of the search: narrowed bounds, and the bound proven so far.
+
+    ``boxes`` hold all of its plans that are as good as the best; None where that is not known.
+    ``counted``: it is what linear programs left open.
+    """
 
     bound: float
     bounds: Bounds = field(default_factory=dict)
+    boxes: list[Box] | None = None
+    counted: bool = False
 
 
 @dataclass
@@ -76,7 +83,8 @@ class Found:
     """Where a stage ended: the best operation, the proven bound, and whether it was stopped.
 
     ``untouched`` is the cheapest of the best, where the operation kept is another. ``parts`` are
-    the parts that were settled, each with its bound. What is worse than ``least`` is not sought.
+    the parts that were settled, each with its bound, ``boxes`` of counts hold all plans as good as
+    the best, None where that is not known. What is worse than ``least`` is not sought.
     """
 
     operation: Run | None = None
@@ -86,6 +94,7 @@ class Found:
     unbounded: bool = False
     untouched: Run | None = None
     parts: list[Node] = field(default_factory=list)
+    boxes: list[Box] | None = None
     least: float | None = None
 
     def closed(self, goal: Goal, bound: float) -> bool:
@@ -150,7 +159,8 @@ def probe(master: Master, goal: Goal, found: Found) -> None:
         else:
             master.session.bounds(flag, low, high)
     narrow_chords(master, goal)
-    _narrow_sizes(master, goal)
+    if not master.counts_decide:
+        _narrow_sizes(master, goal)
 
 
 def _narrow_sizes(master: Master, goal: Goal) -> None:

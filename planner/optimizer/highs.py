@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from planner.errors import SolverError
 from planner.optimizer.model import Linear, Model, Row, Variable, is_whole
+from planner.optimizer.rows import Rows
 from planner.optimizer.solver import (
     FEASIBILITY,
     LEAST_PATIENCE_S,
@@ -147,6 +148,23 @@ class HighsSession:
         columns = np.arange(len(lows), dtype=np.int32)
         solver = self.relaxation if relaxed else self.milp
         _ok(solver.changeColsBounds(len(columns), columns, lows, highs), "changeColsBounds")
+
+    def current_rows(self) -> tuple[Rows, Floats, Floats]:
+        """Return the rows as they stand now, and both ends of the columns."""
+        lp = self.relaxation.getLp()
+        matrix = lp.a_matrix_
+        starts = np.array(matrix.start_)
+        outer = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        inner = np.array(matrix.index_).astype(np.int64)
+        by_row = matrix.format_ == highspy.MatrixFormat.kRowwise
+        row, column = (outer, inner) if by_row else (inner, outer)
+        ends = np.array(lp.row_lower_), np.array(lp.row_upper_)
+        rows = Rows(self.index, row, column, np.array(matrix.value_), *ends)
+        return rows, np.array(lp.col_lower_), np.array(lp.col_upper_)
+
+    def reduced_costs(self) -> Floats:
+        """Return what one more of each column changes the last relaxation's objective by."""
+        return np.array(self.relaxation.getSolution().col_dual) / self.scale
 
     def relax(self) -> Relaxed:
         """Solve the relaxation as it stands, with multipliers that prove the outcome."""

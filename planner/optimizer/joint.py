@@ -16,8 +16,9 @@ from planner.case.model import Mode
 from planner.errors import SolverError
 from planner.figures import RATIOS
 from planner.optimizer import operate, purchase
-from planner.optimizer.branch import Found, Goal, Node
+from planner.optimizer.branch import Found, Goal
 from planner.optimizer.build import build
+from planner.optimizer.counting import room
 from planner.optimizer.dominance import outgrown, without_dominated
 from planner.optimizer.guess import orderly
 from planner.optimizer.master import Master, session
@@ -305,12 +306,12 @@ def _break_ties(proof: _Proof, best: float, tolerance: float) -> bool:
         if preferred is None:
             return False
         goal, best = preferred
-    allowed, last, last_value, parts = goal.allowed, goal, best, found.parts
+    allowed, last, last_value, left = goal.allowed, goal, best, found
     for name, expression in proof.ties.items():
         if name == {"cost": "capex"}.get(case.objective, case.objective):
             continue
         share = max(tolerance, case.indifference) if last is goal else tolerance
-        allowed = _hold(master, last, last_value, allowed, share, parts)
+        allowed = _hold(master, last, last_value, allowed, share, left)
         stage = Goal(
             name=name,
             expression=expression,
@@ -325,7 +326,7 @@ def _break_ties(proof: _Proof, best: float, tolerance: float) -> bool:
         if better.operation is None or better.value is None or better.stopped:
             return not better.stopped
         found.operation, last, last_value = better.operation, stage, better.value
-        parts = better.parts
+        left = better
         found.value = goal.value(found.operation)
     return True
 
@@ -372,7 +373,7 @@ def _prefer(
     """
     case = master.build.case
     share = max(tolerance, case.policy.within)
-    allowed = _hold(master, goal, best, goal.allowed, share, found.parts)
+    allowed = _hold(master, goal, best, goal.allowed, share, found)
     least = Goal(
         name="disliked",
         expression=disliked(master.build),
@@ -387,12 +388,13 @@ def _prefer(
     if fewest.operation is None or fewest.value is None or fewest.stopped:
         return None
     found.operation = fewest.operation
-    allowed = _hold(master, least, fewest.value, allowed, 0.0, fewest.parts)
+    allowed = _hold(master, least, fewest.value, allowed, 0.0, fewest)
     again = replace(goal, allowed=allowed)
     better = run(master, again, found.operation)
     if better.operation is None or better.value is None or better.stopped:
         return None
-    found.operation, found.value, found.parts = better.operation, better.value, better.parts
+    found.operation, found.value = better.operation, better.value
+    found.parts, found.boxes = better.parts, better.boxes
     return again, better.value
 
 
@@ -402,14 +404,15 @@ def _hold(
     value: float,
     allowed: Callable[[Run], bool],
     tolerance: float,
-    parts: list[Node],
+    left: Found,
 ) -> Callable[[Run], bool]:
     """Keep ``goal`` at ``value`` within the tolerance of ties from now on.
 
-    Searches begin in those of the ``parts`` that the stage of ``goal`` ended with which it left.
+    Searches begin in the parts that the stage of ``goal`` has left.
     """
     width = _width(goal.name, value, tolerance)
-    master.parts = left_of_parts(master, goal, parts, value, width)
+    master.parts = left_of_parts(master, goal, left.parts, value, width)
+    master.boxes = left.boxes if width <= room(value) else None
     return _hold_row(master, goal, value, allowed, tolerance)[1]
 
 

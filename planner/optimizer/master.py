@@ -16,6 +16,7 @@ from planner.optimizer.model import (
     Variable,
 )
 from planner.optimizer.operate import Run
+from planner.optimizer.rows import Box
 from planner.optimizer.solver import Effort, Outcome, Session, SolverName
 
 Bounds = dict[str, tuple[Variable, float, float]]
@@ -29,7 +30,8 @@ WHOLE = 1e-6
 class Master:
     """A build and the session that solves it, kept in step.
 
-    ``parts`` is where a search begins: everywhere, or the ranges that earlier stages have left.
+    ``parts`` is where a search begins: everywhere, or the ranges that earlier stages have left; or
+    it begins in ``boxes`` of counts.
     Of a ``final`` objective the best value alone is asked for, and no choice among plans follows.
     """
 
@@ -45,6 +47,7 @@ class Master:
         self.magnified = 0
         self.careful = False
         self.parts: list[Bounds] = [{}]
+        self.boxes: list[Box] | None = None
         self.held_ratio = math.inf
         self.held_rows: dict[str, Row] = {}
         self.most_share = 1.0
@@ -57,6 +60,14 @@ class Master:
         """Whether a search begins with the ways in which plans may be."""
         ways = {flag.name for flag in self.build.way_used.values()}
         return any(ways & part.keys() for part in self.parts)
+
+    @property
+    def counts_decide(self) -> bool:
+        """Whether plans follow from counts that relaxations can settle: of a job on one type, with
+        HiGHS, which keeps the basis of a relaxation. CBC stays a check of another kind."""
+        build = self.build
+        one = build.case.job.max_types == 1 and not build.model.chords
+        return one and build.case.objective != "overrun" and self.session.name == "highs"
 
     def objective(self, expression: Linear, maximise: bool) -> None:
         """Replace the objective."""

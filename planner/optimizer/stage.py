@@ -29,6 +29,7 @@ from planner.optimizer.branch import (
     split,
     split_counts,
 )
+from planner.optimizer.counting import as_good, count_down
 from planner.optimizer.guess import guesses
 from planner.optimizer.master import Master
 from planner.optimizer.operate import Run
@@ -73,13 +74,17 @@ def run(
         said = max(bounds) if goal.maximise else min(bounds)
         raise SolverError(f"the plan's {goal.name} {found.value:.9g} passes its bound {said:.9g}")
     found.bound = _overall(goal, found, bounds)
+    found.boxes = as_good(goal, found)
     return found
 
 
 def _search(master: Master, goal: Goal, found: Found, *, begun: bool) -> list[float]:
     """Work on parts until all are settled; return the finite bounds of the parts."""
     worst = math.inf if goal.maximise else -math.inf
-    nodes, settled = [Node(worst, dict(part)) for part in master.parts], []
+    nodes = [Node(worst, dict(part)) for part in master.parts]
+    if master.boxes:
+        nodes = [Node(worst, boxes=master.boxes)]
+    settled: list[Node] = []
     for node in nodes if master.by_way else ():
         bound_part(master, goal, node, found)
     while nodes and not found.stopped and not found.unbounded:
@@ -118,13 +123,13 @@ def _overall(goal: Goal, found: Found, bounds: list[float]) -> float | None:
 
 def _explore(master: Master, goal: Goal, node: Node, found: Found, *, begun: bool) -> list[Node]:
     """Work on one node until it is closed, empty (bound set beyond reach) or must be split."""
-    children = _explore_relaxed(master, goal, node, found)
+    children = None if node.counted else _explore_relaxed(master, goal, node, found)
     if children is not None:
         return children
     pretended = 0
     outcome = Outcome("limit", None, None)
     for _ in range(MOST_ROUNDS):
-        ask_for_better(master, goal, found)
+        ask_for_better(master, goal, node, found)
         outcome = _solve_whole(master, goal, node, found, begun)
         if _ended(master, outcome, goal, node, found):
             return []
@@ -151,12 +156,17 @@ def _explore(master: Master, goal: Goal, node: Node, found: Found, *, begun: boo
 
 def _explore_relaxed(master: Master, goal: Goal, node: Node, found: Found) -> list[Node] | None:
     """Work on a node by linear programs alone; return its parts; None: it must be searched."""
+    if node.boxes is not None:
+        return count_down(master, goal, node, found)
     relaxed = _relax(master, goal, node, found)
     if relaxed is None:
         return []
     _begin(master, goal, node, relaxed, found)
     parts = divide_ways(master, goal, node, found)
-    return parts or divide_money(master, goal, node, relaxed, found, SPLIT_MARGIN) or None
+    parts = parts or divide_money(master, goal, node, relaxed, found, SPLIT_MARGIN)
+    if not parts and master.counts_decide:
+        return count_down(master, goal, node, found)
+    return parts or None
 
 
 def _count_out(master: Master, goal: Goal, node: Node, outcome: Outcome) -> list[Node]:

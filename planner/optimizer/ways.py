@@ -139,11 +139,12 @@ def bound_part(master: Master, goal: Goal, part: Node, found: Found) -> None:
         part.bound = (min if goal.maximise else max)(part.bound, outcome.bound)
 
 
-def ask_for_better(master: Master, goal: Goal, found: Found) -> None:
+def ask_for_better(master: Master, goal: Goal, node: Node, found: Found) -> None:
     """Hold the model to plans that are sought: no worse than the best one found, where ways are
-    searched one by one."""
+    searched one by one, or counts before."""
     asked = found.asked(goal)
-    if asked is None or not (master.final or flags_of(master) or found.least is not None):
+    one_by_one = node.counted or master.final or flags_of(master) or found.least is not None
+    if asked is None or not one_by_one:
         return
     margin = AHEAD * max(1.0, abs(asked))
     sign = -1.0 if goal.maximise else 1.0
@@ -165,4 +166,9 @@ def holds(master: Master, goal: Goal, node: Node, found: Found) -> bool:
         return False
     ways = () if found.operation is None else found.operation.ways
     own = {master.build.way_used[way].name for way in ways}
+    if node.counted and found.operation is not None:
+        units, bounds = found.operation.units, node.bounds
+        counts = [(units[key.sku], v.name) for key, v in master.build.counts.items()]
+        ends = [(n, *bounds[name][1:]) for n, name in counts if name in bounds]
+        return all(low <= n <= high for n, low, high in ends)
     return all(name in own for name in node.bounds)
