@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from planner.case import Case
 from planner.case.model import Elastic
@@ -12,9 +13,11 @@ from planner.infeasible.oracle import Answer, Oracle, UndecidedError, off
 from planner.inputs import Inputs
 from planner.levers import Change, Lever, applied
 from planner.levers.numbers import grid
+from planner.limits import BY_NAME
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.objective import can_be_missed
 from planner.optimizer.operate import LOGARITHMIC, Run, amount
+from planner.optimizer.purchase import bill
 from planner.schema.infeasibility import Named, Step
 from planner.sizing.demand import WEIGHTS_ONLY_BYTES_PER_PARAMETER
 
@@ -156,7 +159,7 @@ def _hint_of(
     demand = None if free.case is None else price_of(inputs, free.case, lever, 1.0)
     if free.case is None or demand is None:
         return None
-    case = weighed(free.case, (demand,))
+    case = weighed(_within(free.case, lever, free.operation), (demand,))
     effort = oracle.effort.part(_HINT)
     found = optimise(case, solver=oracle.solver, gap=_EXACT, effort=effort, ties=False)
     if found.operation is None:
@@ -166,6 +169,16 @@ def _hint_of(
     # What is not proven counts for nothing: the lever itself is not enough.
     missed = 0.0 if found.bound is None or found.status != "optimal" else found.bound
     return _Hint(place, bound_of(lever, missed))
+
+
+def _within(case: Case, lever: Lever, run: Run | None) -> Case:
+    """Return a case that asks for no more of a supply than a plan in hand takes: less is sought."""
+    row = BY_NAME.get(lever.limit)
+    if row is None or row.group != "supply" or run is None:
+        return case
+    takes = bill(case, run.units, run.ways)[row.figure] * (1.0 + _EXACT)
+    kept: dict[str, Any] = {row.field: takes}
+    return replace(case, limits=replace(case.limits, **kept))
 
 
 def _doubled(oracle: Oracle, lever: Lever, others: tuple[Change, ...]) -> float | None:

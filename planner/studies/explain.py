@@ -115,11 +115,15 @@ class Best:
 
 @dataclass
 class Prober:
-    """Solves changed problems, each once; ``undecided`` collects questions that were cut short."""
+    """Solves changed problems, each once; ``undecided`` collects questions that were cut short.
+
+    ``known`` are plans to begin with.
+    """
 
     inputs: Inputs
     options: Options
     undecided: list[str] = field(default_factory=list)
+    known: tuple[Run, ...] = ()
     _known: dict[tuple[tuple[str, str], ...], Best | None] = field(default_factory=dict)
 
     def case(self, changes: tuple[Change, ...]) -> Case | None:
@@ -163,7 +167,7 @@ class Prober:
     def runs(self) -> list[Run]:
         """The plans found so far, the last ones last."""
         found = (best.operation for best in self._known.values() if best is not None)
-        return [run for run in found if run is not None]
+        return [*self.known, *(run for run in found if run is not None)]
 
     def better(self, value: float, than: Best) -> bool:
         """Say whether a value is better than the best by more than its own gap."""
@@ -276,12 +280,16 @@ PAUSES = (".stall", ".stall_overhead", ".restart", ".restart.remote", ".restart.
 
 @dataclass(frozen=True)
 class Base:
-    """The best objective with its bound, in the objective's own unit, and what was cut short."""
+    """The best objective with its bound, in the objective's own unit, and what was cut short.
+
+    ``known`` are plans met on the way: the best one, and those of changed problems.
+    """
 
     value: float | None
     bound: float | None
     gpus_used: int | None = None
     undecided: tuple[str, ...] = ()
+    known: tuple[Run, ...] = ()
 
 
 def marginals(
@@ -326,7 +334,8 @@ def marginals(
         step = step_of(lever, steps)
         rows.append(_marginal(prober, base, lever, step, idle, lever in binding))
     told(len(movable), asked)
-    return Base(base.value, base.bound, base.gpus_used, tuple(prober.undecided)), tuple(rows)
+    undecided, known = tuple(prober.undecided), tuple(prober.runs)
+    return Base(base.value, base.bound, base.gpus_used, undecided, known), tuple(rows)
 
 
 _AFTER_LIMITS = 2

@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 
 from planner import api
+from planner.figures import RATIOS
 from planner.inputs import Inputs, changed
 from planner.schema.explanation import Item, WhyNot
 from planner.schema.plan import Plan
@@ -16,6 +17,7 @@ from planner.schema.problem import Quantity
 from planner.studies.why_not import why_not
 from tests.oracle.enumerate import Best, best
 from tests.test_exactness import inputs_of
+from tests.test_ratio_objective import ratio_case
 from tests.world.random_cases import random_case
 
 VALUE = 1e-5
@@ -101,7 +103,7 @@ def as_good(demanded: Inputs, plan: Plan, sku: str, list_usd: float, leeway: flo
     truth = enumerated(priced)
     if truth is None:
         return False
-    if goal.name in ("cost", "tco"):
+    if goal.name in ("cost", "tco") or goal.name in RATIOS:
         return loss_of(plan, truth.top) <= leeway
     assert plan.totals is not None
     assert plan.totals.capex_usd is not None
@@ -146,3 +148,14 @@ def test_claims_about_items_hold(chunk: int) -> None:
                 found = list(faults(inputs, plan, answer))
                 wrong |= {(seed, patient): found} if found else {}
     assert not wrong, "\n".join(f"seed {seed}: {found}" for seed, found in wrong.items())
+
+
+@pytest.mark.exhaustive(keep=2)
+@pytest.mark.parametrize("seed", [70_005, 70_010, 70_012, 70_013, 70_019, 70_024])
+def test_prices_at_which_money_per_useful_work_takes_an_item_hold(seed: int) -> None:
+    inputs = inputs_of(ratio_case(seed, sorted(RATIOS)[seed % 2]))
+    plan = api.solve_inputs(inputs)
+    answer = why_not(inputs, plan, api.Options(), work=PATIENT)
+    assert not list(faults(inputs, plan, answer))
+    outcomes = [item.break_even.outcome for item in answer.items if item.break_even is not None]
+    assert not outcomes or set(outcomes) != {"not_computed"}

@@ -12,7 +12,7 @@ from planner.case import Case, Storage, System, resolve
 from planner.case.model import BandwidthRule
 from planner.case.money import discount, support_usd_per_year, unit_net_usd
 from planner.errors import InputError
-from planner.figures import OBJECTIVES
+from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Change
 from planner.optimizer.joint import Certificate as Answer
 from planner.optimizer.joint import floors, share
@@ -38,6 +38,8 @@ from planner.studies.why_not.question import (
 LEAST_USD = 0.005
 VALUE_NOISE = 1e-7
 MONEY_NOISE = 1e-9
+RATIO_NOISE = 1e-7
+"""By how much a bound on a ratio must pass what is allowed to rule it out, as a share."""
 OfferT = TypeVar("OfferT", System, Storage)
 
 
@@ -75,6 +77,10 @@ class Contest:
     def find(self, list_usd: float) -> Rival | bool:
         """Return a rival at a list price; False where there is none, True where it stays open."""
         case = demanding(self.study, self.name, at_price(self.study, self.name, list_usd))
+        if case.objective in RATIOS:
+            found = self._at_least_ratio(case, list_usd)
+            if found is not None:
+                return found
         left_open = False
         for variant in self._variants(case):
             answer = self.study.prove(replace(variant, must_use=case.must_use))
@@ -84,6 +90,22 @@ class Contest:
                     return Rival(rival.operation, max(rival.list_usd, list_usd))
             left_open = left_open or answer.status != "infeasible"
         return left_open
+
+    def _at_least_ratio(self, case: Case, list_usd: float) -> Rival | bool | None:
+        """Return the rival of the least ratio at a list price; None where it does not settle that.
+
+        The least is found sooner than that no plan keeps within a ratio.
+        """
+        least = replace(case, indifference=0.0)
+        answer = self.study.prove(least, gap=self.study.options.gap)
+        rival = None if answer.operation is None else self.priced(answer.operation)
+        if rival is not None and rival.list_usd >= list_usd - 2.0 * LEAST_USD:
+            return Rival(rival.operation, max(rival.list_usd, list_usd))
+        if answer.status == "infeasible":
+            return False
+        beyond = self.most_usd * (1.0 + RATIO_NOISE)
+        out = answer.bound is not None and natural(case.objective, answer.bound) > beyond
+        return False if out else None
 
     def _variants(self, case: Case) -> list[Case]:
         """Return the cases of least money of the two kinds of rivals."""
