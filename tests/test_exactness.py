@@ -78,7 +78,9 @@ def _objective_faults(case: Case, plan: Plan, truth: Best) -> Iterator[str]:
     if sign * (bound - best_value) > CERTIFICATE * scale:
         yield f"status optimal, yet bound {bound!r} is far from best {best_value!r}"
     dearest = goal.best_capex_usd
-    if dearest is not None and abs(dearest - truth.top_capex_usd) > 1.0 + 1e-5 * dearest:
+    low, high = truth.top_capex_usd
+    within = 1.0 + 1e-5 * (dearest or 0.0)
+    if dearest is not None and not low - within <= dearest <= high + within:
         yield f"the cheapest of the best costs {dearest!r}, enumerated {truth}"
 
 

@@ -24,6 +24,8 @@ from tests.oracle.worth import ROUNDING, SECONDS_PER_DAY
 
 TIE = 1e-6
 """Objectives and tie-breakers this close (relative) count as equal."""
+EDGE = 0.1
+"""Values that are apart by a tie, give or take this share of it, count as equal or not."""
 MOST_STALLED = 0.999
 """Stalls take at most this share of an interval."""
 NOTHING_GB_PER_S = 1e-12
@@ -34,7 +36,8 @@ Mode = Literal["async", "sync", "local"]
 class Best:
     """The best plan: value of the objective, its tie-breakers, and how it is reached.
 
-    ``top`` is the best value there is, ``top_capex_usd`` the least that a plan so good costs;
+    ``top`` is the best value there is, ``top_capex_usd`` the least and the most that the
+    cheapest plan so good costs, as closely as a solver's tolerance tells what is as good;
     ``value`` is worse where preferred vendors or money are worth it, and ``others`` counts the
     units from vendors that are not preferred.
     """
@@ -49,7 +52,7 @@ class Best:
     interval_s: float
     goodput: float
     top: float
-    top_capex_usd: float
+    top_capex_usd: tuple[float, float]
     others: int
 
 
@@ -337,6 +340,10 @@ def _first(problem: Problem, of_options: Sequence[tuple[_Found, list[str]]]) -> 
     for column, width in zip(keys.T, widths, strict=True):
         lowest = column[left].min()
         left = left[column[left] <= lowest + width * abs(lowest)]
+
+    def least(width: float) -> float:
+        return float(keys[keys[:, 0] <= top + width * abs(top), 1].min())
+
     plans, ids, row = places[int(left[0])]
     bought = (*plans.choice.bought, *(int(n) for n in plans.counts[row]))
     return Best(
@@ -350,6 +357,6 @@ def _first(problem: Problem, of_options: Sequence[tuple[_Found, list[str]]]) -> 
         interval_s=float(plans.interval_s[row]),
         goodput=float(plans.goodput[row]),
         top=float(sign * top),
-        top_capex_usd=float(keys[keys[:, 0] <= top + TIE * abs(top), 1].min()),
+        top_capex_usd=(least(TIE * (1.0 + EDGE)), least(TIE * (1.0 - EDGE))),
         others=int(plans.others[row]),
     )
