@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from planner.figures import RATIOS
 from planner.optimizer.context import Build
 from planner.optimizer.model import (
     Cuttable,
@@ -25,6 +26,10 @@ CONFINE_SLACK = 1e-6
 RELEASED = 1e30
 """Infinite to both solvers: a row with this on its right holds nothing back."""
 WHOLE = 1e-6
+MANY_TYPES = 8
+"""So many types of GPU system one model takes at once; of more each is a part of the search."""
+MANY_ITEMS = 40
+"""So many storage items one model takes at once; of more each family is a part of the search."""
 
 
 class Master:
@@ -66,9 +71,10 @@ class Master:
     @property
     def counts_decide(self) -> bool:
         """Whether plans follow from counts that relaxations can settle: of a job on one type, with
-        HiGHS, which keeps the basis of a relaxation. CBC stays a check of another kind."""
+        HiGHS, which keeps the basis of a relaxation. CBC stays a check of another kind; parts of
+        the search are small, and models of them quicker."""
         build = self.build
-        one = build.case.job.max_types == 1 and not build.model.chords
+        one = build.case.job.max_types == 1 and not build.model.chords and not parts_of(self)
         return one and build.case.objective != "overrun" and self.session.name == "highs"
 
     def objective(self, expression: Linear, maximise: bool) -> None:
@@ -251,3 +257,28 @@ def session(name: SolverName, model: Model) -> Session:
     from planner.optimizer.highs import HighsSession
 
     return HighsSession(model)
+
+
+def flags_of(master: Master) -> list[Variable]:
+    """Return the flags of all ways where the search takes one by one: where some type has several,
+    or checkpoints have a local level, and the job runs on one type."""
+    build = master.build
+    several = len(build.case.ways) > len(build.case.systems) or build.mode == "local"
+    several = several or build.case.objective in RATIOS or len(build.case.systems) > MANY_TYPES
+    if not several or build.case.job.max_types > 1:
+        return []
+    return [build.way_used[way.id] for way in build.case.ways]
+
+
+def parts_of(master: Master) -> list[Variable]:
+    """Return the flags that make parts of the search: of ways and of families."""
+    return [*flags_of(master), *families_of(master)]
+
+
+def families_of(master: Master) -> list[Variable]:
+    """Return the flags of storage families where the search takes one by one: where a plan holds
+    one, and there are many products."""
+    build = master.build
+    if len(build.case.storage) <= MANY_ITEMS or build.case.max_families > 1:
+        return []
+    return list(build.serves.values())

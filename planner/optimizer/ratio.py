@@ -21,11 +21,10 @@ import math
 from planner.figures import RATIOS
 from planner.limits import MILLION
 from planner.optimizer.branch import MOST_PASSED, PROBE_MARGIN, Found, Goal, Node, end, split_chord
-from planner.optimizer.master import Bounds, Master
+from planner.optimizer.master import Bounds, Master, parts_of
 from planner.optimizer.model import LogMoney, total
 from planner.optimizer.objective import work_of_one_gpu
 from planner.optimizer.solver import Outcome
-from planner.optimizer.ways import parts_of
 
 MUCH = 0.2
 LEAST_PRETENDED = 1e-7

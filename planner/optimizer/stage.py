@@ -40,7 +40,6 @@ from planner.optimizer.ways import (
     bound_of_none,
     bound_part,
     divide_ways,
-    families_of,
     holds,
 )
 
@@ -163,7 +162,7 @@ def _explore_relaxed(master: Master, goal: Goal, node: Node, found: Found) -> li
     _begin(master, goal, node, relaxed, found)
     parts = divide_ways(master, goal, node, found)
     parts = parts or divide_money(master, goal, node, relaxed, found, SPLIT_MARGIN)
-    if not parts and master.counts_decide and not families_of(master):  # of many they do not
+    if not parts and master.counts_decide:
         return count_down(master, goal, node, found)
     return parts or None
 

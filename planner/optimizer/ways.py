@@ -22,10 +22,8 @@ from dataclasses import replace
 
 from planner.case import Case, System, Way
 from planner.case.model import Job
-from planner.figures import RATIOS
 from planner.optimizer.branch import Found, Goal, Node, solve
-from planner.optimizer.master import Master
-from planner.optimizer.model import Variable
+from planner.optimizer.master import Master, families_of, flags_of, parts_of
 
 
 def needed(case: Case) -> Case:
@@ -93,10 +91,6 @@ def _of_replicas(job: Job) -> bool:
 # the model is asked for better plans only.
 
 
-MANY_TYPES = 8
-"""So many types of GPU system one model takes at once; of more each is a part of the search."""
-MANY_ITEMS = 40
-"""So many storage items one model takes at once; of more each family is a part of the search."""
 AHEAD = 1e-6
 """By how much less than better a plan may be that the model is still asked for: more than the
 solver's tolerance."""
@@ -119,31 +113,6 @@ def divide_ways(master: Master, goal: Goal, node: Node, found: Found) -> list[No
         bound_part(master, goal, part, found)
         parts.append(part)
     return parts
-
-
-def flags_of(master: Master) -> list[Variable]:
-    """Return the flags of all ways where the search takes one by one: where some type has several,
-    or checkpoints have a local level, and the job runs on one type."""
-    build = master.build
-    several = len(build.case.ways) > len(build.case.systems) or build.mode == "local"
-    several = several or build.case.objective in RATIOS or len(build.case.systems) > MANY_TYPES
-    if not several or build.case.job.max_types > 1:
-        return []
-    return [build.way_used[way.id] for way in build.case.ways]
-
-
-def parts_of(master: Master) -> list[Variable]:
-    """Return the flags that make parts of the search: of ways and of families."""
-    return [*flags_of(master), *families_of(master)]
-
-
-def families_of(master: Master) -> list[Variable]:
-    """Return the flags of storage families where the search takes one by one: where a plan holds
-    one, and there are many products."""
-    build = master.build
-    if len(build.case.storage) <= MANY_ITEMS or build.case.max_families > 1:
-        return []
-    return list(build.serves.values())
 
 
 def bound_part(master: Master, goal: Goal, part: Node, found: Found) -> None:

@@ -12,7 +12,7 @@ import pytest
 from planner.case import Case, resolve
 from planner.case.model import Companions, Policy
 from planner.case.quantities import Size, Steps
-from planner.optimizer import dominance, ways
+from planner.optimizer import dominance, master
 from planner.optimizer.dominance import outgrown, without_dominated
 from planner.optimizer.joint import Certificate, _optimise, optimise, share
 from planner.optimizer.objective import measure, name_weight
@@ -94,9 +94,9 @@ def test_families_one_by_one_are_one_search(seed: int, monkeypatch: pytest.Monke
     if case.job.levels is not None or case.max_families > 1:
         return
     whole = _optimise(case, "highs", 2e-6, Effort(), None, ties=True)
-    monkeypatch.setattr(ways, "MANY_ITEMS", 0)
+    monkeypatch.setattr(master, "MANY_ITEMS", 0)
     if seed % 2:
-        monkeypatch.setattr(ways, "MANY_TYPES", 0)
+        monkeypatch.setattr(master, "MANY_TYPES", 0)
     check_same(case, _optimise(case, "highs", 2e-6, Effort(), None, ties=True), whole)
 
 
