@@ -67,7 +67,7 @@ def _objective_faults(case: Case, plan: Plan, truth: Best) -> Iterator[str]:
     assert best_value is not None
     scale = max(abs(truth.value), 1e-9)
     # Plans that cost the same may differ in what they give away: capex decides among them.
-    if abs(value - truth.value) > (VALUE_TOLERANCE + indifferent) * scale:
+    if abs(value - truth.value) > (VALUE_TOLERANCE + indifferent) * max(scale, abs(truth.top)):
         yield f"value {value!r}, enumerated {truth}"
     if abs(best_value - truth.top) > VALUE_TOLERANCE * abs(truth.top):
         yield f"best {best_value!r}, enumerated {truth}"
