@@ -16,9 +16,7 @@ Each function is a command of the same name and has its options (`compare_rules`
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 __version__ = "0.1.0"
@@ -67,26 +65,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Function:
-    """A name of this module that is a function although a package has it, too."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, module: object, kind: object = None) -> Any:
-        return __getattr__(self.name)
-
-    def __set__(self, module: object, package: ModuleType) -> None:
-        """Importing the package would put it in the function's place."""
-
-
-class _Package(ModuleType):
-    """This module; the packages of these names are imported from as ever."""
-
-    audit = _Function("audit")
-    verify = _Function("verify")
-
-
-sys.modules[__name__].__class__ = _Package

@@ -143,7 +143,7 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
     from planner.assemble import assemble
     from planner.assemble.rivals import with_options
     from planner.optimizer.joint import optimise
-    from planner.verify import verify
+    from planner.verifier import verify
 
     options = options.started()
     currency.show(inputs.problem.shown_in)

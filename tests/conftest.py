@@ -15,7 +15,7 @@ from openpyxl.workbook import Workbook
 from openpyxl.worksheet.merge import MergedCellRange
 
 from planner import currency
-from planner.audit.reader import Opened
+from planner.auditor.reader import Opened
 from planner.inputs import Document
 from planner.loader import yaml12
 from planner.outputs.workbook import book
@@ -121,7 +121,7 @@ def merged_cells_are_read_without_their_borders() -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="session")
 def audits_compare_with_one_copy() -> Iterator[None]:
     """Write and open once what edits of a workbook are compared with; nothing changes it."""
-    audit = import_module("planner.audit")  # in `planner` it is the function
+    audit = import_module("planner.auditor")
     write = audit._written
     known: dict[Packed, tuple[Workbook, tuple[InputCell, ...]]] = {}
 

@@ -27,8 +27,8 @@ from planner.schema.cables import Cable, CableSchedule
 from planner.schema.catalog import Copper, Item, LengthOnOffer, Lengths, PortGroup
 from planner.schema.plan import PartByLength, Plan
 from planner.schema.site import Floor
-from planner.verify import recheck
-from planner.verify.basis import Basis
+from planner.verifier import recheck
+from planner.verifier.basis import Basis
 from tests.test_superpod import SUPERPOD
 from tests.world.commands import ran
 from tests.world.random_cases import inputs_of, random_case

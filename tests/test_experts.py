@@ -16,8 +16,8 @@ from planner.loader import load
 from planner.outputs.console import render
 from planner.schema.plan import Plan
 from planner.schema.running import Parallelism
-from planner.verify import verify
-from planner.verify.ways import gpus_of_replica
+from planner.verifier import verify
+from planner.verifier.ways import gpus_of_replica
 from tests.oracle.enumerate import best
 from tests.oracle.ways import parameters_held
 from tests.test_exactness import disagreements

@@ -41,7 +41,7 @@ def test_what_follows_from_the_table_of_limits_names_no_limit_on_weight() -> Non
         for path in (ROOT / "planner").rglob("*.py")
         if re.search(r"site\.weight_limit|row\.name == .weight.", path.read_text("utf-8"))
     }
-    assert known <= {"planner/limits.py", "planner/verify/limits.py"}
+    assert known <= {"planner/limits.py", "planner/verifier/limits.py"}
 
 
 def test_an_objective_is_a_row() -> None:

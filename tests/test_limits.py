@@ -16,7 +16,7 @@ from openpyxl import load_workbook
 from pydantic import BaseModel
 
 from planner import api
-from planner.audit.draft import Draft, EditError, set_limit
+from planner.auditor.draft import Draft, EditError, set_limit
 from planner.case import resolve
 from planner.case.money import SUMS
 from planner.errors import VerificationError
@@ -29,7 +29,7 @@ from planner.optimizer.objective import EXPRESSIONS, can_be_missed
 from planner.outputs.workbook import write
 from planner.schema import problem as schema
 from planner.schema.plan import Plan, Totals
-from planner.verify import verify
+from planner.verifier import verify
 from tests.optimizer.test_names import BOUNDS, everything_limited, row_name
 from tests.world.random_cases import inputs_of
 

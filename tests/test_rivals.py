@@ -20,7 +20,7 @@ from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
 from planner.schema.problem import Quantity
 from planner.schema.storage_options import StorageOption, StorageOptions
-from planner.verify import verify
+from planner.verifier import verify
 from tests.test_exactness import inputs_of
 from tests.world.files import FILES, changed
 from tests.world.random_cases import random_case

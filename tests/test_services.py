@@ -13,7 +13,7 @@ from planner.outputs.audience import for_audience
 from planner.outputs.bill import bill
 from planner.outputs.console import render
 from planner.schema.plan import Line, Plan
-from planner.verify import verify
+from planner.verifier import verify
 from tests.oracle.test_bill import Bill, bill_of_two, companion, group, port, switch
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure

@@ -21,14 +21,14 @@ from planner.schema.catalog import Figure
 from planner.schema.plan import LimitReport, NotConsidered
 from planner.schema.problem import Quantity
 from planner.sizing import goodput
-from planner.verify import progress, verify
-from planner.verify.basis import Basis
-from planner.verify.decisions import read_decisions
-from planner.verify.job import Degraded, check_job, shortest_allowed_s
-from planner.verify.ledger import Ledger
-from planner.verify.limits import Reached
-from planner.verify.money import cents
-from planner.verify.racks import Placement, place
+from planner.verifier import progress, verify
+from planner.verifier.basis import Basis
+from planner.verifier.decisions import read_decisions
+from planner.verifier.job import Degraded, check_job, shortest_allowed_s
+from planner.verifier.ledger import Ledger
+from planner.verifier.limits import Reached
+from planner.verifier.money import cents
+from planner.verifier.racks import Placement, place
 from tests.world.known_plans import PLANS, full, sync_bundle, two_of_each, vendor_rule
 from tests.world.plans import Made
 from tests.world.tampering import DECIDED, DataPath, disagreements, leaves, put, tampered
@@ -522,7 +522,7 @@ def test_the_intervals_agree_with_the_sizing_model(stall_per_mtti: float) -> Non
 
 def test_verify_shares_no_code_with_what_it_judges() -> None:
     imported = set()
-    for path in (Path(planner.__file__).parent / "verify").glob("*.py"):
+    for path in (Path(planner.__file__).parent / "verifier").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module:
                 imported |= {(node.module, alias.name) for alias in node.names}
@@ -530,7 +530,7 @@ def test_verify_shares_no_code_with_what_it_judges() -> None:
                 imported |= {(alias.name, "") for alias in node.names}
     ours = {pair for pair in imported if pair[0].startswith("planner")}
     modules = {module for module, _ in ours}
-    assert "planner.verify.ledger" in modules
+    assert "planner.verifier.ledger" in modules
     assert not {m for m in modules if m.startswith(("planner.optimizer", "planner.case"))}
     tables = {name for module, name in ours if module.startswith("planner.sizing")}
     assert tables == {"BYTES_PER_PARAMETER", "FAILURES_PER_GPU_DAY", "VENDOR_RULES"}

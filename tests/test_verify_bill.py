@@ -13,7 +13,7 @@ from planner.api import solve_inputs
 from planner.errors import VerificationError
 from planner.inputs import Inputs
 from planner.schema.plan import Device, LimitReport, Line, Plan, RackGroup
-from planner.verify import verify
+from planner.verifier import verify
 from tests.world.catalog import figures, hardware, inputs_of, problem
 from tests.world.tampering import DECIDED, disagreements, leaves, put, tampered
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from planner.inputs import Inputs
-from planner.verify.basis import Basis
-from planner.verify.companions import Companions, count_companions
-from planner.verify.fabrics import Bill, Fabric, compute_fabrics
-from planner.verify.ledger import at_least, at_most, divisors
-from planner.verify.money import present_years
-from planner.verify.racks import RackSet, Room, first_fit
-from planner.verify.trees import Tree, fat_tree, split
+from planner.verifier.basis import Basis
+from planner.verifier.companions import Companions, count_companions
+from planner.verifier.fabrics import Bill, Fabric, compute_fabrics
+from planner.verifier.ledger import at_least, at_most, divisors
+from planner.verifier.money import present_years
+from planner.verifier.racks import RackSet, Room, first_fit
+from planner.verifier.trees import Tree, fat_tree, split
 from tests.world.catalog import FIBRE, GPU_PORTS, THIN, hardware, inputs_of, port, problem, switch
 
 

@@ -26,7 +26,7 @@ from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.studies.changes import apply, no_worse, storage_of, systems_of
 from planner.studies.request import Found, Progress, Request, ignore
-from planner.verify import verify
+from planner.verifier import verify
 
 LABELS: dict[DirectionName, str] = {
     "storage_vendor": "another storage vendor",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner import __version__
-from planner.audit import audit
+from planner.auditor import audit
 from planner.case import resolve
 from planner.errors import Finding, InputError
 from planner.foreign_files import contents
@@ -20,7 +20,7 @@ from planner.outputs import plan_json
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.schema.verification import Check, Verification
 from planner.studies.request import Found, Request
-from planner.verify import faults, origin_faults, recheck_from_outside, unproven_faults
+from planner.verifier import faults, origin_faults, recheck_from_outside, unproven_faults
 
 _AGAIN = "solve the problem again"
 

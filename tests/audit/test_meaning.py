@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from planner.api import Options, solve
-from planner.audit import audit
-from planner.audit.draft import FIGURES, Draft, apply, set_limit
-from planner.audit.evaluate import NothingRunsError, case_of, evaluate
+from planner.auditor import audit
+from planner.auditor.draft import FIGURES, Draft, apply, set_limit
+from planner.auditor.evaluate import NothingRunsError, case_of, evaluate
 from planner.cli import app
 from planner.errors import InputError
 from planner.inputs import inputs_from_text, inputs_to_text

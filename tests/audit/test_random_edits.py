@@ -14,7 +14,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from planner.audit import audit
+from planner.auditor import audit
 from planner.outputs.workbook.inputs import InputCell, Scalar
 from planner.schema.plan import LimitReport
 from planner.schema.verification import Audit

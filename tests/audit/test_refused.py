@@ -12,7 +12,7 @@ import pytest
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
-from planner.audit import audit
+from planner.auditor import audit
 from planner.errors import InputError
 from planner.outputs.workbook import write
 from tests.audit.books import Book, book, edited
@@ -173,7 +173,7 @@ def test_a_name_that_no_file_can_have() -> None:
 
 def test_another_version(source: Book, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = edited(source, tmp_path / "old.xlsx", {})
-    module = import_module("planner.audit")  # in `planner` it is the function
+    module = import_module("planner.auditor")
     monkeypatch.setattr(module, "__version__", "9.9.9")
     only(refused(path), "written by planner", "this is planner 9.9.9")
 

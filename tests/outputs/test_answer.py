@@ -10,7 +10,7 @@ from planner.outputs import answer, console
 from planner.outputs.audience import for_audience
 from planner.schema.plan import NextStep, Plan
 from planner.terminal import STANDARD
-from planner.verify import recheck
+from planner.verifier import recheck
 from tests.world.gear_plans import plan as made
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request

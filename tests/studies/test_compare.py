@@ -13,7 +13,7 @@ import openpyxl
 import pytest
 
 from planner import api, cli
-from planner.audit import audit
+from planner.auditor import audit
 from planner.errors import InputError
 from planner.inputs import inputs_to_text
 from planner.outputs import plan_json

@@ -8,7 +8,7 @@ import openpyxl
 import pytest
 
 from planner import api, shipped
-from planner.audit import audit
+from planner.auditor import audit
 from planner.commands import solve
 from planner.commands.report import report
 from planner.commands.solve import deliver

@@ -27,7 +27,7 @@ from planner.outputs.workbook import write
 from planner.schema.plan import Plan
 from planner.schema.verification import Check, CheckResult, Verification
 from planner.studies.verification import from_data, read_plan
-from planner.verify import faults
+from planner.verifier import faults
 from tests.world.commands import ran
 from tests.world.files import FILES
 from tests.world.solved import write_plan

@@ -12,7 +12,7 @@ import pytest
 
 from planner.api import load, solve
 from planner.assemble.live import live
-from planner.audit import audit
+from planner.auditor import audit
 from planner.inputs import inputs_to_text
 from planner.outputs.audience import Audience
 from planner.outputs.verification_text import render_audit

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from planner.assemble.live import growth, live
-from planner.audit import audit
-from planner.audit.draft import apply
-from planner.audit.evaluate import case_of, evaluate
+from planner.auditor import audit
+from planner.auditor.draft import apply
+from planner.auditor.evaluate import case_of, evaluate
 from planner.errors import InputError
 from planner.loader import load
 from planner.outputs.verification_text import render_audit

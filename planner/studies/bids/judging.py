@@ -10,8 +10,8 @@ from typing import Literal
 
 from planner.api import Options
 from planner.assemble import assemble
-from planner.audit.draft import Draft
-from planner.audit.evaluate import case_of
+from planner.auditor.draft import Draft
+from planner.auditor.evaluate import case_of
 from planner.case import Case, resolve
 from planner.case.money import discount, support_factor, support_usd_per_year, unit_net_usd
 from planner.currency import Currency
@@ -41,7 +41,7 @@ from planner.schema.verification import Breach, breaches_of
 from planner.sizing.facility import discounted_years
 from planner.studies.bids.tenders import LOTS, Counts, Tender, laid_over, price_of
 from planner.studies.bids.wanted import against, is_of, lacking, let_in, loosened, movable
-from planner.verify import recheck, verify
+from planner.verifier import recheck, verify
 
 Money = Literal["tco", "capex"]
 _OF_JOB = ("jobs.", "storage.")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner.api import Inputs, Options, load, solve_with
-from planner.audit import audit
+from planner.auditor import audit
 from planner.errors import Finding, InputError
 from planner.outputs.comparison_words import write_figure
 from planner.schema.comparison import SideKind

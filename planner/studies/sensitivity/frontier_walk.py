@@ -21,7 +21,7 @@ from planner.schema.problem import Objective
 from planner.schema.sensitivity import FrontierMark, FrontierPoint
 from planner.studies.request import SweepOptions
 from planner.studies.why_not.question import keeping
-from planner.verify import verify
+from planner.verifier import verify
 
 Work = Literal["goodput", "useful_gpus"]
 END_GAP = 1e-6

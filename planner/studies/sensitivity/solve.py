@@ -35,7 +35,7 @@ from planner.schema.plan import Plan
 from planner.schema.sensitivity import PLANNED, RowStatus
 from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.scenarios import COUNT_PREFIX, Row, Scenario
-from planner.verify import verify
+from planner.verifier import verify
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import math
 
 from planner.figures import OBJECTIVES
 from planner.schema.plan import ObjectiveReport, Plan
-from planner.verify.basis import Basis
-from planner.verify.ledger import RELATIVE, Ledger
-from planner.verify.limits import Found
+from planner.verifier.basis import Basis
+from planner.verifier.ledger import RELATIVE, Ledger
+from planner.verifier.limits import Found
 
 _GAP_NOISE = 1e-9
 _TIES = 2e-6

@@ -8,12 +8,12 @@ from dataclasses import dataclass, fields
 from planner.schema.catalog import Item
 from planner.schema.plan import Line, Plan, Totals
 from planner.schema.problem import Term
-from planner.verify.basis import Basis, gpus, total_nameplate_gb_per_s, usable_tb
-from planner.verify.companions import Companions
-from planner.verify.decisions import Decisions
-from planner.verify.job import JobFigures
-from planner.verify.ledger import Ledger
-from planner.verify.money import present_years, support_years
+from planner.verifier.basis import Basis, gpus, total_nameplate_gb_per_s, usable_tb
+from planner.verifier.companions import Companions
+from planner.verifier.decisions import Decisions
+from planner.verifier.job import JobFigures
+from planner.verifier.ledger import Ledger
+from planner.verifier.money import present_years, support_years
 
 BTU_PER_H_PER_KW = 3412.14
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from planner.schema.catalog import Licence, ServiceCount
 from planner.schema.problem import Extra
-from planner.verify.basis import Basis, gpus
-from planner.verify.fabrics import (
+from planner.verifier.basis import Basis, gpus
+from planner.verifier.fabrics import (
     Bill,
     Fabric,
     Plugged,
@@ -20,9 +20,9 @@ from planner.verify.fabrics import (
     port_fabric,
     slowest,
 )
-from planner.verify.ledger import at_least
-from planner.verify.money import owned, unit_money
-from planner.verify.racks import Room, network_racks, own_racks, pdus
+from planner.verifier.ledger import at_least
+from planner.verifier.money import owned, unit_money
+from planner.verifier.racks import Room, network_racks, own_racks, pdus
 
 _HALF_A_CENT = 0.005
 """What floats may be off by in a sum of prices, USD."""

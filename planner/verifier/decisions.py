@@ -12,12 +12,12 @@ from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import Job
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.verify.basis import DECIDED, Basis
-from planner.verify.fabrics import plug
-from planner.verify.ledger import Ledger
-from planner.verify.money import owned, purchased
-from planner.verify.racks import place
-from planner.verify.ways import Pace, gpus_of_replica, share_per_gpu
+from planner.verifier.basis import DECIDED, Basis
+from planner.verifier.fabrics import plug
+from planner.verifier.ledger import Ledger
+from planner.verifier.money import owned, purchased
+from planner.verifier.racks import place
+from planner.verifier.ways import Pace, gpus_of_replica, share_per_gpu
 
 _WEIGHT_BYTES = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5}
 # One buffered thread per GPU: 8 GB/s with 8 threads on 8 GPUs (S. Kartik and C. Tartow, VAST Data,

@@ -15,11 +15,11 @@ from functools import cache
 
 from planner.schema.catalog import FormLink, Item, Link, PortGroup
 from planner.schema.plan import Line, PartByLength, Plan, RackGroup
-from planner.verify.basis import DECIDED, Basis
-from planner.verify.companions import Companions
-from planner.verify.fabrics import Fabric, Plugged, Wiring, slowest
-from planner.verify.ledger import Ledger, divisors
-from planner.verify.money import unit_money
+from planner.verifier.basis import DECIDED, Basis
+from planner.verifier.companions import Companions
+from planner.verifier.fabrics import Fabric, Plugged, Wiring, slowest
+from planner.verifier.ledger import Ledger, divisors
+from planner.verifier.money import unit_money
 
 _RACK_UNIT_M = 1.75 * 0.0254
 _STEP_M = 5

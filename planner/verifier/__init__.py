@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 
 from planner.errors import VerificationError
 from planner.schema.plan import Plan
-from planner.verify.basis import Basis, facility_limit_kw
-from planner.verify.cabling import check_cabling
-from planner.verify.companions import count_companions
-from planner.verify.decisions import Decisions, read_decisions
-from planner.verify.fabrics import check_fabrics
-from planner.verify.job import check_degraded, check_job
-from planner.verify.ledger import Ledger
-from planner.verify.levels import check_choice
-from planner.verify.limits import Found, check_limits
-from planner.verify.lines import check_lines
-from planner.verify.objective import check_objective, check_status
-from planner.verify.options import check_next_step, check_options
-from planner.verify.placement import check_placement, check_places, shared_racks
-from planner.verify.totals import check_ratios, check_totals
-from planner.verify.ways import check_ways, with_option
+from planner.verifier.basis import Basis, facility_limit_kw
+from planner.verifier.cabling import check_cabling
+from planner.verifier.companions import count_companions
+from planner.verifier.decisions import Decisions, read_decisions
+from planner.verifier.fabrics import check_fabrics
+from planner.verifier.job import check_degraded, check_job
+from planner.verifier.ledger import Ledger
+from planner.verifier.levels import check_choice
+from planner.verifier.limits import Found, check_limits
+from planner.verifier.lines import check_lines
+from planner.verifier.objective import check_objective, check_status
+from planner.verifier.options import check_next_step, check_options
+from planner.verifier.placement import check_placement, check_places, shared_racks
+from planner.verifier.totals import check_ratios, check_totals
+from planner.verifier.ways import check_ways, with_option
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs

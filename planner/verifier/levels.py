@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from planner.schema.catalog import Item
 from planner.schema.levels import LocalLevel
 from planner.schema.plan import FailureClass, JobPlan, LocalPlan, StallPlan
-from planner.verify.basis import Basis
-from planner.verify.decisions import Decisions, checkpoint_gb, usable_gpus
-from planner.verify.ledger import Ledger
-from planner.verify.progress import Levels
+from planner.verifier.basis import Basis
+from planner.verifier.decisions import Decisions, checkpoint_gb, usable_gpus
+from planner.verifier.ledger import Ledger
+from planner.verifier.progress import Levels
 
 SECONDS_PER_DAY = 86400
 GB_PER_TB = 1000

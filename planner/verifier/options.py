@@ -13,19 +13,19 @@ from planner.figures import OBJECTIVES
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.storage_options import OptionItem, StorageOption, StorageOptions
-from planner.verify.basis import Basis, nameplate_gb_per_s
-from planner.verify.companions import count_companions
-from planner.verify.decisions import Decisions, find_clients
-from planner.verify.job import compute_figures
-from planner.verify.ledger import Ledger
-from planner.verify.money import (
+from planner.verifier.basis import Basis, nameplate_gb_per_s
+from planner.verifier.companions import count_companions
+from planner.verifier.decisions import Decisions, find_clients
+from planner.verifier.job import compute_figures
+from planner.verifier.ledger import Ledger
+from planner.verifier.money import (
     discount_share,
     present_years,
     purchased,
     support_sold,
     support_years,
 )
-from planner.verify.placement import shared_racks
+from planner.verifier.placement import shared_racks
 
 _ENOUGH = 1e-6
 """By which share a bandwidth may miss what is needed: tolerances of the search."""

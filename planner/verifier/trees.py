@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.verify.ledger import at_least, divisors
+from planner.verifier.ledger import at_least, divisors
 
 
 @dataclass(frozen=True)

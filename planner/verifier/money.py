@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from planner.currency import Currency
 from planner.schema.catalog import Item
 from planner.schema.prices import Price, SupportMoney, SupportShare
-from planner.verify.basis import Basis
-from planner.verify.ledger import at_least
+from planner.verifier.basis import Basis
+from planner.verifier.ledger import at_least
 
 # Half a cent may be rounded either way; the floats do not tell on which side it lies.
 _HALF_CENT_NOISE = 1e-6

@@ -15,10 +15,10 @@ from dataclasses import dataclass, fields
 
 from planner.schema.plan import JobPlan, ShrunkPlan
 from planner.schema.repair import Repair
-from planner.verify.basis import Basis
-from planner.verify.decisions import Decisions, replica_gpus, usable_gpus
-from planner.verify.ledger import Ledger
-from planner.verify.ways import least_replicas
+from planner.verifier.basis import Basis
+from planner.verifier.decisions import Decisions, replica_gpus, usable_gpus
+from planner.verifier.ledger import Ledger
+from planner.verifier.ways import least_replicas
 
 SECONDS_PER_DAY = 86_400
 HOURS_PER_YEAR = 8_760

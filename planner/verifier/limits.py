@@ -12,9 +12,9 @@ from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, LimitReport, Plan
 from planner.schema.problem import CustomRule, Problem, Split
 from planner.sizing.demand import VENDOR_RULES
-from planner.verify.basis import DECIDED, Basis, facility_limit_kw
-from planner.verify.decisions import Decisions
-from planner.verify.job import (
+from planner.verifier.basis import DECIDED, Basis, facility_limit_kw
+from planner.verifier.decisions import Decisions
+from planner.verifier.job import (
     Degraded,
     JobFigures,
     check_interval,
@@ -23,11 +23,11 @@ from planner.verify.job import (
     stall_and_drain_s,
     systems_by_type,
 )
-from planner.verify.ledger import Ledger, close
-from planner.verify.levels import find_levels, near_limits
-from planner.verify.money import owned, purchased, stock, unit_money
-from planner.verify.racks import Room, space
-from planner.verify.totals import Ratios, TotalFigures
+from planner.verifier.ledger import Ledger, close
+from planner.verifier.levels import find_levels, near_limits
+from planner.verifier.money import owned, purchased, stock, unit_money
+from planner.verifier.racks import Room, space
+from planner.verifier.totals import Ratios, TotalFigures
 
 _EACH: Mapping[str, Callable[[Basis, Item], float | None]] = {
     "weight_kg": Basis.unit_weight_kg,

@@ -12,9 +12,9 @@ from planner.schema.levels import DEFAULT_FAILURES
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import FixedInterval, Job, LostWorkInterval, OptimalInterval
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
-from planner.verify import progress, repair
-from planner.verify.basis import Basis, nameplate_gb_per_s, total_nameplate_gb_per_s
-from planner.verify.decisions import (
+from planner.verifier import progress, repair
+from planner.verifier.basis import Basis, nameplate_gb_per_s, total_nameplate_gb_per_s
+from planner.verifier.decisions import (
     Clients,
     Decisions,
     asked_bytes,
@@ -23,9 +23,9 @@ from planner.verify.decisions import (
     replica_gpus,
     usable_gpus,
 )
-from planner.verify.ledger import Ledger, at_least, close
-from planner.verify.levels import check_levels, copy_s, find_levels, shortest_worn_s
-from planner.verify.ways import as_sold, gpus_of_replica, slowest
+from planner.verifier.ledger import Ledger, at_least, close
+from planner.verifier.levels import check_levels, copy_s, find_levels, shortest_worn_s
+from planner.verifier.ways import as_sold, gpus_of_replica, slowest
 
 SECONDS_PER_DAY = 86400
 EXPORT_BYTES_PER_PARAMETER = 2

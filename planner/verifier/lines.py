@@ -5,11 +5,11 @@ from __future__ import annotations
 from planner.schema.catalog import Component, Item
 from planner.schema.plan import Line, Plan, PriceNote
 from planner.schema.prices import Price
-from planner.verify.basis import DECIDED, Basis, gpus, nameplate_gb_per_s, usable_tb
-from planner.verify.companions import Companions
-from planner.verify.decisions import Decisions
-from planner.verify.ledger import Ledger
-from planner.verify.money import (
+from planner.verifier.basis import DECIDED, Basis, gpus, nameplate_gb_per_s, usable_tb
+from planner.verifier.companions import Companions
+from planner.verifier.decisions import Decisions
+from planner.verifier.ledger import Ledger
+from planner.verifier.money import (
     cents,
     cold_spares,
     ordered,
@@ -24,8 +24,8 @@ from planner.verify.money import (
     support_years,
     unit_money,
 )
-from planner.verify.racks import Placement, RackSet, place, rack_class
-from planner.verify.totals import BTU_PER_H_PER_KW
+from planner.verifier.racks import Placement, RackSet, place, rack_class
+from planner.verifier.totals import BTU_PER_H_PER_KW
 
 _MOST_PER_RACK = 10**6
 """What has no height stands in a rack in any number; so many are said."""

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from planner import __version__
 from planner.api import Options, solve_with
-from planner.audit.draft import Draft, apply, in_usd
-from planner.audit.evaluate import (
+from planner.auditor.draft import Draft, apply, in_usd
+from planner.auditor.evaluate import (
     Listed,
     NothingRunsError,
     case_of,
@@ -21,8 +21,8 @@ from planner.audit.evaluate import (
     shortages,
     stale,
 )
-from planner.audit.reader import Opened, open_workbook
-from planner.audit.reader import edits as edits_of
+from planner.auditor.reader import Opened, open_workbook
+from planner.auditor.reader import edits as edits_of
 from planner.errors import Finding, InputError
 from planner.foreign_workbooks import load_bytes
 from planner.inputs import Inputs, inputs_from_text
@@ -34,7 +34,7 @@ from planner.outputs.workbook.data import live_of
 from planner.outputs.workbook.inputs import InputCell
 from planner.schema.plan import Plan
 from planner.schema.verification import Audit, breaches_of
-from planner.verify import faults
+from planner.verifier import faults
 
 __all__ = ["audit"]
 

@@ -6,11 +6,11 @@ from collections import Counter
 from itertools import pairwise
 
 from planner.schema.plan import Device, Plan, RackGroup
-from planner.verify.basis import Basis
-from planner.verify.companions import Companions
-from planner.verify.decisions import Decisions
-from planner.verify.ledger import Ledger
-from planner.verify.racks import Space, first_fit, pdus_per_rack, product_limit_kw, space
+from planner.verifier.basis import Basis
+from planner.verifier.companions import Companions
+from planner.verifier.decisions import Decisions
+from planner.verifier.ledger import Ledger
+from planner.verifier.racks import Space, first_fit, pdus_per_rack, product_limit_kw, space
 
 RackKind = tuple[str | None, str]
 """What stands in racks (None for the mixed ones of the network), and their class."""

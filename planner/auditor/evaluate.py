@@ -10,8 +10,8 @@ from openpyxl.workbook import Workbook
 
 from planner.assemble import assemble
 from planner.assemble.live import enlarged
-from planner.audit.draft import Draft
-from planner.audit.reader import Opened
+from planner.auditor.draft import Draft
+from planner.auditor.reader import Opened
 from planner.case import Case
 from planner.case.model import Mode
 from planner.errors import VerificationError
@@ -28,7 +28,7 @@ from planner.outputs.workbook.inputs import InputCell
 from planner.schema.live import SHARED_RACKS
 from planner.schema.plan import Plan
 from planner.schema.verification import Edit, Shortage, Stale
-from planner.verify import Recheck, recheck
+from planner.verifier import Recheck, recheck
 
 # The bill as the workbook lists it, against what the edited cluster needs.
 
