@@ -15,7 +15,7 @@ from planner.case.repair import SpareUnit
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs, needs_energy_cost, needs_flops, weights_gb_per_gpu
 from planner.limits import SUPPLIES
-from planner.paths import job_path, value_at
+from planner.paths import of_job, value_at
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item, Port, PortGroup, Switch
 from planner.schema.levels import DEFAULT_FAILURES
@@ -390,8 +390,8 @@ def _no_room_for_state(item: Item, job: Job) -> str | None:
     if least_replicas(item, job) is not None:
         return None
     return (
-        f"what {job_path('parallelism')}.memory holds in each GPU leaves none of its memory for "
-        "what replicas share"
+        f"what {of_job('parallelism.memory', job.name)} holds in each GPU leaves "
+        "none of its memory for what replicas share"
     )
 
 
@@ -415,7 +415,7 @@ def _no_memory(item: Item, job: Job) -> str | None:
         return None
     return (
         f"its GPUs have {memory.value:g} GB each, less than the {need_gb:.4g} GB of weights that "
-        f"{job_path('parallelism')} puts there"
+        f"{of_job('parallelism', job.name)} puts there"
     )
 
 
@@ -427,7 +427,7 @@ def _no_domain(item: Item, job: Job) -> str | None:
     gpus = min(item.provides.gpus.value, job.gpus.most_of(item.id) or item.provides.gpus.value)
     return (
         f"a tensor group of {job.parallelism.tensor} GPUs does not fit into the {gpus} that the "
-        f"job uses of one system ({job_path('parallelism')})"
+        f"job uses of one system ({of_job('parallelism', job.name)})"
     )
 
 
@@ -443,12 +443,14 @@ def _no_pool(item: Item, job: Job) -> str | None:
         return None
     if repair.when_short == "shrink":
         return (
-            f"its spare trays stay in their racks ({job_path('parallelism')}), where running on "
-            f"with fewer replicas is not planned: say {job_path('repair.unit')}: system"
+            f"its spare trays stay in their racks ({of_job('parallelism', job.name)}), "
+            f"where running on with fewer replicas is not planned: say repair.unit: system "
+            f"in the job '{job.name}'"
         )
     return (
-        f"its spare trays are the {unit.in_each_rack} that {job_path('parallelism')} leaves over "
-        f"in each system, not {repair.spares}: say {job_path('repair.spares')}: open"
+        f"its spare trays are the {unit.in_each_rack} that {of_job('parallelism', job.name)} "
+        f"leaves over in each system, not {repair.spares}: say repair.spares: open in the job "
+        f"'{job.name}'"
     )
 
 

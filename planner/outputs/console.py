@@ -32,7 +32,6 @@ from planner.outputs.words import (
     too_low,
     wrapped,
 )
-from planner.paths import job_path
 from planner.schema.plan import (
     FabricReport,
     JobPlan,
@@ -63,7 +62,7 @@ NOT_COUNTED_TAKES = (
 
 NO_REPAIR = (
     "repair and spares are not in these figures: hardware that fails counts as there again after "
-    f"the restart; {job_path('repair')}: {{share, time}} states how it is mended"
+    "the restart; repair: {share, time} of the job states how it is mended"
 )
 
 _MOST_LINES = 3
