@@ -24,8 +24,6 @@ from planner.loader.vary import (
     NoPlaceError,
     Point,
     Variable,
-    check_key,
-    checked,
     of_samples,
     of_table,
     read_table,
@@ -292,29 +290,6 @@ class Scenarios(Sequence[Scenario]):
 
 def _join(texts: list[str], mark: str) -> str:
     return mark.join(filter(None, texts)) if any(texts) else ""
-
-
-def scenario_inputs(inputs: Inputs, scenario: Scenario) -> Inputs:
-    """Return the inputs of a scenario, checked as those of a file are, its changes told.
-
-    Args:
-        inputs: those of its base.
-        scenario: what to change.
-
-    Raises:
-        InputError: the scenario is refused, or its values do not go together.
-    """
-    if scenario.refused:
-        raise InputError(Finding("scenario", scenario.refused))
-    return checked(inputs, scenario.changes, recorded=True)
-
-
-def fate(scenario: Scenario) -> tuple[object, ...]:
-    """Return what decides whether ``scenario_inputs`` refuses a scenario.
-
-    Of scenarios with the same fate one needs to be checked: they differ in plain limits alone.
-    """
-    return scenario.base, scenario.refused, check_key(scenario.changes)
 
 
 @dataclass(frozen=True)
