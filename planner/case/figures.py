@@ -248,7 +248,8 @@ def why_not(item: Item, inputs: Inputs) -> str | None:
         or _no_price(item, inputs)
         or missing_figure(item, inputs)
         or _no_room(item, inputs)
-        or _no_fabric(item, inputs)
+        or no_compute_fabric(item, inputs)
+        or no_port_group(item, inputs)
         or _no_option(item, inputs.problem.job)
         or _no_way(item, inputs)
         or _no_cluster(item, inputs)
@@ -342,11 +343,6 @@ def needs_power(problem: Problem) -> bool:
     by_draw = least is not None and OBJECTIVES[least].limit == "it_power"
     cooled = problem.site.cooling.cdu is not None
     return limited or cooled or needs_energy_cost(problem) or by_draw
-
-
-def _no_fabric(item: Item, inputs: Inputs) -> str | None:
-    """Return why an item's ports fit no switch of the problem's fabrics."""
-    return no_compute_fabric(item, inputs) or no_port_group(item, inputs)
 
 
 def _no_cluster(item: Item, inputs: Inputs) -> str | None:
