@@ -23,15 +23,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case
+from planner.case.bandwidth import ends
 from planner.case.bounds import cap_in_use
 from planner.case.model import Mode, Storage
 from planner.limits import Limit
 from planner.optimizer import operations
 from planner.optimizer.kernel import Bills, Flags, Kernel, Numbers, Places
-from planner.optimizer.operations import STORED, Operation, Stores, Uses, most_gpus, stored
+from planner.optimizer.operations import (
+    Operation,
+    Stores,
+    Uses,
+    endurance_tb_per_day,
+    most_gpus,
+    stored,
+    worn_interval_s,
+)
 from planner.optimizer.parametric.plans import Plans
 from planner.optimizer.purchase import TOLERANCE
-from planner.units import DAY_S
 
 MOST_CELLS = 20_000
 CHUNK = 256
@@ -135,8 +143,7 @@ class Cells:
                 takes[row, column] += bought[numbers[item.id]]
         self.takes = takes / self.scales
         each = [_most_each(item) for item in items]
-        endured = [math.inf if i.endurance_tb_per_day is None else i.endurance_tb_per_day
-                   for i in items]  # fmt: skip
+        endured = [endurance_tb_per_day(item) for item in items]
         usable = [item.usable_tb for item in items]
         self.gives = np.column_stack([*zip(*each, strict=True), usable, endured]).astype(float)
         self.high = np.array([math.inf if i.high is None else i.high for i in items])
@@ -170,8 +177,7 @@ class Cells:
         least = self.step[self.way]
         near = np.maximum(self.most, least), np.maximum(self.most - least, least)
         top, less = (
-            self.operation.worth(Uses(self.way, self.systems, gpus, **vars(free)))[1]
-            for gpus in near
+            self.operation.worth(Uses(self.way, self.systems, gpus, free))[1] for gpus in near
         )
         known = less <= top
         if self.case.job.interval.policy == "lost_work":
@@ -267,10 +273,10 @@ class Cells:
         """Return cells with families that may serve them, and the second bound of each pair."""
         parts = [self._most_stored(family, cells, room) for family in self.families]
         families = np.repeat(np.arange(len(parts)), len(cells))
-        fields = [np.concatenate([getattr(part, n) for part, _ in parts]) for n in STORED]
+        stores = Stores.joined([part for part, _ in parts])
         rows = np.flatnonzero(np.concatenate([enough for _, enough in parts]))
         cells = np.tile(cells, len(parts))[rows]
-        bounds = self._best_use(cells, Stores(*fields).at(rows))[0]
+        bounds = self._best_use(cells, stores.at(rows))[0]
         return cells, families[rows], bounds
 
     def _most_stored(
@@ -296,9 +302,7 @@ class Cells:
             each = np.where(gives.T[:, :, None] > 0, gives.T[:, :, None] * alone, 0.0)
             most = np.fmin(most, each.sum(axis=1)) * (1 + NOISE)
         read, write, usable, endured = most
-        with np.errstate(divide="ignore"):
-            worn = self.case.job.checkpoint_gb / 1e3 * DAY_S / endured
-        worn = np.where(endured > 0, worn, 0.0)
+        worn = worn_interval_s(self.case, endured)
         ones = np.ones(len(cells))
         stores = Stores(write, read, write, read, worn, write_factor * ones, read_factor * ones)
         return stores, self._enough(cells, read, write, usable) & (alone >= 1).any(axis=0)
@@ -370,19 +374,12 @@ class Cells:
                 return None
             rows = np.repeat(np.arange(len(each)), each)
             count = np.arange(len(rows)) - np.repeat(np.cumsum(each) - each, each)
-            kept = self._ordered(self.case.storage[place], count)
+            kept = _ordered(self.case.storage[place], count)
             rows, count = rows[kept], count[kept]
             found = np.vstack([found[:, rows], count])
             left = left[:, rows] - takes[:, None] * count
             units = units[rows] - count
         return found[:, found.sum(axis=0) > 0]
-
-    def _ordered(self, item: Storage, count: NDArray[np.int64]) -> Flags:
-        """Say which counts of an item may be ordered: none, or at least so many."""
-        least = max(1, item.min_units, item.segments[0].low if item.segments else 1)
-        most = item.segments[-1].high if item.segments else math.inf
-        fine: Flags = (count == 0) | ((count >= least) & (count <= most))
-        return fine
 
     def _scored(
         self, cell: int, counts: NDArray[np.int64], limits: Numbers, need: float
@@ -429,13 +426,17 @@ def _placed(mixes: NDArray[np.int64], row: int, rows: int) -> NDArray[np.int64]:
     return placed
 
 
+def _ordered(item: Storage, count: NDArray[np.int64]) -> Flags:
+    """Say which counts of an item may be ordered: none, or at least so many."""
+    least = max(1, item.min_units, item.segments[0].low if item.segments else 1)
+    most = item.segments[-1].high if item.segments else math.inf
+    fine: Flags = (count == 0) | ((count >= least) & (count <= most))
+    return fine
+
+
 def _most_each(item: Storage) -> tuple[float, float]:
     """Return the most (read, write) bandwidth that a unit of an item gives, GB/s."""
     if not item.segments:
         return item.read_gb_per_s, item.write_gb_per_s
-    ends = [(p.low, p.read_at_low, p.write_at_low) for p in item.segments]
-    last = item.segments[-1]
-    span = last.high - last.low
-    end = (last.read_at_low + last.read_slope * span, last.write_at_low + last.write_slope * span)
-    ends.append((last.high, *end))
-    return max(r / n for n, r, _ in ends), max(w / n for n, _, w in ends)
+    known = ends(item)
+    return max(r / n for n, r, _ in known), max(w / n for n, _, w in known)
