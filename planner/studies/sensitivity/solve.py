@@ -172,7 +172,8 @@ class Asked:
 
     def case_of(self, place: int) -> Case:
         """Return the case of one scenario; its companions are as far worked out as for all."""
-        return replace(self.case, limits=self.limits[place])
+        own = self.limits[place]
+        return self.case if own == self.case.limits else replace(self.case, limits=own)
 
     def inputs_of(self, place: int) -> Inputs:
         """Return the inputs of one scenario."""
