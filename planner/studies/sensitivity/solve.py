@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from planner.assemble import assemble
 from planner.assemble.limits import systems_of_a_step
-from planner.case import Case, resolve
+from planner.case import Case, resolve, resolve_like
 from planner.case.model import Limits
 from planner.case.resolve import limits_of
 from planner.errors import InputError, VerificationError
@@ -35,7 +35,7 @@ from planner.schema.plan import Plan
 from planner.schema.sensitivity import PLANNED, RowStatus
 from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.scenarios import COUNT_PREFIX, Row, Scenario
-from planner.verifier import verify
+from planner.verifier import confirms, verify
 
 
 @dataclass(frozen=True)
@@ -184,13 +184,16 @@ class Asked:
         return inputs
 
 
-def prepare(inputs: Inputs, group: Group, options: SweepOptions) -> Asked:
+def prepare(
+    inputs: Inputs, group: Group, options: SweepOptions, like: Asked | None = None
+) -> Asked:
     """Return a group ready to be solved.
 
     Args:
         inputs: those of its base.
         group: the scenarios.
         options: how exactly to solve.
+        like: another group, of which is taken over what is the same.
 
     Raises:
         InputError: what the scenarios share does not go together.
@@ -202,7 +205,7 @@ def prepare(inputs: Inputs, group: Group, options: SweepOptions) -> Asked:
         for path, value in zip(group.paths, most.tolist(), strict=True)
     ]
     top = checked(inputs, (*group.shared, *loosest))
-    case = resolve(top)
+    case = resolve(top) if like is None else resolve_like(top, like.inputs, like.case)
     known: list[dict[float, float | int | None]] = [{} for _ in group.paths]
     limits = []
     for row in points.tolist():
@@ -377,6 +380,21 @@ def rows(asked: Asked, answers: Sequence[Answer]) -> Iterator[Row]:
         yield plan.row | _answer_cells(answer) | {"binding": plan.binding(asked.limits[place])}
 
 
+def confirmed(inputs: Inputs, case: Case, proven: Certificate, gap: float) -> Plan:
+    """Return a plan in figures, confirmed by its independent re-computation.
+
+    Its racks are drawn only where that takes a drawing.
+
+    Raises:
+        VerificationError: the re-computation does not agree.
+    """
+    plan = assemble(inputs, case, proven, solver="highs", gap=gap, drawn=False)
+    if not confirms(inputs, plan):
+        plan = assemble(inputs, case, proven, solver="highs", gap=gap)
+        verify(inputs, plan)
+    return plan
+
+
 def blank(answer: Answer) -> Row:
     """Return the row of a scenario without a plan."""
     return {
@@ -421,8 +439,7 @@ class _Used:
             "optimal" if answer.status == "optimal" else "feasible",
             run, answer.log_value, answer.log_bound, answer.gap, 0, 0.0, False,
         )  # fmt: skip
-        plan = assemble(inputs, case, certificate, solver="highs", gap=asked.options.gap)
-        verify(inputs, plan)
+        plan = confirmed(inputs, case, certificate, asked.options.gap)
         supplies = given(asked.case.limits)
         rows_of = {supply.name for supply in supplies}
         always = {limit.name for limit in plan.limits if limit.binding} - rows_of
