@@ -208,7 +208,7 @@ class Cells:
     def _without_waiting(self, cells: Places, gpus: NDArray[np.int64]) -> Numbers:
         """Return the score of cells with endless storage, where repairs are never waited for."""
         use = Uses(self.way[cells], self.systems[cells], gpus, self._endless(cells))
-        return self.operation.worth(use)[1]
+        return self.operation.without_waiting(use)
 
     def _endless(self, cells: Places) -> Stores:
         endless = np.full(len(cells), np.inf)
