@@ -23,7 +23,7 @@ from planner.infeasible import clash
 from planner.inputs import Change, Inputs, changed
 from planner.levers import Lever
 from planner.limits import SUPPLIES
-from planner.loader.vary import checked
+from planner.loader.vary import applied, checked
 from planner.optimizer import purchase
 from planner.optimizer.joint import Certificate, optimise, share, without_end
 from planner.optimizer.objective import natural
@@ -34,7 +34,7 @@ from planner.outputs.comparison_words import listed
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import PLANNED, RowStatus
 from planner.studies.request import SweepOptions
-from planner.studies.sensitivity.scenarios import COUNT_PREFIX, Row, Scenario
+from planner.studies.sensitivity.scenarios import COUNT_PREFIX, Row, Scenario, fate
 from planner.verifier import confirms, verify
 
 
@@ -170,6 +170,11 @@ class Asked:
     options: SweepOptions
     limits: tuple[Limits, ...]
 
+    @property
+    def fate(self) -> tuple[object, ...]:
+        """What decides whether the values of its scenarios go together."""
+        return fate(self.group.scenarios[0])
+
     def case_of(self, place: int) -> Case:
         """Return the case of one scenario; its companions are as far worked out as for all."""
         own = self.limits[place]
@@ -204,7 +209,11 @@ def prepare(
         Change(path, _typed(path, value), "")
         for path, value in zip(group.paths, most.tolist(), strict=True)
     ]
-    top = checked(inputs, (*group.shared, *loosest))
+    changes = (*group.shared, *loosest)
+    if like is not None and like.fate == fate(group.scenarios[0]):
+        top = replace(applied(inputs, changes), warnings=like.inputs.warnings)
+    else:
+        top = checked(inputs, changes)
     case = resolve(top) if like is None else resolve_like(top, like.inputs, like.case)
     known: list[dict[float, float | int | None]] = [{} for _ in group.paths]
     limits = []
