@@ -117,13 +117,14 @@ class Operation:
         self.units = [way.spare_unit for way in ways]
         self.step = np.array([way.step_gpus for way in ways], dtype=np.int64)
 
-    def run(self, use: Uses) -> Ran:
-        """Return how purchases run at their best interval."""
+    def run(self, use: Uses, *, waits: bool = True) -> Ran:
+        """Return how purchases run at their best interval; without ``waits`` if repairs took none
+        of their time."""
         job, way, stores = self.case.job, use.way, use.stores
         gpus = use.gpus.astype(float)
         used = np.ceil(gpus / self.usable[way] - ROUNDING)
         mtti = DAY_S / (self.rate[way] * gpus)
-        waiting, mends = self._waiting(use, mtti)
+        waiting, mends = self._waiting(use, mtti) if waits else (np.zeros(1), np.ones(1, bool))
         allowed = self._gpus_allowed(use, used) & mends
         writers = self.of_replica[way] if job.one_replica_writes else used
         readers = self.of_replica[way] if job.one_replica_reads else used
@@ -174,12 +175,22 @@ class Operation:
         for floor, value in reached:
             if floor is not None:
                 allowed &= value >= floor * (1 - FLOOR_TOLERANCE)
+        score = self._score(use, ran, ran.goodput)
+        return np.where(allowed, score, -np.inf), self._score(use, ran, ran.patient)
+
+    def without_waiting(self, use: Uses) -> Numbers:
+        """Return what no spares pass: the score of each use were repairs never waited for."""
+        ran = self.run(use, waits=False)
+        return self._score(use, ran, ran.patient)
+
+    def _score(self, use: Uses, ran: Ran, goodput: Numbers) -> Numbers:
+        gpus = use.gpus.astype(float)
         if self.case.objective == "gpus":
-            return np.where(allowed, gpus, -np.inf), np.where(ran.patient > 0, gpus, -np.inf)
-        each = ran.pflops_per_gpu if self.case.objective == "goodput" else np.ones_like(gpus)
+            return np.where(goodput > 0, gpus, -np.inf)
+        each = ran.pflops_per_gpu if self.case.objective == "goodput" else 1.0
         with np.errstate(divide="ignore"):
-            score, patient = (np.log(gpus * e * each) for e in (ran.goodput, ran.patient))
-        return np.where(allowed, score, -np.inf), patient
+            score: Numbers = np.log(gpus * goodput * each)
+        return score
 
     def best(
         self, way: Places, systems: NDArray[np.int64], most: NDArray[np.int64], stores: Stores
@@ -291,18 +302,24 @@ class Operation:
 
 
 NEWTON_STEPS = 50
+NEAR = 1e-8
+"""A step of so small a share of z leaves less than floats can tell: the next is half its square."""
 
 
 def _optimal_period(stall_per_mtti: Numbers) -> Numbers:
-    """Return z of ``z - (1 - exp(-z)) = s/M`` by Newton steps; see `exact_period_s`."""
+    """Return z of ``z - (1 - exp(-z)) = s/M`` by Newton steps; see `exact_period_s`.
+
+    They begin at the first terms of its series in sqrt(2 s/M), or at 1 + s/M where that is less.
+    """
     share = np.asarray(stall_per_mtti, dtype=float)
-    z = np.minimum(1.0 + share, np.sqrt(2.0 * share) + share)
+    root = np.sqrt(2.0 * share)
+    z = np.minimum(1.0 + share, root * (1.0 + root / 6.0 * (1.0 + root / 12.0)))
     some = np.where(z > 0, z, 1.0)
     for _ in range(NEWTON_STEPS):
         step = (_deficit(some) - share) / -np.expm1(-some)
         step = np.where(z > 0, step, 0.0)
         some = some - step
-        if np.all(np.abs(step) <= 1e-14 * some):
+        if np.all(np.abs(step) <= NEAR * some):
             break
     return np.where(z > 0, some, 0.0)
 
