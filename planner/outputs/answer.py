@@ -175,7 +175,8 @@ def _reached(limit: LimitReport) -> str:
         if value == most:
             return value
         return f"{value}; a unit fewer would miss {most}"
-    return f"{value.removesuffix(' ' + limit.unit)} of {most}"
+    amount, _, unit = value.partition(" ")
+    return f"{amount if most.endswith(f' {unit}') else value} of {most}"
 
 
 def _storage(plan: Plan, job: JobPlan) -> str:

@@ -15,13 +15,13 @@ from pydantic import BaseModel
 from planner import shipped
 from planner.errors import InputError
 from planner.inputs import Change, Inputs
-from planner.limits import SUPPLIES
 from planner.loader import load, market, overrides, yaml12
 from planner.loader.vary import (
     MOST,
     NoPlaceError,
     Variable,
     applied,
+    check_key,
     checked,
     places,
     values,
@@ -586,27 +586,50 @@ BROKEN: tuple[tuple[str, ...], ...] = (
 )
 
 
+def needs_checking(path: str) -> bool:
+    one, other = (check_key([Change(path, value, "")]) for value in (1.0, 2.0))
+    return one != other
+
+
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda settings_: " ".join(settings_) or "sound")
-def test_ceilings_on_sums_decide_nothing(small: str, broken: tuple[str, ...]) -> None:
-    """A sweep checks scenarios that differ in these alone once, at the loosest of each."""
+def test_plain_limits_decide_nothing(small: str, broken: tuple[str, ...]) -> None:
+    """Where only plain limits differ, all are sound, or none."""
     inputs = load(Path(small))
     base = [c for option in broken for c in values(inputs, option).point(0).changes]
-    fates: set[tuple[str, ...]] = set()
+    fates: dict[object, set[tuple[str, ...]]] = {}
     tried = 0
-    for path in {limit.path for limit in SUPPLIES} & set(varied(inputs)):
-        for text in ("x0.5", "x1", "x2", "x0.01"):
+    for path in {*varied(inputs), "storage.rule", "jobs.0.failures", "prices.*.list"}:
+        texts = {"storage.rule": ("light", "high"), "jobs.0.failures": ("rsc1", "rsc2")}
+        for text in texts.get(path, ("x0.5", "x1", "x2", "x0.01")):
             variable = Variable(inputs, path)
-            if variable.read(text).faults:
+            if needs_checking(path) or variable.read(text).faults:
                 continue
+            changes = [*base, *variable.read(text).changes]
             try:
-                checked(inputs, [*base, *variable.read(text).changes])
-                fates.add(())
+                checked(inputs, changes)
+                fate: tuple[str, ...] = ()
             except InputError as error:
-                fates.add(tuple(f"{f.code} {f.message}" for f in error.findings))
+                fate = tuple(f"{f.code} {f.message}" for f in error.findings)
+            fates.setdefault(check_key(changes), set()).add(fate)
             tried += 1
-    assert tried > 8
-    assert len(fates) == 1
-    assert bool(broken) == any(fates)
+    assert tried > 50
+    assert all(len(found) == 1 for found in fates.values()), fates
+    assert bool(broken) == any(fate for found in fates.values() for fate in found)
+
+
+def test_what_takes_part_in_rules_needs_checking() -> None:
+    for path in (
+        "items.gpu_box.min", "items.gpu_box.stock", "jobs.0.checkpoint.stall",
+        "targets.min_goodput",
+        "jobs.0.checkpoint.interval.max", "jobs.0.gpus.max", "jobs.0.parallelism.tensor",
+        "objective.maximize", "site.feeds.count", "jobs.0.training.mfu", "storage.max_families",
+        "catalog.gpu_box.min_units", "catalog.gpu_box.gpu.memory", "prices.gpu_box.stock",
+    ):  # fmt: skip
+        assert needs_checking(path), path
+    for path in (POWER, "budget.capex", "site.racks", "prices.gpu_box.list", "storage.rule"):
+        assert not needs_checking(path), path
+    given, taken = Change(POWER, 5.0, ""), Change(POWER, None, "null")
+    assert check_key([given]) == check_key([Change(POWER, 6.0, "")]) != check_key([taken])
 
 
 # Once each.

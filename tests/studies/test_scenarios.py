@@ -20,6 +20,7 @@ from planner.loader.vary.place import Slot
 from planner.studies.sensitivity.scenarios import (
     Scenario,
     Scenarios,
+    fate,
     samples,
     scenarios,
 )
@@ -213,6 +214,26 @@ def test_values_that_do_not_go_together_are_told_where_they_are_checked(inputs: 
     assert scenario_inputs(inputs, found[0])
 
 
+def test_scenarios_that_differ_in_plain_limits_share_a_fate(inputs: Inputs) -> None:
+    vary = [f"{POWER}=1MW:2MW:lin:50", "budget.capex=null,1 MUSD,2 MUSD",
+            "prices.*.list=x0.5,x2", "items.gpu_box.min=1,99"]  # fmt: skip
+    found = scenarios(inputs, vary=vary)
+    fates: dict[object, list[Scenario]] = {}
+    for scenario in found:
+        fates.setdefault(fate(scenario), []).append(scenario)
+    assert len(found) == 600
+    assert len(fates) == 4  # a budget or none, 1 or 99
+    for group in fates.values():
+        refused = []
+        for scenario in group[::40]:
+            try:
+                scenario_inputs(inputs, scenario)
+                refused.append(False)
+            except InputError:
+                refused.append(True)
+        assert len(set(refused)) == 1
+
+
 # Tables, and tables times grids.
 
 
@@ -299,6 +320,7 @@ def test_some_named_scenarios_times_a_grid(problem: Path, inputs: Inputs) -> Non
     assert found.values(2) == ("{minimize: cost}", "[Boxes, Quick]", 1000.0)
     new = scenario_inputs(found.inputs_of("picky"), found[2])
     assert (new.problem.objective.minimize, value_at(new, POWER)) == ("cost", 1000.0)
+    assert fate(found[0]) != fate(found[2])
 
 
 def test_prices_of_the_named_scenario_are_the_ones_that_are_scaled(

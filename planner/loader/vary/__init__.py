@@ -1,6 +1,6 @@
 """What a user asks to vary: paths and values, read and checked as the files' own are."""
 
-from planner.loader.vary.apply import applied, checked
+from planner.loader.vary.apply import applied, check_key, checked
 from planner.loader.vary.axis import (
     Axis,
     Display,
@@ -29,6 +29,7 @@ __all__ = [
     "Table",
     "Variable",
     "applied",
+    "check_key",
     "checked",
     "of_samples",
     "of_table",

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from planner.errors import Finding, InputError
 from planner.inputs import Change, Document, Inputs, changed, with_support
+from planner.limits import SUPPLIES
 from planner.loader import locate
 from planner.loader.catalog_checks import Fault, check_family, check_item
 from planner.loader.checks import check_problem
@@ -137,6 +139,80 @@ def checked(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
     _refuse((finding for finding in findings if finding.severity == "error"), changes)
     doubts = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
     return replace(new, warnings=doubts)
+
+
+def check_key(changes: Iterable[Change]) -> tuple[tuple[str, str], ...]:
+    """Return what decides whether changes go together: where it is equal, one check will do.
+
+    A plain limit or figure contradicts nothing: only whether it is given matters.
+    """
+    return tuple(
+        (change.path, repr(change.value is None if _is_plain(change.path) else change.value))
+        for change in changes
+    )
+
+
+_PLAIN = (
+    *(limit.path for limit in SUPPLIES),
+    "site.pue",
+    "site.pue.*",
+    "site.feeds.power",
+    "site.rack.power",
+    "site.rack.weight",
+    "site.rack.whole_rack_power",
+    "site.rack_classes.*",
+    "budget.*",
+    "term.*",
+    "storage.delivered_fraction.*",
+    "storage.fill_limit",
+    "storage.tolerate_down",
+    "storage.client_limit.*",
+    "storage.rule",
+    "storage.rule.*",
+    "items.*.support_years",
+    "items.*.spares",
+    "jobs.*.checkpoint.max_overlap",
+    "jobs.*.checkpoint.max_blocking",
+    "jobs.*.checkpoint.drain_slowdown",
+    "jobs.*.checkpoint.keep_last",
+    "jobs.*.checkpoint.milestones",
+    "jobs.*.restore.max_time",
+    "jobs.*.restore.restart",
+    "jobs.*.failures",
+    "jobs.*.failures.*",
+    "jobs.*.repair.time",
+    "jobs.*.repair.swap",
+    "jobs.*.gpus.hot_spares",
+    "jobs.*.dataset",
+    "jobs.*.ingest_per_gpu",
+    "network.*.oversubscription",
+    "spares.*",
+    "policy.split.*.max_share",
+    "objective.indifference",
+    "targets.min_useful_pflops",
+    "targets.max_lead_time",
+    "catalog.*.consumes.*",
+    "catalog.*.provides.read",
+    "catalog.*.provides.write",
+    "catalog.*.provides.usable",
+    "catalog.*.provides.endurance",
+    "catalog.*.client.*",
+    "catalog.*.client_factor.*",
+    "catalog.*.gpu.failures_per_day",
+    "prices.*.list",
+    "prices.*.per_year",
+    "prices.*.support_*",
+    "prices.*.pack",
+    "prices.*.min_order",
+    "prices.*.lead_time",
+)
+
+
+@lru_cache(maxsize=4096)
+def _is_plain(path: str) -> bool:
+    from fnmatch import fnmatchcase
+
+    return any(fnmatchcase(path, pattern) for pattern in _PLAIN)
 
 
 def _mismatches(inputs: Inputs) -> list[Finding]:

@@ -24,6 +24,7 @@ from planner.loader.vary import (
     NoPlaceError,
     Point,
     Variable,
+    check_key,
     of_samples,
     of_table,
     read_table,
@@ -290,6 +291,14 @@ class Scenarios(Sequence[Scenario]):
 
 def _join(texts: list[str], mark: str) -> str:
     return mark.join(filter(None, texts)) if any(texts) else ""
+
+
+def fate(scenario: Scenario) -> tuple[object, ...]:
+    """Return what decides whether the values of a scenario go together.
+
+    Of scenarios with the same fate one needs to be checked: they differ in plain limits alone.
+    """
+    return scenario.base, scenario.refused, check_key(scenario.changes)
 
 
 @dataclass(frozen=True)
