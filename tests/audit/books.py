@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 import openpyxl
 from openpyxl.workbook import Workbook
@@ -20,7 +19,7 @@ from planner.loader import load
 from planner.outputs.workbook import write
 from planner.outputs.workbook.inputs import InputCell, Scalar
 from planner.schema.plan import Plan
-from tests.workbook.office import to_read
+from tests.workbook.office import to_read, with_value
 from tests.world.solved import solved
 
 PROBLEMS = Path(__file__).parents[2] / "problems"
@@ -79,21 +78,6 @@ def edited(source: Book, path: Path, edits: Edits) -> Path:
         for part in read.namelist():
             text = re.sub(rb"</f><v>[^<]*</v>", b"</f>", read.read(part))
             for key, value in typed.get(part, {}).items():
-                text = _with(text, source.cell(*key).cell, value)
+                text = with_value(text, source.cell(*key).cell, value)
             write_to.writestr(part, text)
     return path
-
-
-def _with(sheet: bytes, address: str, value: Scalar) -> bytes:
-    """Return the XML of a sheet with a value in a cell that it has."""
-    found = re.search(rb'<c r="%b"( s="\d+")?[^>]*?(/>|>.*?</c>)' % address.encode(), sheet)
-    assert found is not None, address
-    head = b'<c r="%b"%b' % (address.encode(), found[1] or b"")
-    if value is None:
-        cell = head + b"/>"
-    elif isinstance(value, str):
-        text = escape(value).encode()
-        cell = head + b' t="inlineStr"><is><t xml:space="preserve">%b</t></is></c>' % text
-    else:
-        cell = head + b"><v>%b</v></c>" % repr(float(value)).encode()
-    return sheet[: found.start()] + cell + sheet[found.end() :]

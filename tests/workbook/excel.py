@@ -12,16 +12,27 @@ import html
 import math
 import re
 import zipfile
+from collections.abc import Callable
+from datetime import datetime
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import formualizer
+import openpyxl
 from openpyxl.utils import coordinate_to_tuple
+from openpyxl.utils.datetime import from_excel
+from openpyxl.workbook import Workbook
+
+from tests.workbook.office import to_read, values, with_value
 
 Cells = dict[tuple[str, str], Any]
 
 _CELL = re.compile(
     r'<c r="([A-Z]+\d+)"(?: s="\d+")?(?: t="(\w+)")?><f>(.*?)</f><v>(.*?)</v></c>', re.DOTALL
+)
+_FORMULA = re.compile(
+    r'<c r="([A-Z]+\d+)"( s="\d+")?(?: t="\w+")?><f>(.*?)</f><v>[^<]*</v></c>', re.DOTALL
 )
 _SHEET = re.compile(r'<sheet name="([^"]*)"')
 _NEGATIVE_ZERO = re.compile(r"(?<![\w.])-0(?![\w.])")
@@ -72,6 +83,74 @@ class Excel:
         """Return the formula of a cell, None where it holds none."""
         text = self._book.get_formula(sheet, *coordinate_to_tuple(address))
         return None if text is None else str(text)
+
+
+def _computed(content: bytes, typed: Cells) -> Cells:
+    """Return the values of all formulas of a workbook after values were typed into cells."""
+    book = Excel(content)
+    for (sheet, address), value in typed.items():
+        book.write(sheet, address, value)
+    return {place: book.value(*place) for place in cached(content) if place not in typed}
+
+
+def shown_after(content: bytes, typed: Cells) -> Cells:
+    """Return what every cell of a workbook shows after values were typed into some."""
+    before, formulas = values(content), _computed(content, typed)
+    for place, value in formulas.items():
+        if isinstance(before.get(place), datetime):
+            formulas[place] = from_excel(value)
+    shown = before | typed | formulas
+    return {place: value for place, value in shown.items() if value not in (None, "")}
+
+
+def saved_after(source: Path, target: Path, change: Callable[[Workbook], None]) -> Path:
+    """Save a copy of a workbook in which cells were changed, with the values that follow."""
+    content = source.read_bytes()
+    before, book = to_read(content), openpyxl.load_workbook(BytesIO(content))
+    change(book)
+    typed = {
+        (sheet.title, cell.coordinate): cell.value
+        for sheet in book
+        for row in sheet.iter_rows()
+        for cell in row
+        if cell.value != before[sheet.title][cell.coordinate].value
+    }
+    assert typed
+    return saved_with(content, target, typed)
+
+
+def saved_with(content: bytes, target: Path, typed: Cells) -> Path:
+    """Save a copy of a workbook with values typed into cells, and the values that follow."""
+    shown = _computed(content, typed)
+    with zipfile.ZipFile(BytesIO(content)) as read, zipfile.ZipFile(target, "w") as write:
+        sheets = {
+            f"xl/worksheets/sheet{place}.xml": html.unescape(name)
+            for place, name in enumerate(_SHEET.findall(read.read("xl/workbook.xml").decode()), 1)
+        }
+        for part in read.namelist():
+            text = read.read(part)
+            if part in sheets:
+                text = _saved(text, sheets[part], shown)
+                for (sheet, address), value in typed.items():
+                    text = with_value(text, address, value) if sheet == sheets[part] else text
+            write.writestr(part, text)
+    return target
+
+
+def _saved(text: bytes, sheet: str, shown: Cells) -> bytes:
+    """Return the XML of a sheet whose formulas show other values."""
+
+    def cell(found: re.Match[str]) -> str:
+        address, style, formula = found[1], found[2] or "", found[3]
+        value = shown.get((sheet, address), "")
+        if isinstance(value, bool):
+            kind, value = ' t="b"', int(value)
+        else:
+            kind = ' t="str"' if isinstance(value, str) or value is None else ""
+        written = html.escape(value or "") if kind == ' t="str"' else repr(value)
+        return f'<c r="{address}"{style}{kind}><f>{formula}</f><v>{written}</v></c>'
+
+    return _FORMULA.sub(cell, text.decode()).encode()
 
 
 def unlike(content: bytes, shown: Cells | None = None) -> list[tuple[str, str, Any, Any]]:

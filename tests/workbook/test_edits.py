@@ -1,20 +1,25 @@
-"""What a reader edits flows through to totals, drain, goodput and checks."""
+"""What a reader edits flows through to totals, drain, goodput and checks.
+
+In an engine that follows Excel; that LibreOffice shows the same is asked of one edit of each kind.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import openpyxl
 import pytest
 from openpyxl.workbook import Workbook
 
-from tests.workbook.office import Cells, convert, named, needs_office, values
-from tests.workbook.test_recalculation import figures_of, more_of, totals_of
+from tests.workbook.conftest import written
+from tests.workbook.excel import shown_after
+from tests.workbook.office import Cells, convert, named, needs_office, to_read, values
+from tests.workbook.test_recalculation import differences, figures_of, more_of, totals_of
 from tests.world.chosen import chosen
 from tests.world.gear import Setup, job, totals
-from tests.world.gear_plans import limit_value
+from tests.world.gear_plans import limit_value, plan
 from tests.world.setups import ASYNC, CASES, COMPLETE, SYNC
 
 BOM_COLUMNS = {"quantity": "Quantity", "discount": "Discount", "unit_list": "Unit list"}
@@ -161,57 +166,59 @@ def column_of(book: Workbook, title: str) -> str:
     return next(cell.column_letter for cell in book["BOM"][7] if cell.value == title)
 
 
-def edited(source: Path, target: Path, change: Callable[[Workbook], None]) -> Path:
-    """Save a changed copy of a workbook."""
-    book = openpyxl.load_workbook(source)
-    change(book)
-    book.save(target)
-    return target
-
-
-def apply(edit: Edit, book: Workbook) -> None:
-    """Type an edit's values into its cells, all of which must be unlocked."""
+def cells_of(edit: Edit, book: Workbook) -> Cells:
+    """Return an edit's values by the cells they are typed into, all of which must be unlocked."""
+    typed: Cells = {}
     for sku, column, value in edit.bom:
-        cell = book["BOM"][f"{column_of(book, BOM_COLUMNS[column])}{row_of(book, sku)}"]
-        assert not cell.protection.locked
-        cell.value = value
+        typed["BOM", f"{column_of(book, BOM_COLUMNS[column])}{row_of(book, sku)}"] = value
     for name, value in edit.inputs:
         sheet, address = next(iter(book.defined_names[name].destinations))
-        cell = book[sheet][address.replace("$", "")]
-        assert not cell.protection.locked
-        cell.value = value
+        typed[sheet, address.replace("$", "")] = value
+    for sheet, address in typed:
+        assert not book[sheet][address].protection.locked
+    return typed
 
 
-FILLED_IN = "price_filled_in"
+def all_set_to_nothing(book: Workbook) -> Cells:
+    return {("BOM", f"F{row_of(book, sku)}"): 0 for sku in ("dgx_h100", "ai400x2", "ai400x")}
 
 
-@pytest.fixture(scope="module")
-def results(
-    request: pytest.FixtureRequest, folder: Path, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Path]:
-    """Return the edited workbooks that tests ask for, recalculated."""
-    base, wanted = tmp_path_factory.mktemp("edits"), {FILLED_IN, *chosen(request, "name")}
-    edits = {name: edit for name, edit in EDITS.items() if name in wanted}
-    files = [
-        edited(
-            folder / f"{edit.case}.xlsx",
-            base / f"{name}.xlsx",
-            lambda book, edit=edit: apply(edit, book),
-        )
-        for name, edit in edits.items()
-    ]
-    return dict(zip(edits, convert(base, files), strict=True))
+def a_line_at_the_end_of_a_section(book: Workbook) -> Cells:
+    row = row_of(book, "ai400x") + 1
+    section, extended = (column_of(book, title) for title in ("Section", "Extended net"))
+    return {("BOM", f"{section}{row}"): "Storage", ("BOM", f"{extended}{row}"): 1_000_000}
 
 
-@needs_office
-@pytest.mark.exhaustive(keep=4)
+MORE = {"all_set_to_nothing": all_set_to_nothing, "a_line_more": a_line_at_the_end_of_a_section}
+"""What is typed into the workbook of `ASYNC` beside the edits that stand for set-ups."""
+
+
+def source_of(name: str) -> bytes:
+    """Return the workbook that an edit is made in."""
+    return written(plan(CASES[EDITS[name].case if name in EDITS else "async"]))
+
+
+def typed_by(name: str) -> Cells:
+    book = to_read(source_of(name))
+    return cells_of(EDITS[name], book) if name in EDITS else MORE[name](book)
+
+
+@cache
+def after(name: str) -> Cells:
+    """Return what every cell shows after an edit."""
+    return shown_after(source_of(name), typed_by(name))
+
+
+def figures_after(name: str) -> dict[str, object]:
+    return named(source_of(name), after(name))
+
+
 @pytest.mark.parametrize("name", sorted(EDITS))
-def test_totals_and_the_sizing_model_follow(name: str, results: dict[str, Path]) -> None:
-    after = EDITS[name].after
-    shown = named(results[name], values(results[name]))
-    expected = figures_of(job(after)) | totals_of(totals(after))
+def test_totals_and_the_sizing_model_follow(name: str) -> None:
+    setup, shown = EDITS[name].after, figures_after(name)
+    expected = figures_of(job(setup)) | totals_of(totals(setup))
     if EDITS[name].case == "complete":
-        expected |= more_of(after)
+        expected |= more_of(setup)
     for key, value in expected.items():
         assert shown[key] == (pytest.approx(value, rel=1e-9) if value is not None else "n/a"), key
 
@@ -225,12 +232,10 @@ def checks(cells: Cells) -> dict[str, tuple[object, ...]]:
     }
 
 
-@needs_office
-@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("name", sorted(EDITS))
-def test_checks_follow(name: str, results: dict[str, Path]) -> None:
+def test_checks_follow(name: str) -> None:
     edit = EDITS[name]
-    found = checks(values(results[name]))
+    found = checks(after(name))
     for limit, (sense, allowed, _) in CASES[edit.case].limits.items():
         setup = CASES[edit.case] if limit in STATIC else edit.after
         value = limit_value(setup, limit)
@@ -254,66 +259,64 @@ def test_checks_follow(name: str, results: dict[str, Path]) -> None:
         assert str(result).split(" ")[0] == ("OK" if slack >= 0 else "OVER"), limit
 
 
-@needs_office
-@pytest.mark.exhaustive(keep=0)
-def test_edits_break_limits_in_both_directions(results: dict[str, Path]) -> None:
+def test_edits_break_limits_in_both_directions() -> None:
     over = {
-        limit
-        for name in EDITS
-        for limit, row in checks(values(results[name])).items()
-        if row[3] == "OVER"
+        limit for name in EDITS for limit, row in checks(after(name)).items() if row[3] == "OVER"
     }
     assert {"facility_power", "overlap", "items.dgx_h100.max", "drain_fits"} <= over
     assert {"min_goodput", "min_useful_gpus", "capacity", "tco"} & over
 
 
-@needs_office
-@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("name", sorted(EDITS))
-def test_the_banner_counts_the_edits(name: str, results: dict[str, Path]) -> None:
-    cells = values(results[name])
+def test_the_banner_counts_the_edits(name: str) -> None:
+    cells = after(name)
     for sheet in {sheet for sheet, _ in cells}:
         text = str(cells[sheet, "A3"])
         assert text.startswith("EDITED: optimality no longer proven")
         assert text.endswith(f" {EDITS[name].edits}")
 
 
-@pytest.mark.exhaustive(keep=0)
-@needs_office
-def test_a_price_filled_in_completes_the_sum(
-    results: dict[str, Path], recalculated: dict[str, tuple[Path, Path]]
-) -> None:
-    before = recalculated["sync"][1]
-    assert named(before, values(before))["bom_capex_usd_flag"] == "known part"
-    after = named(results[FILLED_IN], values(results[FILLED_IN]))
-    assert after["bom_capex_usd_flag"] is None
-    assert after["bom_it_power_kw_flag"] == "known part"
+def test_a_price_filled_in_completes_the_sum() -> None:
+    source = source_of("price_filled_in")
+    assert named(source, values(source))["bom_capex_usd_flag"] == "known part"
+    shown = figures_after("price_filled_in")
+    assert shown["bom_capex_usd_flag"] is None
+    assert shown["bom_it_power_kw_flag"] == "known part"
 
 
-@pytest.mark.exhaustive(keep=0)
-@needs_office
-def test_nothing_left_to_write_to_is_no_error_value(folder: Path, tmp_path: Path) -> None:
-    def empty(book: Workbook) -> None:
-        for sku in ("dgx_h100", "ai400x2", "ai400x"):
-            book["BOM"][f"F{row_of(book, sku)}"].value = 0
-
-    (result,) = convert(tmp_path, [edited(folder / "async.xlsx", tmp_path / "a.xlsx", empty)])
-    cells = values(result)
+def test_nothing_left_to_write_to_is_no_error_value() -> None:
+    cells = after("all_set_to_nothing")
     assert not [cell for cell, value in cells.items() if str(value).startswith(("#", "Err:"))]
-    assert named(result, cells)["goodput"] == "n/a"
+    assert figures_after("all_set_to_nothing")["goodput"] == "n/a"
     assert checks(cells)["overlap"][3] == "OVER"
 
 
-@pytest.mark.exhaustive(keep=0)
-@needs_office
-def test_a_line_inserted_at_the_end_of_a_section_counts(folder: Path, tmp_path: Path) -> None:
-    def fill_spacer(book: Workbook) -> None:
-        sheet = book["BOM"]
-        row = row_of(book, "ai400x") + 1
-        sheet[f"{column_of(book, 'Section')}{row}"].value = "Storage"
-        sheet[f"{column_of(book, 'Extended net')}{row}"].value = 1_000_000
-
-    source = edited(folder / "async.xlsx", tmp_path / "a.xlsx", fill_spacer)
-    (result,) = convert(tmp_path, [source])
+def test_a_line_inserted_at_the_end_of_a_section_counts() -> None:
     capex = totals(ASYNC)["capex_usd"] or 0.0
-    assert named(result, values(result))["capex_usd"] == pytest.approx(capex + 1_000_000)
+    assert figures_after("a_line_more")["capex_usd"] == pytest.approx(capex + 1_000_000)
+
+
+IN_OFFICE = ("another_job", *MORE, "fewer_appliances", "price_filled_in", "sync_instead")
+
+
+@pytest.fixture(scope="module")
+def in_office(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """Return edited workbooks, saved by a program that keeps no values, recalculated."""
+    folder, names = tmp_path_factory.mktemp("edits"), sorted(chosen(request, "in_calc"))
+    files = [folder / f"{name}.xlsx" for name in names]
+    for name, file in zip(names, files, strict=True):
+        file.write_bytes(source_of(name))
+        book = openpyxl.load_workbook(file)
+        for (sheet, address), value in typed_by(name).items():
+            book[sheet][address].value = value  # type: ignore[assignment]
+        book.save(file)
+    return dict(zip(names, convert(folder, files), strict=True))
+
+
+@needs_office
+@pytest.mark.exhaustive(keep=2)
+@pytest.mark.parametrize("in_calc", IN_OFFICE)
+def test_libreoffice_shows_the_same(in_calc: str, in_office: dict[str, Path]) -> None:
+    assert differences(after(in_calc), values(in_office[in_calc])) == []

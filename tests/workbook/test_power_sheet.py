@@ -10,8 +10,9 @@ import pytest
 
 from planner.schema.plan import Plan
 from tests.workbook.conftest import written
-from tests.workbook.office import Cells, convert, named, needs_office, to_read, values
-from tests.workbook.test_edits import column_of, edited
+from tests.workbook.excel import saved_after
+from tests.workbook.office import Cells, named, needs_office, to_read, values
+from tests.workbook.test_edits import column_of
 from tests.world.gear import Setup, totals
 from tests.world.gear_plans import infeasible, plan
 from tests.world.setups import ASYNC, CASES, COMPLETE
@@ -179,7 +180,6 @@ def write_to(book: Any, name: str, value: object) -> None:
     cell.value = value
 
 
-@needs_office
 @pytest.mark.exhaustive(keep=0)
 def test_edits_flow_through(folder: Path, tmp_path: Path) -> None:
     after = COMPLETE.change("hgx_b300_liquid", quantity=40)
@@ -193,10 +193,9 @@ def test_edits_flow_through(folder: Path, tmp_path: Path) -> None:
         number = [limit.name for limit in plan(COMPLETE).limits].index("heat_air") + 1
         write_to(book, f"check_limit_{number}", None)
 
-    source = edited(folder / "complete.xlsx", tmp_path / "a.xlsx", change)
-    (result,) = convert(tmp_path, [source])
+    result = saved_after(folder / "complete.xlsx", tmp_path / "a.xlsx", change)
     cells = values(result)
-    shown = named(source, cells)
+    shown = named(result, cells)
     for key, value in cooling(after, 27.0, 6.0).items():
         assert shown[key] == pytest.approx(value, rel=1e-9), key
     found, liquid = rows_of(cells), totals(after)["heat_liquid"] or 0.0
@@ -210,7 +209,6 @@ def test_edits_flow_through(folder: Path, tmp_path: Path) -> None:
     assert {word for word in figures["agreement"].values() if word} == {"agrees"}
 
 
-@needs_office
 @pytest.mark.exhaustive(keep=0)
 def test_a_blank_input_or_an_empty_bill_is_no_error_value(folder: Path, tmp_path: Path) -> None:
     def blank(book: Any) -> None:
@@ -222,11 +220,10 @@ def test_a_blank_input_or_an_empty_bill_is_no_error_value(folder: Path, tmp_path
             if not cell.protection.locked:
                 cell.value = 0
 
-    sources = [
-        edited(folder / "complete.xlsx", tmp_path / "blank.xlsx", blank),
-        edited(folder / "complete.xlsx", tmp_path / "empty.xlsx", empty),
+    results = [
+        saved_after(folder / "complete.xlsx", tmp_path / "blank.xlsx", blank),
+        saved_after(folder / "complete.xlsx", tmp_path / "empty.xlsx", empty),
     ]
-    results = convert(tmp_path, sources)
     for result in results:
         wrong = [
             cell
@@ -234,9 +231,9 @@ def test_a_blank_input_or_an_empty_bill_is_no_error_value(folder: Path, tmp_path
             if cell[0] == SHEET and str(value).startswith(("#", "Err:"))
         ]
         assert wrong == []
-    shown = named(sources[0], values(results[0]))
+    shown = named(results[0], values(results[0]))
     assert shown["air_flow_cfm"] == shown["liquid_flow_l_per_min"] == "n/a"
-    assert named(sources[1], values(results[1]))["pue_mean"] == "n/a"
+    assert named(results[1], values(results[1]))["pue_mean"] == "n/a"
 
 
 def test_the_inputs_take_sensible_numbers_only() -> None:

@@ -15,8 +15,9 @@ from openpyxl.workbook import Workbook
 from planner.figures import FIGURES
 from planner.sizing.goodput import best_interval_s, daly_s, goodput, mtti_s
 from tests.workbook.conftest import written
-from tests.workbook.office import convert, named, needs_office, values
-from tests.workbook.test_edits import edited, row_of
+from tests.workbook.excel import saved_after
+from tests.workbook.office import named, needs_office, values
+from tests.workbook.test_edits import row_of
 from tests.world.gear import Setup, job, totals
 from tests.world.gear_plans import infeasible, plan
 from tests.world.setups import ASYNC, CASES, COMPLETE, SYNC
@@ -277,12 +278,12 @@ def after(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
 
         return change
 
-    files = [
-        edited(folder / f"{edit.case}.appendix.xlsx", base / f"{name}.xlsx", typed(edit))
-        for name, edit in EDITS.items()
-    ]
-    blank = edited(folder / "async.appendix.xlsx", base / "blank.xlsx", clear)
-    return dict(zip([*EDITS, "blank"], convert(base, [*files, blank]), strict=True))
+    changes = {name: (edit.case, typed(edit)) for name, edit in EDITS.items()}
+    changes["blank"] = ("async", clear)
+    return {
+        name: saved_after(folder / f"{case}.appendix.xlsx", base / f"{name}.xlsx", change)
+        for name, (case, change) in changes.items()
+    }
 
 
 def type_into(book: Workbook, name: str, value: object) -> None:
@@ -299,7 +300,6 @@ def clear(book: Workbook) -> None:
         type_into(book, name, None)
 
 
-@needs_office
 @pytest.mark.exhaustive(keep=0)
 @pytest.mark.parametrize("name", sorted(EDITS))
 def test_conditions_follow_edits(name: str, after: dict[str, Path]) -> None:
@@ -309,7 +309,6 @@ def test_conditions_follow_edits(name: str, after: dict[str, Path]) -> None:
         expect_condition(found[label], setup)
 
 
-@needs_office
 @pytest.mark.exhaustive(keep=0)
 def test_an_interval_chosen_anew_heeds_the_limit_on_overlap(after: dict[str, Path]) -> None:
     found = details(after["tight"])
@@ -340,7 +339,6 @@ def test_limits_that_do_not_hold_are_named(after: dict[str, Path], recalculated:
 LIMITS = "Limits of the job, at the interval of the plan"
 
 
-@needs_office
 @pytest.mark.exhaustive(keep=0)
 def test_blank_inputs_give_no_error_values(after: dict[str, Path]) -> None:
     cells = values(after["blank"])
@@ -355,7 +353,6 @@ def test_blank_inputs_give_no_error_values(after: dict[str, Path]) -> None:
     assert power[1]["Power at the meter, kW"] == "n/a"
 
 
-@needs_office
 @pytest.mark.exhaustive(keep=0)
 def test_questions_are_no_edits_of_the_plan(after: dict[str, Path]) -> None:
     banner = named(after["factors"], values(after["factors"]))["plan_banner"]

@@ -14,9 +14,10 @@ from openpyxl.workbook import Workbook
 
 from planner.schema.plan import NextStep, StepNeed
 from tests.workbook.conftest import written
-from tests.workbook.office import Cells, convert, needs_office, to_read, values
+from tests.workbook.excel import shown_after
+from tests.workbook.office import Cells, needs_office, to_read, values
 from tests.workbook.test_cover import opened
-from tests.workbook.test_edits import Edit, apply, edited
+from tests.workbook.test_edits import Edit, cells_of
 from tests.world.gear import Setup, job, totals
 from tests.world.gear_plans import limit_value, plan
 from tests.world.setups import ASYNC, CASES, COMPLETE, MINIMAL, SYNC
@@ -106,12 +107,9 @@ def test_tiles_are_the_plans(name: str, recalculated: dict[str, tuple[Path, Path
         expect_tiles(values(file), CASES[name])
 
 
-@needs_office
-@pytest.mark.exhaustive(keep=0)
-def test_sentence_tiles_tables_and_limits_follow_edits(folder: Path, tmp_path: Path) -> None:
-    source = edited(folder / "complete.xlsx", tmp_path / "c.xlsx", lambda book: apply(EDIT, book))
-    (result,) = convert(tmp_path, [source])
-    cells, after = values(result), EDIT.after
+def test_sentence_tiles_tables_and_limits_follow_edits() -> None:
+    content = written(plan(COMPLETE))
+    cells, after = shown_after(content, cells_of(EDIT, to_read(content))), EDIT.after
     expect_tiles(cells, after)
     said = str(cells["Summary", "A6"])
     assert said.startswith("40 Supermicro HGX B300 8U liquid-cooled and ")
