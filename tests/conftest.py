@@ -11,6 +11,8 @@ from functools import lru_cache
 from importlib import import_module
 
 import pytest
+import typer.main
+import typer.testing
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet.merge import MergedCellRange
 
@@ -18,6 +20,7 @@ from planner import currency
 from planner.auditor.reader import Opened
 from planner.inputs import Document
 from planner.loader import yaml12
+from planner.optimizer import joint
 from planner.outputs.workbook import book
 from planner.outputs.workbook.data import Packed
 from planner.outputs.workbook.inputs import InputCell
@@ -37,10 +40,18 @@ os.environ.setdefault("SOURCE_DATE_EPOCH", "1795305600")  # 2026-11-22: how old 
 KEPT = 4
 """So many of a family of exhaustive tests are run all the same, spread over it."""
 LONGEST = (
-    "test_properties.py", "test_exactness.py", "test_meaning.py", "test_problems.py", "test_cli.py",
-    "test_random_edits.py", "test_hostile_strings.py", "test_edits.py", "test_fuzz.py",
+    "test_problems.py", "test_properties.py", "test_notebooks.py", "test_meaning.py",
+    "test_exactness.py", "test_seller.py", "test_shrinking.py", "test_explain.py", "test_docs.py",
+    "test_sweep_engine.py", "test_report_command.py", "test_explain_no_plan.py",
+    "test_random_edits.py", "test_hostile_strings.py", "test_fuzz.py", "test_table.py",
 )  # fmt: skip
 """Files that take longest: begun first, so that no process is left with one at the end."""
+SEARCHED_ANEW = {
+    "test_cli.py", "test_exactness.py", "test_local_level.py", "test_progress.py",
+    "test_properties.py", "test_time_and_work.py",
+}  # fmt: skip
+"""Files that change what searches, watch it, or ask whether it does the same twice."""
+SEARCH = solved.once(joint._optimise)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -111,6 +122,16 @@ def catalogs_are_parsed_once() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def commands_are_made_of_their_functions_once() -> Iterator[None]:
+    """Keep what typer makes of a command line, which takes longer than most commands."""
+    made = lru_cache(maxsize=None)(typer.main.get_command)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", made)
+        patch.setattr(typer.testing, "_get_command", made)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def merged_cells_are_read_without_their_borders() -> Iterator[None]:
     """Skip what takes openpyxl a quarter of the time of opening a workbook."""
     with pytest.MonkeyPatch.context() as patch:
@@ -132,6 +153,17 @@ def audits_compare_with_one_copy() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(audit, "_written", written)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _searched_once(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Search a case once in a run, but for tests of the search itself."""
+    if request.path.name in SEARCHED_ANEW or request.path.parent.name == "optimizer":
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(joint, "_optimise", SEARCH)
         yield
 
 

@@ -1,15 +1,20 @@
-"""Shipped problems solved: once in a run of the tests, whichever process and file asks first."""
+"""What is solved is solved once in a run of the tests, whichever process and file asks first."""
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
+from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from planner import api, shipped
 from planner.inputs import inputs_to_text
+from planner.optimizer.joint import Certificate
+from planner.optimizer.solver import Effort
 from planner.outputs import plan_json
 from planner.schema.plan import Plan
 
@@ -34,11 +39,50 @@ def solved(problem: str, *settings: str, scenario: str | None = None, explain: b
         scenario=scenario,
         options=api.Options(explain=explain),
     )
+    _keep(kept, plan)
+    return plan
+
+
+def _keep(kept: Path, found: object) -> None:
     # Another process may do the same at the same time: a file is there whole or not at all.
     begun = kept.with_suffix(f".{os.getpid()}")
-    begun.write_bytes(pickle.dumps(plan))
+    begun.write_bytes(pickle.dumps(found))
     begun.replace(kept)
-    return plan
+
+
+def once(optimise: Callable[..., Certificate]) -> Callable[..., Certificate]:
+    """Return the search of `planner.optimizer.joint`, done once for a case and its options.
+
+    What a search has taken is charged to whoever asks again; one that has less left, or a time
+    limit, or that saves its model, searches itself.
+    """
+
+    def known(*asked: Any, **named: Any) -> Certificate:
+        (effort,) = (each for each in asked if isinstance(each, Effort))
+        rest = [each for each in asked if each is not effort]
+        if math.isfinite(effort.left_s) or any(isinstance(each, Path) for each in rest):
+            return optimise(*asked, **named)
+        key = sha256(pickle.dumps((rest, sorted(named.items())))).hexdigest()
+        kept = Path(os.environ[FOLDER]) / f"search-{key}"
+        if kept.exists():
+            answer: Certificate
+            answer, work = pickle.loads(kept.read_bytes())
+            if work < effort.left_work:
+                _charge(effort, work)
+                return answer
+        before = effort.work
+        answer = optimise(*asked, **named)
+        if answer.status in ("optimal", "infeasible") and not answer.ties_cut:
+            _keep(kept, (answer, effort.work - before))
+        return answer
+
+    return known
+
+
+def _charge(effort: Effort | None, work: float) -> None:
+    while effort is not None:
+        effort.work += work
+        effort = effort.whole
 
 
 def write_plan(path: Path, problem: Path | str, *settings: str) -> Plan:
