@@ -280,6 +280,7 @@ def test_what_nobody_publishes_is_asked_for(line: str, said: str, tmp_path: Path
     assert said in first and first.startswith(f"{file}:")
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_a_type_without_drives_cannot_use_the_level_and_the_plan_says_so(tmp_path: Path) -> None:
     text = shipped.problem_files()[PROBLEM].read_text("utf-8")
     listed = "[nvidia_dgx_h200, nvidia_dgx_b200]"

@@ -213,7 +213,7 @@ def every_purchase() -> tuple[Plan, ...]:
         for box in range(1, 4):
             request = ratio_request(gpu={"fixed": gpu}, box={"fixed": box})
             request.more["objective"] = {"maximize": "useful_gpus"}
-            plan = plan_of(request)
+            plan = api.solve_inputs(inputs_of(request.case()), explain=False)
             if plan.status == "optimal":
                 found.append(plan)
     assert len(found) > 10

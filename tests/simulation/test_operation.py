@@ -218,7 +218,7 @@ def random_job(
     return job, runs * kept
 
 
-@pytest.mark.exhaustive(keep=1, most=2)
+@pytest.mark.exhaustive(keep=0, most=1)
 @pytest.mark.parametrize("seed", range(BATCHES))
 def test_all_of_it_at_once_within_0_3_percent(seed: int) -> None:
     jobs, expected = zip(*random_jobs(seed), strict=True)

@@ -105,6 +105,7 @@ def test_what_is_assumed_is_told() -> None:
     assert "needed the shared storage" in screen
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_another_interval_is_predicted_by_the_same_formula() -> None:
     plan = first()
     job = plan.jobs[0]

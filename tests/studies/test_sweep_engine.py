@@ -112,7 +112,7 @@ FAMILIES = {
 }
 
 
-@pytest.mark.exhaustive(keep=4, most=12)
+@pytest.mark.exhaustive(keep=4, most=8)
 @pytest.mark.parametrize("chunk", range(10))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_enumeration_proves_is_true_and_seldom_needs_the_solver(
