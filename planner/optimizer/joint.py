@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from planner.case import Case
 from planner.case.bounds import cap, unlimited
 from planner.case.model import Mode
+from planner.errors import SolverError
 from planner.figures import RATIOS
 from planner.optimizer import operate, purchase
 from planner.optimizer.branch import Found, Goal
@@ -83,6 +85,7 @@ def optimise(
     effort: Effort | None = None,
     save_model: Path | None = None,
     ties: bool = True,
+    known: Sequence[Run] = (),
 ) -> Certificate:
     """Return the best plan of a case with its certificate.
 
@@ -94,13 +97,15 @@ def optimise(
         save_model: where to write the last master problem as MPS.
         ties: whether to choose among equally good plans; without, the first one found is taken,
             nothing is given away, and it takes a fraction of the time.
+        known: plans of similar cases. Those that are plans of this one, too, are begun with: what
+            is worse is ruled out from the start.
     """
     started = time.monotonic()
     effort = effort or Effort()
     whole, case = case, without_dominated(case)
-    answer = _optimise(case, solver, gap, effort, save_model, ties=ties)
+    answer = _optimise(case, solver, gap, effort, save_model, ties=ties, known=known)
     if case is not whole and (answer.status == "unbounded" or outgrown(whole, answer.best)):
-        answer = _optimise(whole, solver, gap, effort, save_model, ties=ties)
+        answer = _optimise(whole, solver, gap, effort, save_model, ties=ties, known=known)
     elif case is not whole:
         answer = _of_whole(whole, answer)
     return replace(answer, seconds=time.monotonic() - started)
@@ -124,6 +129,7 @@ def _optimise(
     save_model: Path | None,
     *,
     ties: bool,
+    known: Sequence[Run],
 ) -> Certificate:
     """Return the best plan of a case, as it stands, with its certificate."""
     started = time.monotonic()
@@ -136,7 +142,14 @@ def _optimise(
                 break
             part = effort.part(effort.left_work / left, share=1.0 / left)
             least = _least(case, proofs)
-            proofs.append(_prove(case, mode, solver, gap, part, least, final=not ties))
+            prove = partial(_prove, case, mode, solver, gap, part, least, final=not ties)
+            begin = _best_known(case, mode, known)
+            try:
+                proofs.append(prove(begin))
+            except SolverError:  # by rounding the model may not hold a plan that is known
+                if begin is None:
+                    raise
+                proofs.append(prove(None))
         proofs.sort(key=lambda proof: case.job.modes.index(proof.master.build.mode))
     if save_model is not None and proofs:  # as the proof left it, before ties add their rows
         last = proofs[-1]
@@ -180,6 +193,17 @@ def _least(case: Case, proofs: list[_Proof]) -> float | None:
     return best - width if case.maximise else best + width
 
 
+def _best_known(case: Case, mode: Mode, known: Sequence[Run]) -> Run | None:
+    """Return the best of what known plans are in a mode of a case; None where none is one.
+
+    One that meets a floor by the tolerance of rounding alone is none of the model's.
+    """
+    runs = (fitted(case, run) for run in known if run.mode == mode)
+    value, meets = measure(case, case.objective), floors(case, -FLOOR_TOLERANCE)
+    pick = max if case.maximise else min
+    return pick((run for run in runs if run is not None and meets(run)), key=value, default=None)
+
+
 def _prove(
     case: Case,
     mode: Mode,
@@ -187,6 +211,7 @@ def _prove(
     gap: float,
     effort: Effort,
     least: float | None,
+    begin: Run | None,
     *,
     final: bool,
 ) -> _Proof:
@@ -200,7 +225,7 @@ def _prove(
     # Half the gap is for what breaking ties may give away. The proof goes further than the other
     # half, so that the value ties are held at hardly depends on the way it was found.
     goal = goal_of(case, expression, gap / 20.0)
-    return _Proof(master, goal, ties, run(master, goal, least=least))
+    return _Proof(master, goal, ties, run(master, goal, least=least, known=begin))
 
 
 def goal_of(case: Case, expression: Linear, gap: float) -> Goal:
@@ -415,7 +440,7 @@ def _hold_row(
     return row, still_allowed
 
 
-def floors(case: Case) -> Callable[[Run], bool]:
+def floors(case: Case, tolerance: float = FLOOR_TOLERANCE) -> Callable[[Run], bool]:
     """Return what says whether an operation reaches every floor and ratio of a case."""
     limits, mfu, pflops = case.limits, case.job.mfu or 0.0, case.useful_pflops_floor()
 
@@ -426,7 +451,7 @@ def floors(case: Case) -> Callable[[Run], bool]:
             (pflops, operation.useful_pflops(mfu)),
             *_ratios(case, operation),
         )
-        return all(f is None or value >= f * (1 - FLOOR_TOLERANCE) for f, value in checks)
+        return all(f is None or value >= f * (1 - tolerance) for f, value in checks)
 
     return meets
 
@@ -583,5 +608,8 @@ def fitted(case: Case, run: Run) -> Run | None:
         return None
     found = operate.operate(case, run.mode, units, run.used, run.gpus, run.ways)
     if found is None or not floors(case)(found):
+        return None
+    held = units | {system.id: found.used.get(system.id, 0) for system in case.systems}
+    if not all(held[name] for name in case.must_use):
         return None
     return replace(found, units=units)
