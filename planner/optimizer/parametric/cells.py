@@ -17,7 +17,8 @@ asked goes on with the solver.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ from planner.case.model import Mode, Storage
 from planner.limits import Limit
 from planner.optimizer import operations
 from planner.optimizer.kernel import Bills, Flags, Kernel, Numbers, Places
+from planner.optimizer.operate import Run
 from planner.optimizer.operations import STORED, Operation, Stores, Uses, most_gpus, stored
 from planner.optimizer.parametric.plans import Plans
 from planner.optimizer.purchase import TOLERANCE
@@ -41,12 +43,24 @@ FIRST = 8
 BATCH = 4
 """Cells and families that are enumerated together."""
 MOST_MIXES = 6_000
-"""More mixtures of a family's items in one cell are left to the solver."""
+TOGETHER = 64
+"""Purchases good enough whose bills are worked out together."""
 TRIES = 4
 """Purchases of a cell that are taken up as plans until one may be made."""
 NOISE = 1e-9
 SLACK = 1e-6
 """Where what cannot run is left out early, times and rates count as this much better."""
+
+
+@dataclass(frozen=True)
+class Band:
+    """Purchases of one cell: scores, GPUs in use, counts of storage, what they take at least."""
+
+    cell: int
+    score: Numbers
+    gpus: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    taken: Numbers
 
 
 def covers(case: Case) -> bool:
@@ -83,13 +97,20 @@ class Cells:
         plans: takes in plans, and says what those known are worth.
         give: how much of the score a plan may be worth less that takes least: it fits tighter
             limits, too. 0 where there are none.
+        most_mixes: more mixtures of a family's items in one cell are left to the solver.
     """
 
     def __init__(
-        self, case: Case, mode: Mode, supplies: Sequence[Limit], plans: Plans, give: float = 0.0
+        self,
+        case: Case,
+        mode: Mode,
+        supplies: Sequence[Limit],
+        plans: Plans,
+        give: float = 0.0,
+        most_mixes: int = MOST_MIXES,
     ) -> None:
         self.case, self.mode, self.supplies, self.plans = case, mode, tuple(supplies), plans
-        self.give = give
+        self.give, self.most_mixes = give, most_mixes
         self.kernel, self.operation = Kernel(case), Operation(case, mode)
         self.figures = [each.figure for each in supplies]
         self.scales = np.array([each.scale for each in supplies], dtype=float)
@@ -321,6 +342,62 @@ class Cells:
             enough &= write >= groups * rule.write_gb_per_s * (1 - TOLERANCE)
         return enough
 
+    def good_enough(self, need: float, by: int, limits: Numbers) -> Iterator[Band | None]:
+        """Yield every purchase that scores more than is needed and fits; None where that are too
+        many to tell.
+
+        Args:
+            need: the score.
+            by: the place of a supply: what takes least of it comes first, as a rule.
+            limits: what may be used up of each; may become less as bands are looked at.
+        """
+        self._refine(np.flatnonzero(self.bounds > need))
+        cells = np.flatnonzero((self.bounds > need) & self.fits)
+        for cell in cells[np.argsort(self.base[by, cells], kind="stable")].tolist():
+            if self.base[by, cell] > limits[by] * (1 + TOLERANCE):
+                return
+            room = limits * (1 + TOLERANCE) - self.base[:, cell]
+            if np.any(room < 0):
+                continue
+            _, families, bounds = self._by_family(np.array([cell]), room[:, None])
+            for family in families[bounds > need].tolist():
+                yield from self._banded(cell, family, need, by, limits)
+
+    def _banded(
+        self, cell: int, family: int, need: float, by: int, limits: Numbers
+    ) -> Iterator[Band | None]:
+        """Yield what `good_enough` does of one cell and family, some at a time."""
+        items, most_units, _, _ = self.families[family]
+        each = [items[number : number + 1] for number in range(len(items))]
+        room = limits * (1 + TOLERANCE) - self.base[:, cell]
+        whole = self._mixes(items, most_units, room) is not None
+        for some in [items] if whole else [*each, items]:  # what each alone costs leaves less room
+            room = limits * (1 + TOLERANCE) - self.base[:, cell]
+            mixes = self._mixes(some, most_units, room)
+            if mixes is None:
+                yield None
+                return
+            counts = np.zeros((len(self.case.storage), mixes.shape[1]), dtype=np.int64)
+            counts[some] = mixes
+            yield from self._fitting(cell, counts, need, by, limits)
+
+    def _fitting(
+        self, cell: int, counts: NDArray[np.int64], need: float, by: int, limits: Numbers
+    ) -> Iterator[Band]:
+        """Yield what scores more than is needed and fits, what takes least of a supply first."""
+        score, gpus, counts = self._better(cell, counts, need)
+        least = self.base[by, cell] + self.takes[:, by] @ counts
+        order = np.argsort(least, kind="stable")
+        for begin in range(0, len(order), TOGETHER):
+            some = order[begin : begin + TOGETHER]
+            if least[some[0]] > limits[by] * (1 + TOLERANCE):
+                return
+            taken, fits = self._taken_of(cell, counts[:, some])
+            fits &= np.all(taken <= limits[:, None] * (1 + TOLERANCE), axis=0)
+            if fits.any():
+                some = some[fits]
+                yield Band(cell, score[some], gpus[some], counts[:, some], taken[:, fits])
+
     # The third: counts of storage.
 
     def _settle(self, place: int, cell: int, family: int, limits: Numbers) -> float:
@@ -339,15 +416,16 @@ class Cells:
         counts = np.zeros((len(self.case.storage), mixes.shape[1]), dtype=np.int64)
         counts[items] = mixes
         known = float(self.plans.score[place])
-        score, gpus, counts, share = self._scored(cell, counts, limits, known - self.give)
+        score, gpus, counts, taken = self._scored(cell, counts, limits, known - self.give)
         for best in np.argsort(-score, kind="stable")[:TRIES].tolist():
             if score[best] <= self.plans.score[place]:
                 break
-            self._take(cell, counts[:, best], int(gpus[best]))
+            self.take(cell, counts[:, best], int(gpus[best]))
         good = np.flatnonzero(score >= float(self.plans.score[place]) - self.give)
         if self.give and len(good):
-            least = good[np.argmin(share[good])]
-            self._take(cell, counts[:, least], int(gpus[least]))
+            share = taken[:, good] / np.where(limits > 0, limits, 1.0)[:, None]
+            least = good[np.argmin(share.sum(axis=0))]
+            self.take(cell, counts[:, least], int(gpus[least]))
         return max(known, float(score.max(initial=-np.inf))) + NOISE if whole else math.inf
 
     def _mixes(self, items: Places, most_units: float, room: Numbers) -> NDArray[np.int64] | None:
@@ -366,7 +444,7 @@ class Cells:
             if np.isinf(most).any():
                 return None
             each = np.floor(most * (1 + NOISE) + NOISE).astype(np.int64) + 1
-            if each.sum() > MOST_MIXES:
+            if each.sum() > self.most_mixes:
                 return None
             rows = np.repeat(np.arange(len(each)), each)
             count = np.arange(len(rows)) - np.repeat(np.cumsum(each) - each, each)
@@ -389,37 +467,45 @@ class Cells:
     ) -> tuple[Numbers, NDArray[np.int64], NDArray[np.int64], Numbers]:
         """Return the storage of a cell that scores more than is needed and fits.
 
-        That is: scores, GPUs in use, counts, and the share of all limits that each takes.
+        That is: scores, GPUs in use, counts, and what each takes at least of every supply.
         """
+        score, gpus, counts = self._better(cell, counts, need)
+        taken, fits = self._taken_of(cell, counts)
+        fits &= np.all(taken <= limits[:, None] * (1 + TOLERANCE), axis=0)
+        return score[fits], gpus[fits], counts[:, fits], taken[:, fits]
+
+    def _better(
+        self, cell: int, counts: NDArray[np.int64], need: float
+    ) -> tuple[Numbers, NDArray[np.int64], NDArray[np.int64]]:
+        """Return of the storage of a cell what scores more than is needed: scores, GPUs, counts."""
         cells = np.full(counts.shape[1], cell)
         stores, usable = stored(self.case, counts)
         enough = np.flatnonzero(self._enough(cells, stores.read, stores.write, usable))
         score, gpus = self._best_use(cells[enough], stores.at(enough))
         better = score > need
-        kept, score, gpus = enough[better], score[better], gpus[better]
-        taken, fits = self._taken_of(cell, counts[:, kept])
-        fits &= np.all(taken <= limits[:, None] * (1 + TOLERANCE), axis=0)
-        share = taken[:, fits] / np.where(limits > 0, limits, 1.0)[:, None]
-        return score[fits], gpus[fits], counts[:, kept[fits]], share.sum(axis=0)
+        return score[better], gpus[better], counts[:, enough[better]]
 
     def _taken_of(self, cell: int, counts: NDArray[np.int64]) -> tuple[Numbers, Flags]:
         """Return what purchases of a cell take at least, and which can be had."""
+        bills = self.kernel.bills(*self.columns(cell, counts), least=True)
+        return self._taken(bills), self.kernel.can_be_had(bills)
+
+    def columns(self, cell: int, counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], Places]:
+        """Return purchases of a cell as `Kernel.bills` takes them: units and ways."""
         units = np.zeros((len(self.kernel.offers), counts.shape[1]), dtype=np.int64)
         first = len(self.case.systems)
         units[first : first + len(counts)] = counts
         units[self.rows_of[int(self.way[cell])]] = self.systems[cell]
-        ways = np.full(counts.shape[1], self.way[cell])
-        bills = self.kernel.bills(units, ways, least=True)
-        return self._taken(bills), self.kernel.can_be_had(bills)
+        return units, np.full(counts.shape[1], self.way[cell])
 
-    def _take(self, cell: int, counts: NDArray[np.int64], gpus: int) -> None:
-        """Offer a purchase to the plans, which take it where it may be made."""
+    def take(self, cell: int, counts: NDArray[np.int64], gpus: int) -> Run | None:
+        """Offer a purchase to the plans, which take it where it may be made; return how it runs."""
         case, number = self.case, int(self.way[cell])
         way, system = case.ways[number], case.systems[self.rows_of[number]]
         units = {offer.id: 0 for offer in case.offers()} | {system.id: int(self.systems[cell])}
         units |= {item.id: n for item, n in zip(case.storage, counts.tolist(), strict=True)}
         used = {system.id: way.systems_for(gpus)}
-        self.plans.offer(self.mode, units, used, gpus, ways=(way.id,))
+        return self.plans.offer(self.mode, units, used, gpus, ways=(way.id,))
 
 
 def _placed(mixes: NDArray[np.int64], row: int, rows: int) -> NDArray[np.int64]:
