@@ -101,6 +101,13 @@ class Build:
         return held
 
     @cached_property
+    def decided_by(self) -> dict[str, tuple[str, str]]:
+        """What a plan decides, by its variable: a way, a family or a count, and whose."""
+        found = {variable.name: ("count", key.sku) for key, variable in self.counts.items()}
+        found |= {variable.name: ("family", name) for name, variable in self.serves.items()}
+        return found | {variable.name: ("way", name) for name, variable in self.way_used.items()}
+
+    @cached_property
     def tops(self) -> dict[str, int]:
         """The most units of each offer, demanded ones included."""
         return {offer.id: max(self.caps[offer.id], offer.low) for offer in self.case.offers()}

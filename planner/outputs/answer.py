@@ -132,8 +132,7 @@ def _work(plan: Plan, totals: Totals, job: JobPlan) -> str:
         work = f"{job.useful_pflops:,.0f} useful PFLOP/s"
     text = f"{work} from {job.gpus_used:,} GPUs at {percent(job.goodput, 2)} goodput"
     if job.repair is not None and job.repair.spares and not job.repair.in_rack:
-        stand = "stands by as a spare" if job.repair.spares == 1 else "stand by as spares"
-        text += f"; {console.units(job.repair, job.repair.spares)} {stand}"
+        text += f"; {console.spares_standing_by(job.repair)}"
     elif totals.gpus != job.gpus_used:
         text += f" of {totals.gpus:,} in place"
     if job.days_to_train is not None:

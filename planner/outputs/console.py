@@ -419,8 +419,7 @@ def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
     bought = plan.totals.gpus if plan.totals else job.gpus_used
     idle = "" if bought == job.gpus_used else f" of {bought:,} in place"
     if job.repair is not None and job.repair.spares and not job.repair.in_rack:
-        spares = units(job.repair, job.repair.spares)
-        idle += f" ({spares} {'stands' if job.repair.spares == 1 else 'stand'} by as spares)"
+        idle += f" ({spares_standing_by(job.repair)})"
     if job.hot_spare_systems:
         systems = (
             "system is a hot spare" if job.hot_spare_systems == 1 else "systems are hot spares"
@@ -491,7 +490,7 @@ def _repairs(job: JobPlan) -> Iterator[str]:
     if repair.in_rack:
         each = repair.spares // job.systems_used
         yield (
-            f"{text}{units(repair, each)} stand by in each of {job.systems_used:,} systems, where "
+            f"{text}{_standing_by(repair, each)} in each of {job.systems_used:,} systems, where "
             f"its tensor groups stand; the job waits for repairs at most {waits}{other}"
         )
         return
@@ -503,9 +502,19 @@ def _repairs(job: JobPlan) -> Iterator[str]:
     worth = repair.next_spare_gpus or 0.0
     yield (
         f"{text}{units(repair, repair.units_out or 0.0)} out on average, "
-        f"{units(repair, repair.spares)} stand by{decided}; {short}; "
+        f"{_standing_by(repair, repair.spares)}{decided}; {short}; "
         f"one spare more would give {worth:,.1f} useful GPUs"
     )
+
+
+def spares_standing_by(repair: Repair) -> str:
+    """Return how many units stand by, as what."""
+    role = "as a spare" if repair.spares == 1 else "as spares"
+    return f"{_standing_by(repair, repair.spares)} {role}"
+
+
+def _standing_by(repair: Repair, count: int) -> str:
+    return f"{units(repair, count)} {'stands' if count == 1 else 'stand'} by"
 
 
 def _shrunk(repair: Repair, shrunk: ShrunkPlan) -> str:
