@@ -27,7 +27,8 @@ from planner.optimizer.goals import FLOOR_TOLERANCE, TIE_TOLERANCE, goal_of, wid
 from planner.optimizer.objective import TIE_BREAKS, measure
 from planner.optimizer.operate import Run
 from planner.optimizer.operations import WORTH
-from planner.optimizer.parametric.cells import Band, Cells, covers
+from planner.optimizer.parametric.bands import Band, Bands
+from planner.optimizer.parametric.cells import covers
 from planner.optimizer.parametric.plans import Plans
 
 PAID = "capex_usd"
@@ -38,7 +39,6 @@ NOISE = 1e-9
 MOST_ALIKE = 200
 """So many purchases that nothing but ties tells apart are compared one by one."""
 MOST_LISTED = 20_000
-MOST_MIXES = 40_000
 TRIES = 3
 START_GAP = 0.1
 """How far from the most work the plan may be that least money begins with."""
@@ -121,10 +121,7 @@ class _Enumeration:
         self.limits = exact * (1.0 + ROUNDING)
         self.plans = Plans(case, self.goals, self.supplies, exact[None])
         self.work = _for_work(case)
-        self.cells = [
-            Cells(self.work, mode, self.supplies, self.plans, 0.0, MOST_MIXES)
-            for mode in case.job.modes
-        ]
+        self.cells = [Bands(self.work, m, self.supplies, self.plans) for m in case.job.modes]
 
     @property
     def run(self) -> Run | None:
@@ -225,7 +222,7 @@ class _Enumeration:
             return None
         return [run for each in found if (run := each.run()) is not None]
 
-    def _in_order(self, cells: Cells, band: Band) -> list[_Listed]:
+    def _in_order(self, cells: Bands, band: Band) -> list[_Listed]:
         takes = band.taken[self.place]
         order = np.argsort(takes, kind="stable").tolist()
         return [_Listed(cells, band, place, float(takes[place])) for place in order]
@@ -280,7 +277,7 @@ class _Enumeration:
 class _Listed:
     """A purchase that is good enough: one of a band, with what it takes at least."""
 
-    cells: Cells
+    cells: Bands
     band: Band
     number: int
     takes: float

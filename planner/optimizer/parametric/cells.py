@@ -17,8 +17,7 @@ asked goes on with the solver.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,25 +49,11 @@ FIRST = 8
 """Of those so many are opened first, then twice as many each time: what they hold closes others."""
 BATCH = 4
 """Cells and families that are enumerated together."""
-MOST_MIXES = 6_000
-TOGETHER = 64
-"""Purchases good enough whose bills are worked out together."""
 TRIES = 4
 """Purchases of a cell that are taken up as plans until one may be made."""
 NOISE = 1e-9
 SLACK = 1e-6
 """Where what cannot run is left out early, times and rates count as this much better."""
-
-
-@dataclass(frozen=True)
-class Band:
-    """Purchases of one cell: scores, GPUs in use, counts of storage, what they take at least."""
-
-    cell: int
-    score: Numbers
-    gpus: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    taken: Numbers
 
 
 def covers(case: Case) -> bool:
@@ -105,20 +90,16 @@ class Cells:
         plans: takes in plans, and says what those known are worth.
         give: how much of the score a plan may be worth less that takes least: it fits tighter
             limits, too. 0 where there are none.
-        most_mixes: more mixtures of a family's items in one cell are left to the solver.
     """
 
+    most_mixes = 6_000
+    """More mixtures of a family's items in one cell are left to the solver."""
+
     def __init__(
-        self,
-        case: Case,
-        mode: Mode,
-        supplies: Sequence[Limit],
-        plans: Plans,
-        give: float = 0.0,
-        most_mixes: int = MOST_MIXES,
+        self, case: Case, mode: Mode, supplies: Sequence[Limit], plans: Plans, give: float = 0.0
     ) -> None:
         self.case, self.mode, self.supplies, self.plans = case, mode, tuple(supplies), plans
-        self.give, self.most_mixes = give, most_mixes
+        self.give = give
         self.kernel, self.operation = Kernel(case), Operation(case, mode)
         self.figures = [each.figure for each in supplies]
         self.scales = np.array([each.scale for each in supplies], dtype=float)
@@ -371,62 +352,6 @@ class Cells:
             enough &= read >= groups * rule.read_gb_per_s * (1 - TOLERANCE)
             enough &= write >= groups * rule.write_gb_per_s * (1 - TOLERANCE)
         return enough
-
-    def good_enough(self, need: float, by: int, limits: Numbers) -> Iterator[Band | None]:
-        """Yield every purchase that scores more than is needed and fits; None where that are too
-        many to tell.
-
-        Args:
-            need: the score.
-            by: the place of a supply: what takes least of it comes first, as a rule.
-            limits: what may be used up of each; may become less as bands are looked at.
-        """
-        self._refine(np.flatnonzero(self.bounds > need))
-        cells = np.flatnonzero((self.bounds > need) & self.fits)
-        for cell in cells[np.argsort(self.base[by, cells], kind="stable")].tolist():
-            if self.base[by, cell] > limits[by] * (1 + TOLERANCE):
-                return
-            room = limits * (1 + TOLERANCE) - self.base[:, cell]
-            if np.any(room < 0):
-                continue
-            _, families, bounds = self._by_family(np.array([cell]), room[:, None])
-            for family in families[bounds > need].tolist():
-                yield from self._banded(cell, family, need, by, limits)
-
-    def _banded(
-        self, cell: int, family: int, need: float, by: int, limits: Numbers
-    ) -> Iterator[Band | None]:
-        """Yield what `good_enough` does of one cell and family, some at a time."""
-        items, most_units, _, _ = self.families[family]
-        each = [items[number : number + 1] for number in range(len(items))]
-        room = limits * (1 + TOLERANCE) - self.base[:, cell]
-        whole = self._mixes(items, most_units, room) is not None
-        for some in [items] if whole else [*each, items]:  # what each alone costs leaves less room
-            room = limits * (1 + TOLERANCE) - self.base[:, cell]
-            mixes = self._mixes(some, most_units, room)
-            if mixes is None:
-                yield None
-                return
-            counts = np.zeros((len(self.case.storage), mixes.shape[1]), dtype=np.int64)
-            counts[some] = mixes
-            yield from self._fitting(cell, counts, need, by, limits)
-
-    def _fitting(
-        self, cell: int, counts: NDArray[np.int64], need: float, by: int, limits: Numbers
-    ) -> Iterator[Band]:
-        """Yield what scores more than is needed and fits, what takes least of a supply first."""
-        score, gpus, counts = self._better(cell, counts, need)
-        least = self.base[by, cell] + self.takes[:, by] @ counts
-        order = np.argsort(least, kind="stable")
-        for begin in range(0, len(order), TOGETHER):
-            some = order[begin : begin + TOGETHER]
-            if least[some[0]] > limits[by] * (1 + TOLERANCE):
-                return
-            taken, fits = self._taken_of(cell, counts[:, some])
-            fits &= np.all(taken <= limits[:, None] * (1 + TOLERANCE), axis=0)
-            if fits.any():
-                some = some[fits]
-                yield Band(cell, score[some], gpus[some], counts[:, some], taken[:, fits])
 
     # The third: counts of storage.
 
