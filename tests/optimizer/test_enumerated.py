@@ -128,3 +128,13 @@ def test_enumeration_says_what_models_prove(kind: str, seed: int) -> None:
             return
         proven = _by_models(case, "highs", GAP, Effort(), None, ties=True, known=())
         assert not [*faults(case, proven)]
+
+
+def test_no_system_that_fits_is_no_plan() -> None:
+    """Cells of which there are none are bounded, too."""
+    case = freed(needed(resolve(inputs_of(random_case(3003)))))
+    none = replace(case, systems=tuple(replace(system, high=0) for system in case.systems))
+    found = enumerated(none, GAP, ties=True)
+    assert found is not None
+    assert found.settled
+    assert found.taken.operation is None

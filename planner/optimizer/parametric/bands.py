@@ -29,10 +29,22 @@ class Band:
     taken: Numbers
 
 
+MOST_LOOKED = 300_000
+"""Purchases that are looked at in all; then the solver is quicker."""
+OF_A_CELL = 100
+"""What looking at a cell counts, whatever is in it."""
+
+
 class Bands(Cells):
-    """Cells whose purchases are listed."""
+    """Cells whose purchases are listed, as long as that is not too much work."""
 
     most_mixes = 40_000
+    looked = 0
+
+    def _mixes(self, items: Places, most_units: float, room: Numbers) -> NDArray[np.int64] | None:
+        found = super()._mixes(items, most_units, room) if self.looked < MOST_LOOKED else None
+        self.looked += OF_A_CELL if found is None else found.shape[1]
+        return found
 
     def good_enough(self, need: float, by: int, limits: Numbers) -> Iterator[Band | None]:
         """Yield every purchase that scores more than is needed and fits; None where that are too
@@ -51,6 +63,7 @@ class Bands(Cells):
             room = limits * (1 + TOLERANCE) - self.base[:, cell]
             if np.any(room < 0):
                 continue
+            self.looked += OF_A_CELL
             _, families, bounds = self._by_family(np.array([cell]), room[:, None])
             for family in families[bounds > need].tolist():
                 yield from self._banded(cell, family, need, by, limits)

@@ -192,6 +192,8 @@ class Cells:
         Useful work has one peak in the GPUs in use, so where one step fewer is worse the most are
         best; elsewhere nothing is known yet.
         """
+        if not len(self.way):
+            return np.zeros(0)
         least = self.step[self.way]
         most = np.maximum(self.most, least)
         top = self._without_waiting(np.arange(len(self.way)), most)
