@@ -29,6 +29,7 @@ from planner.case.model import Mode, Storage
 from planner.limits import Limit
 from planner.optimizer import operations
 from planner.optimizer.kernel import Bills, Flags, Kernel, Numbers, Places
+from planner.optimizer.operate import Run
 from planner.optimizer.operations import (
     Operation,
     Stores,
@@ -48,8 +49,6 @@ FIRST = 8
 """Of those so many are opened first, then twice as many each time: what they hold closes others."""
 BATCH = 4
 """Cells and families that are enumerated together."""
-MOST_MIXES = 6_000
-"""More mixtures of a family's items in one cell are left to the solver."""
 TRIES = 4
 """Purchases of a cell that are taken up as plans until one may be made."""
 NOISE = 1e-9
@@ -92,6 +91,9 @@ class Cells:
         give: how much of the score a plan may be worth less that takes least: it fits tighter
             limits, too. 0 where there are none.
     """
+
+    most_mixes = 6_000
+    """More mixtures of a family's items in one cell are left to the solver."""
 
     def __init__(
         self, case: Case, mode: Mode, supplies: Sequence[Limit], plans: Plans, give: float = 0.0
@@ -190,6 +192,8 @@ class Cells:
         Useful work has one peak in the GPUs in use, so where one step fewer is worse the most are
         best; elsewhere nothing is known yet.
         """
+        if not len(self.way):
+            return np.zeros(0)
         least = self.step[self.way]
         most = np.maximum(self.most, least)
         top = self._without_waiting(np.arange(len(self.way)), most)
@@ -369,15 +373,16 @@ class Cells:
         counts = np.zeros((len(self.case.storage), mixes.shape[1]), dtype=np.int64)
         counts[items] = mixes
         known = float(self.plans.score[place])
-        score, gpus, counts, share = self._scored(cell, counts, limits, known - self.give)
+        score, gpus, counts, taken = self._scored(cell, counts, limits, known - self.give)
         for best in np.argsort(-score, kind="stable")[:TRIES].tolist():
             if score[best] <= self.plans.score[place]:
                 break
-            self._take(cell, counts[:, best], int(gpus[best]))
+            self.take(cell, counts[:, best], int(gpus[best]))
         good = np.flatnonzero(score >= float(self.plans.score[place]) - self.give)
         if self.give and len(good):
-            least = good[np.argmin(share[good])]
-            self._take(cell, counts[:, least], int(gpus[least]))
+            share = taken[:, good] / np.where(limits > 0, limits, 1.0)[:, None]
+            least = good[np.argmin(share.sum(axis=0))]
+            self.take(cell, counts[:, least], int(gpus[least]))
         return max(known, float(score.max(initial=-np.inf))) + NOISE if whole else math.inf
 
     def _mixes(self, items: Places, most_units: float, room: Numbers) -> NDArray[np.int64] | None:
@@ -396,7 +401,7 @@ class Cells:
             if np.isinf(most).any():
                 return None
             each = np.floor(most * (1 + NOISE) + NOISE).astype(np.int64) + 1
-            if each.sum() > MOST_MIXES:
+            if each.sum() > self.most_mixes:
                 return None
             rows = np.repeat(np.arange(len(each)), each)
             count = np.arange(len(rows)) - np.repeat(np.cumsum(each) - each, each)
@@ -412,37 +417,45 @@ class Cells:
     ) -> tuple[Numbers, NDArray[np.int64], NDArray[np.int64], Numbers]:
         """Return the storage of a cell that scores more than is needed and fits.
 
-        That is: scores, GPUs in use, counts, and the share of all limits that each takes.
+        That is: scores, GPUs in use, counts, and what each takes at least of every supply.
         """
+        score, gpus, counts = self._better(cell, counts, need)
+        taken, fits = self._taken_of(cell, counts)
+        fits &= np.all(taken <= limits[:, None] * (1 + TOLERANCE), axis=0)
+        return score[fits], gpus[fits], counts[:, fits], taken[:, fits]
+
+    def _better(
+        self, cell: int, counts: NDArray[np.int64], need: float
+    ) -> tuple[Numbers, NDArray[np.int64], NDArray[np.int64]]:
+        """Return of the storage of a cell what scores more than is needed: scores, GPUs, counts."""
         cells = np.full(counts.shape[1], cell)
         stores, usable = stored(self.case, counts)
         enough = np.flatnonzero(self._enough(cells, stores.read, stores.write, usable))
         score, gpus = self._best_use(cells[enough], stores.at(enough))
         better = score > need
-        kept, score, gpus = enough[better], score[better], gpus[better]
-        taken, fits = self._taken_of(cell, counts[:, kept])
-        fits &= np.all(taken <= limits[:, None] * (1 + TOLERANCE), axis=0)
-        share = taken[:, fits] / np.where(limits > 0, limits, 1.0)[:, None]
-        return score[fits], gpus[fits], counts[:, kept[fits]], share.sum(axis=0)
+        return score[better], gpus[better], counts[:, enough[better]]
 
     def _taken_of(self, cell: int, counts: NDArray[np.int64]) -> tuple[Numbers, Flags]:
         """Return what purchases of a cell take at least, and which can be had."""
+        bills = self.kernel.bills(*self.columns(cell, counts), least=True)
+        return self._taken(bills), self.kernel.can_be_had(bills)
+
+    def columns(self, cell: int, counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], Places]:
+        """Return purchases of a cell as `Kernel.bills` takes them: units and ways."""
         units = np.zeros((len(self.kernel.offers), counts.shape[1]), dtype=np.int64)
         first = len(self.case.systems)
         units[first : first + len(counts)] = counts
         units[self.rows_of[int(self.way[cell])]] = self.systems[cell]
-        ways = np.full(counts.shape[1], self.way[cell])
-        bills = self.kernel.bills(units, ways, least=True)
-        return self._taken(bills), self.kernel.can_be_had(bills)
+        return units, np.full(counts.shape[1], self.way[cell])
 
-    def _take(self, cell: int, counts: NDArray[np.int64], gpus: int) -> None:
-        """Offer a purchase to the plans, which take it where it may be made."""
+    def take(self, cell: int, counts: NDArray[np.int64], gpus: int) -> Run | None:
+        """Offer a purchase to the plans, which take it where it may be made; return how it runs."""
         case, number = self.case, int(self.way[cell])
         way, system = case.ways[number], case.systems[self.rows_of[number]]
         units = {offer.id: 0 for offer in case.offers()} | {system.id: int(self.systems[cell])}
         units |= {item.id: n for item, n in zip(case.storage, counts.tolist(), strict=True)}
         used = {system.id: way.systems_for(gpus)}
-        self.plans.offer(self.mode, units, used, gpus, ways=(way.id,))
+        return self.plans.offer(self.mode, units, used, gpus, ways=(way.id,))
 
 
 def _placed(mixes: NDArray[np.int64], row: int, rows: int) -> NDArray[np.int64]:
