@@ -120,7 +120,7 @@ class Question:
             ahead = step if math.isinf(none_at) else none_at / 2.0
             level = here * math.exp(axis.direction * ahead)
             limits: dict[str, Any] = {axis.limit: level}
-            held = replace(case, limits=replace(case.limits, **limits))
+            held = case.under(replace(case.limits, **limits))
             answer = reaching(held, math.log(floor))
             if answer == "open":
                 return None
