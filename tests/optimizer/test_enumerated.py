@@ -16,6 +16,7 @@ from planner.optimizer.joint import optimise
 from planner.optimizer.objective import LOGARITHMIC, measure
 from planner.optimizer.operate import Run
 from planner.optimizer.parametric import cells, enumerated, reaching
+from tests.test_ways import with_levers
 from tests.world.random_cases import inputs_of, random_case
 
 GAP = 1e-4
@@ -105,6 +106,16 @@ def test_mixtures_of_two_items_are_filled_up_and_proven(monkeypatch: pytest.Monk
             compared += 1
             assert few.value == pytest.approx(every.value, abs=2 * EXACT), seed
     assert compared >= 3
+
+
+def test_where_no_system_has_room_there_is_no_plan() -> None:
+    """The interval follows from the time between interruptions, and there is nothing to bound."""
+    case = resolve(inputs_of(with_levers(8_100_545)))
+    assert case.job.interval.policy == "lost_work" and cells.covers(case)
+    tight = replace(case, limits=replace(case.limits, it_power_kw=1e-3, facility_power_kw=1e-3))
+    found = enumerated(tight, GAP)
+    assert found is not None and found.status == "infeasible"
+    assert reaching(tight, 0.0) == "none"
 
 
 def test_what_enumeration_does_not_cover_is_left_open() -> None:

@@ -197,11 +197,10 @@ class Cells:
         most = np.maximum(self.most, least)
         top = self._without_waiting(np.arange(len(self.way)), most)
         # What the next cell's more GPUs are better than, fewer are not either.
-        after = self.way[1:] == self.way[:-1]
-        rising = np.append(after & (most[1:] > most[:-1]) & (top[1:] > top[:-1]), False)
-        asked = np.flatnonzero(~rising & (self.most >= least))
+        known = np.zeros(len(top), dtype=bool)
+        known[:-1] = (most[1:] > most[:-1]) & (top[1:] > top[:-1]) & (self.way[1:] == self.way[:-1])
+        asked = np.flatnonzero(~known & (self.most >= least))
         fewer = np.maximum(most[asked] - least[asked], least[asked])
-        known = rising.copy()
         known[asked] = self._without_waiting(asked, fewer) <= top[asked]
         if self.case.job.interval.policy == "lost_work":
             known &= np.isfinite(top)
