@@ -237,7 +237,7 @@ class Kernel:
         """Return what one of each count, and one of each item that is bought, adds to a figure."""
         standing, bought = np.zeros(len(self.index)), np.zeros(len(self.items))
         numbers = {item.id: number for number, item in enumerate(self.items)}
-        for factor, (side, name) in purchase.terms(case)[figure]:
+        for factor, (side, name) in purchase.terms(case.billed)[figure]:
             if side == 0:
                 standing[self.index[name]] += factor
             else:
