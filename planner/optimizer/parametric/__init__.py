@@ -6,7 +6,6 @@ multipliers of a relaxation bound it by a linear function (weak duality), a sear
 limits that are no looser.
 """
 
-from planner.optimizer.parametric.alone import enumerated, reaching
 from planner.optimizer.parametric.search import Found, Search
 
-__all__ = ["Found", "Search", "enumerated", "reaching"]
+__all__ = ["Found", "Search"]

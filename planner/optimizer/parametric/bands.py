@@ -88,7 +88,9 @@ class Bands(Cells):
             yield from self._fitting(cell, self._spread(some, mixes), need, by, limits)
 
     def _add_up(self, items: Places) -> bool:
-        """Say whether more of one item never makes others give less."""
+        """Say whether more of one item never makes others give less, nor may be too much."""
+        if self.case.limits.most_write_gb_per_s is not None:
+            return False
         families = {self.case.storage[item].family for item in items.tolist()}
         return len(families) == 1 and not self.case.tolerate_down
 

@@ -15,7 +15,7 @@ from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate, optimise, share
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
-from planner.optimizer.parametric import enumerated, reaching
+from planner.optimizer.parametric.reaching import reaching
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.schema.sensitivity import FrontierMark, FrontierPoint
@@ -72,12 +72,9 @@ class Question:
         Where the solver contradicts itself nothing is known of the case, which is no end of the
         study: the other cases stand on their own.
         """
-        gap, effort = self.options.gap if gap is None else gap, self.options.effort
-        found = None if effort.late else enumerated(case, gap)
-        if found is not None:
-            return found
+        gap = self.options.gap if gap is None else gap
         try:
-            return optimise(case, gap=gap, effort=effort, ties=False)
+            return optimise(case, gap=gap, effort=self.options.effort, ties=False)
         except SolverError:
             return Certificate("no_solution", None, None, None, None, 0, 0.0, False)
 
