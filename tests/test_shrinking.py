@@ -22,7 +22,7 @@ from planner.outputs import console, simulation_text
 from planner.outputs.workbook import write
 from planner.schema.plan import Plan, ShrunkPlan
 from planner.sizing.availability import Shrinking, availability, shrunk
-from planner.studies.explain import Base, without_levers
+from planner.studies.explain import Baseline, without_levers
 from planner.studies.simulation import SimulationOptions, study
 from planner.verifier import recheck
 from tests.oracle import repair as oracle
@@ -266,7 +266,7 @@ def test_screen_and_workbook_say_it() -> None:
 
 def test_explain_says_what_it_is_worth() -> None:
     inputs, plan = by_hand()
-    base = Base(plan.objective.value, plan.objective.bound)
+    base = Baseline(plan.objective.value, plan.objective.bound)
     found, undecided = without_levers(inputs, plan, api.Options(), base)
     assert undecided == ()
     row = next(each for each in found if each.label == "waiting where units are short")
