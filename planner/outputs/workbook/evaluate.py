@@ -496,7 +496,7 @@ def _of_number(calculate: Callable[..., float]) -> Callable[..., Node]:
 
     def make(*arguments: Node) -> Node:
         def run(places: _Places) -> float:
-            return float(calculate(*(to_number(_scalar(node(places))) for node in arguments)))
+            return float(calculate(*[to_number(_scalar(node(places))) for node in arguments]))
 
         return run
 
@@ -513,7 +513,13 @@ def _of_text(calculate: Callable[..., str | float]) -> Callable[..., Node]:
 
 
 def _if(condition: Node, then: Node, other: Node) -> Node:
-    return lambda places: then(places) if _truth(_scalar(condition(places))) else other(places)
+    def run(places: _Places) -> Value:
+        met = condition(places)
+        if met is not True and met is not False:  # most are
+            met = _truth(_scalar(met))
+        return then(places) if met else other(places)
+
+    return run
 
 
 def _if_error(node: Node, other: Node) -> Node:
@@ -652,6 +658,8 @@ def _sum_product(*arguments: Node) -> Node:
 
 def _round(number: float, digits: float, how: str = ROUND_HALF_UP) -> float:
     """Return a number rounded as written: a spreadsheet keeps 15 digits of it."""
+    if digits >= 0 and abs(number) < 1e15 and number.is_integer():
+        return number + 0.0
     if not math.isfinite(number):
         raise FormulaError("#NUM!")
     return float(Decimal(f"{number:.15g}").quantize(Decimal(1).scaleb(-int(digits)), how)) + 0.0

@@ -301,6 +301,7 @@ class Page:
                 the sheet prints one A4 page wide.
         """
         sheet = self.sheet
+        sheet.finished = True
         sheet.freeze_panes(*frozen)
         sheet.set_landscape()
         if scale_percent is None:

@@ -276,16 +276,18 @@ class BomPage(Page):
         self.columns = columns
         limits = (limit.name.split(".") for limit in book.plan.limits)
         self.limited = {parts[1] for parts in limits if len(parts) > 1}
-        self._styles: dict[tuple[str, Role], Format] = {}
+        self._places: dict[Role, dict[str, tuple[int, Format]]] = {}
         self._known: dict[int, dict[str, float | None]] = {}
 
-    def style(self, key: str, role: Role) -> Format:
-        """Return the look of a column's cells in a role, looked up once."""
-        found = self._styles.get((key, role))
+    def places(self, role: Role) -> Mapping[str, tuple[int, Format]]:
+        """Return where each column of the plan is, and the look of its cells in a role."""
+        found = self._places.get(role)
         if found is None:
-            align = "center" if key == "lead_time" else ""
-            found = self.book.formats.get(role, self.columns.number[key], align)
-            self._styles[key, role] = found
+            found = self._places[role] = {
+                column.key: (index, self.book.formats.get(
+                    role, column.number, "center" if column.key == "lead_time" else ""))
+                for index, column in enumerate(self.columns.listed)
+            }  # fmt: skip
         return found
 
     @property
@@ -325,17 +327,16 @@ class BomRow:
     def __init__(self, page: BomPage, row: int, role: Role = "formula") -> None:
         self.page, self.row, self.role = page, row, role
         self._sheet = page.book.sheet(page.name)
-        self._cells = self._sheet.row(row, max(page.columns.every))
-        self._index = page.columns.index
+        self._cells = self._sheet.row(row, page.columns.last)
+        self._places = page.places(role)
 
     def text(self, key: str, text: str) -> None:
         """Write a string into a column that the plan needs."""
-        columns = self.page.columns
-        if text and columns.has(key):
+        if text and key in self._places:
             role: Role = "part" if self.role == "part" else "line"
             if key in _SHRUNK:
                 role = "part code" if role == "part" else "code"
-            self.page.text(self.row, columns.index[key], text, role)
+            self.page.text(self.row, self._places[key][0], text, role)
 
     def fill(self) -> None:
         """Give every cell that holds nothing the look of the row."""
@@ -344,7 +345,7 @@ class BomRow:
 
     def has(self, key: str) -> bool:
         """Return whether the plan needs this column."""
-        return self.page.columns.has(key)
+        return key in self._places
 
     def at(self, key: str) -> str:
         """Return the address of the row's cell in a column."""
@@ -352,34 +353,32 @@ class BomRow:
 
     def put(self, key: str, value: float | None, role: Role | None = None) -> None:
         """Write a number into a column, in the row's own look by default."""
-        index = self._index.get(key)
-        if index is not None:
-            style = self.page.style(key, role or self.role)
+        places = self._places if role is None else self.page.places(role)
+        if key in places:
+            index, style = places[key]
             self._cells[index] = self._sheet.number(value, style)
 
     def input(self, key: Open, line: Line) -> None:
         """Write a cell that the reader may change; its column's rule is laid over it later."""
-        index = self._index.get(key)
-        if index is None:
+        if not self.has(key):
             return
+        index, style = self.page.places("input")[key]
         value = getattr(line, _HELD_BY[key]) if key in _HELD_BY else None
         value = listed(line) if key == "unit_list" else value
-        style = self.page.style(key, "input")
         if isinstance(value, str):
             self.page.sheet.write_string(self.row, index, value, style)
         else:
             self._cells[index] = self._sheet.number(value, style)
-        title = self.page.columns.listed[index].title.lower()
-        label, unit, cell = f"{title} of {line.model}", UNITS[key], self.at(key)
-        book = self.page.book
+        label = f"{self.page.columns.listed[index].title.lower()} of {line.model}"
+        book, cell = self.page.book, self.at(key)
         if key == "quantity" and self.follows(line):
             # It follows the cluster until somebody types over it.
             text = f"={counted_name(line.sku)}"
             self.page.sheet.write_formula(self.row, index, text, style)
-        if key == "unit_list" and self.page.book.rate_of(line) is not None:
+        if key == "unit_list" and book.rate_of(line) is not None:
             self.put_list(key, line, "input")
         book.inputs.append(
-            InputCell(self.page.name, cell, key, line.sku, label, unit, value, ALLOWED[key])
+            InputCell(self.page.name, cell, key, line.sku, label, UNITS[key], value, ALLOWED[key])
         )
 
     def put_list(self, key: str, line: Line, role: Role) -> None:
@@ -391,7 +390,7 @@ class BomRow:
             return
         usd = float(f"{listed_usd * rate:.15g}")
         text = f"=ROUND({usd!r}/{RATE},{currency.shown().decimals})"
-        self.page.sheet.write_formula(self.row, index, text, self.page.style(key, role))
+        self.page.sheet.write_formula(self.row, index, text, self.page.places(role)[key][1])
 
     def put_price(self, key: str, line: Line, value: float | None) -> None:
         """Write an amount of a price list, which follows the rate where it is in USD there.
@@ -406,7 +405,7 @@ class BomRow:
         self.put(key, value)
         if index is None or value is None or rate is None:
             return
-        style = self.page.style(key, self.role)
+        style = self._places[key][1]
         usd = float(f"{value * rate:.15g}")
         self.page.sheet.write_formula(self.row, index, f"={usd!r}/{RATE}", style)
 
@@ -416,9 +415,8 @@ class BomRow:
 
     def work_out(self, key: str, text: str, plan: float | None = None) -> None:
         """Write a formula into a column; what the plan says is held against it."""
-        index = self._index.get(key)
-        if index is not None:
-            style = self.page.style(key, self.role)
+        if key in self._places:
+            index, style = self._places[key]
             self._cells[index] = self._sheet.formula(text, style)
             if plan is not None:
                 self.page.book.expect(self.page.name, self.row, index, plan)
