@@ -30,6 +30,10 @@ WEIGHT_BYTES: Mapping[Precision, float] = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5
 """Bytes per parameter that the weights alone take in the memory of the GPUs of one replica."""
 
 
+NOTHING_ASKED = Quantity()
+"""What a problem asks of the count of an item that it does not name."""
+
+
 @dataclass
 class Document:
     """The data of one file and where each part of it stands.

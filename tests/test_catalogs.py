@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from planner import shipped
-from planner.commands.files import document
 from planner.loader import yaml12
 from planner.loader.catalog_checks import catalog_figures, impossible_figures, never_planned
 from planner.loader.market import Catalogs, Prices, load_catalogs, load_prices
 from planner.schema.catalog import NO_PART_NUMBER, Figure, Item, Link, Port
+from planner.studies.registry import json_schema
 
 SCHEMAS = Path(__file__).parent.parent / "schemas"
 BTU_PER_H_PER_KW = 3412.14
@@ -467,6 +467,16 @@ def test_no_storage_price_is_below_its_drives() -> None:
         assert low < price.list_usd < high, item.id
 
 
+def test_parts_cost_together_what_their_cluster_costs() -> None:
+    """Spares of a cluster are spares of its parts: without prices they would be had for nothing."""
+    known, listed = catalogs().items, prices().prices
+    bundles = [item for name, item in known.items() if item.components and name in listed]
+    assert len(bundles) > 10
+    for bundle in bundles:
+        parts = sum(part.quantity * listed[part.id].list_usd for part in bundle.components)
+        assert parts == pytest.approx(listed[bundle.id].list_usd, rel=1e-9), bundle.id
+
+
 def test_raw_capacity_is_stated_once() -> None:
     """Drives and the raw capacity that a sheet prints beside them agree within a percent."""
     for item in catalogs().items.values():
@@ -486,7 +496,7 @@ def test_every_price_has_a_range() -> None:
 
 
 def test_prices_are_for_items_that_exist() -> None:
-    sold = {i.id for i in catalogs().items.values() if i.category != "component"}
+    sold = set(catalogs().items)
     assert set(prices().prices) <= sold
     unpriced = sold - set(prices().prices)
     assert set(UNPRICED) <= unpriced
@@ -513,7 +523,7 @@ def test_no_price_hides_in_a_catalog() -> None:
 def test_committed_schemas_are_those_of_the_code(name: str) -> None:
     """Where this fails: planner schema NAME > schemas/NAME.json."""
     text = (SCHEMAS / f"{name}.json").read_text("utf-8")
-    assert text == document(name)
+    assert text == json_schema(name)
     assert next(iter(json.loads(text))) == "$schema"
 
 

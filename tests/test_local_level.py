@@ -38,9 +38,10 @@ FIRST_SEED = 5030
 SEEDS_PER_CHUNK = 6
 
 
-def with_levels(seed: int) -> Case:
+def with_levels(seed: int, case: Case | None = None) -> Case:
     """Return a random case with drives in its GPU systems and a job that may use them."""
-    random, documents = Random(seed), copy.deepcopy(dict(random_case(seed).documents))
+    case = case or random_case(seed)
+    random, documents = Random(seed), copy.deepcopy(dict(case.documents))
     (job,) = documents["problem"]["jobs"]
     size_gb = _size_gb(job)
     asked = documents["problem"]["items"]

@@ -274,6 +274,21 @@ def test_hours_of_several_types_are_warned_of() -> None:
     assert [line.sku for line in plan.lines if line.section == "Compute"] == ["slow"]
 
 
+@pytest.mark.parametrize(("tokens", "warned"), [("1.5 T", False), ("30 T", True)])
+def test_training_that_outlasts_the_term_is_told(tokens: str, warned: bool) -> None:
+    """The least cost of a token may be that of a small cluster, which trains for decades."""
+    request = by_hand()
+    request.job |= {"parameters": "7 B", "training": {"tokens": tokens, "mfu": "40 %"}}
+    plan = api.solve_inputs(inputs_of(request.case()))
+    days = plan.jobs[0].days_to_train
+    assert days is not None and (days > 2 * 365) is warned
+    said = [text for text in plan.warnings if "beyond the term of 2 years" in text]
+    assert len(said) == warned
+    if warned:
+        assert f"{2 * 365 / days:.0%} of its tokens" in said[0]
+        assert "targets.max_days_to_train" in said[0]
+
+
 def test_the_price_at_which_a_rival_ties_is_where_the_ratios_meet() -> None:
     """The other box is as fast and draws as much: it enters where it costs no more."""
     request = by_hand()

@@ -29,9 +29,9 @@ CHUNKS, SEEDS_PER_CHUNK = 10, 12
 MODEL = "dense_70b"
 
 
-def with_levers(seed: int) -> Case:
+def with_levers(seed: int, case: Case | None = None) -> Case:
     """Return a random problem whose job may choose: curves, rates and laws drawn at random."""
-    random, case = Random(f"levers {seed}"), random_case(seed)
+    random, case = Random(f"levers {seed}"), case or random_case(seed)
     documents = copy.deepcopy(dict(case.documents))
     problem, catalog = documents["problem"], documents["catalog"]
     job: Raw = problem["jobs"][0]

@@ -43,6 +43,7 @@ def assemble(
     message: str | None = None,
     infeasibility: Infeasibility | None = None,
     seconds: float | None = None,
+    drawn: bool = True,
 ) -> Plan:
     """Return the plan of a certificate.
 
@@ -55,6 +56,8 @@ def assemble(
         message: why there is no plan, where there is none.
         infeasibility: the same in parts, where limits are the reason.
         seconds: the time to state; None keeps the plan's bytes reproducible.
+        drawn: whether its racks, cables, next step and what there is to say about it are worked
+            out, too; without them it has its lines, totals, job and limits.
     """
     base = Plan(
         status=answer.status,
@@ -79,19 +82,25 @@ def assemble(
     sums = totals(inputs, case, operation, bill, job)
     fabrics = tuple(fabric_reports(case, bill_of(case, operation.units, operation.ways)))
     reported = limits(inputs, case, operation, sums, job)
-    value = base.objective.value
-    plan = base.model_copy(
+    figures = base.model_copy(
         update={
             "lines": bill,
             "totals": sums,
             "jobs": (job,),
             "limits": reported,
-            "next_step": None if value is None else next_step(case, operation, reported, value),
             "fabrics": fabrics,
-            "racks": rack_groups(inputs, case, operation),
-            "assumptions": assumptions(inputs, case, operation),
             "not_counted": case.companions.missing,
             "idle": idle_units(inputs, case, operation),
+        }
+    )
+    if not drawn:
+        return figures
+    value = base.objective.value
+    plan = figures.model_copy(
+        update={
+            "next_step": None if value is None else next_step(case, operation, reported, value),
+            "racks": rack_groups(inputs, case, operation),
+            "assumptions": assumptions(inputs, case, operation),
             "warnings": (*_cut(answer), *warnings(inputs, case, operation, bill, job, fabrics)),
         }
     )

@@ -23,7 +23,6 @@ from planner.paths import job_path
 from planner.schema.catalog import Figure, Item, Source
 from planner.schema.levels import DEFAULT_FAILURES
 from planner.schema.plan import Assumption, FabricReport, JobPlan, Line
-from planner.schema.repair import Repair
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.fabric import (
     FabricSize,
@@ -32,6 +31,7 @@ from planner.sizing.fabric import (
     port_sizes,
     smallest,
 )
+from planner.sizing.facility import HOURS_PER_YEAR
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, FIRST_ORDER_VALID_BELOW
 
 GROWN_CLOSE_UP_TO = 0.003
@@ -463,13 +463,14 @@ def warnings(
     lines = [line for line in bill if line.parent is None]
     groups = (
         _hours(case),
+        _beyond_the_term(inputs, job),
         _largest_fabric(inputs, case, operation),
         _prices(lines),
         way_warnings(inputs, case, operation),
         _support(lines),
         _job(case, job),
         _figures(inputs, operation),
-        _mended(job, inputs.problem.job.repair),
+        _mended(job, inputs),
         remarks(inputs, case, operation, lines, job, fabrics),
         _unknown(lines),
         _lead_times(lines),
@@ -583,8 +584,9 @@ def _figures(inputs: Inputs, operation: Run) -> Iterator[str]:
             yield f"{item.model}: weak sources for {names}; confirm before ordering"
 
 
-def _mended(job: JobPlan, asked: Repair | None) -> Iterator[str]:
+def _mended(job: JobPlan, inputs: Inputs) -> Iterator[str]:
     """What a reader of the time waited for repairs must know of it."""
+    asked = inputs.problem.job.repair
     if job.repair is None or asked is None:
         return
     if job.repair.in_rack and job.repair.availability < BOUND_CLOSE_FROM:
@@ -604,7 +606,20 @@ def _mended(job: JobPlan, asked: Repair | None) -> Iterator[str]:
                 "high where units come back during another restart, or failures strike often"
             )
     if asked.unit == "tray" and job.repair.unit == "system":
-        yield f"whole systems of {job.gpu_type} are swapped: the catalog states no trays of it"
+        model = inputs.by_id[job.gpu_type].model
+        yield f"whole systems of {model} are swapped: the catalog states no trays of it"
+
+
+def _beyond_the_term(inputs: Inputs, job: JobPlan) -> Iterator[str]:
+    """Say where training ends after the years that the plan is paid for."""
+    term, days = inputs.problem.term, job.days_to_train
+    if term is None or days is None or days * 24.0 <= term.years * HOURS_PER_YEAR:
+        return
+    share = term.years * HOURS_PER_YEAR / (days * 24.0)
+    yield (
+        f"{job.name} trains in {days:,.0f} days, beyond the term of {term.years:g} years: "
+        f"{share:.0%} of its tokens are trained by then; targets.max_days_to_train sets a time"
+    )
 
 
 def _job(case: Case, job: JobPlan) -> Iterator[str]:

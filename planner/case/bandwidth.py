@@ -53,6 +53,15 @@ def degraded(item: Storage, units: float) -> tuple[float, float]:
     return 0.0, 0.0
 
 
+def ends(item: Storage) -> list[tuple[int, float, float]]:
+    """Return (units, read, write) where the pieces of a table end; between them it is straight."""
+    last = item.segments[-1]
+    span = last.high - last.low
+    end = (last.read_at_low + last.read_slope * span, last.write_at_low + last.write_slope * span)
+    rows = [(piece.low, piece.read_at_low, piece.write_at_low) for piece in item.segments]
+    return [*rows, (last.high, *end)]
+
+
 def with_loss(item: Storage) -> tuple[Segment, ...]:
     """Return a table's pieces cut so that what is left with units down is straight on each.
 

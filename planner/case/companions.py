@@ -31,9 +31,9 @@ from planner.case.model import (
 )
 from planner.case.money import bill_item, unit_net_usd
 from planner.case.quantities import ROUNDING, AtLeast, Device, Packed, Size, Steps, shares
-from planner.inputs import Inputs, refusal
+from planner.inputs import NOTHING_ASKED, Inputs, refusal
 from planner.schema.catalog import Category, Item
-from planner.schema.problem import Extra, Quantity
+from planner.schema.problem import Extra
 from planner.schema.site import RackPositions, Redundancy
 from planner.sizing.placement import Space
 
@@ -150,7 +150,7 @@ def _spare_parts(builder: CompanionsBuilder) -> Iterator[Companion]:
         bundle = builder.item(offer.id)
         usual = inputs.problem.spare_share(bundle.id, bundle.category)
         for part in bundle.components:
-            own = inputs.problem.items.get(part.id, Quantity()).spares
+            own = inputs.problem.items.get(part.id, NOTHING_ASKED).spares
             share = usual if own is None else own
             if not share:
                 continue

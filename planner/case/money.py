@@ -12,10 +12,9 @@ from typing import Any, Protocol
 from planner.case import figures
 from planner.case.model import BillItem, Case, Rates
 from planner.currency import Currency
-from planner.inputs import Inputs
+from planner.inputs import NOTHING_ASKED, Inputs
 from planner.schema.catalog import Item
 from planner.schema.prices import Discount, Price
-from planner.schema.problem import Quantity
 from planner.sizing.facility import discounted_years, heat_btu_per_h
 
 
@@ -47,7 +46,7 @@ def support_usd_per_year(
 def bill_item(item: Item, inputs: Inputs) -> BillItem:
     """Return an item of the catalogs as the bill has it."""
     problem = inputs.problem
-    rule = problem.items.get(item.id, Quantity())
+    rule = problem.items.get(item.id, NOTHING_ASKED)
     price = inputs.prices.get(item.id)
     typical = problem.term is not None and problem.term.energy_basis == "typical"
     off, shown_in = inputs.discounts, problem.shown_in
@@ -75,7 +74,7 @@ def bill_item(item: Item, inputs: Inputs) -> BillItem:
 def stock(item: Item, inputs: Inputs) -> int | None:
     """Return the most units that can be bought: 0 without a price or too late, None for any."""
     problem = inputs.problem
-    rule, price = problem.items.get(item.id, Quantity()), inputs.prices.get(item.id)
+    rule, price = problem.items.get(item.id, NOTHING_ASKED), inputs.prices.get(item.id)
     if price is None or item.lifecycle not in problem.consider.lifecycle:
         return 0
     if too_late(price, inputs):
@@ -104,7 +103,7 @@ def support_span(item: Item, inputs: Inputs) -> tuple[float, float]:
     term, price = inputs.problem.term, inputs.prices.get(item.id)
     if term is None or price is None:
         return 0.0, 0.0
-    own = inputs.problem.items.get(item.id, Quantity()).support_years
+    own = inputs.problem.items.get(item.id, NOTHING_ASKED).support_years
     end = next((y for y in (own, term.support_years) if y is not None), term.years)
     return price.support_included_years, min(end, term.years)
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
+
+from pydantic import BaseModel
 
 from planner.case import figures
 from planner.case.bounds import cap
+from planner.case.choices import Choice
 from planner.case.companions import derive_companions
 from planner.case.figures import fabric_key
 from planner.case.model import (
@@ -26,13 +30,13 @@ from planner.case.model import (
     Split,
     Storage,
     System,
+    Way,
 )
 from planner.case.model import Job as JobNumbers
 from planner.case.money import bill_item
 from planner.case.repair import Repair
-from planner.case.ways import scale_law, ways_of
 from planner.errors import Finding, InputError
-from planner.inputs import Inputs, demanded, job_size
+from planner.inputs import NOTHING_ASKED, Inputs, demanded, job_size
 from planner.limits import of_group
 from planner.paths import job_path, steps_of, value_at
 from planner.schema.catalog import Item, Sizes
@@ -43,12 +47,12 @@ from planner.schema.problem import (
     Job,
     LostWorkInterval,
     Problem,
-    Quantity,
 )
 from planner.schema.problem import Split as SplitRule
 from planner.schema.repair import Repair as RepairRule
 from planner.sizing.demand import VENDOR_RULES, capacity_tb
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
+from planner.sizing.throughput import ScaleLaw, pipeline_bubble
 from planner.sizing.two_levels import remote_share
 
 
@@ -99,6 +103,97 @@ def resolve(inputs: Inputs) -> Case:
         not_considered=tuple(left_out),
     )
     return with_companions(inputs, case)
+
+
+# Of cases alike but for how the job runs, or for prices, most is the same to the last bit.
+
+
+def resolve_like(inputs: Inputs, known: Inputs, case: Case) -> Case:
+    """Return the case of inputs; what cannot differ from that of others is taken over from it.
+
+    Args:
+        inputs: validated inputs.
+        known: others.
+        case: their case.
+
+    Raises:
+        InputError: as of ``resolve``.
+    """
+    if not _same_offers(inputs, known):
+        return resolve(inputs)
+    problem, items = inputs.problem, inputs.by_id
+    runs_alike = problem.jobs is known.problem.jobs
+    priced = {name for name, price in inputs.prices.items() if price is not known.prices[name]}
+    systems = [
+        replace(_system(items[each.id], inputs), fabric=each.fabric)
+        if each.id in priced
+        else each
+        if runs_alike
+        else replace(each, ways=ways_of(items[each.id], inputs))
+        for each in case.systems
+    ]
+    storage = [
+        _storage(items[each.id], inputs) if each.id in priced else each for each in case.storage
+    ]
+    new = replace(
+        case,
+        systems=tuple(systems),
+        storage=tuple(storage),
+        standing=tuple(_standing(items[each.id], inputs) for each in case.standing),
+        job=_with_drives(job_numbers(problem), systems),
+        limits=limits_of(problem),
+        delivered_read=problem.storage.delivered_fraction.read,
+        delivered_write=problem.storage.delivered_fraction.write,
+        policy=_policy(problem, systems, storage),
+    )
+    if priced or _bounds_of(new) != _bounds_of(case):
+        return with_companions(inputs, new)
+    return new
+
+
+_RUNNING = frozenset(
+    {"bytes_per_parameter", "trained_share", "restore", "restart", "failures", "dataset_tb",
+     "ingest_per_gpu_gb_per_s"}
+)  # fmt: skip
+"""What a job says that decides how it runs, and not what may be bought or comes with it."""
+_CHECKPOINTED = frozenset(
+    {"size_gb", "max_overlap", "max_blocking", "drain_slowdown", "interval", "keep_last",
+     "milestones"}
+)  # fmt: skip
+"""The same of its checkpoints."""
+_REACHED = frozenset({"min_goodput", "min_useful_gpus"})
+"""Targets that decide nothing of what may be bought or comes with it."""
+
+
+def _same_offers(one: Inputs, other: Inputs) -> bool:
+    """Say whether the same is on offer to two problems, and the same comes with it, but for prices.
+
+    Nothing may differ but what the job asks for to run, and what is paid for something that has a
+    price in both.
+    """
+    parts = ("items", "families", "discounts")
+    return (
+        all(getattr(one, name) is getattr(other, name) for name in parts)
+        and one.prices.keys() == other.prices.keys()
+        and _differing(one.problem, other.problem) <= {"jobs", "storage", "targets"}
+        and _differing(one.problem.storage, other.problem.storage) <= {"delivered_fraction"}
+        and _differing(one.problem.targets, other.problem.targets) <= _REACHED
+        and _differing(one.problem.job, other.problem.job) <= {*_RUNNING, "checkpoint"}
+        and _differing(one.problem.job.checkpoint, other.problem.job.checkpoint) <= _CHECKPOINTED
+    )
+
+
+def _differing(one: BaseModel, other: BaseModel) -> set[str]:
+    """Return the fields in which two parts of a problem are not the same object."""
+    mine, others = one.__dict__, other.__dict__
+    return {name for name in mine if mine[name] is not others[name]}
+
+
+def _bounds_of(case: Case) -> tuple[object, ...]:
+    """Return how far companions are worked out: the most units of each offer, and what limits."""
+    limits = case.limits
+    tops = tuple(max(cap(case, offer), offer.low) for offer in case.offers())
+    return (*tops, limits.it_power_kw, limits.facility_power_kw, limits.capex_usd, limits.racks)
 
 
 def with_companions(inputs: Inputs, case: Case) -> Case:
@@ -169,12 +264,13 @@ def _standing(item: Item, inputs: Inputs) -> Offer:
         message = f"'{item.id}' is installed and stays, but cannot be counted: {reason}"
         fix = f"give the figure in a catalog of your own, or say items.{item.id}.retire: true"
         raise _at_items(inputs, item, "installed", message, fix)
-    return replace(_base(item, inputs), high=0)
+    return Offer(**{**_base(item, inputs), "high": 0})
 
 
-def _base(item: Item, inputs: Inputs) -> Offer:
+def _base(item: Item, inputs: Inputs) -> dict[str, Any]:
+    """Return the fields of what is on offer."""
     problem = inputs.problem
-    rule = problem.items.get(item.id, Quantity())
+    rule = problem.items.get(item.id, NOTHING_ASKED)
     billed = bill_item(item, inputs)
     # What is owned is in place anyway; only what is demanded beyond must be in the cluster.
     low = rule.least if rule.least > rule.in_place else 0
@@ -182,14 +278,14 @@ def _base(item: Item, inputs: Inputs) -> Offer:
     if billed.stock is not None:
         highs.append(rule.in_place + billed.stock)
     bounds = [high for high in highs if high is not None]
-    return Offer(
+    return {
         **vars(billed),
-        low=low,
-        high=min(bounds) if bounds else None,
-        min_units=item.min_units.value if item.min_units else 0,
-        rack_use=figures.rack_use(item, inputs),
-        forced=demanded(problem, item.id),
-    )
+        "low": low,
+        "high": min(bounds) if bounds else None,
+        "min_units": item.min_units.value if item.min_units else 0,
+        "rack_use": figures.rack_use(item, inputs),
+        "forced": demanded(problem, item.id),
+    }
 
 
 def _system(item: Item, inputs: Inputs) -> System:
@@ -197,7 +293,7 @@ def _system(item: Item, inputs: Inputs) -> System:
     limit = inputs.problem.storage.client_limit
     gpus = item.provides.gpus.value
     return System(
-        **vars(_base(item, inputs)),
+        **_base(item, inputs),
         gpus=gpus,
         ways=ways_of(item, inputs),
         client_write_gb_per_s=limit.write or figures.client_gb_per_s(item.client.write, gpus),
@@ -210,7 +306,7 @@ def _storage(item: Item, inputs: Inputs) -> Storage:
     assert item.family is not None
     provides, problem = item.provides, inputs.problem
     return Storage(
-        **vars(_base(item, inputs)),
+        **_base(item, inputs),
         family=item.family,
         read_gb_per_s=provides.read.value if provides.read else 0.0,
         write_gb_per_s=provides.write.value if provides.write else 0.0,
@@ -417,3 +513,63 @@ def interval_rule(interval: Interval) -> IntervalRule:
     if isinstance(interval, LostWorkInterval):
         return IntervalRule("lost_work", 0.0, 0.0, interval.kappa)
     return IntervalRule("optimal", interval.min_s, interval.max_s, 0.0)
+
+
+# The ways in which the job may run on a GPU system: as it is sold where nothing is left open.
+
+
+def ways_of(item: Item, inputs: Inputs) -> tuple[Way, ...]:
+    """Return the ways in which the job may run on a GPU system that can be planned."""
+    return tuple(_way(item, inputs.problem.job, each) for each in figures.choices_on(item, inputs))
+
+
+def _way(item: Item, job: Job, choice: Choice) -> Way:
+    assert item.provides.gpus is not None
+    name, job = choice.id_of(item, job), job.spread(choice.option)
+    usable = figures.usable_gpus(item, job)
+    parallel = job.parallelism
+    replica = parallel.replica_gpus if parallel else None
+    bubble, least = bubble_of(job), figures.least_replicas(item, job) or 1
+    return Way(
+        id=name,
+        usable_gpus=usable,
+        step_gpus=replica if job.whole_replicas and replica else usable,
+        replica_gpus=replica,
+        tflops_per_gpu=_rate_tflops(job, choice, bubble) * choice.left,
+        failures_per_gpu_day=figures.failures_per_gpu_day(item, job),
+        spare_unit=figures.spare_unit(item, usable, job),
+        power_share=choice.point.power,
+        min_replicas=least,
+        least_running=least,
+        bubble=bubble,
+        tensor_gpus=parallel.tensor if parallel else None,
+        drives=figures.drives(item, job),
+        host_copy_gb_per_s=figures.host_copy_gb_per_s(item, job),
+    )
+
+
+def _rate_tflops(job: Job, choice: Choice, bubble: float) -> float:
+    """Return a GPU's rate at full power where the law of scale gives 1, TFLOP/s; 0 if not known."""
+    law, rate = scale_law(job), choice.rate_tflops or 0.0
+    if law is None:
+        return rate
+    holds_at = choice.measured.gpus if choice.measured else job.training.scale_reference
+    return rate if holds_at is None else rate / law.share(holds_at, bubble)
+
+
+def scale_law(job: Job) -> ScaleLaw | None:
+    """Return the law of scale that the job states, None without one."""
+    scale = job.training.scale
+    if scale is None:
+        return None
+    rows = tuple((float(row.gpus), row.share) for row in scale.table or ())
+    return ScaleLaw(scale.exponent or 0.0, float(scale.reference or 1), rows)
+
+
+def bubble_of(job: Job) -> float:
+    """Return what the pipeline's bubble takes per GPU, 0 where no such law is asked for."""
+    scale, parallel = job.training.scale, job.parallelism
+    if scale is None or scale.micro_batches is None or parallel is None:
+        return 0.0
+    each = parallel.batch_gpus
+    return pipeline_bubble(parallel.pipeline, each, scale.micro_batches, scale.interleave)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 from planner.errors import Finding, Severity, did_you_mean
 from planner.figures import OBJECTIVES, RATIOS
@@ -506,7 +507,8 @@ def _discounts(inputs: Inputs, known: set[str]) -> Iterator[Finding]:
             yield _finding(inputs, "unused-discount", "prices", message, fix, severity="warning")
 
 
-def _shipped_ids() -> set[str]:
+@cache
+def _shipped_ids() -> frozenset[str]:
     """Return the ids priced by the shipped books, whose catalogs need not all be in use."""
     import re
 
@@ -515,7 +517,7 @@ def _shipped_ids() -> set[str]:
     ids: set[str] = set()
     for path in shipped.price_files().values():
         ids |= set(re.findall(r"^  ([a-z][a-z0-9_]*):", path.read_text("utf-8"), re.MULTILINE))
-    return ids
+    return frozenset(ids)
 
 
 def contradictions(inputs: Inputs) -> Iterator[Contradiction]:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from planner.case import Way
 from planner.optimizer import purchase
+from planner.optimizer.constraints.shrinking import Table
 from planner.optimizer.context import Build
 from planner.optimizer.master import Bounds, Master
 from planner.optimizer.model import (
-    NEAR_WHOLE,
     OVERDRAWN,
     Chord,
     Linear,
-    Table,
     Variable,
     evaluate,
 )
@@ -232,15 +231,32 @@ def split_chord(master: Master, chord: Chord, node: Node, at: float, least: floa
     _, low, high = node.bounds.get(variable.name, (variable, *master.original(variable)))
     if chord.width(low, high) < LEAST_WIDTH:
         return []
-    if isinstance(chord, Table):
-        whole = float(math.ceil(at - NEAR_WHOLE))
-        ends = ((low, whole - 1.0), (whole, whole), (whole + 1.0, high))
-        found = [_part(master, node, variable, low=one, high=other) for one, other in ends]
-        return [part for part in found if part is not None]
     margin = least * (high - low)
     point = min(max(at, low + margin), high - margin)
     parts = [_part(master, node, variable, high=point), _part(master, node, variable, low=point)]
     return [part for part in parts if part is not None]
+
+
+def split_table(
+    master: Master, table: Table, node: Node, values: Mapping[str, float]
+) -> list[Node]:
+    """Split what a job that goes on with fewer replicas has: at its units, or at those in use."""
+    count, replicas = table.at(values)
+    if table.split_counts(values, lambda variable: master.ends(variable, node.bounds)):
+        _, low, high = node.bounds.get(
+            table.count.name, (table.count, *master.original(table.count))
+        )
+        ends = ((low, count - 1.0), (count, count), (count + 1.0, high))
+        found = [_part(master, node, table.count, low=one, high=other) for one, other in ends]
+        return [part for part in found if part is not None]
+    step = table.units.replica_gpus
+    here = float(replicas * step)
+    _, low, high = node.bounds.get(table.gpus.name, (table.gpus, *master.build.gpus_range))
+    if low > here - step and high < here + step:
+        return []
+    return _parts_of_gpus(
+        master, node, table.flag, ((low, here - step), (here, here), (here + step, high))
+    )
 
 
 def split(
@@ -251,6 +267,8 @@ def split(
     crowd = crowded(master, outcome)
     if crowd is not None:
         return _split_racks(master, node, crowd)
+    if overdrawn and isinstance(overdrawn[0], Table):
+        return split_table(master, overdrawn[0], node, outcome.values)
     if overdrawn:
         at = outcome.values[overdrawn[0].divided.name]
         return split_chord(master, overdrawn[0], node, at, SPLIT_MARGIN)
@@ -328,19 +346,26 @@ def _split_gpus(master: Master, goal: Goal, node: Node, outcome: Outcome) -> lis
     inside = goal.name in LOGARITHMIC and asked >= low + step
     point = asked if inside else math.sqrt(asked * now)
     below = min(math.floor(point / step + 1e-9), round(now / step) - 1) * step
+    flag = None if single is None else build.way_used[single.id]
+    return _parts_of_gpus(master, node, flag, ((low, float(below)), (float(below + step), high)))
+
+
+def _parts_of_gpus(
+    master: Master, node: Node, flag: Variable | None, ends: Iterable[tuple[float, float]]
+) -> list[Node]:
+    """Return the parts of a node with ranges of GPUs in use, of one way: a last part has all other
+    ways."""
+    build, children = master.build, []
     flags: Bounds = {}
-    children = []
-    if single is not None:
-        flag = build.way_used[single.id]
+    if flag is not None:
         flags = {flag.name: (flag, 1.0, 1.0)}
         if node.bounds.get(flag.name, (flag, 0.0, 1.0))[1] < 1.0:
             children.append(Node(node.bound, {**node.bounds, flag.name: (flag, 0.0, 0.0)}))
-    for least, most in ((low, float(below)), (float(below + step), high)):
+    for least, most in ends:
         if 0 < least <= most:
-            bounds: Bounds = {
-                build.gpus.name: (build.gpus, least, most),
-                build.n.name: (build.n, math.log(least), math.log(most)),
-            }
+            bounds: Bounds = {build.gpus.name: (build.gpus, least, most)}
+            if "n" in vars(build):
+                bounds[build.n.name] = (build.n, math.log(least), math.log(most))
             children.append(Node(node.bound, {**node.bounds, **flags, **bounds}))
     return children
 

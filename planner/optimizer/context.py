@@ -52,7 +52,8 @@ class Build:
     ``b``, ``q`` and ``i`` of N, write, read and interval come into being, with their links, when
     first used. ``scale`` is the log of what N leaves of a GPU's rate by the law of scale. ``every``
     are the flags of k where each k-th local checkpoint goes to storage. ``log_running`` is the log
-    of the GPUs that run on average where a job goes on with fewer replicas, None where it waits.
+    of the GPUs that run on average where a job goes on with fewer replicas, ``log_failing`` that of
+    those whose failures it sees; None where it waits.
     """
 
     case: Case
@@ -79,6 +80,7 @@ class Build:
     goodput: Linear = None
     scale: Linear = 0.0
     log_running: Linear = None
+    log_failing: Linear = None
     by_way: dict[str, Linear] = field(default_factory=dict)
     every: dict[int, Variable] = field(default_factory=dict)
 
@@ -99,6 +101,13 @@ class Build:
         spare = float(way.usable_gpus - 1) * self.way_used[way.id]
         self.model.row(f"fewest_{way.id}", usable - held - spare, "<=", 0.0)
         return held
+
+    @cached_property
+    def decided_by(self) -> dict[str, tuple[str, str]]:
+        """What a plan decides, by its variable: a way, a family or a count, and whose."""
+        found = {variable.name: ("count", key.sku) for key, variable in self.counts.items()}
+        found |= {variable.name: ("family", name) for name, variable in self.serves.items()}
+        return found | {variable.name: ("way", name) for name, variable in self.way_used.items()}
 
     @cached_property
     def tops(self) -> dict[str, int]:
@@ -321,7 +330,7 @@ class Build:
     @cached_property
     def mu(self) -> Linear:
         """log of the job's failures per second, log(1/M)."""
-        failing = self.n if self.log_running is None else self.log_running
+        failing = self.n if self.log_failing is None else self.log_failing
         return failing + self.of_way("failure_rate", lambda w: w.failures_per_gpu_day / 86_400.0, 1)
 
     def share_of_interval(self, name: str, log_share: Linear) -> Linear:

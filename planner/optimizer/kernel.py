@@ -30,6 +30,9 @@ Numbers = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Places = NDArray[np.int64]
 
+PlacedTerms = tuple[tuple[float, int], ...]
+"""Terms of a sum: a factor, and the row of what it is of."""
+
 VOLUME_NOISE = 1e-6
 """A rack's shares add up to no more than this above a whole number by rounding."""
 
@@ -82,6 +85,10 @@ class Kernel:
         self.installed = each([item.installed for item in self.items])
         self.pack = each([item.pack for item in self.items])
         self.least_packs = each([-(-item.min_order // item.pack) for item in self.items])
+        self.steps = [
+            (quantity, self._placed(quantity.terms)) for quantity in companions.quantities
+        ]
+        self.needed = [(self.index[i.id], self._placed(i.terms)) for i in companions.items]
 
     def bills(self, units: NDArray[np.int64], ways: Places | None = None, *,
               least: bool = False, apart: bool = False) -> Bills:  # fmt: skip
@@ -97,15 +104,15 @@ class Kernel:
         counts = np.zeros((len(self.index), units.shape[1]))
         counts[: len(self.offers)] = units
         known = np.ones(units.shape[1], dtype=bool)
-        for quantity in self.case.companions.quantities:
+        for quantity, terms in self.steps:
             if isinstance(quantity, Packed):
-                kinds = np.rint(counts[[self.index[name] for _, name in quantity.terms]])
+                kinds = np.rint(counts[[place for _, place in terms]])
                 packed = _least_shares if least else _apart if apart else _packed
                 counts[self.index[quantity.name]] = packed(quantity, kinds)
             else:
-                self._add(quantity, counts, known, least=least)
-        for item in self.case.companions.items:
-            counts[self.index[item.id]] = np.rint(self.total(item.terms, counts))
+                self._add(quantity, terms, counts, known, least=least)
+        for place, terms in self.needed:
+            np.rint(_summed(terms, counts), out=counts[place])
         if ways is not None:
             for name, (system, way) in self.case.capped.items():
                 number = next(n for n, one in enumerate(self.case.ways) if one.id == name)
@@ -115,23 +122,23 @@ class Kernel:
 
     def total(self, terms: Terms, counts: Numbers) -> Numbers:
         """Return a sum of terms, added in their order."""
-        summed = np.zeros(counts.shape[1])
-        for factor, name in terms:
-            row = counts[self.index[name]]
-            summed += row if factor == 1.0 else factor * row
-        return summed
+        return _summed(self._placed(terms), counts)
 
-    def _add(
-        self, quantity: AtLeast | Ceil | Sum | Steps, counts: Numbers, known: Flags, *, least: bool
-    ) -> None:
-        amount = self.total(quantity.terms, counts)
+    def _placed(self, terms: Terms) -> PlacedTerms:
+        return tuple((factor, self.index[name]) for factor, name in terms)
+
+    def _add(self, quantity: AtLeast | Ceil | Sum | Steps, terms: PlacedTerms, counts: Numbers,
+             known: Flags, *, least: bool) -> None:  # fmt: skip
+        amount = _summed(terms, counts)
         if isinstance(quantity, Sum):
             counts[self.index[quantity.name]] = amount + quantity.constant
         elif isinstance(quantity, AtLeast):
             counts[self.index[quantity.name]] = np.maximum(amount, quantity.least)
         elif isinstance(quantity, Ceil):
             count = np.ceil(amount + quantity.constant - ROUNDING)
-            counts[self.index[quantity.name]] = count + np.where(count != 0, quantity.if_any, 0)
+            if quantity.if_any:
+                count += np.where(count != 0, quantity.if_any, 0)
+            counts[self.index[quantity.name]] = count
         else:
             capacities, outputs = self._sizes(quantity, least)
             whole = np.rint(amount)
@@ -223,6 +230,17 @@ class Kernel:
             else:
                 bought[numbers[name]] += factor
         return standing, bought
+
+
+def _summed(terms: PlacedTerms, counts: Numbers) -> Numbers:
+    """Return a sum of rows, added in their order."""
+    if not terms:
+        return np.zeros(counts.shape[1])
+    (factor, place), *rest = terms
+    summed: Numbers = factor * counts[place]
+    for factor, place in rest:
+        summed += counts[place] if factor == 1.0 else factor * counts[place]
+    return summed
 
 
 def _packed(quantity: Packed, kinds: Numbers) -> Numbers:

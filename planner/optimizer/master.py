@@ -182,7 +182,9 @@ class Master:
             **{f"spare__{name}": float(operation.spares) for name in operation.used},
         }
         if self.build.log_running is not None:
+            assert operation.shrunk is not None
             known["log_running"] = math.log(operation.running_gpus)
+            known["log_failing"] = math.log(operation.gpus * operation.shrunk.failing)
             ways = self.build.case.ways
             known |= {
                 f"running__{way.id}": operation.running_gpus * (way.id in operation.ways)
@@ -222,10 +224,12 @@ class Master:
             self.session.bounds(variable, low, min(high, most))
         self._narrowed = dict(bounds)
         for chord in self.build.model.chords:
-            low, high = self.original(chord.divided)
-            if chord.divided.name in bounds:
-                _, low, high = bounds[chord.divided.name]
-            self.session.change(chord.chord, *chord.between(low, high))
+            for row, factors, right in chord.rows(lambda variable: self.ends(variable, bounds)):
+                self.session.change(row, factors, right)
+
+    def ends(self, variable: Variable, bounds: Bounds) -> tuple[float, float]:
+        """Return a variable's bounds in a node."""
+        return bounds[variable.name][1:] if variable.name in bounds else self.original(variable)
 
     def original(self, variable: Variable) -> tuple[float, float]:
         """Return a variable's bounds outside any node."""

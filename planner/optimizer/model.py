@@ -6,7 +6,7 @@ Only this file and ``cbc.py`` import PuLP; constraint families get everything fr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -280,6 +280,10 @@ class Ratio:
         slope = (slope - bottom) / width if width > 1e-12 else slope
         return {self.share.name: 1.0, self.log.name: -slope}, bottom - slope * low
 
+    def rows(self, ends: Ends) -> Iterator[Change]:
+        """Yield the chord as it is in a part of the search."""
+        yield self.chord, *self.between(*ends(self.divided))
+
     def overdrawn(self, values: dict[str, float]) -> float:
         """Return by how much, as a share, the values spend more than their work allows."""
         allowed = self.rate * math.exp(values[self.log.name])
@@ -320,6 +324,10 @@ class LogMoney:
         slope = 1.0 / low if narrow else math.log(high / low) / (high - low)
         return {self.log.name: -1.0, self.money.name: slope}, slope * low - math.log(low)
 
+    def rows(self, ends: Ends) -> Iterator[Change]:
+        """Yield the chord as it is in a part of the search."""
+        yield self.chord, *self.between(*ends(self.divided))
+
     def overdrawn(self, values: dict[str, float]) -> float:
         """Return by how much the logarithm of the values is too low."""
         return math.log(values[self.money.name]) - values[self.log.name]
@@ -329,12 +337,17 @@ class LogMoney:
         return math.log(high / low)
 
 
+Ends = Callable[[Variable], tuple[float, float]]
+"""Both ends of a variable in a part of the search."""
+Change = tuple[Row, dict[str, float], float]
+"""A row with its factors, by variable name, and its right-hand side."""
+
+
 class Chord(Protocol):
-    """What one row keeps between two bounds of a variable, and the search splits: it fits better
-    the closer these are."""
+    """What rows keep between two bounds of a variable, and the search splits: they fit better the
+    closer these are."""
 
     name: str
-    chord: Row
 
     @property
     def divided(self) -> Variable:
@@ -344,61 +357,14 @@ class Chord(Protocol):
     def ends(self) -> tuple[Linear, Linear]:
         """What is least where the variable is, and most where it is most."""
 
-    def between(self, low: float, high: float) -> tuple[dict[str, float], float]:
-        """Return the row between two bounds: its factors and its right-hand side."""
+    def rows(self, ends: Ends) -> Iterator[Change]:
+        """Yield the rows as they are in a part of the search."""
 
     def overdrawn(self, values: dict[str, float]) -> float:
         """Return by how much, as a share, the values go beyond what is true of them."""
 
     def width(self, low: float, high: float) -> float:
         """Return how far apart two bounds are."""
-
-
-NEAR_WHOLE = 1e-5
-"""Solvers' whole numbers are so near to one."""
-
-
-@dataclass
-class Table:
-    """``low <= values[count]`` of whole counts: no concave function of them.
-
-    ``chord`` keeps ``low`` below a line above the values between the bounds of the count; exact
-    where one count is left.
-    """
-
-    name: str
-    low: Variable
-    count: Variable
-    values: tuple[float, ...]
-    chord: Row
-
-    @property
-    def divided(self) -> Variable:
-        """The variable whose bounds the row is between."""
-        return self.count
-
-    @property
-    def ends(self) -> tuple[Linear, Linear]:
-        """What is least where the variable is, and most where it is most."""
-        return self.count + 0, self.count + 0
-
-    def between(self, low: float, high: float) -> tuple[dict[str, float], float]:
-        """Return the row between two bounds: its factors and its right-hand side."""
-        first, last = math.ceil(low - NEAR_WHOLE), math.floor(high + NEAR_WHOLE)
-        slope = 0.0
-        if first < last:
-            slope = (self.values[last] - self.values[first]) / (last - first)
-        most = max(self.values[at] - slope * at for at in range(first, max(first, last) + 1))
-        return {self.low.name: 1.0, self.count.name: -slope}, most
-
-    def overdrawn(self, values: dict[str, float]) -> float:
-        """Return by how much, as a share, the values go beyond those of the count."""
-        at = math.ceil(values[self.count.name] - NEAR_WHOLE)
-        return values[self.low.name] / max((1.0 + 1e-6) * self.values[at], 1e-9) - 1.0
-
-    def width(self, low: float, high: float) -> float:
-        """Return how many counts there are between two bounds beyond the first."""
-        return max(0.0, math.floor(high + NEAR_WHOLE) - math.ceil(low - NEAR_WHOLE))
 
 
 @dataclass
@@ -515,11 +481,6 @@ class Model:
         chord = self.row(f"chord_log_{name}", spent - log, "<=", high)
         self.chords.append(LogMoney(name, spent, log, chord))
         return log
-
-    def table(self, name: str, low: Variable, count: Variable, values: tuple[float, ...]) -> None:
-        """Add ``low <= values[count]`` of a whole count."""
-        chord = self.row(f"table_{name}", low + 0.0 * count, "<=", max(values))
-        self.chords.append(Table(name, low, count, values, chord))
 
     def share(
         self, name: str, racks: Variable, kinds: tuple[Variable, ...], packing: Packing

@@ -13,12 +13,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case, levels
+from planner.case.bandwidth import ends
 from planner.case.model import Mode, Storage
 from planner.case.quantities import ROUNDING
 from planner.optimizer.joint import FLOOR_TOLERANCE
 from planner.optimizer.kernel import Flags, Numbers, Places
 from planner.optimizer.operate import MOST_STALLED, TOLERANCE
 from planner.units import DAY_S
+
+
+@dataclass(frozen=True)
+class Stores:
+    """What storage gives, an entry for each purchase.
+
+    Attributes:
+        write, read: nameplate bandwidth, GB/s; infinite where it sets no bound.
+        safe_write, safe_read: the same with units down, as limits count on it.
+        worn_s: the shortest interval that the drives endure, s.
+        write_factor, read_factor: of the clients' limits, by the storage families in use.
+    """
+
+    write: Numbers
+    read: Numbers
+    safe_write: Numbers
+    safe_read: Numbers
+    worn_s: Numbers
+    write_factor: Numbers
+    read_factor: Numbers
+
+    def at(self, places: Places | Flags) -> Stores:
+        """Return some of them."""
+        return Stores(*(each[places] for each in vars(self).values()))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Stores]) -> Stores:
+        """Return several one after the other."""
+        return cls(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -29,22 +59,13 @@ class Uses:
         way: the place of the way in `Case.ways`.
         systems: GPU systems of the type in the cluster.
         gpus: GPUs in use, whole steps of the way.
-        write, read: nameplate bandwidth of the storage, GB/s; infinite where it sets no bound.
-        safe_write, safe_read: the same with units down, as limits count on it.
-        worn_s: the shortest interval that the drives endure, s.
-        write_factor, read_factor: of the clients' limits, by the storage families in use.
+        stores: what the storage of each gives.
     """
 
     way: Places
     systems: NDArray[np.int64]
     gpus: NDArray[np.int64]
-    write: Numbers
-    read: Numbers
-    safe_write: Numbers
-    safe_read: Numbers
-    worn_s: Numbers
-    write_factor: Numbers
-    read_factor: Numbers
+    stores: Stores
 
 
 @dataclass(frozen=True)
@@ -60,26 +81,6 @@ class Ran:
     patient: Numbers
     interval_s: Numbers
     pflops_per_gpu: Numbers
-
-
-@dataclass(frozen=True)
-class Stores:
-    """What storage gives, an entry for each purchase; see `Uses`."""
-
-    write: Numbers
-    read: Numbers
-    safe_write: Numbers
-    safe_read: Numbers
-    worn_s: Numbers
-    write_factor: Numbers
-    read_factor: Numbers
-
-    def at(self, places: Places | Flags) -> Stores:
-        """Return some of them."""
-        return Stores(*(getattr(self, name)[places] for name in vars(self)))
-
-
-STORED = tuple(Stores.__dataclass_fields__)
 
 
 WORTH = frozenset({"goodput", "useful_gpus", "gpus"})
@@ -116,22 +117,23 @@ class Operation:
         self.units = [way.spare_unit for way in ways]
         self.step = np.array([way.step_gpus for way in ways], dtype=np.int64)
 
-    def run(self, use: Uses) -> Ran:
-        """Return how purchases run at their best interval."""
-        job, way = self.case.job, use.way
+    def run(self, use: Uses, *, waits: bool = True) -> Ran:
+        """Return how purchases run at their best interval; without ``waits`` if repairs took none
+        of their time."""
+        job, way, stores = self.case.job, use.way, use.stores
         gpus = use.gpus.astype(float)
         used = np.ceil(gpus / self.usable[way] - ROUNDING)
         mtti = DAY_S / (self.rate[way] * gpus)
-        waiting, mends = self._waiting(use, mtti)
+        waiting, mends = self._waiting(use, mtti) if waits else (np.zeros(1), np.ones(1, bool))
         allowed = self._gpus_allowed(use, used) & mends
         writers = self.of_replica[way] if job.one_replica_writes else used
         readers = self.of_replica[way] if job.one_replica_reads else used
-        write_most = self.client_write[way] * writers * use.write_factor
-        read_most = self.client_read[way] * readers * use.read_factor
-        write = np.minimum(self.case.delivered_write * use.write, write_most)
-        read = np.minimum(self.case.delivered_read * use.read, read_most)
-        safe_write = np.minimum(self.case.delivered_write * use.safe_write, write_most)
-        safe_read = np.minimum(self.case.delivered_read * use.safe_read, read_most)
+        write_most = self.client_write[way] * writers * stores.write_factor
+        read_most = self.client_read[way] * readers * stores.read_factor
+        write = np.minimum(self.case.delivered_write * stores.write, write_most)
+        read = np.minimum(self.case.delivered_read * stores.read, read_most)
+        safe_write = np.minimum(self.case.delivered_write * stores.safe_write, write_most)
+        safe_read = np.minimum(self.case.delivered_read * stores.safe_read, read_most)
         moves = (safe_write > 0) & (safe_read > 0)
         write, read = np.where(moves, write, 1.0), np.where(moves, read, 1.0)
         safe_write = np.where(moves, safe_write, 1.0)
@@ -173,12 +175,22 @@ class Operation:
         for floor, value in reached:
             if floor is not None:
                 allowed &= value >= floor * (1 - FLOOR_TOLERANCE)
+        score = self._score(use, ran, ran.goodput)
+        return np.where(allowed, score, -np.inf), self._score(use, ran, ran.patient)
+
+    def without_waiting(self, use: Uses) -> Numbers:
+        """Return what no spares pass: the score of each use were repairs never waited for."""
+        ran = self.run(use, waits=False)
+        return self._score(use, ran, ran.patient)
+
+    def _score(self, use: Uses, ran: Ran, goodput: Numbers) -> Numbers:
+        gpus = use.gpus.astype(float)
         if self.case.objective == "gpus":
-            return np.where(allowed, gpus, -np.inf), np.where(ran.patient > 0, gpus, -np.inf)
-        each = ran.pflops_per_gpu if self.case.objective == "goodput" else np.ones_like(gpus)
+            return np.where(goodput > 0, gpus, -np.inf)
+        each = ran.pflops_per_gpu if self.case.objective == "goodput" else 1.0
         with np.errstate(divide="ignore"):
-            score, patient = (np.log(gpus * e * each) for e in (ran.goodput, ran.patient))
-        return np.where(allowed, score, -np.inf), patient
+            score: Numbers = np.log(gpus * goodput * each)
+        return score
 
     def best(
         self, way: Places, systems: NDArray[np.int64], most: NDArray[np.int64], stores: Stores
@@ -208,7 +220,7 @@ class Operation:
             some = gpus > 0
             rows = np.repeat(open_, len(tried))[some.ravel()]
             score, patient = np.full((2, *gpus.shape), -np.inf)
-            use = Uses(way[rows], systems[rows], gpus[some], **vars(stores.at(rows)))
+            use = Uses(way[rows], systems[rows], gpus[some], stores.at(rows))
             score[some], patient[some] = self.worth(use)
             at, here = np.argmax(score, axis=1), np.arange(len(open_))
             better = score[here, at] > best[open_]
@@ -239,8 +251,8 @@ class Operation:
         """Return the shortest interval within the limits, s."""
         job = self.case.job
         if self.mode == "sync":
-            return np.maximum(use.worn_s, transfer / job.max_blocking)
-        low = np.maximum(use.worn_s, stall + transfer)
+            return np.maximum(use.stores.worn_s, transfer / job.max_blocking)
+        low = np.maximum(use.stores.worn_s, stall + transfer)
         return low if self.case.rule is not None else np.maximum(low, transfer / job.max_overlap)
 
     def _interval(self, stall: Numbers, mtti: Numbers, low: Numbers) -> tuple[Numbers, Flags]:
@@ -290,18 +302,24 @@ class Operation:
 
 
 NEWTON_STEPS = 50
+NEAR = 1e-8
+"""A step of so small a share of z leaves less than floats can tell: the next is half its square."""
 
 
 def _optimal_period(stall_per_mtti: Numbers) -> Numbers:
-    """Return z of ``z - (1 - exp(-z)) = s/M`` by Newton steps; see `exact_period_s`."""
+    """Return z of ``z - (1 - exp(-z)) = s/M`` by Newton steps; see `exact_period_s`.
+
+    They begin at the first terms of its series in sqrt(2 s/M), or at 1 + s/M where that is less.
+    """
     share = np.asarray(stall_per_mtti, dtype=float)
-    z = np.minimum(1.0 + share, np.sqrt(2.0 * share) + share)
+    root = np.sqrt(2.0 * share)
+    z = np.minimum(1.0 + share, root * (1.0 + root / 6.0 * (1.0 + root / 12.0)))
     some = np.where(z > 0, z, 1.0)
     for _ in range(NEWTON_STEPS):
         step = (_deficit(some) - share) / -np.expm1(-some)
         step = np.where(z > 0, step, 0.0)
         some = some - step
-        if np.all(np.abs(step) <= 1e-14 * some):
+        if np.all(np.abs(step) <= NEAR * some):
             break
     return np.where(z > 0, some, 0.0)
 
@@ -349,12 +367,7 @@ def nameplates(store: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
     """Return the (read, write) nameplate bandwidth of so many units of an item, GB/s."""
     if not store.segments:
         return store.read_gb_per_s * units, store.write_gb_per_s * units
-    rows = [(p.low, p.read_at_low, p.write_at_low) for p in store.segments]
-    last = store.segments[-1]
-    span = last.high - last.low
-    end = (last.high, last.read_at_low + last.read_slope * span)
-    rows.append((*end, last.write_at_low + last.write_slope * span))
-    known, read, write = (np.array(side, dtype=float) for side in zip(*rows, strict=True))
+    known, read, write = (np.array(side, dtype=float) for side in zip(*ends(store), strict=True))
     inside = (units >= known[0]) & (units <= known[-1])
     return (
         np.where(inside, np.interp(units, known, read), 0.0),
@@ -385,7 +398,7 @@ def stored(case: Case, counts: NDArray[np.int64]) -> tuple[Stores, Numbers]:
     """
     size = counts.shape[1]
     read, write, lost_read, lost_write = (np.zeros(size) for _ in range(4))
-    endured, rated = np.zeros(size), np.ones(size, dtype=bool)
+    endured = np.zeros(size)
     factors = {f.id: (f.write_factor, f.read_factor) for f in case.families}
     factor = np.full((2, size), np.inf)
     for row, item in enumerate(case.storage):
@@ -399,16 +412,26 @@ def stored(case: Case, counts: NDArray[np.int64]) -> tuple[Stores, Numbers]:
             left = degraded(item, units)
             lost_read = np.maximum(lost_read, np.where(some, each_read - left[0], 0.0))
             lost_write = np.maximum(lost_write, np.where(some, each_write - left[1], 0.0))
-        rated &= ~some | (item.endurance_tb_per_day is not None)
-        endured += (item.endurance_tb_per_day or 0.0) * units
+        endured[some] += endurance_tb_per_day(item) * units[some]
         both = np.array(factors[item.family])[:, None]
         factor = np.where(some, np.minimum(factor, both), factor)
     usable: Numbers = np.array([item.usable_tb for item in case.storage]) @ counts.astype(float)
-    with np.errstate(divide="ignore"):
-        worn = case.job.checkpoint_gb / 1e3 * DAY_S / endured
-    worn = np.where(rated & (endured > 0), worn, 0.0)
     safe = write - lost_write, read - lost_read
+    worn = worn_interval_s(case, endured)
     return Stores(write, read, *safe, worn, *np.where(np.isinf(factor), 1.0, factor)), usable
+
+
+def endurance_tb_per_day(store: Storage) -> float:
+    """Return what may be written to a unit every day, TB; without end where that is not rated."""
+    rated = store.endurance_tb_per_day
+    return np.inf if rated is None else rated
+
+
+def worn_interval_s(case: Case, endured_tb_per_day: Numbers) -> Numbers:
+    """Return the shortest interval that drives endure, s; 0 where they set none."""
+    with np.errstate(divide="ignore"):
+        worn = case.job.checkpoint_gb / 1e3 * DAY_S / endured_tb_per_day
+    return np.where(endured_tb_per_day > 0, worn, 0.0)
 
 
 def most_gpus(case: Case, number: int, systems: NDArray[np.int64]) -> NDArray[np.int64]:

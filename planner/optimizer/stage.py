@@ -190,13 +190,16 @@ def _count_out(master: Master, goal: Goal, node: Node, outcome: Outcome) -> list
 
 
 def _solve_whole(master: Master, goal: Goal, node: Node, found: Found, begun: bool) -> Outcome:
-    """Solve in whole numbers; a verdict that the plan in hand disproves is asked for again.
+    """Solve in whole numbers; a verdict that the plan in hand disproves is asked for again, and
+    that there is no plan at all.
 
     Raises:
         SolverError: it stands. Only asked where the search begins: what ties with earlier stages
             may do so more closely than the solver sees.
     """
     outcome = solve(master, goal, relaxed=False)
+    if outcome.status == "infeasible" and found.asked(goal) is None and not master.final:
+        return solve(master, goal, relaxed=False, careful=True)  # no plan is there to disprove it
     if not holds(master, goal, node, found) or not _belies(goal, found, outcome):
         return outcome
     outcome = solve(master, goal, relaxed=False, careful=True)

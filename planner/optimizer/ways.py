@@ -153,12 +153,16 @@ def holds(master: Master, goal: Goal, node: Node, found: Found) -> bool:
     build, run = master.build, found.operation
     if run is None:
         return not node.bounds
-    flags = {v.name: 0.0 for v in (*build.way_used.values(), *build.serves.values())}
-    flags |= {build.way_used[way].name: 1.0 for way in run.ways}
-    flags |= {build.serves[item.family].name: 1.0 for item in build.case.bought(run.units)}
-    counts = {v.name: float(run.units.get(key.sku, 0)) for key, v in build.counts.items()}
+    families = {item.family for item in build.case.bought(run.units)}
     for name, (_, low, high) in node.bounds.items():
-        value = flags.get(name, counts.get(name) if node.counted else None)
+        what, known = build.decided_by.get(name, ("", ""))
+        value: float | None = None
+        if what == "way":
+            value = float(known in run.ways)
+        elif what == "family":
+            value = float(known in families)
+        elif what == "count" and node.counted:
+            value = float(run.units.get(known, 0))
         if value is None and node.counted:
             continue
         if value is None or not low <= value <= high:

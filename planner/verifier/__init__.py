@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Recheck",
+    "confirms",
     "faults",
     "origin_faults",
     "recheck",
@@ -68,12 +69,27 @@ class Recheck:
     breaches: tuple[tuple[str, str], ...]
 
 
-def recheck(inputs: Inputs, plan: Plan) -> Recheck:
+def confirms(inputs: Inputs, plan: Plan) -> bool:
+    """Say whether every figure of a plan without racks, cables and next step is confirmed.
+
+    Devices that share racks are put into them here, each into the first that has room. Where that
+    takes more racks than the plan counts it may still be right, which its drawing shows.
+
+    Args:
+        inputs: the problem, catalogs and prices the plan was made from.
+        plan: the plan, its lines, totals, job and limits.
+    """
+    found = recheck(inputs, plan, drawn=False)
+    return not found.disagreements and not found.breaches
+
+
+def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Recheck:
     """Re-compute a plan that may break limits, such as one that somebody edited.
 
     Args:
         inputs: the problem, catalogs and prices the plan was made from.
         plan: the plan.
+        drawn: whether it has its racks, cables and next step.
     """
     ledger = Ledger()
     basis = Basis.from_inputs(inputs)
@@ -92,7 +108,7 @@ def recheck(inputs: Inputs, plan: Plan) -> Recheck:
             shares = {sku: pace.power_share for sku, pace in paces.items()}
             capped = {sku: share for sku, share in shares.items() if share != 1.0}
             basis = replace(basis, provisioned=capped)
-            _check_figures(ledger, basis, replace(decisions, paces=paces), plan)
+            _check_figures(ledger, basis, replace(decisions, paces=paces), plan, drawn=drawn)
     return Recheck(tuple(ledger.disagreements), tuple(ledger.breaches))
 
 
@@ -135,13 +151,17 @@ def origin_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     return tuple(ledger.disagreements)
 
 
-def _check_figures(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) -> None:
-    companions = count_companions(basis, decisions.counts, shared_racks(basis, plan))
+def _check_figures(
+    ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan, *, drawn: bool
+) -> None:
+    shared = shared_racks(basis, plan) if drawn else None
+    companions = count_companions(basis, decisions.counts, shared)
     check_lines(ledger, basis, decisions, companions, plan)
     check_fabrics(ledger, basis, companions.fabrics, plan)
-    check_placement(ledger, basis, decisions, companions, plan)
-    check_places(ledger, basis, plan)
-    check_cabling(ledger, basis, decisions.counts, companions, plan)
+    if drawn:
+        check_placement(ledger, basis, decisions, companions, plan)
+        check_places(ledger, basis, plan)
+        check_cabling(ledger, basis, decisions.counts, companions, plan)
     totals = check_totals(ledger, basis, decisions, companions, plan)
     figures = check_job(ledger, basis, decisions, plan)
     if figures is None:
@@ -152,7 +172,8 @@ def _check_figures(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Pla
     check_limits(ledger, basis, decisions, plan, found)
     check_objective(ledger, basis, plan, found)
     check_options(ledger, basis, decisions, plan)
-    check_next_step(ledger, basis, decisions, plan)
+    if drawn:
+        check_next_step(ledger, basis, decisions, plan)
 
 
 def check_site(ledger: Ledger, basis: Basis, plan: Plan) -> None:

@@ -22,7 +22,7 @@ from planner.verifier.fabrics import (
 )
 from planner.verifier.ledger import at_least
 from planner.verifier.money import owned, unit_money
-from planner.verifier.racks import Room, network_racks, own_racks, pdus
+from planner.verifier.racks import Room, first_fit, network_racks, own_racks, pdus
 
 _HALF_A_CENT = 0.005
 """What floats may be off by in a sum of prices, USD."""
@@ -44,13 +44,14 @@ class Companions:
     of_clusters: Mapping[str, int]
 
 
-def count_companions(basis: Basis, counts: Mapping[str, int], shared: int) -> Companions:
+def count_companions(basis: Basis, counts: Mapping[str, int], shared: int | None) -> Companions:
     """Return everything that follows from the counts of GPU systems and storage.
 
     Args:
         basis: the problem and the catalogs.
         counts: units of GPU systems and storage in the cluster.
-        shared: racks that the placement has for network devices; it is checked by itself.
+        shared: racks that the placement has for network devices, which is checked by itself;
+            without one, as many as they take where each goes into the first that has room.
     """
     return _Counting(basis, counts).run(shared)
 
@@ -69,7 +70,7 @@ class _Counting:
         self.extras: dict[str, int] = {}
         self.of_clusters: dict[str, int] = {}
 
-    def run(self, shared: int) -> Companions:
+    def run(self, shared: int | None) -> Companions:
         """Count everything."""
         self._gpu_and_storage_fabrics()
         self._extras()
@@ -77,6 +78,8 @@ class _Counting:
         self._management()
         self._cooling()
         self._software()
+        if shared is None:
+            shared = first_fit(self.basis, self.bill.units)
         standing = network_racks(self.basis, self.bill.units, shared)
         room = Room((*self.own.sets, *standing.sets), self.own.complete and standing.complete)
         self._console_cables(room)

@@ -16,7 +16,7 @@ from planner.errors import InputError
 from planner.limits import SUPPLIES
 from planner.optimizer import operate, purchase
 from planner.optimizer.kernel import Bills, Kernel
-from planner.optimizer.operations import Operation, Uses, covers, nameplates
+from planner.optimizer.operations import Operation, Stores, Uses, covers, nameplates
 from tests.test_ways import with_levers
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.random_repair import repaired_case
@@ -133,10 +133,7 @@ def operations_agree(case: Case, mode: Mode, seed: int) -> int:
     safe = [safe_bandwidth([(r[3], r[4])]) for r in rows]
     if not case.tolerate_down:
         safe = [(float(read[0]), float(write[0])) for read, write in plates]
-    use = Uses(
-        way=np.array([r[0] for r in rows]),
-        systems=np.array([r[2] for r in rows]),
-        gpus=np.array([r[5] for r in rows]),
+    stores = Stores(
         write=np.array([w[0] for _, w in plates]),
         read=np.array([r[0] for r, _ in plates]),
         safe_write=np.array([w for _, w in safe]),
@@ -145,12 +142,14 @@ def operations_agree(case: Case, mode: Mode, seed: int) -> int:
         write_factor=np.array([family[r[3].family].write_factor for r in rows]),
         read_factor=np.array([family[r[3].family].read_factor for r in rows]),
     )
+    numbers, systems, gpus = (np.array([row[place] for row in rows]) for place in (0, 2, 5))
+    use = Uses(numbers, systems, gpus, stores)
     ran, found = Operation(case, mode).run(use), 0
     for place, (number, system, systems, item, count, gpus) in enumerate(rows):
         way = case.ways[number]
         units = {o.id: 0 for o in case.offers()} | {system.id: systems, item.id: count}
         assert bought_nameplate(case.storage, units) == pytest.approx(
-            (use.read[place], use.write[place]), rel=1e-13
+            (stores.read[place], stores.write[place]), rel=1e-13
         )
         used = {system.id: way.systems_for(gpus)}
         one = operate.operate(case, mode, units, used, gpus, (way.id,))

@@ -42,6 +42,7 @@ from planner.studies.sensitivity.uncertain.distributions import (
     Triangular,
     Uniform,
 )
+from planner.studies.sensitivity.uncertain.draw import latin_hypercube
 from planner.studies.sensitivity.uncertain.purchases import (
     best_known,
     candidates,
@@ -96,6 +97,12 @@ def asked(
 ) -> tuple[Uncertain, Plan]:
     inputs, plan = read(problem, *settings)
     return study(inputs, dists, EXACT, Draw("lhs", samples, seed), plan=plan, ask=alone), plan
+
+
+@pytest.mark.parametrize(("inputs", "samples", "seed"), [(1, 2, 0), (5, 64, 1), (7, 513, 42)])
+def test_a_latin_hypercube_has_the_points_of_scipy(inputs: int, samples: int, seed: int) -> None:
+    theirs = stats.qmc.LatinHypercube(inputs, rng=np.random.default_rng(seed)).random(samples)
+    assert (latin_hypercube(inputs, samples, seed) == theirs).all()
 
 
 @pytest.mark.parametrize(

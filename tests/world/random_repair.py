@@ -11,9 +11,9 @@ from tests.world.random_cases import Case, random_case, read
 from tests.world.random_hardware import Raw, figure
 
 
-def repaired_case(seed: int, *, wide: bool = False) -> Case:
+def repaired_case(seed: int, case: Case | None = None, *, wide: bool = False) -> Case:
     """Return the random case of a seed with repairs stated; always the same one."""
-    case = random_case(seed, wide=wide)
+    case = case or random_case(seed, wide=wide)
     random = Random(f"repair {seed}")
     documents: dict[str, Any] = deepcopy(dict(case.documents))
     job = documents["problem"]["jobs"][0]

@@ -23,15 +23,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case
+from planner.case.bandwidth import ends
 from planner.case.bounds import cap_in_use
 from planner.case.model import Mode, Storage
 from planner.limits import Limit
 from planner.optimizer import operations
 from planner.optimizer.kernel import Bills, Flags, Kernel, Numbers, Places
-from planner.optimizer.operations import STORED, Operation, Stores, Uses, most_gpus, stored
+from planner.optimizer.operations import (
+    Operation,
+    Stores,
+    Uses,
+    endurance_tb_per_day,
+    most_gpus,
+    stored,
+    worn_interval_s,
+)
 from planner.optimizer.parametric.plans import Plans
 from planner.optimizer.purchase import TOLERANCE
-from planner.units import DAY_S
 
 MOST_CELLS = 20_000
 CHUNK = 256
@@ -135,12 +143,12 @@ class Cells:
                 takes[row, column] += bought[numbers[item.id]]
         self.takes = takes / self.scales
         each = [_most_each(item) for item in items]
-        endured = [math.inf if i.endurance_tb_per_day is None else i.endurance_tb_per_day
-                   for i in items]  # fmt: skip
+        endured = [endurance_tb_per_day(item) for item in items]
         usable = [item.usable_tb for item in items]
         self.gives = np.column_stack([*zip(*each, strict=True), usable, endured]).astype(float)
         self.high = np.array([math.inf if i.high is None else i.high for i in items])
         self.families = self._families()
+        self._lay_out_families()
 
     def _families(self) -> list[tuple[Places, float, float, float]]:
         """Return what may be mixed: items, the most units of all, the clients' factors."""
@@ -157,6 +165,23 @@ class Cells:
             found.append((everything, math.inf, *factors))
         return found
 
+    def _lay_out_families(self) -> None:
+        """Take down the members of all families one after the other, and the best of each.
+
+        ``best`` is the most of each good that a family gives for one of each thing it takes: of
+        every supply, and of the units that it may have.
+        """
+        self.members = np.concatenate([items for items, *_ in self.families])
+        sizes = np.array([len(items) for items, *_ in self.families])
+        self.starts = np.cumsum(sizes) - sizes
+        self.units = np.array([units for _, units, *_ in self.families])
+        self.units_of = np.repeat(self.units, sizes)[:, None]
+        gives = self.gives[self.members][:, :, None]
+        takes = np.column_stack([self.takes, np.ones(len(self.takes))])[self.members][:, None, :]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rates = np.where(gives > 0, gives / takes, 0.0)
+        self.best = np.maximum.reduceat(rates, self.starts, axis=0)
+
     # The first bound: storage without end.
 
     def _outer(self) -> Numbers:
@@ -165,19 +190,25 @@ class Cells:
         Useful work has one peak in the GPUs in use, so where one step fewer is worse the most are
         best; elsewhere nothing is known yet.
         """
-        everything = np.arange(len(self.way))
-        free = self._endless(everything)
         least = self.step[self.way]
-        near = np.maximum(self.most, least), np.maximum(self.most - least, least)
-        top, less = (
-            self.operation.worth(Uses(self.way, self.systems, gpus, **vars(free)))[1]
-            for gpus in near
-        )
-        known = less <= top
+        most = np.maximum(self.most, least)
+        top = self._without_waiting(np.arange(len(self.way)), most)
+        # What the next cell's more GPUs are better than, fewer are not either.
+        after = self.way[1:] == self.way[:-1]
+        rising = np.append(after & (most[1:] > most[:-1]) & (top[1:] > top[:-1]), False)
+        asked = np.flatnonzero(~rising & (self.most >= least))
+        fewer = np.maximum(most[asked] - least[asked], least[asked])
+        known = rising.copy()
+        known[asked] = self._without_waiting(asked, fewer) <= top[asked]
         if self.case.job.interval.policy == "lost_work":
             known &= np.isfinite(top)
         bounds = np.where(known, top, np.inf)
         return np.where(self.most >= least, bounds, -np.inf)
+
+    def _without_waiting(self, cells: Places, gpus: NDArray[np.int64]) -> Numbers:
+        """Return the score of cells with endless storage, where repairs are never waited for."""
+        use = Uses(self.way[cells], self.systems[cells], gpus, self._endless(cells))
+        return self.operation.without_waiting(use)
 
     def _endless(self, cells: Places) -> Stores:
         endless = np.full(len(cells), np.inf)
@@ -241,6 +272,9 @@ class Cells:
         cells, room = cells[there], room[:, there]
         proved, begin, count = -math.inf, 0, FIRST
         while begin < len(cells):
+            rest = self.bounds[cells[begin:]]
+            if (rest <= most()).all():
+                return max(proved, float(rest.max()))
             some = slice(begin, begin + count)
             proved = max(proved, self._opened(place, cells[some], room[:, some], limits, most))
             begin, count = begin + count, 2 * count
@@ -265,43 +299,39 @@ class Cells:
 
     def _by_family(self, cells: Places, room: Numbers) -> tuple[Places, Places, Numbers]:
         """Return cells with families that may serve them, and the second bound of each pair."""
-        parts = [self._most_stored(family, cells, room) for family in self.families]
-        families = np.repeat(np.arange(len(parts)), len(cells))
-        fields = [np.concatenate([getattr(part, n) for part, _ in parts]) for n in STORED]
-        rows = np.flatnonzero(np.concatenate([enough for _, enough in parts]))
-        cells = np.tile(cells, len(parts))[rows]
-        bounds = self._best_use(cells, Stores(*fields).at(rows))[0]
+        families = np.repeat(np.arange(len(self.families)), len(cells))
+        stores, enough = self._most_stored(cells, room)
+        rows = np.flatnonzero(enough)
+        cells = np.tile(cells, len(self.families))[rows]
+        bounds = self._best_use(cells, stores.at(rows))[0]
         return cells, families[rows], bounds
 
-    def _most_stored(
-        self, family: tuple[Places, float, float, float], cells: Places, room: Numbers
-    ) -> tuple[Stores, Flags]:
-        """Return the most that a family's items in the room could give, and where that is enough.
+    def _most_stored(self, cells: Places, room: Numbers) -> tuple[Stores, Flags]:
+        """Return the most that the items of each family could give, and where that is enough.
 
         Of each limit alone: what gives most for what it takes. The least over the limits counts.
+        Families stand one after the other, each with all the cells.
         """
-        items, units, write_factor, read_factor = family
-        takes = np.column_stack([self.takes[items], np.ones(len(items))])
-        within = np.vstack([room, np.full(len(cells), units)])
-        gives = self.gives[items]
+        takes, gives = self.takes[self.members][:, :, None], self.gives[self.members][:, :, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            alone = np.where(takes.T[:, :, None] > 0, within[:, None, :] / takes.T[:, :, None],
-                             np.inf).min(axis=0)  # fmt: skip
-            alone = np.minimum(np.floor(alone * (1 + NOISE) + NOISE), self.high[items][:, None])
-            most = np.full((gives.shape[1], len(cells)), np.inf)
-            for column in range(takes.shape[1]):
-                rates = np.where(gives > 0, gives / takes[:, column, None], 0.0).max(axis=0)
-                limited = rates[:, None] * within[column]
-                most = np.fmin(most, np.where(np.isnan(limited), np.inf, limited))
-            each = np.where(gives.T[:, :, None] > 0, gives.T[:, :, None] * alone, 0.0)
-            most = np.fmin(most, each.sum(axis=1)) * (1 + NOISE)
-        read, write, usable, endured = most
-        with np.errstate(divide="ignore"):
-            worn = self.case.job.checkpoint_gb / 1e3 * DAY_S / endured
-        worn = np.where(endured > 0, worn, 0.0)
-        ones = np.ones(len(cells))
-        stores = Stores(write, read, write, read, worn, write_factor * ones, read_factor * ones)
-        return stores, self._enough(cells, read, write, usable) & (alone >= 1).any(axis=0)
+            alone = np.where(takes > 0, room / takes, np.inf).min(axis=1, initial=np.inf)
+            alone = np.minimum(alone, self.units_of)
+            alone = np.minimum(np.floor(alone * (1 + NOISE) + NOISE), self.high[self.members, None])
+            limited = self.best[:, :, :-1, None] * room
+            most = np.where(np.isnan(limited), np.inf, limited).min(axis=2, initial=np.inf)
+            limited = self.best[:, :, -1] * self.units[:, None]
+            most = np.minimum(most, np.where(np.isnan(limited), np.inf, limited)[:, :, None])
+            each = np.where(gives > 0, gives * alone[:, None, :], 0.0)
+            most = np.fmin(most, np.add.reduceat(each, self.starts, axis=0)) * (1 + NOISE)
+        some = np.logical_or.reduceat(alone >= 1, self.starts, axis=0).ravel()
+        read, write, usable, endured = most.transpose(1, 0, 2).reshape(most.shape[1], -1)
+        worn = worn_interval_s(self.case, endured)
+        factors = (
+            np.repeat([family[side] for family in self.families], len(cells)) for side in (2, 3)
+        )
+        everywhere = np.tile(cells, len(self.families))
+        stores = Stores(write, read, write, read, worn, *factors)
+        return stores, self._enough(everywhere, read, write, usable) & some
 
     def _enough(self, cells: Places, read: Numbers, write: Numbers, usable: Numbers) -> Flags:
         """Say where storage has what is asked of it, however the job runs."""
@@ -370,19 +400,12 @@ class Cells:
                 return None
             rows = np.repeat(np.arange(len(each)), each)
             count = np.arange(len(rows)) - np.repeat(np.cumsum(each) - each, each)
-            kept = self._ordered(self.case.storage[place], count)
+            kept = _ordered(self.case.storage[place], count)
             rows, count = rows[kept], count[kept]
             found = np.vstack([found[:, rows], count])
             left = left[:, rows] - takes[:, None] * count
             units = units[rows] - count
         return found[:, found.sum(axis=0) > 0]
-
-    def _ordered(self, item: Storage, count: NDArray[np.int64]) -> Flags:
-        """Say which counts of an item may be ordered: none, or at least so many."""
-        least = max(1, item.min_units, item.segments[0].low if item.segments else 1)
-        most = item.segments[-1].high if item.segments else math.inf
-        fine: Flags = (count == 0) | ((count >= least) & (count <= most))
-        return fine
 
     def _scored(
         self, cell: int, counts: NDArray[np.int64], limits: Numbers, need: float
@@ -429,13 +452,17 @@ def _placed(mixes: NDArray[np.int64], row: int, rows: int) -> NDArray[np.int64]:
     return placed
 
 
+def _ordered(item: Storage, count: NDArray[np.int64]) -> Flags:
+    """Say which counts of an item may be ordered: none, or at least so many."""
+    least = max(1, item.min_units, item.segments[0].low if item.segments else 1)
+    most = item.segments[-1].high if item.segments else math.inf
+    fine: Flags = (count == 0) | ((count >= least) & (count <= most))
+    return fine
+
+
 def _most_each(item: Storage) -> tuple[float, float]:
     """Return the most (read, write) bandwidth that a unit of an item gives, GB/s."""
     if not item.segments:
         return item.read_gb_per_s, item.write_gb_per_s
-    ends = [(p.low, p.read_at_low, p.write_at_low) for p in item.segments]
-    last = item.segments[-1]
-    span = last.high - last.low
-    end = (last.read_at_low + last.read_slope * span, last.write_at_low + last.write_slope * span)
-    ends.append((last.high, *end))
-    return max(r / n for n, r, _ in ends), max(w / n for n, _, w in ends)
+    known = ends(item)
+    return max(r / n for n, r, _ in known), max(w / n for n, _, w in known)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from planner.assemble import assemble
 from planner.case import Case, resolve, with_companions
 from planner.case.figures import needs_power
 from planner.case.model import ObjectiveName
@@ -20,8 +19,8 @@ from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.schema.sensitivity import FrontierMark, FrontierPoint
 from planner.studies.request import SweepOptions
+from planner.studies.sensitivity.solve import confirmed
 from planner.studies.why_not.question import keeping
-from planner.verifier import verify
 
 Work = Literal["goodput", "useful_gpus"]
 END_GAP = 1e-6
@@ -274,15 +273,13 @@ def _binding(plan: Plan, held: str) -> tuple[str, ...]:
 
 
 def _plan(place: Place, stop: Stop, gap: float) -> Plan:
-    """Return a stop as a complete plan of the problem, under its bound, verified."""
+    """Return a stop as a plan of the problem in figures, under its bound, confirmed."""
     case = place.case
     value = measure(case, case.objective)(stop.operation)
     bound = max(math.log(place.bound), value)
     distance = share(case, value, bound)
     proven = Certificate("optimal", stop.operation, value, bound, distance, 0, 0.0, False)
-    plan = assemble(place.inputs, case, proven, solver="highs", gap=max(gap, distance))
-    verify(place.inputs, plan)
-    return plan
+    return confirmed(place.inputs, case, proven, max(gap, distance))
 
 
 FLOOR_NOISE = 2e-7

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from planner.assemble import assemble
 from planner.assemble.limits import systems_of_a_step
-from planner.case import Case, resolve
+from planner.case import Case, resolve, resolve_like
 from planner.case.model import Limits
 from planner.case.resolve import limits_of
 from planner.errors import InputError, VerificationError
@@ -23,7 +23,7 @@ from planner.infeasible import clash
 from planner.inputs import Change, Inputs, changed
 from planner.levers import Lever
 from planner.limits import SUPPLIES
-from planner.loader.vary import checked
+from planner.loader.vary import applied, checked
 from planner.optimizer import purchase
 from planner.optimizer.joint import Certificate, optimise, share, without_end
 from planner.optimizer.objective import natural
@@ -34,8 +34,8 @@ from planner.outputs.comparison_words import listed
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import PLANNED, RowStatus
 from planner.studies.request import SweepOptions
-from planner.studies.sensitivity.scenarios import COUNT_PREFIX, Row, Scenario
-from planner.verifier import verify
+from planner.studies.sensitivity.scenarios import COUNT_PREFIX, Row, Scenario, fate
+from planner.verifier import confirms, verify
 
 
 @dataclass(frozen=True)
@@ -170,9 +170,15 @@ class Asked:
     options: SweepOptions
     limits: tuple[Limits, ...]
 
+    @property
+    def fate(self) -> tuple[object, ...]:
+        """What decides whether the values of its scenarios go together."""
+        return fate(self.group.scenarios[0])
+
     def case_of(self, place: int) -> Case:
         """Return the case of one scenario; its companions are as far worked out as for all."""
-        return replace(self.case, limits=self.limits[place])
+        own = self.limits[place]
+        return self.case if own == self.case.limits else replace(self.case, limits=own)
 
     def inputs_of(self, place: int) -> Inputs:
         """Return the inputs of one scenario."""
@@ -183,13 +189,16 @@ class Asked:
         return inputs
 
 
-def prepare(inputs: Inputs, group: Group, options: SweepOptions) -> Asked:
+def prepare(
+    inputs: Inputs, group: Group, options: SweepOptions, like: Asked | None = None
+) -> Asked:
     """Return a group ready to be solved.
 
     Args:
         inputs: those of its base.
         group: the scenarios.
         options: how exactly to solve.
+        like: another group, of which is taken over what is the same.
 
     Raises:
         InputError: what the scenarios share does not go together.
@@ -200,8 +209,12 @@ def prepare(inputs: Inputs, group: Group, options: SweepOptions) -> Asked:
         Change(path, _typed(path, value), "")
         for path, value in zip(group.paths, most.tolist(), strict=True)
     ]
-    top = checked(inputs, (*group.shared, *loosest))
-    case = resolve(top)
+    changes = (*group.shared, *loosest)
+    if like is not None and like.fate == fate(group.scenarios[0]):
+        top = replace(applied(inputs, changes), warnings=like.inputs.warnings)
+    else:
+        top = checked(inputs, changes)
+    case = resolve(top) if like is None else resolve_like(top, like.inputs, like.case)
     known: list[dict[float, float | int | None]] = [{} for _ in group.paths]
     limits = []
     for row in points.tolist():
@@ -376,6 +389,21 @@ def rows(asked: Asked, answers: Sequence[Answer]) -> Iterator[Row]:
         yield plan.row | _answer_cells(answer) | {"binding": plan.binding(asked.limits[place])}
 
 
+def confirmed(inputs: Inputs, case: Case, proven: Certificate, gap: float) -> Plan:
+    """Return a plan in figures, confirmed by its independent re-computation.
+
+    Its racks are drawn only where that takes a drawing.
+
+    Raises:
+        VerificationError: the re-computation does not agree.
+    """
+    plan = assemble(inputs, case, proven, solver="highs", gap=gap, drawn=False)
+    if not confirms(inputs, plan):
+        plan = assemble(inputs, case, proven, solver="highs", gap=gap)
+        verify(inputs, plan)
+    return plan
+
+
 def blank(answer: Answer) -> Row:
     """Return the row of a scenario without a plan."""
     return {
@@ -420,8 +448,7 @@ class _Used:
             "optimal" if answer.status == "optimal" else "feasible",
             run, answer.log_value, answer.log_bound, answer.gap, 0, 0.0, False,
         )  # fmt: skip
-        plan = assemble(inputs, case, certificate, solver="highs", gap=asked.options.gap)
-        verify(inputs, plan)
+        plan = confirmed(inputs, case, certificate, asked.options.gap)
         supplies = given(asked.case.limits)
         rows_of = {supply.name for supply in supplies}
         always = {limit.name for limit in plan.limits if limit.binding} - rows_of

@@ -45,33 +45,37 @@ class Work:
 
     def answers(self, scenarios: Sequence[Scenario]) -> list[Answer]:
         """Return the answers of scenarios in their order."""
-        found = {}
+        found: dict[int, Answer] = {}
+        asked: Asked | None = None
         for group in _groups(scenarios):
-            for answer in self._solved(group)[1]:
-                found[answer.scenario.index] = answer
+            asked, answers = self._solved(group, asked)
+            found |= {answer.scenario.index: answer for answer in answers}
         return [found.get(each.index) or _refused(each) for each in scenarios]
 
     def rows(self, scenarios: Sequence[Scenario]) -> list[Row]:
         """Return the rows of scenarios in their order, without the columns of inputs."""
         found: dict[int, Row] = {}
+        asked: Asked | None = None
         for group in _groups(scenarios):
-            found |= self._rows(group)
+            asked, rows = self._rows(group, asked)
+            found |= rows
         return [found.get(each.index) or blank(_refused(each)) for each in scenarios]
 
-    def _rows(self, group: Group) -> dict[int, Row]:
-        asked, answers = self._solved(group)
+    def _rows(self, group: Group, like: Asked | None) -> tuple[Asked | None, dict[int, Row]]:
+        asked, answers = self._solved(group, like)
         if asked is None:
-            return {each.scenario.index: blank(each) for each in answers}
+            return None, {each.scenario.index: blank(each) for each in answers}
         try:
             answers = explained(asked, answers)
             made = list(rows(asked, answers))
         except Exception as error:
-            return {each.index: blank(_failed(each, error)) for each in group.scenarios}
-        return {a.scenario.index: row for a, row in zip(answers, made, strict=True)}
+            return asked, {each.index: blank(_failed(each, error)) for each in group.scenarios}
+        return asked, {a.scenario.index: row for a, row in zip(answers, made, strict=True)}
 
-    def _solved(self, group: Group) -> tuple[Asked | None, list[Answer]]:
+    def _solved(self, group: Group, like: Asked | None = None) -> tuple[Asked | None, list[Answer]]:
+        """Return a group with its answers; of the one before is taken over what is the same."""
         try:
-            asked = prepare(self.bases[group.base], group, self.options)
+            asked = prepare(self.bases[group.base], group, self.options, like)
         except InputError as error:
             said = reason(error)
             return None, [Answer(each, "invalid", reason=said) for each in group.scenarios]

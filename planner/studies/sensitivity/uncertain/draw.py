@@ -146,15 +146,27 @@ def points(method: Method, inputs: int, samples: int, seed: int) -> Numbers:
         samples: how many there are; a power of two for a Sobol sequence.
         seed: the same one gives the same points.
     """
-    from scipy.stats import qmc
-
-    made: Numbers
     if method == "lhs":
-        made = qmc.LatinHypercube(inputs, rng=np.random.default_rng(seed)).random(samples)
+        made = latin_hypercube(inputs, samples, seed)
     else:
+        from scipy.stats import qmc
+
         sequence = qmc.Sobol(inputs, rng=np.random.default_rng(seed))
         made = sequence.random_base2(samples.bit_length() - 1)
     return np.clip(made, EDGE, 1.0 - EDGE)
+
+
+def latin_hypercube(inputs: int, samples: int, seed: int) -> Numbers:
+    """Return points of which each coordinate lies once in each of as many equal parts as there are.
+
+    They are those of `scipy.stats.qmc`, whose import takes a second.
+    """
+    draw = np.random.default_rng(seed).spawn(1)[0]
+    within = draw.uniform(size=(samples, inputs))
+    parts = np.tile(np.arange(1, samples + 1), (inputs, 1))
+    for column in parts:
+        draw.shuffle(column)
+    return (parts.T - within) / samples
 
 
 def power_of_two(samples: int) -> int:

@@ -1,0 +1,203 @@
+"""What rows of a table share: cases that differ in little, and plans in figures alone."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from planner import api, shipped
+from planner.assemble import assemble
+from planner.case import Case, resolve, resolve_like
+from planner.errors import InputError, VerificationError
+from planner.inputs import Change, Inputs
+from planner.loader.vary import applied
+from planner.optimizer.joint import Certificate, optimise
+from planner.schema.plan import Plan
+from planner.studies.request import SweepOptions
+from planner.studies.sensitivity import solve as solving
+from planner.studies.sensitivity.scenarios import Scenario
+from planner.studies.sensitivity.workers import Work
+from planner.verifier import confirms, verify
+from tests.oracle.test_bill import Bill, companion
+from tests.world.random_cases import inputs_of, random_case
+from tests.world.random_hardware import figure
+from tests.world.random_repair import repaired_case
+from tests.world.tampering import other, put
+
+GAP = 1e-3
+RUNNING = {
+    "jobs.0.failures.per_gpu_day": (1e-5, 1e-2),
+    "jobs.0.bytes_per_parameter": (2.0, 18.0),
+    "jobs.0.trained_share": (0.1, 1.0),
+    "jobs.0.restore.max_time": (10.0, 2000.0),
+    "jobs.0.restore.restart": (0.0, 2000.0),
+    "jobs.0.dataset": (0.0, 1e5),
+    "jobs.0.ingest_per_gpu": (0.0, 0.5),
+    "jobs.0.checkpoint.max_overlap": (0.01, 1.0),
+    "jobs.0.checkpoint.max_blocking": (0.01, 0.5),
+    "jobs.0.checkpoint.drain_slowdown": (0.0, 0.5),
+    "jobs.0.checkpoint.keep_last": (0, 9),
+    "jobs.0.checkpoint.milestones": (0, 99),
+    "storage.delivered_fraction.write": (0.05, 1.0),
+    "storage.delivered_fraction.read": (0.05, 1.0),
+    "targets.min_goodput": (0.1, 0.9),
+    "targets.min_useful_gpus": (1.0, 1e5),
+}
+"""Between what values each is drawn."""
+OTHERS = {
+    "jobs.0.checkpoint.stall": (0.0, 100.0),
+    "site.facility_power": (500.0, 50_000.0),
+    "budget.capex": (1e6, 1e9),
+    "site.racks": (5, 2000),
+    "storage.tolerate_down": (0, 2),
+    "storage.fill_limit": (0.3, 1.0),
+    "jobs.0.gpus.max": (64, 100_000),
+    "targets.min_gpus": (1, 64),
+}
+
+
+def told(case: Case) -> dict[str, str]:
+    """Return a case as texts: two that are alike to the last bit are the same."""
+    return {field.name: repr(getattr(case, field.name)) for field in fields(case)}
+
+
+def drawn(inputs: Inputs, seed: int) -> list[Change]:
+    """Return a few changes of what a problem has, some of them of prices and catalogs."""
+    draw, changes = random.Random(seed), []
+    ranges = RUNNING | (OTHERS if draw.random() < 0.4 else {})
+    for path in draw.sample(sorted(ranges), draw.randint(1, 4)):
+        low, high = ranges[path]
+        value = draw.randint(low, high) if isinstance(low, int) else draw.uniform(low, high)
+        changes.append(Change(path, value, ""))
+    for name in draw.sample(sorted(inputs.prices), draw.choice((0, 0, 1, 3))):
+        changes.append(Change(f"prices.{name}.list", draw.uniform(1.0, 1e6), ""))
+    if draw.random() < 0.1:
+        name = draw.choice([i.id for i in inputs.items if i.consumes.it_power is not None])
+        changes.append(Change(f"catalog.{name}.consumes.it_power", draw.uniform(0.1, 20.0), ""))
+    return changes
+
+
+def shares_nothing_wrong(inputs: Inputs, seed: int) -> int:
+    """Hold what is taken over from a case against working it out; return how often some is."""
+    known, shared = resolve(inputs), 0
+    for number in range(4):
+        try:
+            new = applied(inputs, drawn(inputs, 100 * seed + number))
+        except KeyError:  # the problem has no such place
+            continue
+        try:
+            cold = resolve(new)
+        except InputError:  # what is drawn does not always go together
+            with pytest.raises(InputError):
+                resolve_like(new, inputs, known)
+            continue
+        warm = resolve_like(new, inputs, known)
+        assert told(warm) == told(cold)
+        shared += warm.companions is known.companions
+        inputs, known = new, warm
+    return shared
+
+
+@pytest.mark.parametrize("name", sorted(shipped.problem_files()))
+def test_cases_of_the_shipped_problems_share_what_is_the_same(name: str) -> None:
+    inputs = api.load(shipped.problem_files()[name])
+    assert sum(shares_nothing_wrong(inputs, seed) for seed in range(12)) > 5
+
+
+@pytest.mark.exhaustive(keep=3, most=20)
+@pytest.mark.parametrize("seed", range(40))
+def test_random_cases_share_what_is_the_same(seed: int) -> None:
+    for make in (random_case, lambda seed: repaired_case(seed, wide=True)):
+        try:
+            inputs = inputs_of(make(5_000 + seed))
+            resolve(inputs)
+        except InputError:
+            continue
+        shares_nothing_wrong(inputs, seed)
+
+
+def best(inputs: Inputs, *, drawn: bool) -> Plan:
+    """Return the best plan of a problem, with or without its racks, cables and next step."""
+    case = resolve(inputs)
+    found = optimise(case, gap=GAP, ties=False)
+    return assemble(inputs, case, found, solver="highs", gap=GAP, drawn=drawn)
+
+
+@pytest.mark.parametrize("name", ["10MW", "full_bill", "local_level", "space_limited"])
+def test_a_plan_in_figures_has_those_of_the_whole_plan(name: str) -> None:
+    inputs = api.load(shipped.problem_files()[name])
+    whole, figures = best(inputs, drawn=True), best(inputs, drawn=False)
+    verify(inputs, whole)
+    assert confirms(inputs, figures)
+    for part in ("totals", "jobs", "limits", "lines", "fabrics", "objective"):
+        assert getattr(figures, part) == getattr(whole, part)
+    assert whole.assumptions and not (figures.assumptions or figures.racks)
+
+
+@pytest.mark.parametrize("part", ["totals", "jobs", "limits", "lines"])
+def test_a_wrong_figure_is_not_confirmed(part: str) -> None:
+    inputs = api.load(shipped.problem_files()["full_bill"])
+    plan, found = best(inputs, drawn=False), 0
+    figures = {
+        "totals": (("it_power_kw", "facility_power_kw", "racks", "capex_usd", "opex_usd_per_year",
+                    "tco_usd", "gpus"), ()),
+        "jobs": (("gpus_used", "interval_s", "stall_s", "drain_s", "overlap", "restore_s", "mtti_s",
+                  "goodput", "useful_gpus", "useful_pflops", "delivered_write_gb_per_s",
+                  "delivered_read_gb_per_s"), (0,)),
+        "limits": (("value", "limit"), (0,)),
+        "lines": (("quantity", "purchased", "spares", "extended_net_usd"), (0,)),
+    }  # fmt: skip
+    names, place = figures[part]
+    for name in names:
+        value: Any = getattr(plan.totals if part == "totals" else getattr(plan, part)[0], name)
+        if value is not None:
+            found += 1
+            assert not confirms(inputs, put(plan, (part, *place, name), other(value))), name
+    assert found >= 2
+
+
+def two_sizes(racks: int) -> Inputs:
+    """Return a request for the cheapest plan with two devices of 0.4 and four of 0.3 of a rack.
+
+    First-fit begins 4 + 4 and 3 + 3 + 3 of 10 and takes three racks; twice 4 + 3 + 3 is two.
+    """
+    request = Bill(minimize="cost")
+    request.more["items"] = {"gpu": {"fixed": 2}}
+    request.site |= {"it_power": "100 kW", "rack": {"height": "200 RU"}, "racks": 2 + racks}
+    request.site["rack_classes"] = {"network": {"height": "10 RU"}}
+    for name, height, count in (("large", 4, 2), ("small", 3, 4)):
+        item = companion(name, "management", "0.1 kW")
+        item["consumes"]["rack_units"] = figure(f"{height} RU")
+        request.add(item, "10")
+        request.more.setdefault("extras", {})[name] = {"count": count}
+    return inputs_of(request.case())
+
+
+def test_racks_that_first_fit_does_not_reach_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs, asked = two_sizes(2), []
+
+    def recorded(*given: Any, drawn: bool = True, **named: Any) -> Plan:
+        asked.append(drawn)
+        return assemble(*given, drawn=drawn, **named)
+
+    monkeypatch.setattr(solving, "assemble", recorded)
+    assert not confirms(inputs, best(inputs, drawn=False))
+    (row,) = Work({"": inputs}, SweepOptions(GAP)).rows([Scenario(0, ())])
+    assert (row["status"], row["racks"], asked) == ("optimal", 4, [False, True])
+    asked.clear()
+    Work({"": api.load(shipped.problem_files()["10MW"])}, SweepOptions(GAP)).rows([Scenario(0, ())])
+    assert asked == [False]
+
+
+def test_a_wrong_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = api.load(shipped.problem_files()["10MW"])
+    case = resolve(inputs)
+    found = optimise(case, gap=GAP, ties=False)
+    assert found.operation is not None and found.value is not None
+    forged = Certificate("optimal", found.operation, found.value * 1.01, found.bound, 0.0, 0, 0.0,
+                         False)  # fmt: skip
+    with pytest.raises(VerificationError, match=r"objective\.value"):
+        solving.confirmed(inputs, case, forged, GAP)

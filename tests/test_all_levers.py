@@ -1,0 +1,65 @@
+"""All levers at once: set points, options, spares, fewer replicas, two levels, money per work."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner import api
+from planner.case import resolve
+from planner.errors import InputError
+from planner.optimizer.joint import optimise
+from planner.optimizer.solver import Effort
+from tests.oracle.enumerate import best
+from tests.test_exactness import disagreements
+from tests.test_local_level import with_levels
+from tests.test_ratio_objective import NAMES, ratio_case
+from tests.test_ways import with_levers
+from tests.world.random_cases import Case, inputs_of
+from tests.world.random_repair import repaired_case, shrinking
+
+CHUNKS, SEEDS_PER_CHUNK, FIRST_SEED = 10, 10, 9_100_000
+SLOW = frozenset({9_100_016, 9_100_037, 9_100_049})
+"""Seeds that are solved in several seconds, or enumerated in more."""
+
+
+def together(seed: int) -> Case:
+    """Return a random problem with all levers; one of three waits for repairs, one of four is for
+    the least money per useful work."""
+    case = with_levels(seed, with_levers(seed))
+    case = repaired_case(seed, case) if seed % 3 == 0 else shrinking(case, seed)
+    return ratio_case(seed, NAMES[seed // 4 % 2], case) if seed % 4 == 0 else case
+
+
+def faults(seed: int) -> list[str]:
+    """Return what is wrong with the plan of a seed, by exhaustive enumeration."""
+    case = together(seed)
+    try:
+        plan = api.solve_inputs(inputs_of(case), explain=False)
+    except InputError:  # what is demanded cannot be planned
+        return []
+    truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
+    return disagreements(case, plan, truth)
+
+
+@pytest.mark.exhaustive(keep=1, most=3)
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_the_plan_is_the_enumerated_best(chunk: int) -> None:
+    first = FIRST_SEED + chunk * SEEDS_PER_CHUNK
+    found = {seed: faults(seed) for seed in {*range(first, first + SEEDS_PER_CHUNK)} - SLOW}
+    wrong = {seed: said for seed, said in found.items() if said}
+    assert not wrong, "\n".join(f"seed {seed}: {said}" for seed, said in wrong.items())
+
+
+@pytest.mark.parametrize("seed", [7_400_086, 7_400_095])
+def test_work_is_known_of_the_replicas_that_are_in_use(seed: int) -> None:
+    """With the best replicas of each number of units a law of scale left 10 and 1.2 % open."""
+    effort = Effort(most_work=300.0)
+    assert optimise(resolve(inputs_of(together(seed))), effort=effort, ties=False).gap == (
+        pytest.approx(0.0, abs=2e-6)
+    )
+    assert not faults(seed)
+
+
+def test_that_there_is_no_plan_is_asked_twice() -> None:
+    """Presolve of HiGHS 1.15.1 calls the whole problem infeasible."""
+    assert api.solve_inputs(inputs_of(together(9_100_026)), explain=False).status == "optimal"
