@@ -351,8 +351,8 @@ def _mix(found: Bids) -> Table:
         notes=(
             f"Of {counted(mix.tried, 'award')} {mix.possible} keep every limit. Lots are taken at "
             "the prices of whole bids: ask whether they hold in part. No lot is split between two "
-            "bids, and none is chosen for its price by quantity. Charges of every bid that is taken "
-            "count in full; what nobody of them quotes is at the book's prices.",
+            "bids, and none is chosen for its price by quantity. Charges of every bid that is "
+            "taken count in full; what nobody of them quotes is at the book's prices.",
             found.mix_reason,
         ),
         near="bids",
@@ -428,8 +428,9 @@ def _how(found: Bids) -> Iterator[str]:
         yield f"{bid.key}: {bid.vendor}, {bid.file}{dated}{rate}"
     yield (
         f"Ranked by {found.measure.label}. Taxes and options are left out of every bid: an "
-        "alternative that may be taken goes into a file of its own. Each is planned by the problem's objective with what it has of GPU systems and storage; what it "
-        "does not have is the book's. "
+        "alternative that may be taken goes into a file of its own. Each is planned by the "
+        "problem's objective with what it has of GPU systems and storage; what it does not have "
+        "is the book's. "
         + (
             "Support over the whole term is counted at the yearly rate."
             if found.money == "tco"
