@@ -562,7 +562,7 @@ def _identity(row: BomRow, line: Line, number: str, section: str) -> None:
             row.text(key, shown)
 
 
-_NAME_LENGTH = 46
+_NAME_LENGTH = 50
 
 
 def _named(line: Line) -> str:
@@ -571,7 +571,7 @@ def _named(line: Line) -> str:
     room = max(_NAME_LENGTH, len(line.model))
     if not line.description:
         return line.model
-    return text if len(text) <= room else text[: room - 1].rstrip(" —,:;") + "…"
+    return text if len(text) <= room else f"{text[:room].rpartition(' ')[0].rstrip(' —,:;')} …"
 
 
 def _counts(row: BomRow, line: Line) -> None:
