@@ -23,8 +23,10 @@ from dataclasses import dataclass, field
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL, INTEGER
+from planner.outputs.workbook.functions import (
+    Scalar,
+)
 from planner.outputs.workbook.page import FIRST_ROW, Page
 
 SHEET = "Fingerprint"

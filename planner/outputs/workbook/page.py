@@ -13,8 +13,10 @@ from xlsxwriter.worksheet import Worksheet
 from planner.outputs.text_safety import clean
 from planner.outputs.words import in_money, product
 from planner.outputs.workbook.book import RATE, Book
-from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL, Role
+from planner.outputs.workbook.functions import (
+    Scalar,
+)
 from planner.outputs.workbook.inputs import InputCell, Kind, Range
 from planner.schema.plan import Plan
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from planner.figures import FIGURES
 from planner.outputs.numbering import blocks
 from planner.outputs.workbook import formulas
-from planner.outputs.workbook.bom.rows import working_name
+from planner.outputs.workbook.bom.line_figures import (
+    working_name,
+)
 from planner.outputs.workbook.checkpoint import levels
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_3, INTEGER, PERCENT_2
 from planner.outputs.workbook.rows import Result, Results
