@@ -10,7 +10,7 @@ import pytest
 import planner.infeasible
 from planner import shipped
 from planner.api import Options, solve, solve_with
-from planner.infeasible.oracle import Answer, Oracle, off
+from planner.infeasible.oracle import Decision, Oracle, off
 from planner.inputs import Inputs
 from planner.levers import Change, Lever, levers
 from planner.optimizer.solver import Effort
@@ -283,8 +283,8 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, questions: int) -> None:
     """Let what may be asked run out after so many questions."""
     answer = Oracle._answer
 
-    def some(oracle: Oracle, changes: tuple[Change, ...]) -> Answer:
-        return answer(oracle, changes) if len(oracle._known) < questions else Answer(None)
+    def some(oracle: Oracle, changes: tuple[Change, ...]) -> Decision:
+        return answer(oracle, changes) if len(oracle._known) < questions else Decision(None)
 
     monkeypatch.setattr(Oracle, "_answer", some)
 

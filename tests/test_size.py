@@ -16,7 +16,7 @@ from planner.errors import InputError
 from planner.loader import load
 from planner.outputs.size_screen import render
 from planner.sizing_report import SizeReport, size_report
-from planner.sizing_report.appliances import Asked, units_needed
+from planner.sizing_report.appliances import NameplateDemand, units_needed
 from planner.sizing_report.model import ApplianceRow, RuleRow
 from tests.world.catalog import ITEMS, inputs_of
 
@@ -307,13 +307,13 @@ FACTORY = {
 def test_a_table_of_sizes(read: float, write: float, expected: tuple[int, str] | None) -> None:
     case = resolve(inputs_of(FACTORY, ITEMS, ()))
     shelf = next(item for item in case.storage if item.id == "shelf")
-    assert units_needed(shelf, Asked(read, write, 0.0, 0.0)) == expected
+    assert units_needed(shelf, NameplateDemand(read, write, 0.0, 0.0)) == expected
 
 
 def test_capacity_and_endurance_may_decide() -> None:
     box = next(i for i in resolve(inputs_of(FACTORY, ITEMS, ())).storage if i.id == "box")
-    assert units_needed(box, Asked(1.0, 1.0, 501.0, 0.0)) == (3, "capacity")
-    assert units_needed(box, Asked(1.0, 1.0, 501.0, 2801.0)) == (5, "endurance")
+    assert units_needed(box, NameplateDemand(1.0, 1.0, 501.0, 0.0)) == (3, "capacity")
+    assert units_needed(box, NameplateDemand(1.0, 1.0, 501.0, 2801.0)) == (5, "endurance")
 
 
 def test_predefined_sizes_are_one_at_most() -> None:

@@ -482,14 +482,14 @@ def test_half_a_cent_may_go_either_way(amount: float, expected: tuple[float, ...
 
 
 def test_goodput_has_the_known_value() -> None:
-    rhythm = progress.Rhythm(1800, 5, 50.5, 600, 0, 11123)
+    rhythm = progress.ProgressTimes(1800, 5, 50.5, 600, 0, 11123)
     assert progress.goodput(rhythm) == pytest.approx(0.86652, abs=5e-6)
     assert sum(progress.losses(rhythm).values()) == pytest.approx(1 - progress.goodput(rhythm))
 
 
 @pytest.mark.parametrize("interval_s", [1.0, 900.0, 6e6])
 def test_the_losses_agree_with_the_sizing_model(interval_s: float) -> None:
-    rhythm = progress.Rhythm(interval_s, 0.1, 0.2, 30, 4, 1e4)
+    rhythm = progress.ProgressTimes(interval_s, 0.1, 0.2, 30, 4, 1e4)
     theirs = goodput.goodput_loss(interval_s, 0.1, 0.2, 30, 4, 1e4)
     assert progress.losses(rhythm) == pytest.approx(vars(theirs), rel=1e-9)
 
@@ -503,7 +503,7 @@ def test_a_bundle_is_placed_first_fit(power_kw: float | None, racks: int) -> Non
 
 
 def test_a_stall_that_fills_the_interval_leaves_nothing() -> None:
-    rhythm = progress.Rhythm(10, 10, 0, 0, 0, 1000)
+    rhythm = progress.ProgressTimes(10, 10, 0, 0, 0, 1000)
     assert progress.goodput(rhythm) == 0
     assert progress.losses(rhythm)["stall"] == 1
 

@@ -9,7 +9,7 @@ import pytest
 from planner.inputs import Inputs
 from planner.verifier.basis import Basis
 from planner.verifier.companions import Companions, count_companions
-from planner.verifier.fabrics import Bill, Fabric, compute_fabrics
+from planner.verifier.fabrics import Fabric, PartCounts, compute_fabrics
 from planner.verifier.ledger import at_least, at_most, divisors
 from planner.verifier.money import present_years
 from planner.verifier.racks import RackSet, Room, first_fit
@@ -33,7 +33,7 @@ def fabric_of(systems: int, radix: int, *, slots: int = 0, ports: int = 0) -> Fa
         "manager": {"slots": slots, "ports": ports},
     }
     basis = Basis.from_inputs(inputs_of(problem(network={"compute": compute}), items))
-    fabrics = compute_fabrics(basis, {"gpu_a": systems}, Bill())
+    fabrics = compute_fabrics(basis, {"gpu_a": systems}, PartCounts())
     assert fabrics is not None
     (fabric,) = fabrics
     return fabric

@@ -20,7 +20,7 @@ from planner.case.money import (
 from planner.case.quantities import ceil, total
 from planner.inputs import Inputs, support_level
 from planner.optimizer.operate import Run
-from planner.optimizer.purchase import Bill, bill
+from planner.optimizer.purchase import PurchaseSums, bill
 from planner.paths import of_job
 from planner.schema.catalog import Item
 from planner.schema.plan import FabricReport, IdleUnits, Line, PriceNote, Section
@@ -31,7 +31,7 @@ from planner.sizing.facility import heat_btu_per_h
 # The fabrics of a plan: switches by tier, links, and how far they are filled.
 
 
-def fabric_reports(case: Case, spent: Bill) -> Iterator[FabricReport]:
+def fabric_reports(case: Case, spent: PurchaseSums) -> Iterator[FabricReport]:
     """Yield a report of every fabric that the plan has."""
     for fabric in case.companions.fabrics:
         amount = round(total(fabric.amount, spent.counts))
@@ -44,7 +44,7 @@ def fabric_reports(case: Case, spent: Bill) -> Iterator[FabricReport]:
         yield report(fabric, amount, spent)
 
 
-def _tree(fabric: Fabric, amount: int, spent: Bill) -> FabricReport:
+def _tree(fabric: Fabric, amount: int, spent: PurchaseSums) -> FabricReport:
     size = smallest(fabric.sizes, amount)
     assert size is not None
     tree, planes = size.tree, fabric.planes
@@ -71,7 +71,7 @@ def _tree(fabric: Fabric, amount: int, spent: Bill) -> FabricReport:
     )
 
 
-def _kinds(fabric: Fabric, amount: int, spent: Bill) -> FabricReport:
+def _kinds(fabric: Fabric, amount: int, spent: PurchaseSums) -> FabricReport:
     """Return the report of a fabric in which storage has leaves of its own."""
     size = smallest(fabric.sizes, round(total(fabric.bundles, spent.counts)))
     assert size is not None
@@ -100,7 +100,7 @@ def _kinds(fabric: Fabric, amount: int, spent: Bill) -> FabricReport:
     )
 
 
-def _flat(fabric: Fabric, amount: int, spent: Bill) -> FabricReport:
+def _flat(fabric: Fabric, amount: int, spent: PurchaseSums) -> FabricReport:
     switches = round(spent.counts["out_of_band.switches"])
     return FabricReport(
         network=fabric.network,
@@ -124,14 +124,14 @@ def _flat(fabric: Fabric, amount: int, spent: Bill) -> FabricReport:
     )
 
 
-def _serves(fabric: Fabric, spent: Bill) -> tuple[str, ...]:
+def _serves(fabric: Fabric, spent: PurchaseSums) -> tuple[str, ...]:
     return tuple(sorted(name for name in fabric.serves if spent.counts[name]))
 
 
 # What each companion is for, in words.
 
 
-def roles(case: Case, spent: Bill) -> dict[str, str]:
+def roles(case: Case, spent: PurchaseSums) -> dict[str, str]:
     """Return what each companion of a plan is for, by item id."""
     texts: defaultdict[str, list[str]] = defaultdict(list)
     for report in fabric_reports(case, spent):
@@ -316,7 +316,7 @@ def _with_public_notes(inputs: Inputs, line: Line) -> Line:
 
 
 def _companions(
-    inputs: Inputs, case: Case, known: Mapping[str, Item], spent: Bill
+    inputs: Inputs, case: Case, known: Mapping[str, Item], spent: PurchaseSums
 ) -> Iterator[Line]:
     why = roles(case, spent)
 
@@ -345,7 +345,7 @@ def _companions(
 
 
 def _stored(
-    inputs: Inputs, part: Companion, item: Item, count: int, spent: Bill, role: str | None
+    inputs: Inputs, part: Companion, item: Item, count: int, spent: PurchaseSums, role: str | None
 ) -> Line:
     """Return the line of spare parts: none in place, so many in store."""
     fields = _shared(inputs, part, item, 0, spent) | {"spares": count, "racks": None}
@@ -353,7 +353,7 @@ def _stored(
 
 
 def _chosen(
-    inputs: Inputs, offer: Offer, item: Item, working: int, count: int, spent: Bill
+    inputs: Inputs, offer: Offer, item: Item, working: int, count: int, spent: PurchaseSums
 ) -> Line:
     """Return the line of an item: so many units in the cluster, so many in place."""
     read = write = 0.0
@@ -410,7 +410,7 @@ def _usable_tb(offer: Offer, item: Item, working: int) -> float | None:
 
 
 def _shared(
-    inputs: Inputs, bill_item: BillItem, item: Item, count: int, spent: Bill
+    inputs: Inputs, bill_item: BillItem, item: Item, count: int, spent: PurchaseSums
 ) -> dict[str, object]:
     """Return what every line that is bought has."""
     price, purchased = inputs.prices.get(item.id), spent.purchased[bill_item.id]

@@ -17,7 +17,7 @@ from planner.case.model import Offer
 from planner.case.resolve import with_companions
 from planner.errors import InputError
 from planner.inputs import Inputs
-from planner.optimizer.purchase import Bill, bill
+from planner.optimizer.purchase import PurchaseSums, bill
 from planner.schema.live import SHARED_RACKS, Growth, Live
 from planner.schema.plan import Line, Plan
 
@@ -134,7 +134,7 @@ def _counts(
     return {**counts, SHARED_RACKS: round(spent["racks"]) - sum(_own_racks(case, spent, lines))}
 
 
-def _own_racks(case: Case, spent: Bill, lines: list[Line]) -> Iterator[int]:
+def _own_racks(case: Case, spent: PurchaseSums, lines: list[Line]) -> Iterator[int]:
     """Yield the racks that stand in lines of the bill."""
     for offer in case.offers():
         if offer.rack_use is not None:

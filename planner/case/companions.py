@@ -30,7 +30,7 @@ from planner.case.model import (
     System,
 )
 from planner.case.money import bill_item, unit_net_usd
-from planner.case.quantities import ROUNDING, AtLeast, Device, Packed, Size, Steps, shares
+from planner.case.quantities import ROUNDING, AtLeast, Packed, RackDevice, Size, Steps, shares
 from planner.inputs import NOTHING_ASKED, Inputs, refusal
 from planner.schema.catalog import Category, Item
 from planner.schema.problem import Extra
@@ -506,11 +506,11 @@ def named_kinds(builder: CompanionsBuilder) -> list[Item]:
     return [item for item in kinds if item.consumes.racks is None]
 
 
-def device(builder: CompanionsBuilder, item: Item) -> Device:
+def device(builder: CompanionsBuilder, item: Item) -> RackDevice:
     """Return a companion as something that stands in a rack."""
     weight = figures.weight_kg(item, builder.inputs)
     height = figures.rack_units(item, builder.inputs) or 0.0
-    return Device(height, figures.rack_power_kw(item, builder.inputs), weight)
+    return RackDevice(height, figures.rack_power_kw(item, builder.inputs), weight)
 
 
 def _shares(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from planner.case.cabling import longest_run_m, part_that_reaches
 from planner.case.choices import Choice, choices, why_none
 from planner.case.model import Drives
-from planner.case.quantities import Device, RackUse
+from planner.case.quantities import RackDevice, RackUse
 from planner.case.quantities import rack_use as pack
 from planner.case.repair import SpareUnit
 from planner.figures import OBJECTIVES
@@ -151,7 +151,7 @@ def rack_use(item: Item, inputs: Inputs) -> RackUse | None:
         if height is None or (power is None and space.power_kw is not None):
             return None
         devices.append(
-            Device(
+            RackDevice(
                 height.value,
                 power.value if power else 0.0,
                 weight.value if weight else None,

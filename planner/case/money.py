@@ -167,13 +167,13 @@ SUMS: Mapping[str, tuple[Part, ...]] = {
 Weights = list[tuple[float, Any]]
 
 
-class Named(Protocol):
+class ItemCounts(Protocol):
     """Counts by item id: whole numbers, or expressions of a model that come when asked for."""
 
     def __getitem__(self, name: str, /) -> Any: ...
 
 
-def weights(case: Case, figure: str, units: Named, purchased: Named) -> Weights:
+def weights(case: Case, figure: str, units: ItemCounts, purchased: ItemCounts) -> Weights:
     """Return (per unit, count) of everything that adds to a sum over the bill.
 
     Args:

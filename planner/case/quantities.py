@@ -257,7 +257,7 @@ class RackUse:
 
 
 @dataclass(frozen=True)
-class Device:
+class RackDevice:
     """Something that stands in a rack; a weight of None is not known, so not asked about."""
 
     rack_units: float
@@ -266,12 +266,12 @@ class Device:
     quantity: int = 1
 
 
-def shares(device: Device, space: Space) -> tuple[float, float, float]:
+def shares(device: RackDevice, space: Space) -> tuple[float, float, float]:
     """Return the shares of a rack's height, power and weight that one device takes."""
     return placement.shares(device.rack_units, device.it_power_kw, device.weight_kg, space)
 
 
-def rack_use(devices: Iterable[Device], space: Space) -> RackUse | None:
+def rack_use(devices: Iterable[RackDevice], space: Space) -> RackUse | None:
     """Return how an item made of ``devices`` uses racks, or None where it does not fit.
 
     Args:

@@ -112,7 +112,7 @@ class Answers:
 
 
 @dataclass(frozen=True)
-class Question:
+class Prompt:
     """One thing to ask: its flag, its words, its dimension, and what holds without an answer."""
 
     flag: str
@@ -122,20 +122,20 @@ class Question:
     needed: bool = False
 
 
-QUESTIONS: Mapping[str, Question] = {
-    "name": Question("--name", "Name of the problem and its file", otherwise="my-cluster"),
-    "power": Question("--power", "Power at the meter (3 MW)", units.POWER, needed=True),
-    "pue": Question("--pue", "PUE: power at the meter by IT power", units.NUMBER, otherwise="1.25"),
-    "racks": Question("--racks", "Racks that the room takes (24)", units.COUNT, needed=True),
-    "rack_power": Question("--rack-power", "Power of a rack (130 kW)", units.POWER, needed=True),
-    "budget": Question("--budget", "Budget to buy, or none (60 MUSD)", units.MONEY),
-    "parameters": Question(
+QUESTIONS: Mapping[str, Prompt] = {
+    "name": Prompt("--name", "Name of the problem and its file", otherwise="my-cluster"),
+    "power": Prompt("--power", "Power at the meter (3 MW)", units.POWER, needed=True),
+    "pue": Prompt("--pue", "PUE: power at the meter by IT power", units.NUMBER, otherwise="1.25"),
+    "racks": Prompt("--racks", "Racks that the room takes (24)", units.COUNT, needed=True),
+    "rack_power": Prompt("--rack-power", "Power of a rack (130 kW)", units.POWER, needed=True),
+    "budget": Prompt("--budget", "Budget to buy, or none (60 MUSD)", units.MONEY),
+    "parameters": Prompt(
         "--model", "Parameters of the model to train (405 B)", units.COUNT, needed=True
     ),
-    "tokens": Question("--tokens", "Tokens to train it on, or none (15 T)", units.COUNT),
-    "vendors": Question("--vendors", "Who may sell, or anybody (DDN, VAST)"),
-    "owned": Question("--own", "Units owned, as ITEM=UNITS, or none (nvidia_dgx_h100=8)"),
-    "prices": Question("--prices", "Price book: a file, or a shipped one",
+    "tokens": Prompt("--tokens", "Tokens to train it on, or none (15 T)", units.COUNT),
+    "vendors": Prompt("--vendors", "Who may sell, or anybody (DDN, VAST)"),
+    "owned": Prompt("--own", "Units owned, as ITEM=UNITS, or none (nvidia_dgx_h100=8)"),
+    "prices": Prompt("--prices", "Price book: a file, or a shipped one",
                        otherwise="estimates_2026"),
 }  # fmt: skip
 
@@ -249,7 +249,7 @@ def _checked(answers: Answers) -> dict[str, str]:
     return values
 
 
-def _read(question: Question, given: str) -> None:
+def _read(question: Prompt, given: str) -> None:
     """Look whether an answer is a quantity that can be planned for.
 
     Raises:

@@ -25,7 +25,7 @@ from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.schema.sensitivity import Frontier, Sweep
 from planner.studies.registry import RESULTS
 from planner.studies.study import load
-from planner.studies.verification import Opened, open_sound_plan
+from planner.studies.verification import PlanFile, open_sound_plan
 from planner.whole_files import write_all
 
 _STUDIES = {each.name: each for each in RESULTS if each.reported}
@@ -106,7 +106,7 @@ def _for_outside(
 
 
 def _curves(
-    plans: Sequence[tuple[Path, Opened]],
+    plans: Sequence[tuple[Path, PlanFile]],
     studies: Sequence[tuple[AnyStudy, Rows | None]],
 ) -> list[tuple[AnyStudy, None]]:
     """Return the curve of work against storage of each problem that comes without one."""
@@ -153,21 +153,21 @@ def _names(paths: Sequence[Path]) -> list[str]:
 
 def _read(
     inputs: Sequence[Path],
-) -> tuple[list[tuple[Path, Opened]], list[tuple[AnyStudy, Rows | None]]]:
+) -> tuple[list[tuple[Path, PlanFile]], list[tuple[AnyStudy, Rows | None]]]:
     if not inputs:
         raise InputError(Finding("files", "there is nothing to report", fix=_TAKES))
-    plans: list[tuple[Path, Opened]] = []
+    plans: list[tuple[Path, PlanFile]] = []
     studies: list[tuple[AnyStudy, Rows | None]] = []
     for path in inputs:
         found = _result(path)
-        if isinstance(found, Opened):
+        if isinstance(found, PlanFile):
             plans.append((path, found))
         else:
             studies.append((found, beside(path, found) if isinstance(found, Sweep) else None))
     return plans, studies
 
 
-def _result(path: Path) -> Opened | AnyStudy:
+def _result(path: Path) -> PlanFile | AnyStudy:
     """Return the plan or the study that a file holds, told by what stands in it."""
     data = _json(path)
     kind = data.get("kind") if isinstance(data, dict) else None
@@ -183,7 +183,7 @@ def _result(path: Path) -> Opened | AnyStudy:
     return _validated(path, data, model)
 
 
-def _plan(path: Path, data: dict[str, Any]) -> Opened:
+def _plan(path: Path, data: dict[str, Any]) -> PlanFile:
     _validated(path, data, Plan)  # names the key that is wrong
     return open_sound_plan(path)
 

@@ -32,7 +32,7 @@ SHOWN = 20_000
 
 
 @dataclass(frozen=True)
-class Asked:
+class Variation:
     """What to vary: ``--vary``, a table of scenarios, named scenarios (None; all where empty)."""
 
     vary: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ def run(
         InputError: the problem or what to vary is wrong, or a file cannot be written.
     """
     every = tuple(name for name in named if name != "all") if named else None
-    asked, options = Asked(vary, scenarios, every), request.each()
+    asked, options = Variation(vary, scenarios, every), request.each()
     inputs, folder = request.inputs, request.folder or Path()
     chosen = scenarios_of(
         inputs, vary=asked.vary, table=asked.table, named=asked.named, problem=request.path
@@ -125,7 +125,7 @@ def _workforce(course: Course, dask: str | None) -> Iterator[Workforce]:
         yield workers
 
 
-def _key(inputs: Inputs, asked: Asked, options: SweepOptions) -> str:
+def _key(inputs: Inputs, asked: Variation, options: SweepOptions) -> str:
     """Return what tells one sweep from another: its inputs, what is varied, how it is solved."""
     table = asked.table.read_bytes() if asked.table is not None else b""
     parts = [

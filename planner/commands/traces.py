@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from planner.studies.compare.sides import Read
     from planner.synthesis.make import Format, Made
     from planner.synthesis.quality import Quality
-    from planner.telemetry import Characterized, Cluster
+    from planner.telemetry import Characterized, ClusterTrace
     from planner.telemetry.calibration import JobLog, Known
 
 _MOST_WINDOWS = 4
@@ -86,7 +86,7 @@ def run_characterize(request: Request, **given: Any) -> Found:
     windows: list[Window] = []
     done: list[str] = []
 
-    def seen(cluster: Cluster) -> None:
+    def seen(cluster: ClusterTrace) -> None:
         done.append(cluster.record.name)
         request.progress(len(done), max(len(done), len(request.paths)))
         if folder is not None and len(windows) < _MOST_WINDOWS:
@@ -176,7 +176,7 @@ def _plan(path: Path) -> Plan:
     return plan
 
 
-def _window(cluster: Cluster) -> Window:
+def _window(cluster: ClusterTrace) -> Window:
     """Return a stretch of a cluster's trace: of its largest job, around an interruption if any."""
     import numpy as np
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from planner.case import Case
 from planner.case.model import Elastic
-from planner.infeasible.oracle import Answer, Oracle, UndecidedError, off
+from planner.infeasible.oracle import Decision, Oracle, UndecidedError, off
 from planner.inputs import Inputs
 from planner.levers import Change, Lever, applied
 from planner.levers.numbers import grid
@@ -152,7 +152,7 @@ def _proven(
 
 
 def _hint_of(
-    oracle: Oracle, lever: Lever, others: tuple[Change, ...], free: Answer
+    oracle: Oracle, lever: Lever, others: tuple[Change, ...], free: Decision
 ) -> _Hint | None:
     """Return about the least that the lever must allow, where the optimiser can tell."""
     inputs = applied(oracle.inputs, others)

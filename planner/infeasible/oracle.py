@@ -34,7 +34,7 @@ class UndecidedError(Exception):
 
 
 @dataclass(frozen=True)
-class Answer:
+class Decision:
     """Whether there is a plan (None: not decided), and one of them."""
 
     possible: bool | None
@@ -56,13 +56,13 @@ class Oracle:
     solver: SolverName
     effort: Effort
     _plans: deque[Run] = field(default_factory=lambda: deque(maxlen=MOST_PLANS))
-    _known: dict[tuple[tuple[str, str], ...], Answer] = field(default_factory=dict)
+    _known: dict[tuple[tuple[str, str], ...], Decision] = field(default_factory=dict)
 
     def remember(self, runs: Sequence[Run]) -> None:
         """Keep plans of the problem, changed in whatever way, to be tried on the next questions."""
         self._plans.extend(runs)
 
-    def ask(self, changes: tuple[Change, ...]) -> Answer:
+    def ask(self, changes: tuple[Change, ...]) -> Decision:
         """Return whether the problem with these changes has a plan."""
         key = key_of(changes)
         if key not in self._known:
@@ -73,7 +73,7 @@ class Oracle:
         """Say whether the problem with these changes has a plan; None where it is not decided."""
         return self.ask(changes).possible
 
-    def decided(self, changes: tuple[Change, ...]) -> Answer:
+    def decided(self, changes: tuple[Change, ...]) -> Decision:
         """Return the same, but no answer that is open.
 
         Raises:
@@ -97,15 +97,15 @@ class Oracle:
             and figures.missing_figure(item, self.inputs) is not None
         )
 
-    def _answer(self, changes: tuple[Change, ...]) -> Answer:
+    def _answer(self, changes: tuple[Change, ...]) -> Decision:
         if self.effort.over:
-            return Answer(None)
+            return Decision(None)
         case = self.case(changes)
         if case is None or not case.systems or not case.storage:
-            return Answer(False)
+            return Decision(False)
         for run in reversed(self._plans):
             if (again := fitted(case, run)) is not None:
-                return Answer(True, case, again)
+                return Decision(True, case, again)
         if case.objective in RATIOS:
             limit = getattr(case.limits, BY_NAME[OBJECTIVES[case.objective].limit].field)
             if limit is not None:
@@ -116,10 +116,10 @@ class Oracle:
         found = optimise(least, solver=self.solver, gap=0.9, effort=effort, ties=False)
         if found.operation is not None:
             self._plans.append(found.operation)
-            return Answer(True, case, found.operation)
-        return Answer(False if found.status == "infeasible" else None)
+            return Decision(True, case, found.operation)
+        return Decision(False if found.status == "infeasible" else None)
 
-    def _least_ratio(self, case: Case, limit_usd: float) -> Answer:
+    def _least_ratio(self, case: Case, limit_usd: float) -> Decision:
         """Answer by the least ratio itself: that is found sooner than a plan within a limit."""
         field = BY_NAME[OBJECTIVES[case.objective].limit].field
         free: dict[str, None] = {field: None}
@@ -128,9 +128,9 @@ class Oracle:
         found = optimise(least, solver=self.solver, gap=RATIO_GAP, effort=effort, ties=False)
         if found.operation is not None and floors(case)(found.operation):
             self._plans.append(found.operation)
-            return Answer(True, case, found.operation)
+            return Decision(True, case, found.operation)
         beyond = found.bound is not None and natural(case.objective, found.bound) > limit_usd
-        return Answer(False if beyond or found.status == "infeasible" else None)
+        return Decision(False if beyond or found.status == "infeasible" else None)
 
     def case(self, changes: tuple[Change, ...]) -> Case | None:
         """Return the changed problem in numbers; None where what it demands cannot be had."""

@@ -37,12 +37,19 @@ from planner.optimizer.solver import Outcome
 from planner.optimizer.ways import holds
 
 FEWER_BOXES = 5
+"""How many boxes later stages look at where one has looked at all that it may."""
 MOST_LEFT = 3
+"""Into how many parts, by choice of flags, the boxes left open are gathered; beyond it into one."""
 CUT_ROUNDS = 2
+"""How often tangents are added to the relaxation of a box."""
 CUT_VIOLATION = 1e-4
+"""How far the relaxation of an open box may break a link of the model before a tangent is added."""
 EXACT_VIOLATION = 2e-8
+"""The same where all counts of a box are settled: its bound is then that of one purchase."""
 FRACTION = 1e-5
+"""A count in a relaxation that is nearer to a whole number than this is taken for it."""
 LEAST_COST = 1e-9
+"""A reduced cost is used where a thousand million units of its count cost more than this."""
 ROOM = 3e-6
 """Boxes with plans that are worse than the best by less than this are kept for later stages: more
 than these may give away, but for the goal itself."""
@@ -126,7 +133,8 @@ class _Counting:
         """Look at boxes, best first, until all are settled or left open."""
         number, looks = itertools.count(), 0
         boxes = self.node.boxes or [Box(self.node.bound, *self.ends)]
-        boxes = [replace(box, bound=self.node.bound) for box in boxes]  # of this goal
+        # Bounds that an earlier stage proved are of its own goal.
+        boxes = [replace(box, bound=self.node.bound) for box in boxes]
         heap = [_Open(self.sign * box.bound, next(number), box) for box in boxes]
         heapq.heapify(heap)
         while heap:
@@ -146,14 +154,12 @@ class _Counting:
         return self._conclude()
 
     def _conclude(self) -> list[Node]:
-        """Take over what is proven; return the parts that are left, one for each choice of flags
-        that are settled."""
+        """Take over what is proven; return what is left, one part for each choice of flags."""
         found, goal, node = self.found, self.goal, self.node
         known = found.operation is not None and holds(self.master, goal, node, found)
         if known and not self._hold_best():
-            return [
-                Node(node.bound, node.bounds, counted=True)
-            ]  # the solver says what is the matter
+            # A box was closed that should not have been: whole models settle this part instead.
+            return [Node(node.bound, node.bounds, counted=True)]
         left = [box for box in self.left if not found.closed(goal, box.bound)]
         self.done += [box for box in self.left if found.closed(goal, box.bound)]
         worst = math.inf * self.sign
@@ -229,6 +235,7 @@ class _Counting:
         return []
 
     def _closer(self, bound: float, proven: float | None) -> float:
+        """Return the tighter of two bounds."""
         if proven is None:
             return bound
         return min(bound, proven) if self.goal.maximise else max(bound, proven)
@@ -250,9 +257,9 @@ class _Counting:
         return outcome
 
     def _fix(self, box: Box, costs: Vector) -> None:
-        """Bring counts closer to the ends that reduced costs keep them at.
+        """Bring counts closer to the ends of the box that their reduced costs keep them at.
 
-        Between is all that may be as good as the best plan, or worse by less than boxes keep.
+        Every plan that is as good as the best, or worse by less than `room`, stays in the box.
         """
         asked = self.found.asked(self.goal)
         if asked is None:
@@ -269,8 +276,11 @@ class _Counting:
         return any(bool(np.any(_off(values[group]) > FRACTION)) for group in groups)
 
     def _divide(self, box: Box, values: Vector) -> Iterator[Box]:
-        """Divide a box: at the count that is furthest from whole, of flags before systems before
-        storage; where all are whole between what the relaxation has, less and more."""
+        """Divide a box at the count that is furthest from a whole number.
+
+        Flags are looked at first, then systems, then storage. Where all are whole one of them is
+        what the relaxation has, or less, or more.
+        """
         off = np.where(box.high > box.low, _off(values), 0.0)
         for group in (self.flags, self.used, self.systems, self.stored):
             column = max(group, key=off.__getitem__, default=0)
@@ -291,6 +301,7 @@ class _Counting:
                 return
 
     def _half(self, box: Box, column: int, low: float = -math.inf, high: float = math.inf) -> Box:
+        """Return the part of a box in which one count is between two numbers."""
         lows, highs = box.low.copy(), box.high.copy()
         lows[column], highs[column] = max(lows[column], low), min(highs[column], high)
         return Box(box.bound, lows, highs)
@@ -336,7 +347,7 @@ class _Counting:
         return operate.best(case, build.mode, bought.units, used, gpus, prefer, bought.ways)
 
     def _settle(self, box: Box, outcome: Outcome) -> None:
-        """Take a box of one purchase for what that is worth."""
+        """Settle a box that holds one purchase: what it is worth at its best is the bound."""
         values = np.array([outcome.values[name] for name in self.session.names])
         values[self.decisive] = box.low[self.decisive]
         run = self._run(values)

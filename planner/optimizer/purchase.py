@@ -47,7 +47,7 @@ def read(build: Build, values: Mapping[str, float]) -> Purchase:
 
 
 @dataclass(frozen=True)
-class Bill:
+class PurchaseSums:
     """Everything in place and everything bought, with what it costs and takes by figure."""
 
     counts: Mapping[str, float]
@@ -59,7 +59,7 @@ class Bill:
         return self.amounts[figure]
 
 
-def bill(case: Case, units: Mapping[str, int], ways: Collection[str]) -> Bill:
+def bill(case: Case, units: Mapping[str, int], ways: Collection[str]) -> PurchaseSums:
     """Return the bill of a purchase, companions included.
 
     Args:
@@ -75,7 +75,7 @@ def bill(case: Case, units: Mapping[str, int], ways: Collection[str]) -> Bill:
 
 
 @lru_cache(maxsize=1024)
-def _bill(case: Case, chosen: tuple[int, ...], capped: tuple[str, ...]) -> Bill:
+def _bill(case: Case, chosen: tuple[int, ...], capped: tuple[str, ...]) -> PurchaseSums:
     offers = case.offers()
     units = {offer.id: count for offer, count in zip(offers, chosen, strict=True)}
     counts = case.companions.values(units)
@@ -86,7 +86,9 @@ def _bill(case: Case, chosen: tuple[int, ...], capped: tuple[str, ...]) -> Bill:
         for item in case.bill_items()
     }
     amounts = _amounts(case, (counts, purchased))
-    return Bill(counts, purchased, amounts | {"racks": round(total(case.companions.racks, counts))})
+    return PurchaseSums(
+        counts, purchased, amounts | {"racks": round(total(case.companions.racks, counts))}
+    )
 
 
 def sharing(case: Case, units: Mapping[str, int]) -> tuple[int, ...]:
@@ -158,7 +160,7 @@ def amounts(supplies: Iterable[Limit], limits: Limits) -> Vector:
     return np.array([getattr(limits, each.field) / each.scale for each in supplies], dtype=float)
 
 
-def used(supplies: Iterable[Limit], bill: Bill) -> Vector:
+def used(supplies: Iterable[Limit], bill: PurchaseSums) -> Vector:
     """Return what a purchase uses up of each supply, in the unit of its row."""
     return np.array([bill[each.figure] / each.scale for each in supplies], dtype=float)
 

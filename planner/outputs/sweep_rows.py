@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"\d[\d.,]*(?: (?:[kMB]?[A-Z]{3}|[kM]?W|[TP]B|GB/s|s|min|h|
 
 
 @dataclass(frozen=True)
-class Reason:
+class NoPlanReason:
     """Why rows have no plan: the text of the first of them, and how many say so.
 
     They may differ in its numbers; ``example`` says whether they do.
@@ -50,7 +50,7 @@ class Stretch:
     last: int
     rows: int
     status: str
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[NoPlanReason, ...] = ()
 
 
 def known(value: Any) -> Any:
@@ -127,7 +127,7 @@ def _stretch(rows: Rows, places: Sequence[int]) -> Stretch:
     return Stretch(places[0], places[-1], len(places), status, why)
 
 
-def reasons(rows: Rows, places: Iterable[int] | None = None) -> list[Reason]:
+def reasons(rows: Rows, places: Iterable[int] | None = None) -> list[NoPlanReason]:
     """Return why rows have no plan, the most frequent reason first.
 
     Args:
@@ -140,7 +140,7 @@ def reasons(rows: Rows, places: Iterable[int] | None = None) -> list[Reason]:
         if status not in PLANNED:
             told.setdefault((status, _NUMBER.sub("", text)), Counter())[text] += 1
     found = [
-        Reason(status, next(iter(texts)), texts.total(), len(texts) > 1)
+        NoPlanReason(status, next(iter(texts)), texts.total(), len(texts) > 1)
         for (status, _), texts in told.items()
     ]
     return sorted(found, key=lambda each: -each.rows)

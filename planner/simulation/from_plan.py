@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from planner.schema.plan import JobPlan, Plan
 from planner.simulation.laws import Exponential, Failures, Law
-from planner.simulation.operation import FailureClass, LocalCopies, Units
+from planner.simulation.operation import FailureClass, LocalCopies, RepairUnits
 from planner.simulation.world import Appliances, JobRun, Outages, Planned, World
 
 
@@ -155,7 +155,7 @@ def copies_of(job: JobPlan, interval_s: float) -> LocalCopies | None:
     )
 
 
-def units_of(job: JobPlan, mending: Mending) -> Units | None:
+def units_of(job: JobPlan, mending: Mending) -> RepairUnits | None:
     """Return the units of a plan's job that are repaired, and how it runs without some of them.
 
     Raises:
@@ -170,9 +170,9 @@ def units_of(job: JobPlan, mending: Mending) -> Units | None:
         if shrinks:
             raise ValueError("spares stay in their racks, so the job cannot run on without a unit")
         racks = math.ceil(job.gpus_used / usable)
-        return Units.waiting(repair.spares // racks, repair.swap_s, racks)
+        return RepairUnits.waiting(repair.spares // racks, repair.swap_s, racks)
     if not shrinks:
-        return Units.waiting(repair.spares, repair.swap_s)
+        return RepairUnits.waiting(repair.spares, repair.swap_s)
     each = min(usable, repair.unit_gpus)
     step = job.replica_gpus if job.whole_replicas and job.replica_gpus else each
     units = math.ceil(job.gpus_used / each) + repair.spares
@@ -180,4 +180,4 @@ def units_of(job: JobPlan, mending: Mending) -> Units | None:
     least = 1 if repair.shrunk is None else repair.shrunk.least_replicas
     held = [each * (units - out) // step for out in range(units + 1)]
     left = [min(most, count) if count >= least else 0 for count in held]
-    return Units.shrinking(left, repair.swap_s)
+    return RepairUnits.shrinking(left, repair.swap_s)

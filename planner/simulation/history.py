@@ -73,7 +73,7 @@ class History:
 
 
 @dataclass(frozen=True)
-class Budget:
+class TimeSpent:
     """Seconds of a run, of which all but the counts make up its length.
 
     Attributes:
@@ -117,7 +117,7 @@ class Budget:
     grown: float
 
 
-NAMES = tuple(field.name for field in fields(Budget))
+NAMES = tuple(field.name for field in fields(TimeSpent))
 TIMES = NAMES[:11]
 """What makes up the length of a run."""
 COUNTS = NAMES[11:]

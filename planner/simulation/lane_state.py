@@ -155,7 +155,7 @@ class LaneState:
         self.alone_read = np.minimum(self.whole_read, self.client_read)
 
     def found(self) -> dict[str, Array]:
-        """Return where time went so far, s, and counts, by their names in ``Budget``; by job,
+        """Return where time went so far, s, and counts, by their names in ``TimeSpent``; by job,
         variant and run."""
         spent = self.spent.reshape(len(PHASES), self.cells)
         found = {

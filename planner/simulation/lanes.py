@@ -38,8 +38,8 @@ class Lanes(LaneState):
     """Runs under given disturbances, from their start to their end."""
 
     def run(self, warm_s: float = 0.0) -> dict[str, Array]:
-        """Return where time went, s, and counts, by their names in ``Budget``; by job, variant and
-        run.
+        """Return where time went, s, and counts, by their names in ``TimeSpent``: by job, variant
+        and run.
 
         Args:
             warm_s: how much of the start of each run is not to count.

@@ -35,7 +35,7 @@ class FailureClass:
 
 
 @dataclass(frozen=True)
-class Units:
+class RepairUnits:
     """Units that fail and are repaired, and how much of the job runs while some of them are out.
 
     Attributes:
@@ -51,12 +51,12 @@ class Units:
     racks: int = 1
 
     @classmethod
-    def waiting(cls, spares: int, swap_s: float = 0.0, racks: int = 1) -> Units:
+    def waiting(cls, spares: int, swap_s: float = 0.0, racks: int = 1) -> RepairUnits:
         """Return units of a job that waits while more are out than spares stand by."""
         return cls((1.0,) * (spares + 1), swap_s, racks)
 
     @classmethod
-    def shrinking(cls, replicas: Sequence[int], swap_s: float = 0.0) -> Units:
+    def shrinking(cls, replicas: Sequence[int], swap_s: float = 0.0) -> RepairUnits:
         """Return units of a job that goes on with fewer replicas.
 
         Args:
@@ -142,7 +142,7 @@ class UnitsOut:
         runs: cells of a group, which follow one another.
     """
 
-    groups: Sequence[Units | None]
+    groups: Sequence[RepairUnits | None]
     runs: int
     back_s: Array = field(init=False)
     """When each unit that is out is back; inf where the place is free."""

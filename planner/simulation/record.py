@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Literal
 
-from planner.simulation.history import Budget, History, Interruption, State, Stay, Transfer
+from planner.simulation.history import History, Interruption, State, Stay, TimeSpent, Transfer
 from planner.simulation.world import Disturbances, JobRun, World
 
 Then = Literal["", "save", "stop", "grow"]
@@ -172,14 +172,14 @@ class RecordedJob:
         if self.transfer is not None:
             self._close(complete=False)
 
-    def budget(self) -> Budget:
+    def budget(self) -> TimeSpent:
         """Return where the time of the run so far went."""
         spent = dict.fromkeys(("capture", "wait", "restart", "restore", "planned", "repair"), 0.0)
         for stay in self.stays:
             if stay.state != "compute":
                 spent[stay.state] += stay.end_s - stay.start_s
         stops = sum(each.planned for each in self.interruptions)
-        return Budget(
+        return TimeSpent(
             kept=self.work_s,
             slowdown=self.slow_s,
             rework=self.rework_s,
@@ -386,7 +386,7 @@ class RecordedJob:
 
 def record(
     world: World, disturbances: Disturbances, length_s: float, lane: int = 0
-) -> tuple[History, tuple[Budget, ...]]:
+) -> tuple[History, tuple[TimeSpent, ...]]:
     """Return what happens under given disturbances, and where each job's time went.
 
     Args:

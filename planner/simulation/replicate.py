@@ -33,7 +33,7 @@ _MORE = 3
 
 
 @dataclass(frozen=True)
-class Asked:
+class Replications:
     """What to simulate: ``variants`` of the first job are tried, each in every run."""
 
     world: World
@@ -45,7 +45,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Runs:
-    """What came out: seconds and counts by their names in ``Budget``, by job, variant and run;
+    """What came out: seconds and counts by their names in ``TimeSpent``, by job, variant and run;
     how many appliances failed in each run, and how long some and all of them were down, s."""
 
     found: dict[str, Array]
@@ -54,7 +54,7 @@ class Runs:
     all_down_s: Array
 
 
-def replicate(asked: Asked, processes: int = 1, progress: Progress | None = None) -> Runs:
+def replicate(asked: Replications, processes: int = 1, progress: Progress | None = None) -> Runs:
     """Make many runs.
 
     Args:
@@ -92,7 +92,7 @@ def _outages(world: World, length_s: float) -> float:
     return units * length_s / (world.outages.between_s + world.outages.repair_s)
 
 
-def _blocks(asked: Asked) -> Iterator[int]:
+def _blocks(asked: Replications) -> Iterator[int]:
     """Yield how many runs each block has."""
     world, length_s = asked.world, asked.world.warm_s + asked.length_s
     times = sum(
@@ -106,7 +106,7 @@ def _blocks(asked: Asked) -> Iterator[int]:
         left -= most
 
 
-def _done(asked: Asked, blocks: Sequence[int], processes: int) -> Iterator[tuple[int, Runs]]:
+def _done(asked: Replications, blocks: Sequence[int], processes: int) -> Iterator[tuple[int, Runs]]:
     small = (
         events(asked.world, asked.length_s) * asked.replications * len(asked.variants) < _CELL_STEPS
     )
@@ -120,7 +120,9 @@ def _done(asked: Asked, blocks: Sequence[int], processes: int) -> Iterator[tuple
         yield number, block(asked, number, lanes)
 
 
-def _elsewhere(asked: Asked, blocks: Sequence[int], processes: int) -> Iterator[tuple[int, Runs]]:
+def _elsewhere(
+    asked: Replications, blocks: Sequence[int], processes: int
+) -> Iterator[tuple[int, Runs]]:
     """Yield the blocks that other processes made: all but those that were ended again and again."""
     workers = Processes(processes, partial(_task, asked))
     try:
@@ -132,11 +134,11 @@ def _elsewhere(asked: Asked, blocks: Sequence[int], processes: int) -> Iterator[
         workers.end()
 
 
-def _task(asked: Asked, task: tuple[int, int]) -> Runs:
+def _task(asked: Replications, task: tuple[int, int]) -> Runs:
     return block(asked, *task)
 
 
-def block(asked: Asked, number: int, lanes: int) -> Runs:
+def block(asked: Replications, number: int, lanes: int) -> Runs:
     """Return the runs of a block."""
     warm_s = asked.world.warm_s
     end_s = warm_s + asked.length_s

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.simulation.laws import Array, Failures
-from planner.simulation.operation import FailureClass, LocalCopies, Marks, Units, draw_marks
+from planner.simulation.operation import FailureClass, LocalCopies, Marks, RepairUnits, draw_marks
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class JobRun:
     client_write_gb_per_s: float = math.inf
     client_read_gb_per_s: float = math.inf
     classes: tuple[FailureClass, ...] = ()
-    units: Units | None = None
+    units: RepairUnits | None = None
     local: LocalCopies | None = None
 
     def __post_init__(self) -> None:

@@ -63,7 +63,7 @@ def ceil(value: float) -> int:
 
 
 @dataclass(frozen=True)
-class Prices:
+class RackWorth:
     """What one of each kind is worth in racks, and the mixture of patterns they were found with."""
 
     each: tuple[float, ...]
@@ -86,7 +86,7 @@ class Packing:
     shares: Shares
     known: dict[Counts, Racks] = field(default_factory=dict)
     open: set[Counts] = field(default_factory=set)
-    priced: dict[tuple[float, ...], Prices] = field(default_factory=dict)
+    priced: dict[tuple[float, ...], RackWorth] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if any(not 0 < max(share) <= FULL for share in self.shares):
@@ -109,7 +109,7 @@ class Packing:
             self.known[counts] = self._filled(counts)
         return self.known[counts]
 
-    def prices_of(self, counts: Sequence[float]) -> Prices:
+    def prices_of(self, counts: Sequence[float]) -> RackWorth:
         """Return the prices at which counts are worth most, or so near that it rounds the same."""
         key = tuple(counts)
         if key not in self.priced:
@@ -294,7 +294,7 @@ class _Pricing:
         self.counts = np.array([counts[k] for k in self.here], dtype=float)
         self.basis = np.diag([float(kinds.alone[k]) for k in self.here])
 
-    def run(self, slack: float) -> Prices:
+    def run(self, slack: float) -> RackWorth:
         """Return the prices, and the patterns of the basis with their multiplicities."""
         for _ in range(MOST_PIVOTS):
             each = np.maximum(np.linalg.solve(self.basis.T, np.ones(len(self.here))), 0.0)
@@ -310,7 +310,7 @@ class _Pricing:
         each /= dearest.most + 2.0 * DEAR
         times = np.maximum(np.linalg.solve(self.basis, self.counts), 0.0)
         patterns = tuple(tuple(int(n) for n in self._all(column)) for column in self.basis.T)
-        return Prices(tuple(self._all(each)), patterns, tuple(times.tolist()))
+        return RackWorth(tuple(self._all(each)), patterns, tuple(times.tolist()))
 
     def _all(self, values: NDArray[np.float64]) -> list[float]:
         """Return values of the kinds that take part as values of all kinds."""
@@ -329,7 +329,7 @@ class _Pricing:
 class _Search:
     """Racks filled one after another, where first-fit does not meet the rounded bound."""
 
-    def __init__(self, kinds: Packing, counts: Counts, prices: Prices) -> None:
+    def __init__(self, kinds: Packing, counts: Counts, prices: RackWorth) -> None:
         self.kinds, self.counts, self.prices = kinds, counts, prices
         self.failed: set[tuple[Counts, int]] = set()
         self.tried, self.cut_short = 0, False

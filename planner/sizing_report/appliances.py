@@ -30,7 +30,7 @@ class Need:
 
 
 @dataclass(frozen=True)
-class Asked:
+class NameplateDemand:
     """The same in nameplate figures, after the delivered fractions."""
 
     read_gb_per_s: float
@@ -88,7 +88,7 @@ def _row(inputs: Inputs, case: Case, cluster: Cluster, item: Storage, need: Need
     tables = item.segments[-1].high if item.segments else None
     bounds = [bound for bound in (item.high, family.max_units, tables) if bound is not None]
     most = min(bounds, default=math.inf)
-    asked = Asked(
+    asked = NameplateDemand(
         max(need.rated_read_gb_per_s, need.delivered_read_gb_per_s / case.delivered_read),
         max(need.rated_write_gb_per_s, need.delivered_write_gb_per_s / case.delivered_write),
         need.usable_tb,
@@ -130,7 +130,7 @@ def _too_few(most: float) -> str:
     return "one unit is not enough" if most == 1 else f"{most:,.0f} units are not enough"
 
 
-def units_needed(item: Storage, asked: Asked) -> tuple[int, str] | None:
+def units_needed(item: Storage, asked: NameplateDemand) -> tuple[int, str] | None:
     """Return the fewest units of an item that give what is asked, and what decides them."""
     counts = list(_counts(item, asked))
     if any(count is None for _, count in counts):
@@ -145,7 +145,7 @@ def units_needed(item: Storage, asked: Asked) -> tuple[int, str] | None:
     return (least, "minimum order") if units < least or smallest else (units, decided_by)
 
 
-def _counts(item: Storage, asked: Asked) -> Iterator[tuple[str, int | None]]:
+def _counts(item: Storage, asked: NameplateDemand) -> Iterator[tuple[str, int | None]]:
     """Yield per figure how many units it takes, the first named where several take as many."""
     yield "write", _bandwidth_units(item, 1, asked.write_gb_per_s)
     yield "read", _bandwidth_units(item, 0, asked.read_gb_per_s)

@@ -194,7 +194,7 @@ class Prober:
 
 
 def without_levers(
-    inputs: Inputs, plan: Plan, options: Options, base: Base
+    inputs: Inputs, plan: Plan, options: Options, base: Baseline
 ) -> tuple[tuple[Without, ...], tuple[str, ...]]:
     """Return the best plan without each lever that the problem leaves open, and what is undecided.
 
@@ -278,7 +278,7 @@ PAUSES = (".stall", ".stall_overhead", ".restart", ".restart.remote", ".restart.
 
 
 @dataclass(frozen=True)
-class Base:
+class Baseline:
     """The best objective with its bound, in the objective's own unit, and what was cut short.
 
     ``known`` are plans met on the way: the best one, and those of changed problems.
@@ -297,7 +297,7 @@ def marginals(
     options: Options,
     steps: Mapping[str, str],
     told: Progress = ignore,
-) -> tuple[Base, tuple[Marginal, ...]]:
+) -> tuple[Baseline, tuple[Marginal, ...]]:
     """Return the best objective and what moving each limit by a step does to it.
 
     Args:
@@ -315,7 +315,7 @@ def marginals(
     prober = Prober(inputs, options)
     base = prober.best(())
     if base is None or base.operation is None or not plan.jobs:
-        return Base(None, None, undecided=(EVERY,) if plan.jobs else ()), ()
+        return Baseline(None, None, undecided=(EVERY,) if plan.jobs else ()), ()
     tight = {limit.name for limit in plan.limits if limit.binding}
     binding = [lever for lever in movable if lever.limit in tight]
     slack = [lever for lever in movable if lever.limit not in tight]
@@ -334,7 +334,7 @@ def marginals(
         rows.append(_marginal(prober, base, lever, step, idle, lever in binding))
     told(len(movable), asked)
     undecided, known = tuple(prober.undecided), tuple(prober.runs)
-    return Base(base.value, base.bound, base.gpus_used, undecided, known), tuple(rows)
+    return Baseline(base.value, base.bound, base.gpus_used, undecided, known), tuple(rows)
 
 
 _AFTER_LIMITS = 2

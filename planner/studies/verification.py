@@ -26,7 +26,7 @@ _AGAIN = "solve the problem again"
 
 
 @dataclass(frozen=True)
-class Opened:
+class PlanFile:
     """A plan and what it was made from, as a file holds them; ``changed`` are the parts that are
     not as planner wrote them."""
 
@@ -50,7 +50,7 @@ def read_plan(path: Path, model: Plan | None = None) -> Plan:
     return open_sound_plan(path, model).plan
 
 
-def open_sound_plan(path: Path, model: Plan | None = None) -> Opened:
+def open_sound_plan(path: Path, model: Plan | None = None) -> PlanFile:
     """Return what a plan file, or a plan in memory, holds; every figure follows from its inputs.
 
     Raises:
@@ -63,7 +63,7 @@ def open_sound_plan(path: Path, model: Plan | None = None) -> Opened:
     return opened
 
 
-def open_plan(path: Path, model: Plan | None = None) -> Opened:
+def open_plan(path: Path, model: Plan | None = None) -> PlanFile:
     """Return what a plan file, or a plan in memory, holds, right or wrong.
 
     Raises:
@@ -74,7 +74,7 @@ def open_plan(path: Path, model: Plan | None = None) -> Opened:
     return from_data(str(path), contents(path, most_bytes=plan_json.MOST_BYTES, what="plan"))
 
 
-def from_data(name: str, data: bytes) -> Opened:
+def from_data(name: str, data: bytes) -> PlanFile:
     """Return what the bytes of a plan file hold; see `open_plan`."""
     try:
         written = plan_json.read(data)
@@ -94,7 +94,7 @@ def from_data(name: str, data: bytes) -> Opened:
     except InputError as error:
         message = f"{error.findings[0].message}, so the plan cannot be checked"
         raise InputError(Finding("plan", message, name, path="inputs", fix=_AGAIN)) from None
-    return Opened(name, plan, inputs, written.inputs, written.changed)
+    return PlanFile(name, plan, inputs, written.inputs, written.changed)
 
 
 def changed_text(part: str) -> str:
@@ -163,7 +163,7 @@ def verify_file(
     )
 
 
-def _file(opened: Opened) -> Check:
+def _file(opened: PlanFile) -> Check:
     tool = opened.plan.provenance.tool
     wrong = (*origin_faults(opened.inputs, opened.plan), *map(changed_text, opened.changed))
     if wrong:
@@ -172,7 +172,7 @@ def _file(opened: Opened) -> Check:
     return Check(name="file", result="holds", text=f"every part is as {tool} wrote it")
 
 
-def _figures(opened: Opened) -> Iterator[Check]:
+def _figures(opened: PlanFile) -> Iterator[Check]:
     """Yield the checks of figures and limits, by the inputs that the plan carries."""
     plan, found = opened.plan, recheck_from_outside(opened.inputs, opened.plan)
     what, wrong = _contents(plan), (*found.disagreements, *unproven_faults(plan))
@@ -200,7 +200,7 @@ def _contents(plan: Plan) -> str:
     return f"{', '.join(part for part in parts if not part.startswith('0 '))} and the job"
 
 
-def _catalogs(opened: Opened, folder: Path) -> Check:
+def _catalogs(opened: PlanFile, folder: Path) -> Check:
     """Check the plan by problem, catalogs and prices as the files it names hold them now."""
     file = opened.plan.provenance.problem_file
     try:
@@ -225,7 +225,7 @@ def _catalogs(opened: Opened, folder: Path) -> Check:
     return Check(name="catalogs", result="holds", text=f"{what} {changed}{aside}")
 
 
-def _named_now(opened: Opened, folder: Path) -> tuple[Inputs, bool]:
+def _named_now(opened: PlanFile, folder: Path) -> tuple[Inputs, bool]:
     """Return the inputs as files hold them now, and whether the problem file is among these."""
     made = opened.plan.provenance
     for base in (folder, Path()):
@@ -237,7 +237,7 @@ def _named_now(opened: Opened, folder: Path) -> tuple[Inputs, bool]:
 
 
 def _bound(
-    opened: Opened, solver: SolverName, time_limit_s: float | None
+    opened: PlanFile, solver: SolverName, time_limit_s: float | None
 ) -> tuple[Check, tuple[float | None, float | None]]:
     plan = opened.plan
     if faults(opened.inputs, plan):

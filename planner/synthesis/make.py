@@ -28,7 +28,7 @@ from planner.simulation.record import record
 from planner.simulation.world import World, draw
 from planner.synthesis import truth as true
 from planner.synthesis.quality import Quality
-from planner.synthesis.samples import Block, Sampler, Whole
+from planner.synthesis.samples import Sampler, TraceRows, Whole
 from planner.synthesis.truth import Entry, events
 from planner.telemetry.calibration import COLUMNS
 from planner.whole_files import whole
@@ -193,7 +193,7 @@ def _columns(quality: Quality, named: bool) -> tuple[str, ...]:
 class TraceFile(Protocol):
     """A trace that grows by blocks."""
 
-    def write(self, cluster: str, block: Block) -> None:
+    def write(self, cluster: str, block: TraceRows) -> None:
         """Add samples of a cluster."""
 
     def close(self) -> None:
@@ -222,7 +222,7 @@ class CsvTrace:
         self._stream = path.open("wb")
         self._stream.write((",".join(self._names) + "\n").encode())
 
-    def write(self, cluster: str, block: Block) -> None:
+    def write(self, cluster: str, block: TraceRows) -> None:
         """Add samples of a cluster."""
         table = _table(self._names, pa.array(self._text(block.time_ms)), cluster, block)
         options = arrow_csv.WriteOptions(include_header=False, quoting_style="none")
@@ -247,7 +247,7 @@ class ParquetTrace:
         self._schema = pa.schema([(name, kinds.get(name, figure)) for name in self._names])
         self._file = pq.ParquetWriter(path, self._schema, compression="zstd")
 
-    def write(self, cluster: str, block: Block) -> None:
+    def write(self, cluster: str, block: TraceRows) -> None:
         """Add samples of a cluster."""
         time = pa.array(block.time_ms, self._schema.field("time").type)
         self._file.write_table(_table(self._names, time, cluster, block))
@@ -257,7 +257,7 @@ class ParquetTrace:
         self._file.close()
 
 
-def _table(names: tuple[str, ...], time: pa.Array, cluster: str, block: Block) -> pa.Table:
+def _table(names: tuple[str, ...], time: pa.Array, cluster: str, block: TraceRows) -> pa.Table:
     figures = [pa.array(block.write), pa.array(block.read)]
     named = [pa.array([cluster]).take(pa.nulls(len(time), pa.int64()).fill_null(0))]
     return pa.Table.from_arrays([time, *(named if "cluster" in names else ()), *figures], names)

@@ -94,7 +94,7 @@ BURST_S = 60.0
 
 
 @dataclass(frozen=True)
-class Background:
+class OtherTraffic:
     """Other traffic in one direction."""
 
     steady_gb_per_s: float
@@ -109,7 +109,7 @@ class Background:
         return moved
 
 
-def background(mean_gb_per_s: float, length_s: float, rng: np.random.Generator) -> Background:
+def background(mean_gb_per_s: float, length_s: float, rng: np.random.Generator) -> OtherTraffic:
     """Draw other traffic of a mean rate over a time."""
     count = rng.poisson(length_s / BURSTS_EVERY_S) if mean_gb_per_s else 0
     mean_burst = (1 - STEADY) * mean_gb_per_s * BURSTS_EVERY_S / BURST_S
@@ -118,7 +118,7 @@ def background(mean_gb_per_s: float, length_s: float, rng: np.random.Generator) 
     rates = rng.exponential(mean_burst, count)
     phase = float(rng.uniform(0, 2 * math.pi))
     bursts = volume(zip(starts, ends, rates, strict=True))
-    return Background(STEADY * mean_gb_per_s, phase, bursts)
+    return OtherTraffic(STEADY * mean_gb_per_s, phase, bursts)
 
 
 Whole = npt.NDArray[np.int64]
@@ -158,8 +158,8 @@ def losses(quality: Quality, rng: np.random.Generator) -> Losses:
 
 
 @dataclass(frozen=True)
-class Steps:
-    """When the clock is set, and by how much, s; ``Steps.off`` adds them up."""
+class ClockSteps:
+    """When the clock is set, and by how much, s; ``ClockSteps.off`` adds them up."""
 
     at_s: Floats
     by_s: Whole
@@ -171,12 +171,12 @@ class Steps:
         return found
 
 
-def steps(quality: Quality, rng: np.random.Generator) -> Steps:
+def steps(quality: Quality, rng: np.random.Generator) -> ClockSteps:
     """Draw when the clock is set, forward or back, by 1 to 60 s."""
     count = quality.clock_steps
     at = _moments(quality, count, rng)
     by = rng.integers(1, MOST_STEP_S, count, endpoint=True) * rng.choice((-1, 1), count)
-    return Steps(at, by)
+    return ClockSteps(at, by)
 
 
 def resets(quality: Quality, rng: np.random.Generator) -> Floats:
@@ -226,7 +226,7 @@ Figures = npt.NDArray[np.generic]
 
 
 @dataclass(frozen=True)
-class Block:
+class TraceRows:
     """Rows of a trace: times in ms since 1970, and what was written and read."""
 
     time_ms: Whole
@@ -296,7 +296,7 @@ class Sampler:
         self.peak_write_gb_per_s = 0.0
         self.peak_read_gb_per_s = 0.0
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[TraceRows]:
         """Yield all samples in the order in which they are taken; only once."""
         quality = self._quality
         counters = (Counter(self.resets_s), Counter(self.resets_s))
@@ -348,7 +348,7 @@ class Sampler:
 
     def _counted(
         self, edges_ms: Whole, rates: Sequence[Floats], kept: Flags, counters: Sequence[Counter]
-    ) -> Block:
+    ) -> TraceRows:
         """Return counters at the samples' ends; the very first stands at 0 before them."""
         pairs = zip(counters, rates, strict=True)
         values = [counter.read(edges_ms / 1000, each) for counter, each in pairs]
@@ -357,7 +357,7 @@ class Sampler:
         values = [np.concatenate(((0,), each)) for each in values]
         return self._block(edges_ms, values, np.concatenate(((True,), kept)))
 
-    def _block(self, at_ms: Whole, figures: Sequence[Figures], kept: Flags) -> Block:
+    def _block(self, at_ms: Whole, figures: Sequence[Figures], kept: Flags) -> TraceRows:
         at = at_ms[kept]
         time_ms = self._quality.start_ms + at + self.steps.off_ms(at / 1000)
-        return Block(time_ms, figures[0][kept], figures[1][kept])
+        return TraceRows(time_ms, figures[0][kept], figures[1][kept])

@@ -74,7 +74,7 @@ class Bursts:
 
 
 @dataclass(frozen=True)
-class Found:
+class BurstsFound:
     """The bursts of a column and the background they stand on."""
 
     bursts: Bursts
@@ -99,7 +99,7 @@ class _Stretches:
     ends: Places
 
 
-def bursts(rate: Numbers, start_s: Numbers, width_s: Numbers, sample_s: float) -> Found:
+def bursts(rate: Numbers, start_s: Numbers, width_s: Numbers, sample_s: float) -> BurstsFound:
     """Return the bursts in a column of bandwidth.
 
     Args:
@@ -117,7 +117,7 @@ def bursts(rate: Numbers, start_s: Numbers, width_s: Numbers, sample_s: float) -
     risen = total[over.ends] > total[over.begins]
     found = _Stretches(over.begins[risen], over.ends[risen])
     samples = _Samples(start_s, width_s, excess, under.noise)
-    return Found(_measure(samples, found, sample_s), under)
+    return BurstsFound(_measure(samples, found, sample_s), under)
 
 
 def _measure(samples: _Samples, found: _Stretches, sample_s: float) -> Bursts:
@@ -331,7 +331,7 @@ _RETURNS = -0.35
 """The correlation of changes that are a window apart is -1/2; so near to it tells a window."""
 
 
-def window_of(rate: Numbers, found: Found, sample_s: float) -> float | None:
+def window_of(rate: Numbers, found: BurstsFound, sample_s: float) -> float | None:
     """Return the window over which samples are means, s: one sample where they are no more than
     that; None where too little scatters to tell.
 

@@ -11,7 +11,7 @@ import numpy as np
 from planner.errors import Finding, InputError
 from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization, ClusterFound, JobFound
 from planner.telemetry import hdf5, tables
-from planner.telemetry.bursts import Bursts, Found, bursts, window_of
+from planner.telemetry.bursts import Bursts, BurstsFound, bursts, window_of
 from planner.telemetry.jobs import CheckpointColumns, Sampling, job, table_of
 from planner.telemetry.raw import Places, Raw, ReadOptions, refusal
 from planner.telemetry.restarts import Holes, breaks, broken_off
@@ -24,7 +24,7 @@ _SHORTER = 0.8
 
 
 @dataclass(frozen=True)
-class Cluster:
+class ClusterTrace:
     """One cluster: its trace, the bursts in it, its jobs.
 
     Attributes:
@@ -37,8 +37,8 @@ class Cluster:
     """
 
     trace: Series
-    writes: Found
-    reads: Found | None
+    writes: BurstsFound
+    reads: BurstsFound | None
     record: ClusterFound
     jobs: tuple[JobFound, ...]
     table: CheckpointColumns
@@ -55,7 +55,7 @@ class Characterized:
 def characterize(
     paths: Sequence[Path],
     options: ReadOptions | None = None,
-    seen: Callable[[Cluster], None] | None = None,
+    seen: Callable[[ClusterTrace], None] | None = None,
 ) -> Characterized:
     """Return the checkpoints and jobs in traces.
 
@@ -106,7 +106,7 @@ def _raws(paths: Sequence[Path], options: ReadOptions) -> Iterator[Raw]:
         yield from reader(path, options)
 
 
-def cluster(raw: Raw, options: ReadOptions) -> Cluster:
+def cluster(raw: Raw, options: ReadOptions) -> ClusterTrace:
     """Return what the trace of one cluster shows.
 
     Raises:
@@ -137,10 +137,12 @@ def cluster(raw: Raw, options: ReadOptions) -> Cluster:
         for number, track in enumerate(found, start=1)
     )
     table = table_of(trace, sampling.sharpened(writes.bursts), found, ended, jobs)
-    return Cluster(trace, writes, reads, _record(trace, sampling, writes, jobs, table), jobs, table)
+    return ClusterTrace(
+        trace, writes, reads, _record(trace, sampling, writes, jobs, table), jobs, table
+    )
 
 
-def _tracks(writes: Found, trace: Series) -> list[Track]:
+def _tracks(writes: BurstsFound, trace: Series) -> list[Track]:
     """Return the jobs in bursts of writing."""
     seen = writes.bursts
     alone = drop_sums(tracks(seen, trace.sample_s))
@@ -150,7 +152,7 @@ def _tracks(writes: Found, trace: Series) -> list[Track]:
 
 
 def _sampling(
-    found: Sequence[Track], writes: Found, trace: Series, given_s: float | None
+    found: Sequence[Track], writes: BurstsFound, trace: Series, given_s: float | None
 ) -> Sampling:
     """Return how a trace was sampled.
 
@@ -194,7 +196,7 @@ def _broken_off(found: Sequence[Track], writes: Bursts) -> list[Places]:
 def _record(
     trace: Series,
     sampling: Sampling,
-    writes: Found,
+    writes: BurstsFound,
     jobs: Sequence[JobFound],
     table: CheckpointColumns,
 ) -> ClusterFound:

@@ -21,7 +21,7 @@ COMPLETE = 0.9
 _PLACES = 4
 
 
-class Row(Protocol):
+class LogRow(Protocol):
     """A row of a log, in order of time, s."""
 
     @property
@@ -58,7 +58,7 @@ class Mended:
     classes: dict[str, float]
 
 
-def mended(rows: Sequence[Row]) -> Mended:
+def mended(rows: Sequence[LogRow]) -> Mended:
     """Return what a job's log says of hardware and kinds of failures.
 
     Time that units are still out at the end of the log counts, so that long repairs are not left
@@ -86,7 +86,7 @@ def _share(part: int, whole: int) -> Measured | None:
     return Measured(value=part / whole, low=low / whole, high=min(1.0, high / whole))
 
 
-def _classes(failures: Sequence[Row]) -> dict[str, float]:
+def _classes(failures: Sequence[LogRow]) -> dict[str, float]:
     """Return the share of each class, rounded so that they add up to 1 as written."""
     told = Counter(row.kind for row in failures if row.kind)
     known = sum(told.values())

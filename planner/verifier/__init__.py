@@ -19,7 +19,7 @@ from planner.verifier.fabrics import check_fabrics
 from planner.verifier.job import check_degraded, check_job
 from planner.verifier.ledger import Ledger
 from planner.verifier.levels import check_choice
-from planner.verifier.limits import Found, check_limits
+from planner.verifier.limits import Recomputed, check_limits
 from planner.verifier.lines import check_lines
 from planner.verifier.objective import check_objective, check_status
 from planner.verifier.options import check_next_step, check_options
@@ -168,7 +168,7 @@ def _check_figures(
         return
     degraded = check_degraded(ledger, basis, decisions, plan.jobs[0], figures)
     ratios = check_ratios(ledger, basis, plan, totals.tco_usd, figures)
-    found = Found(companions.counts, companions.room, totals, ratios, figures, degraded)
+    found = Recomputed(companions.counts, companions.room, totals, ratios, figures, degraded)
     check_limits(ledger, basis, decisions, plan, found)
     check_objective(ledger, basis, plan, found)
     check_options(ledger, basis, decisions, plan)

@@ -10,8 +10,8 @@ from planner.schema.catalog import Licence, ServiceCount
 from planner.schema.problem import Extra
 from planner.verifier.basis import Basis, gpus
 from planner.verifier.fabrics import (
-    Bill,
     Fabric,
+    PartCounts,
     Plugged,
     compute_fabrics,
     oob_uplinks,
@@ -62,7 +62,7 @@ class _Counting:
     def __init__(self, basis: Basis, counts: Mapping[str, int]) -> None:
         self.basis, self.problem = basis, basis.problem
         self.counts = {sku: count for sku, count in counts.items() if count > 0}
-        self.bill = Bill(reaching=basis.through_the_hall)
+        self.bill = PartCounts(reaching=basis.through_the_hall)
         self.problems: list[str] = []
         self.fabrics: list[Fabric] = []
         self.standing = basis.standing(self.counts)

@@ -37,7 +37,7 @@ _REPORTED = (
 
 
 @dataclass
-class Bill:
+class PartCounts:
     """Units by item, added up fabric by fabric; ``reaching`` names what parts of links are."""
 
     units: Counter[str] = field(default_factory=Counter)
@@ -173,7 +173,9 @@ def plug(basis: Basis, item: Item) -> Plug | None:
     return None
 
 
-def compute_fabrics(basis: Basis, counts: Mapping[str, int], bill: Bill) -> list[Fabric] | None:
+def compute_fabrics(
+    basis: Basis, counts: Mapping[str, int], bill: PartCounts
+) -> list[Fabric] | None:
     """Return the fabrics between the GPU systems, and add their parts to the bill.
 
     None where a system does not fit any switch, or a tree would be too large.
@@ -204,7 +206,7 @@ def compute_fabrics(basis: Basis, counts: Mapping[str, int], bill: Bill) -> list
 
 
 def _build_compute(
-    basis: Basis, asked: ComputeFabric, how: Plug, systems: Mapping[str, int], bill: Bill
+    basis: Basis, asked: ComputeFabric, how: Plug, systems: Mapping[str, int], bill: PartCounts
 ) -> Fabric | None:
     size = _size_compute(asked, how, sum(systems.values()))
     if size is None:
@@ -299,7 +301,9 @@ def _size_rail_groups(
     return None if tree is None else (units, tree, down, up, units * unit - slots)
 
 
-def _wire_compute(bill: Bill, fabric: Fabric, group: PortGroup, tree: Tree, down: int) -> None:
+def _wire_compute(
+    bill: PartCounts, fabric: Fabric, group: PortGroup, tree: Tree, down: int
+) -> None:
     link = group.link
     bill.add(fabric.switch_sku, fabric.switches)
     for links in (fabric.system_links, fabric.leaf_spine_links, fabric.spine_core_links):
@@ -360,7 +364,7 @@ def plugged(basis: Basis, units: Mapping[str, int], network: str) -> list[Plugge
 
 
 def port_fabric(
-    basis: Basis, network: str, asked: EthernetFabric, devices: Iterable[Plugged], bill: Bill
+    basis: Basis, network: str, asked: EthernetFabric, devices: Iterable[Plugged], bill: PartCounts
 ) -> list[Fabric] | None:
     """Return the fabric (none without ports), and add its parts to the bill.
 
@@ -426,7 +430,7 @@ def _apart(
     ratio: float,
     devices: list[Plugged],
     whole: int,
-    bill: Bill,
+    bill: PartCounts,
 ) -> list[Fabric] | None:
     """Return the fabric in which storage has leaves of its own: all leaves below common spines.
 
@@ -526,7 +530,7 @@ def _size_ports(
     return None if tree is None else (tree, up, leaves * down)
 
 
-def _wire_devices(bill: Bill, switch: Item, devices: list[Plugged]) -> None:
+def _wire_devices(bill: PartCounts, switch: Item, devices: list[Plugged]) -> None:
     """Add cables and ends of all devices: rounded up for each group and each form by itself."""
     together: dict[tuple[float, str], tuple[Link | None, int]] = {}
     for device in devices:
@@ -544,7 +548,7 @@ def _wire_devices(bill: Bill, switch: Item, devices: list[Plugged]) -> None:
         bill.switch_ends(link, ports)
 
 
-def _wire_switches(bill: Bill, fabric: Fabric, base: PortGroup, tree: Tree) -> None:
+def _wire_switches(bill: PartCounts, fabric: Fabric, base: PortGroup, tree: Tree) -> None:
     bill.add(fabric.switch_sku, fabric.switches)
     for links in (fabric.leaf_spine_links, fabric.spine_core_links):
         bill.cables(base.link, links)
@@ -554,7 +558,7 @@ def _wire_switches(bill: Bill, fabric: Fabric, base: PortGroup, tree: Tree) -> N
 
 
 def out_of_band(
-    basis: Basis, asked: OutOfBand, devices: Iterable[Plugged], others: int, bill: Bill
+    basis: Basis, asked: OutOfBand, devices: Iterable[Plugged], others: int, bill: PartCounts
 ) -> list[Fabric] | None:
     """Return the management switches, and add them and their cables to the bill.
 

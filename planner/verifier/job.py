@@ -83,7 +83,7 @@ class _Storage:
 
 def compute_figures(
     basis: Basis, decisions: Decisions, clients: Clients
-) -> tuple[JobFigures, progress.Rhythm]:
+) -> tuple[JobFigures, progress.ProgressTimes]:
     """Return every figure of the job, and the times its goodput follows from.
 
     Args:
@@ -162,7 +162,7 @@ def _storage(basis: Basis, decisions: Decisions, clients: Clients) -> _Storage:
 
 def _rhythm(
     basis: Basis, decisions: Decisions, storage: _Storage, mtti_s: float
-) -> tuple[float, progress.Rhythm]:
+) -> tuple[float, progress.ProgressTimes]:
     """Return the stall in seconds and the times that goodput follows from."""
     job = basis.problem.job
     write_s = storage.size_gb / storage.write_gb_per_s
@@ -171,7 +171,7 @@ def _rhythm(
         slowed_s = job.checkpoint.drain_slowdown * drain_s / (decisions.every or 1)
     else:
         stall_s, drain_s, slowed_s = write_s, 0.0, 0.0
-    return stall_s, progress.Rhythm(
+    return stall_s, progress.ProgressTimes(
         interval_s=decisions.interval_s,
         stopped_s=stall_s + slowed_s,
         drain_s=drain_s,
@@ -183,8 +183,8 @@ def _rhythm(
 
 
 def _mended(
-    basis: Basis, decisions: Decisions, rhythm: progress.Rhythm, failures_per_gpu_day: float
-) -> progress.Rhythm:
+    basis: Basis, decisions: Decisions, rhythm: progress.ProgressTimes, failures_per_gpu_day: float
+) -> progress.ProgressTimes:
     """Return the times of a job with its swaps, and what it waits for repairs."""
     mended = repair.compute(basis, decisions, failures_per_gpu_day, 1.0, rhythm.growing_s)
     if mended is None:
@@ -336,7 +336,7 @@ def _check_bottlenecks(
         ledger.one_of(f"jobs.{field}", getattr(stated, field), sorted(getattr(clients, field)))
 
 
-def _check_losses(ledger: Ledger, stated: JobPlan, rhythm: progress.Rhythm) -> None:
+def _check_losses(ledger: Ledger, stated: JobPlan, rhythm: progress.ProgressTimes) -> None:
     computed = progress.losses(rhythm)
     for cause, share in computed.items():
         ledger.same(f"jobs.loss.{cause}", getattr(stated.loss, cause), share)
@@ -623,9 +623,9 @@ def shortest_allowed_s(
 
 def _rhythm_at(
     basis: Basis, decisions: Decisions, figures: JobFigures, interval_s: float
-) -> progress.Rhythm:
+) -> progress.ProgressTimes:
     slowdown = basis.problem.job.checkpoint.drain_slowdown if decisions.mode == "async" else 0.0
-    rhythm = progress.Rhythm(
+    rhythm = progress.ProgressTimes(
         interval_s=interval_s,
         stopped_s=figures.stall_s + slowdown * figures.drain_s / (decisions.every or 1),
         drain_s=figures.drain_s,

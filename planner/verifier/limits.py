@@ -78,7 +78,7 @@ class Reached:
 
 
 @dataclass(frozen=True)
-class Found:
+class Recomputed:
     """The plan as re-computed: its sums, its job, and that with appliances down."""
 
     companions: Mapping[str, int]
@@ -94,7 +94,7 @@ def check_limits(
     basis: Basis,
     decisions: Decisions,
     plan: Plan,
-    found: Found,
+    found: Recomputed,
 ) -> None:
     """Require that every limit holds and stands in the plan as it is, and no other does.
 
@@ -157,7 +157,7 @@ def _check_report(ledger: Ledger, name: str, report: LimitReport, limit: Reached
             ledger.fail(f"{name}.binding: nothing is left, yet the plan says it does not bind")
 
 
-def _plant_limits(basis: Basis, decisions: Decisions, found: Found) -> Iterator[Reached]:
+def _plant_limits(basis: Basis, decisions: Decisions, found: Recomputed) -> Iterator[Reached]:
     """Yield the limits of the site, of the budget and of the delivery.
 
     Args:

@@ -8,7 +8,7 @@ from planner.figures import OBJECTIVES
 from planner.schema.plan import ObjectiveReport, Plan
 from planner.verifier.basis import Basis
 from planner.verifier.ledger import RELATIVE, Ledger
-from planner.verifier.limits import Found
+from planner.verifier.limits import Recomputed
 
 _GAP_NOISE = 1e-9
 _TIES = 2e-6
@@ -31,7 +31,7 @@ def check_status(ledger: Ledger, plan: Plan) -> None:
     ledger.require(no_value, f"objective.value: a plan that is {plan.status} has none")
 
 
-def check_objective(ledger: Ledger, basis: Basis, plan: Plan, found: Found) -> None:
+def check_objective(ledger: Ledger, basis: Basis, plan: Plan, found: Recomputed) -> None:
     """Re-compute the objective and require a bound and a gap that fit it.
 
     Args:
@@ -57,7 +57,7 @@ def check_objective(ledger: Ledger, basis: Basis, plan: Plan, found: Found) -> N
     _check_optimal(ledger, plan)
 
 
-def _value(name: str, found: Found) -> float | None:
+def _value(name: str, found: Recomputed) -> float | None:
     figure = OBJECTIVES[name].figure.name
     holder = next(h for h in (found.totals, found.ratios, found.figures) if hasattr(h, figure))
     value: float | None = getattr(holder, figure)

@@ -18,7 +18,7 @@ class Levels:
 
 
 @dataclass(frozen=True)
-class Rhythm:
+class ProgressTimes:
     """What decides how much time becomes kept progress; all in seconds but the slowdown.
 
     ``stopped_s`` is the stall plus what the slowdown costs while a checkpoint drains. After a share
@@ -51,7 +51,7 @@ class Rhythm:
         return (1.0 - self.swapped) + self.swapped * math.exp(-self.swap_s / self.mtti_s)
 
 
-def goodput(rhythm: Rhythm) -> float:
+def goodput(rhythm: ProgressTimes) -> float:
     """Return the share of wall-clock time kept as progress; 0 where the stall fills it.
 
     Source: (1 - s/I) exp(-(D + R)/M) z/(exp(z) - 1), z = I/M, with the mean of exp(-R/M) where
@@ -61,7 +61,7 @@ def goodput(rhythm: Rhythm) -> float:
     return 0.0 if logs is None else math.exp(sum(logs.values()))
 
 
-def understated(rhythm: Rhythm, slowed_s: float) -> float:
+def understated(rhythm: ProgressTimes, slowed_s: float) -> float:
     """Return the kept work that `goodput` misses, as a share of wall-clock time.
 
     Args:
@@ -74,7 +74,7 @@ def understated(rhythm: Rhythm, slowed_s: float) -> float:
     return slowed_s / rhythm.mtti_s / math.exp(min(safe_s / rhythm.mtti_s, 700.0)) * running
 
 
-def first_order_goodput(rhythm: Rhythm) -> float:
+def first_order_goodput(rhythm: ProgressTimes) -> float:
     """Return the first-order form (1 - s/I) (1 - (R + I/2 + D)/M), while not waiting."""
     running = max(0.0, 1 - rhythm.stopped_s / rhythm.interval_s)
     recovery_s = rhythm.restart_s + rhythm.restore_s + rhythm.swapped * rhythm.swap_s
@@ -88,7 +88,7 @@ def first_order_goodput(rhythm: Rhythm) -> float:
     return running * (1 - lost_s / rhythm.mtti_s) * (1.0 - rhythm.waits)
 
 
-def losses(rhythm: Rhythm) -> dict[str, float]:
+def losses(rhythm: ProgressTimes) -> dict[str, float]:
     """Return 1 - goodput by cause, split in proportion to the logarithm of each factor."""
     logs = _log_factors(rhythm)
     if logs is None:
@@ -99,7 +99,7 @@ def losses(rhythm: Rhythm) -> dict[str, float]:
     return {cause: lost * log / log_goodput for cause, log in logs.items()}
 
 
-def _log_factors(rhythm: Rhythm) -> dict[str, float] | None:
+def _log_factors(rhythm: ProgressTimes) -> dict[str, float] | None:
     if rhythm.stopped_s >= rhythm.interval_s:
         return None
     if rhythm.levels is not None:
@@ -115,7 +115,7 @@ def _log_factors(rhythm: Rhythm) -> dict[str, float] | None:
     }
 
 
-def _log_factors_of_two(rhythm: Rhythm, near: Levels) -> dict[str, float]:
+def _log_factors_of_two(rhythm: ProgressTimes, near: Levels) -> dict[str, float]:
     """Return what each cause takes when times are added one after the other, as logarithms."""
     running = math.log1p(-rhythm.stopped_s / rhythm.interval_s)
     free = replace(rhythm, stopped_s=0.0, drain_s=0.0, restart_s=0.0, restore_s=0.0)
@@ -134,7 +134,7 @@ def _log_factors_of_two(rhythm: Rhythm, near: Levels) -> dict[str, float]:
     }
 
 
-def _log_of_two(rhythm: Rhythm, near: Levels) -> float:
+def _log_of_two(rhythm: ProgressTimes, near: Levels) -> float:
     """Return the logarithm of the goodput of two levels, counted from renewal to renewal.
 
     A renewal is a failure that needs the remote level; between two of them a remote checkpoint

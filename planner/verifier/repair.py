@@ -27,7 +27,7 @@ LONGEST_SWAP = 1e-7
 
 
 @dataclass(frozen=True)
-class Mended:
+class RepairFigures:
     """Figures of the plan's ``repair`` as re-computed, under the names it gives them."""
 
     unit: str
@@ -178,7 +178,7 @@ def compute(
     failures_per_gpu_day: float,
     kept: float,
     growing_s: tuple[float, float],
-) -> Mended | None:
+) -> RepairFigures | None:
     """Return every figure of the repair, None where the problem does not state it.
 
     Args:
@@ -212,7 +212,7 @@ def compute(
     if told:
         left = _spares(decisions, repair, other)
         other_h = HOURS_PER_YEAR * _waits(other, left, per_gpu, gpus)
-    return Mended(
+    return RepairFigures(
         unit="tray" if unit.per_system > 1 else "system",
         unit_gpus=unit.gpus,
         in_rack=unit.in_rack,
@@ -306,7 +306,11 @@ def _spares(decisions: Decisions, repair: Repair, unit: _Unit) -> int:
 
 
 def check(
-    ledger: Ledger, repair: Repair | None, stated: JobPlan, mended: Mended | None, mtti_s: float
+    ledger: Ledger,
+    repair: Repair | None,
+    stated: JobPlan,
+    mended: RepairFigures | None,
+    mtti_s: float,
 ) -> None:
     """Compare what the plan states of repairs, and require what the problem asks of them.
 
@@ -321,7 +325,7 @@ def check(
         ledger.equal("jobs.repair", stated.repair is None, mended is None)
         return
     _check_shrunk(ledger, stated.repair.shrunk, mended.shrunk)
-    for field in fields(Mended):
+    for field in fields(RepairFigures):
         if field.name == "shrunk":
             continue
         computed, said = getattr(mended, field.name), getattr(stated.repair, field.name)

@@ -47,7 +47,9 @@ def column(case: Case, units: NDArray[np.int64], place: int) -> dict[str, int]:
     return {o.id: int(n) for o, n in zip(case.offers(), units[:, place], strict=True)}
 
 
-def bill_of(case: Case, units: Mapping[str, int], ways: Collection[str]) -> purchase.Bill | None:
+def bill_of(
+    case: Case, units: Mapping[str, int], ways: Collection[str]
+) -> purchase.PurchaseSums | None:
     try:
         return purchase.bill(case, units, ways)
     except ValueError:
@@ -74,7 +76,7 @@ def test_bills_of_many_are_the_bills_of_each(seed: int) -> None:
                 assert sums[:, place] == pytest.approx(wanted, rel=1e-13, abs=1e-9)
 
 
-def same(kernel: Kernel, bills: Bills, one: purchase.Bill, place: int) -> None:
+def same(kernel: Kernel, bills: Bills, one: purchase.PurchaseSums, place: int) -> None:
     """Compare counts and purchases to the last bit."""
     for name, row in kernel.index.items():
         assert bills.counts[row, place] == one.counts[name], name

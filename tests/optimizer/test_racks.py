@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.case import resolve
-from planner.case.quantities import Device, RackUse, rack_use
+from planner.case.quantities import RackDevice, RackUse, rack_use
 from planner.optimizer import purchase
 from planner.sizing.placement import Space
 from tests.world.random_cases import inputs_of
@@ -20,28 +20,32 @@ FULL = Space(48, 45, None)
 @pytest.mark.parametrize(
     ("device", "space", "expected"),
     [
-        (Device(8, 10.2), Space(48, None, None), RackUse(per_rack=6)),
-        (Device(8, 10.2), FULL, RackUse(per_rack=4)),  # 45 kW feed four, not five
-        (Device(10, 14.3), FULL, RackUse(per_rack=3)),
-        (Device(8, 15.0), FULL, RackUse(per_rack=3)),  # exactly full
-        (Device(48, 45.0), FULL, RackUse(per_rack=1)),
+        (RackDevice(8, 10.2), Space(48, None, None), RackUse(per_rack=6)),
+        (RackDevice(8, 10.2), FULL, RackUse(per_rack=4)),  # 45 kW feed four, not five
+        (RackDevice(10, 14.3), FULL, RackUse(per_rack=3)),
+        (RackDevice(8, 15.0), FULL, RackUse(per_rack=3)),  # exactly full
+        (RackDevice(48, 45.0), FULL, RackUse(per_rack=1)),
         # 0.3 / 0.1 is 2.9999999999999996
-        (Device(0.1, 0.3), Space(0.3, 0.9, None), RackUse(per_rack=3)),
-        (Device(49, 1.0), FULL, None),
-        (Device(8, 45.1), FULL, None),
-        (Device(8, 45.1), Space(48, None, None), RackUse(per_rack=6)),
-        (Device(0, 0.0), FULL, RackUse(per_rack=1_000_000)),
-        (Device(8, 10.2, 130), Space(48, None, 400), RackUse(per_rack=3)),  # 520 kg are too much
-        (Device(8, 10.2, 401), Space(48, None, 400), None),
-        (Device(8, 10.2, None), Space(48, None, 1), RackUse(per_rack=6)),  # a weight not known
+        (RackDevice(0.1, 0.3), Space(0.3, 0.9, None), RackUse(per_rack=3)),
+        (RackDevice(49, 1.0), FULL, None),
+        (RackDevice(8, 45.1), FULL, None),
+        (RackDevice(8, 45.1), Space(48, None, None), RackUse(per_rack=6)),
+        (RackDevice(0, 0.0), FULL, RackUse(per_rack=1_000_000)),
+        (
+            RackDevice(8, 10.2, 130),
+            Space(48, None, 400),
+            RackUse(per_rack=3),
+        ),  # 520 kg are too much
+        (RackDevice(8, 10.2, 401), Space(48, None, 400), None),
+        (RackDevice(8, 10.2, None), Space(48, None, 1), RackUse(per_rack=6)),  # a weight not known
     ],
 )
-def test_single_devices(device: Device, space: Space, expected: RackUse | None) -> None:
+def test_single_devices(device: RackDevice, space: Space, expected: RackUse | None) -> None:
     assert rack_use([device], space) == expected
 
 
 def test_bundles_share_a_rack_where_they_fit() -> None:
-    parts = [Device(1, 0.8, 20, 3), Device(3, 1.0, None, 2)]  # 9 RU, 4.4 kW, 60 kg known
+    parts = [RackDevice(1, 0.8, 20, 3), RackDevice(3, 1.0, None, 2)]  # 9 RU, 4.4 kW, 60 kg known
     assert rack_use(parts, Space(48, None, None)) == RackUse(per_rack=5)
     assert rack_use(parts, Space(48, 9.0, None)) == RackUse(per_rack=2)
     assert rack_use(parts, Space(48, 9.0, 119)) == RackUse(per_rack=1)
@@ -49,15 +53,15 @@ def test_bundles_share_a_rack_where_they_fit() -> None:
 
 def test_larger_bundles_are_placed_first_fit() -> None:
     # 20, 11 and 11 RU fill a rack of 48 to 42; three of 11 go to the next.
-    tall = [Device(20, 1), Device(11, 1, quantity=5)]
+    tall = [RackDevice(20, 1), RackDevice(11, 1, quantity=5)]
     assert rack_use(tall, Space(48, None, None)) == RackUse(racks_each=2)
     # By power: 30 + 10, 30 + 10, 30 of at most 45 kW.
-    hungry = [Device(1, 30, quantity=3), Device(1, 10, quantity=2)]
+    hungry = [RackDevice(1, 30, quantity=3), RackDevice(1, 10, quantity=2)]
     assert rack_use(hungry, FULL) == RackUse(racks_each=3)
     # By weight: 600 + 300, 600 + 300 of at most 1,000 kg.
-    heavy = [Device(1, 1, 600, 2), Device(1, 1, 300, 2)]
+    heavy = [RackDevice(1, 1, 600, 2), RackDevice(1, 1, 300, 2)]
     assert rack_use(heavy, Space(48, 45, 1000)) == RackUse(racks_each=2)
-    assert rack_use([Device(1, 1), Device(49, 1)], Space(48, None, None)) is None
+    assert rack_use([RackDevice(1, 1), RackDevice(49, 1)], Space(48, None, None)) is None
 
 
 @pytest.mark.parametrize(("units", "racks"), [(0, 0), (1, 1), (4, 1), (5, 2), (8, 2), (9, 3)])
@@ -67,13 +71,13 @@ def test_units_round_up_to_racks(units: int, racks: int) -> None:
 
 
 halves = st.integers(1, 60).map(lambda n: n / 2)
-devices = st.builds(Device, halves, halves, halves, st.integers(1, 6))
+devices = st.builds(RackDevice, halves, halves, halves, st.integers(1, 6))
 sizes = st.integers(20, 60)
 
 
 @given(st.lists(devices, min_size=1, max_size=4), sizes, sizes, sizes)
 def test_racks_hold_what_they_are_said_to_hold(
-    parts: list[Device], height_ru: int, power_kw: int, weight_kg: int
+    parts: list[RackDevice], height_ru: int, power_kw: int, weight_kg: int
 ) -> None:
     limits = (height_ru, power_kw, weight_kg)
     use = rack_use(parts, Space(*limits))

@@ -13,7 +13,7 @@ import pytest
 from planner.simulation.history import NAMES, TIMES, History
 from planner.simulation.lanes import Lanes
 from planner.simulation.laws import Constant, Exponential, LogNormal, Weibull
-from planner.simulation.operation import FailureClass, LocalCopies, Units
+from planner.simulation.operation import FailureClass, LocalCopies, RepairUnits
 from planner.simulation.record import record
 from planner.simulation.world import Appliances, JobRun, Outages, Planned, World, draw
 
@@ -72,9 +72,9 @@ def random_operation(
              FailureClass(0.2, 1.0, Exponential(0.5 * mean)))  # fmt: skip
     swap = luck.choice([0.0, 0.01 * mean])
     units = luck.choice([
-        Units.waiting(luck.randint(0, 3), swap),
-        Units.waiting(luck.randint(0, 2), swap, racks=luck.randint(2, 9)),
-        Units.shrinking((8, 8, 7, 6, 4, 2, 0), swap),
+        RepairUnits.waiting(luck.randint(0, 3), swap),
+        RepairUnits.waiting(luck.randint(0, 2), swap, racks=luck.randint(2, 9)),
+        RepairUnits.shrinking((8, 8, 7, 6, 4, 2, 0), swap),
     ])  # fmt: skip
     local = LocalCopies(
         compute * luck.choice([0.0, 0.1, 0.8]), luck.choice([1, 2, 7]),

@@ -12,7 +12,7 @@ import pytest
 
 from planner.simulation.lanes import Lanes
 from planner.simulation.laws import Array, Constant, Exponential, Law, LogNormal
-from planner.simulation.operation import FailureClass, LocalCopies, Units
+from planner.simulation.operation import FailureClass, LocalCopies, RepairUnits
 from planner.simulation.world import Appliances, JobRun, World, draw
 from tests.simulation.closed_forms import (
     availability,
@@ -69,7 +69,7 @@ def test_waiting_for_repair_does_not_depend_on_how_repair_times_are_spread(law: 
     for spares, load, expected in ((0, 1.0, 0.5), (2, 1.5, 0.865672), (5, 1.5144, 0.996312)):
         assert availability(spares, load) == pytest.approx(expected, abs=1e-6)
         kinds = (FailureClass(1.0, out=0.78, repair=law.scaled(load * HOUR / 0.78)),)
-        job = plain(classes=kinds, units=Units.waiting(spares))
+        job = plain(classes=kinds, units=RepairUnits.waiting(spares))
         found = run([job], 200, 600)
         assert 1.0 - found["repair"][0] == pytest.approx(expected, rel=0.01)
         assert found["kept"][0] == pytest.approx(expected, rel=0.01)
@@ -78,7 +78,7 @@ def test_waiting_for_repair_does_not_depend_on_how_repair_times_are_spread(law: 
 def test_spares_inside_racks_are_bounded_from_below() -> None:
     for spares, load, racks in ((2, 0.3, 8), (3, 0.5, 20), (1, 0.1, 6)):
         kinds = (FailureClass(1.0, out=1.0, repair=Exponential(load * racks * HOUR)),)
-        job = plain(classes=kinds, units=Units.waiting(spares, racks=racks))
+        job = plain(classes=kinds, units=RepairUnits.waiting(spares, racks=racks))
         waits = run([job], 300)["repair"][0]
         bound = 1.0 - rack_availability(spares, load, racks)
         assert 0.5 * bound < waits < 1.04 * bound
@@ -88,7 +88,7 @@ def test_a_job_that_shrinks() -> None:
     replicas = [40, 40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 0]
     kinds = (FailureClass(1.0, out=0.8, repair=Constant(5 * HOUR)),)
     job = plain(
-        classes=kinds, units=Units.shrinking(replicas), restart_s=60.0, interval_s=60.0,
+        classes=kinds, units=RepairUnits.shrinking(replicas), restart_s=60.0, interval_s=60.0,
         checkpoint_gb=20.0,
     )  # fmt: skip
     found = run([job], 300)
@@ -185,7 +185,9 @@ def random_job(
     spares = next(h for h in range(99) if availability(h, load) > luck.uniform(0.85, 0.99))
     replicas = [d for d in range(luck.randint(60, 200), 0, -1)][: spares + 10]
     replicas = [replicas[0]] * luck.randint(0, spares) + replicas + [0]
-    units = Units.shrinking(replicas, swap_s) if shrinks else Units.waiting(spares, swap_s)
+    units = (
+        RepairUnits.shrinking(replicas, swap_s) if shrinks else RepairUnits.waiting(spares, swap_s)
+    )
     runs, seen = availability(spares, load), 1.0
     if shrinks:
         grows_s = (near_s, settle_s) if two else (far_s, drain_s)

@@ -14,7 +14,7 @@ from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
 from planner.levers.numbers import read
 from planner.schema.explanation import Marginal, NextStep
-from planner.studies.explain import PAYS, Base, Prober, marginals, next_step
+from planner.studies.explain import PAYS, Baseline, Prober, marginals, next_step
 from tests.infeasible.plant import drawn
 from tests.studies.test_marginal import truth
 from tests.world.files import FILES
@@ -25,7 +25,7 @@ PROBLEM = shipped.problem_files()["enterprise_1MW"]
 DAYS = "targets.max_days_to_train"
 
 
-def explained(inputs: Inputs) -> tuple[Base, list[Marginal]]:
+def explained(inputs: Inputs) -> tuple[Baseline, list[Marginal]]:
     base, rows = marginals(inputs, solve_inputs(inputs), Options(), {})
     return base, [row for row in rows if row.next_step is not None]
 
@@ -51,7 +51,7 @@ def objective(inputs: Inputs, setting: str) -> float:
 
 
 @cache
-def drawn_steps(seed: int) -> tuple[Inputs, Base, tuple[Marginal, ...]]:
+def drawn_steps(seed: int) -> tuple[Inputs, Baseline, tuple[Marginal, ...]]:
     inputs = drawn(seed)
     base, rows = explained(inputs)
     return inputs, base, tuple(rows)

@@ -16,7 +16,8 @@ from planner.outputs.words import duration
 from planner.schema.plan import Plan
 from planner.schema.telemetry import Truth
 from planner.simulation.from_plan import world_of
-from planner.simulation.record import run
+from planner.simulation.record import record
+from planner.simulation.world import draw
 from planner.synthesis.make import clusters_of
 from planner.synthesis.truth import of_cluster
 from tests.synthesis.histories import quality, sampled
@@ -84,7 +85,8 @@ def test_a_plan_leaves_its_trace(file: Path, plan: Plan, tmp_path: Path) -> None
 
 def test_the_truth_is_the_simulation(file: Path, plan: Plan, tmp_path: Path) -> None:
     synthesize(file, "-o", tmp_path, "--length", "2 d", "--seed", "7")
-    history = run(world_of(plan), 172_800.0, 7)
+    world = world_of(plan)
+    history, _ = record(world, draw(world, 172_800.0, 7), 172_800.0)
     true = truth(tmp_path)
     sampler, *_ = sampled()
     expected = of_cluster("cluster-1", history, plan.jobs, quality(), sampler)

@@ -10,7 +10,7 @@ import pytest
 
 from planner.schema.telemetry import Characterization, JobFound, Measured
 from planner.telemetry.bursts import bursts, window_of
-from planner.telemetry.characterize import Cluster, cluster
+from planner.telemetry.characterize import ClusterTrace, cluster
 from planner.telemetry.ranges import ratio
 from planner.telemetry.raw import Raw, ReadOptions
 from tests.world.commands import ran
@@ -43,7 +43,7 @@ def moving(drain_s: float, window_s: float, sample_s: float, noise: float, held:
     return Raw("c", "trace", time + 1.7e9, rate, None, is_rate=True, dated=True)
 
 
-def found_in(raw: Raw, window_s: float | None = None) -> tuple[Cluster, JobFound]:
+def found_in(raw: Raw, window_s: float | None = None) -> tuple[ClusterTrace, JobFound]:
     found = cluster(raw, ReadOptions(window_s=window_s))
     (job,) = found.jobs
     return found, job

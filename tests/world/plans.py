@@ -403,7 +403,7 @@ def _totals(inputs: Inputs, lines: list[Line], job: JobPlan) -> Totals:
     top = [line for line in lines if line.parent is None]
     storage = [line for line in top if line.section == "Storage"]
     power = _sum([line.it_power_kw for line in top]) or 0.0
-    meter = facility.facility_power_kw(power, inputs.problem.site.pue)
+    meter = power * inputs.problem.site.pue
     capex = _sum([line.extended_net_usd for line in top]) or 0.0
     support = _sum([line.support_usd_per_year for line in top]) or 0.0
     term = inputs.problem.term

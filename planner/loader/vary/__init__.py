@@ -12,7 +12,7 @@ from planner.loader.vary.axis import (
     values,
 )
 from planner.loader.vary.place import Cell, NoPlaceError, Place, places
-from planner.loader.vary.rows import Rows, Table, of_samples, of_table, read_table
+from planner.loader.vary.rows import Rows, ScenarioTable, of_samples, of_table, read_table
 from planner.loader.vary.values import MOST
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
     "Place",
     "Point",
     "Rows",
-    "Table",
+    "ScenarioTable",
     "Variable",
     "applied",
     "check_key",

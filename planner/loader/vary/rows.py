@@ -26,7 +26,7 @@ _MOST_TOLD = 3
 
 
 @dataclass(frozen=True)
-class Table:
+class ScenarioTable:
     """The scenarios of a file: paths, and a line number, a name and texts for each."""
 
     file: str
@@ -36,7 +36,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> ScenarioTable:
     """Return the scenarios of a CSV file: paths in the first line, then a scenario a line.
 
     A first column ``name`` names them. Lines without anything in them are passed over.
@@ -56,7 +56,7 @@ def read_table(path: Path) -> Table:
     if not header or not rows:
         what = "scenarios" if header else "paths"
         raise InputError(Finding("scenario", f"the table has no {what}", file, fix=_FIX))
-    return Table(
+    return ScenarioTable(
         file=file,
         header=tuple(header),
         lines=tuple(number for number, _ in rows),
@@ -167,7 +167,7 @@ class Rows(Axis):
         return Point(() if faults else tuple(changes), tuple(cells), name, join_faults(faults))
 
 
-def of_table(inputs: Inputs, table: Table) -> Rows:
+def of_table(inputs: Inputs, table: ScenarioTable) -> Rows:
     """Return the axis of a table.
 
     Raises:

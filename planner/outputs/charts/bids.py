@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from planner.outputs.bids_text import STATE_WORDS, answer, broken, named, ranked, to_win, view
 from planner.outputs.bids_text import findings as remarks
-from planner.outputs.charts.markup import Table, tables_under, words
+from planner.outputs.charts.markup import DataTable, tables_under, words
 from planner.outputs.charts.model import Axis, Bars, Chart, Panel, Whiskers
 from planner.outputs.charts.words import axis_scale, capital, in_scale, short
 from planner.outputs.sweep_rows import Rows
@@ -93,7 +93,7 @@ def findings(study: Bids, _rows: Rows) -> Iterator[str]:
         yield f"{capital(text)}."
 
 
-def tables(study: Bids, _rows: Rows) -> dict[str, tuple[Table, ...]]:
+def tables(study: Bids, _rows: Rows) -> dict[str, tuple[DataTable, ...]]:
     """Return the tables of bids, under the chart."""
     told = (
         ("Limits that are broken", broken(study)),
@@ -104,9 +104,9 @@ def tables(study: Bids, _rows: Rows) -> dict[str, tuple[Table, ...]]:
     return {"bids": (first, *(_points(*each) for each in told), *others)}
 
 
-def _points(title: str, texts: Iterable[str]) -> Table:
+def _points(title: str, texts: Iterable[str]) -> DataTable:
     """Return texts that begin with the bid they are of, as a table."""
     parts = [text.partition(": ") for text in texts]
     columns = (words("bid", [bid for bid, _, _ in parts]),
                words("what", [text for _, _, text in parts]))  # fmt: skip
-    return Table(title, columns, len(parts))
+    return DataTable(title, columns, len(parts))

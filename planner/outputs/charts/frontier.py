@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from planner.outputs.charts.axes import powers
-from planner.outputs.charts.markup import Table, tables_under
+from planner.outputs.charts.markup import DataTable, tables_under
 from planner.outputs.charts.model import (
     Axis,
     Band,
@@ -197,6 +197,6 @@ def findings(study: Frontier, _rows: Rows) -> Iterator[str]:
         yield "Not every plan of the curve is among these points."
 
 
-def tables(study: Frontier, _rows: Rows) -> dict[str, tuple[Table, ...]]:
+def tables(study: Frontier, _rows: Rows) -> dict[str, tuple[DataTable, ...]]:
     """Return the table of the points, under the chart."""
     return tables_under(view(study))

@@ -50,7 +50,7 @@ _SOME, _LONG, _LONGEST = 24, 44, 240
 
 
 @dataclass(frozen=True)
-class Cells:
+class DataColumn:
     """A column of a table: its head and its texts; ``words`` are no numbers."""
 
     head: str
@@ -59,14 +59,14 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Table:
+class DataTable:
     """Columns side by side.
 
     ``total`` is how many rows there are; ``which`` says which of them these are.
     """
 
     title: str
-    columns: tuple[Cells, ...]
+    columns: tuple[DataColumn, ...]
     total: int
     which: str = "the first"
 
@@ -76,14 +76,14 @@ class Table:
         return list(zip(*(column.texts for column in self.columns), strict=True))
 
 
-def words(head: str, texts: Sequence[str]) -> Cells:
+def words(head: str, texts: Sequence[str]) -> DataColumn:
     """Return a column of words."""
-    return Cells(head, tuple(texts), words=True)
+    return DataColumn(head, tuple(texts), words=True)
 
 
 def figures(
     head: str, values: Sequence[float | None], unit: str = "", *, given: bool = False
-) -> Cells:
+) -> DataColumn:
     """Return a column of figures in one unit, which its head tells once.
 
     Args:
@@ -95,36 +95,36 @@ def figures(
     written = scale(values, unit) if given else results(values, unit)
     texts = tuple("" if value is None else written.text(value) for value in values)
     told = written.unit.casefold() in head.casefold()
-    return Cells(head if told else f"{head}, {written.unit}", texts)
+    return DataColumn(head if told else f"{head}, {written.unit}", texts)
 
 
-def tables_under(view: Iterable[blocks.Block]) -> dict[str, tuple[Table, ...]]:
+def tables_under(view: Iterable[blocks.Block]) -> dict[str, tuple[DataTable, ...]]:
     """Return the tables of a view that a page puts under its charts, by the chart's name."""
-    found: dict[str, tuple[Table, ...]] = {}
+    found: dict[str, tuple[DataTable, ...]] = {}
     for block in view:
         if isinstance(block, blocks.Table) and block.near and block.count:
             found[block.near] = (*found.get(block.near, ()), table_of(block))
     return found
 
 
-def table_of(block: blocks.Table) -> Table:
+def table_of(block: blocks.Table) -> DataTable:
     """Return a table as a page has it."""
     which, places = "the first", list(range(min(block.count, MOST_ROWS)))
     if block.most is not None:
         which, places = "evenly chosen", blocks.chosen(block.count, MOST_ROWS, block.kept)
     columns = tuple(_of_column(column) for column in block.of(places).on("page"))
-    return Table(block.called or block.title, columns, block.count, which)
+    return DataTable(block.called or block.title, columns, block.count, which)
 
 
-def _of_column(column: blocks.Column) -> Cells:
+def _of_column(column: blocks.Column) -> DataColumn:
     texts = tuple(value for value in column.values if isinstance(value, str))
     if len(texts) == len(column.values):
-        return Cells(column.label, texts, column.words)
+        return DataColumn(column.label, texts, column.words)
     values = [None if isinstance(value, str) else value for value in column.values]
     return figures(column.label, values, column.unit)
 
 
-def render_table(table: Table, totals: Sequence[str] = (), of: str = "") -> str:
+def render_table(table: DataTable, totals: Sequence[str] = (), of: str = "") -> str:
     """Return a table as HTML, which says how many rows there are where it is cut.
 
     Args:
@@ -144,7 +144,7 @@ def render_table(table: Table, totals: Sequence[str] = (), of: str = "") -> str:
     return tag("div", tag("table", inside + tag("tbody", rows) + foot), attributes)
 
 
-def _cells(table: Table, row: Sequence[str]) -> str:
+def _cells(table: DataTable, row: Sequence[str]) -> str:
     pairs = zip(row, table.columns, strict=True)
     return "".join(
         _cell("td", words, column.words) if place or not column.words or not words

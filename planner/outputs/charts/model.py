@@ -216,7 +216,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class ShadedRange:
     """A stretch of x that is shaded, because there is nothing to draw."""
 
     name: str
@@ -248,7 +248,7 @@ class Panel:
     layers: tuple[Layer, ...]
     title: str = ""
     marks: tuple[Mark, ...] = ()
-    stretches: tuple[Stretch, ...] = ()
+    stretches: tuple[ShadedRange, ...] = ()
     references: tuple[Reference, ...] = ()
     rows: tuple[str, ...] = ()
     axes: bool = True

@@ -396,7 +396,7 @@ def _cells(layer: Boxes | HeatMap) -> tuple[tuple[str, ...], Iterator[_Corners]]
     return hovers, (((x - 0.5, y + 0.5), (x + 0.5, y - 0.5)) for x, y in cells)
 
 
-class Found(NamedTuple):
+class PointerTargets(NamedTuple):
     """Things of one layer: what is known of each, and where it stands.
 
     A place is a point, ``(x, y)``, or a box, ``(left, top, right, bottom)``; both as shares of the
@@ -407,7 +407,7 @@ class Found(NamedTuple):
     places: tuple[tuple[float, ...], ...]
 
 
-def find(axes: Axes, panel: Panel) -> Iterator[Found]:
+def find(axes: Axes, panel: Panel) -> Iterator[PointerTargets]:
     """Yield where the things of a panel stand, once it is drawn, from the back to the front."""
     width, height = axes.figure.bbox.width, axes.figure.bbox.height
 
@@ -419,15 +419,15 @@ def find(axes: Axes, panel: Panel) -> Iterator[Found]:
 
     low, high = axes.get_ylim()
     for stretch in panel.stretches:
-        yield Found((stretch.name,), (place((stretch.start, high), (stretch.end, low)),))
+        yield PointerTargets((stretch.name,), (place((stretch.start, high), (stretch.end, low)),))
     for layer in panel.layers:
         if isinstance(layer, Points):
             points = zip(layer.x, layer.y, strict=True)
-            yield Found(layer.hovers, tuple(place(point) for point in points))
+            yield PointerTargets(layer.hovers, tuple(place(point) for point in points))
         elif isinstance(layer, Bars):
             half = layer.thickness / 2
             bars = zip(layer.starts, layer.ends, layer.rows, strict=True)
-            yield Found(
+            yield PointerTargets(
                 layer.hovers,
                 tuple(
                     place((min(ends), row - half), (max(ends), row + half)) for *ends, row in bars
@@ -435,7 +435,7 @@ def find(axes: Axes, panel: Panel) -> Iterator[Found]:
             )
         elif isinstance(layer, (Boxes, HeatMap)):
             hovers, corners = _cells(layer)
-            yield Found(hovers, tuple(place(*pair) for pair in corners))
+            yield PointerTargets(hovers, tuple(place(*pair) for pair in corners))
     for mark in panel.marks:
         if mark.hover:
-            yield Found((mark.hover,), (place((mark.x, mark.y)),))
+            yield PointerTargets((mark.hover,), (place((mark.x, mark.y)),))

@@ -31,7 +31,7 @@ from planner.outputs.charts.model import (
     HeatMap,
     Panel,
 )
-from planner.outputs.charts.panel import Found, draw, drawing_px, find, wrap
+from planner.outputs.charts.panel import PointerTargets, draw, drawing_px, find, wrap
 from planner.outputs.text_safety import clean
 
 _DPI = 100
@@ -74,7 +74,7 @@ class Drawing(NamedTuple):
     """An SVG with the letters as text, and where the pointer finds what is known."""
 
     svg: bytes
-    found: tuple[Found, ...]
+    found: tuple[PointerTargets, ...]
 
 
 def png(chart: Chart) -> bytes:
@@ -263,7 +263,7 @@ def svg_element(drawing: Drawing, place: str, kind: str) -> str:
     return tag("svg", inside, {"class": kind, "viewBox": box, "aria-hidden": "true"})
 
 
-def places(found: Found) -> list[list[float]]:
+def places(found: PointerTargets) -> list[list[float]]:
     """Return where the pointer finds things, with the digits that a screen shows."""
     return [[round(share, _DIGITS) for share in place] for place in found.places]
 

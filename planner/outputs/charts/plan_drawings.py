@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from planner.outputs.charts.markup import Cells, Table, words
+from planner.outputs.charts.markup import DataColumn, DataTable, words
 from planner.outputs.charts.model import Axis, Boxes, Chart, Layer, Line, Look, Panel, Tone
 from planner.outputs.charts.words import capital, short
 from planner.outputs.comparison_words import counted, listed
@@ -62,7 +62,7 @@ class _Rows(NamedTuple):
         return min(_DEPTH_M, self.pitch_m * (1 - _GAP))
 
 
-def hall(plan: Plan, site: Site | None = None) -> tuple[Chart, Table] | None:
+def hall(plan: Plan, site: Site | None = None) -> tuple[Chart, DataTable] | None:
     """Return the hall from above and its racks as a table, None where nothing is placed.
 
     Args:
@@ -194,16 +194,16 @@ def _rack_hover(run: _Run, names: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-def _rack_table(plan: Plan) -> Table:
+def _rack_table(plan: Plan) -> DataTable:
     groups = plan.racks
     names = {line.sku: product(line) for line in plan.lines}
     held = [Counter(device.sku for device in group.devices) for group in groups]
     columns = [
         words("racks", [_span(group.first, group.count) for group in groups]),
         words("role", [_ROLES[group.rack_class] for group in groups]),
-        Cells("kW each", tuple(number(group.it_power_kw, 1) for group in groups)),
-        Cells("kW allowed", tuple(_or_dash(group.power_limit_kw, 1) for group in groups)),
-        Cells("kg each", tuple(_or_dash(group.weight_kg) for group in groups)),
+        DataColumn("kW each", tuple(number(group.it_power_kw, 1) for group in groups)),
+        DataColumn("kW allowed", tuple(_or_dash(group.power_limit_kw, 1) for group in groups)),
+        DataColumn("kg each", tuple(_or_dash(group.weight_kg) for group in groups)),
         words(
             "what stands in each",
             [", ".join(so_many(n, names.get(s, s)) for s, n in each.items()) for each in held],
@@ -215,7 +215,7 @@ def _rack_table(plan: Plan) -> Table:
             for group in groups
         ]
         columns.insert(1, words("positions", spans))
-    return Table("Racks", tuple(columns), len(groups))
+    return DataTable("Racks", tuple(columns), len(groups))
 
 
 def _span(first: int, count: int) -> str:
@@ -240,7 +240,7 @@ class _Tier(NamedTuple):
     links_hover: str = ""
 
 
-def fabrics(plan: Plan) -> tuple[Chart, Table] | None:
+def fabrics(plan: Plan) -> tuple[Chart, DataTable] | None:
     """Return every fabric drawn in layers and all of them as a table, None where there is none.
 
     Args:
@@ -334,22 +334,22 @@ def _sheaf(low: float, high: float) -> tuple[tuple[float | None, ...], tuple[flo
     return tuple(x), tuple(y)
 
 
-def _fabric_table(plan: Plan, names: dict[str, str]) -> Table:
+def _fabric_table(plan: Plan, names: dict[str, str]) -> DataTable:
     found = plan.fabrics
     columns = (
         words("fabric", [capital(NETWORKS[f.network]) for f in found]),
         words("switch", [names.get(f.switch_sku, f.switch_sku) for f in found]),
-        Cells("planes", tuple(f"{f.planes:,}" for f in found)),
-        Cells("leaf", tuple(f"{f.leaf_switches:,}" for f in found)),
-        Cells("spine", tuple(f"{f.spine_switches:,}" for f in found)),
-        Cells("core", tuple(f"{f.core_switches:,}" for f in found)),
-        Cells("links to devices", tuple(f"{f.system_links:,}" for f in found)),
-        Cells("leaf to spine", tuple(f"{f.leaf_spine_links:,}" for f in found)),
-        Cells("spine to core", tuple(f"{f.spine_core_links:,}" for f in found)),
-        Cells("oversubscribed", tuple(_ratio(f) for f in found)),
+        DataColumn("planes", tuple(f"{f.planes:,}" for f in found)),
+        DataColumn("leaf", tuple(f"{f.leaf_switches:,}" for f in found)),
+        DataColumn("spine", tuple(f"{f.spine_switches:,}" for f in found)),
+        DataColumn("core", tuple(f"{f.core_switches:,}" for f in found)),
+        DataColumn("links to devices", tuple(f"{f.system_links:,}" for f in found)),
+        DataColumn("leaf to spine", tuple(f"{f.leaf_spine_links:,}" for f in found)),
+        DataColumn("spine to core", tuple(f"{f.spine_core_links:,}" for f in found)),
+        DataColumn("oversubscribed", tuple(_ratio(f) for f in found)),
         words("connects", [", ".join(names.get(sku, sku) for sku in f.serves) for f in found]),
     )
-    return Table("Switches and links", columns, len(found))
+    return DataTable("Switches and links", columns, len(found))
 
 
 def _ratio(fabric: FabricReport) -> str:

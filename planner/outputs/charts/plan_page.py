@@ -13,8 +13,8 @@ from planner.outputs.answer import asked as asked_in_words
 from planner.outputs.answer import standing_idle
 from planner.outputs.audience import HIDDEN_OBJECTIVE
 from planner.outputs.charts.markup import (
-    Cells,
-    Table,
+    DataColumn,
+    DataTable,
     figures,
     paragraph,
     render_table,
@@ -180,7 +180,7 @@ def storage(plan: Plan, of: str = "") -> str:
     if found is None:
         return ""
     options = found.options
-    table = Table(
+    table = DataTable(
         "Storage that does it",
         (
             words("storage", [units(option) for option in options]),
@@ -203,12 +203,12 @@ def side_by_side(plans: Sequence[tuple[str, Plan]]) -> str:
     """
     columns = [_figures(plan) for _, plan in plans]
     rows = list(dict.fromkeys(name for column in columns for name in column))
-    table = Table(
+    table = DataTable(
         "Figures",
         (
             words("figure", [capital(row) for row in rows]),
             *(
-                Cells(name, tuple(column.get(row, "") for row in rows))
+                DataColumn(name, tuple(column.get(row, "") for row in rows))
                 for (name, _), column in zip(plans, columns, strict=True)
             ),
         ),
@@ -305,25 +305,25 @@ def bill(plan: Plan, of: str = "") -> str:
         (words("item", [product(line) for line in lines]), "Together"),
         (words("part number, else id", [line.part_number or line.sku for line in lines]), ""),
         (words("section", [line.section for line in lines]), ""),
-        (Cells("quantity", tuple(f"{line.quantity:,}" for line in lines)), ""),
+        (DataColumn("quantity", tuple(f"{line.quantity:,}" for line in lines)), ""),
     ]
     if any(line.unit_net_usd is not None for line in lines):
         code = in_money("USD")
-        columns.append((Cells("bought", tuple(f"{line.purchased:,}" for line in lines)), ""))
+        columns.append((DataColumn("bought", tuple(f"{line.purchased:,}" for line in lines)), ""))
         if any(line.unit_list_usd not in (None, line.unit_net_usd) for line in lines):
             columns.append(
-                (Cells(f"unit list, {code}", tuple(_usd(x.unit_list_usd) for x in lines)), "")
+                (DataColumn(f"unit list, {code}", tuple(_usd(x.unit_list_usd) for x in lines)), "")
             )
         if any(line.discount for line in lines):
             shares = tuple(percent(line.discount) if line.discount else "" for line in lines)
-            columns.append((Cells("discount", shares), ""))
+            columns.append((DataColumn("discount", shares), ""))
         columns += [
-            (Cells(f"unit net, {code}", tuple(_usd(line.unit_net_usd) for line in lines)), ""),
+            (DataColumn(f"unit net, {code}", tuple(_usd(line.unit_net_usd) for line in lines)), ""),
             _summed(f"net, {code}", [line.extended_net_usd for line in lines], _usd),
         ]
     columns.append(_summed("IT power, kW", [line.it_power_kw for line in lines], _kw))
     heads = tuple(column for column, _ in columns)
-    table = Table("Bill", heads, len(lines))
+    table = DataTable("Bill", heads, len(lines))
     said = [(product(line), note) for line in lines for note in line.public_notes]
     notes = [*plan.public_notes, *(f"{named}: {note}" for named, note in said)]
     below = "".join(tag("li", text(note)) for note in notes)
@@ -333,11 +333,11 @@ def bill(plan: Plan, of: str = "") -> str:
 
 def _summed(
     head: str, values: Sequence[float | None], said: Callable[[float | None], str]
-) -> tuple[Cells, str]:
+) -> tuple[DataColumn, str]:
     """Return a column with its sum, which says so where a line's figure is not known."""
     known = [value for value in values if value is not None]
     total = said(math.fsum(known)) + (", known part" if len(known) < len(values) else "")
-    return Cells(head, tuple(said(value) for value in values)), total
+    return DataColumn(head, tuple(said(value) for value in values)), total
 
 
 def _usd(usd: float | None) -> str:

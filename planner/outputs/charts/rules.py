@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from planner import currency
-from planner.outputs.charts.markup import Cells, Table, figures, words
+from planner.outputs.charts.markup import DataColumn, DataTable, figures, words
 from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference
 from planner.outputs.charts.words import amount, capital, counted_lines, gap, short
 from planner.outputs.sweep_rows import Rows
@@ -126,7 +126,7 @@ def _hover(study: RulesTable, row: RuleRow) -> str:
     return "\n".join(lines)
 
 
-def tables(study: RulesTable, _rows: Rows) -> dict[str, tuple[Table, ...]]:
+def tables(study: RulesTable, _rows: Rows) -> dict[str, tuple[DataTable, ...]]:
     """Return the table of the rows, under the chart; those without a plan say why."""
     rows = study.rows
 
@@ -138,14 +138,14 @@ def tables(study: RulesTable, _rows: Rows) -> dict[str, tuple[Table, ...]]:
             "storage chosen by", [f"{row.label}{' (as asked)' if row.own else ''}" for row in rows]
         ),
         words("storage", [_storage(row) for row in rows]),
-        Cells("GPUs in use", of(lambda found: f"{found.gpus_used:,}")),
+        DataColumn("GPUs in use", of(lambda found: f"{found.gpus_used:,}")),
         figures(study.measure.label, _figures(rows, "measured"), study.measure.unit),
-        Cells("against what the job needs", of(_difference)),
+        DataColumn("against what the job needs", of(_difference)),
         figures("capex", _figures(rows, "capex_usd"), "USD"),
         figures("IT power", _figures(rows, "it_power_kw"), "kW"),
-        Cells("checkpoint every", of(lambda found: duration(found.interval_s))),
+        DataColumn("checkpoint every", of(lambda found: duration(found.interval_s))),
     )
-    return {"rules": (Table("What each buys and does", columns, len(rows)),)}
+    return {"rules": (DataTable("What each buys and does", columns, len(rows)),)}
 
 
 def _figures(rows: Sequence[RuleRow], name: str) -> list[float | None]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from planner.outputs.charts import bids, frontier, rules, sweep, tornado, uncertain
-from planner.outputs.charts.markup import Table
+from planner.outputs.charts.markup import DataTable
 from planner.outputs.charts.model import Chart
 from planner.outputs.charts.words import capital
 from planner.outputs.sensitivity_words import STATUS
@@ -30,7 +30,7 @@ class Family(Protocol):
     def findings(self, study: Any, rows: Rows, /) -> Iterator[str]:
         """Yield what was found, in sentences."""
 
-    def tables(self, study: Any, rows: Rows, /) -> dict[str, tuple[Table, ...]]:
+    def tables(self, study: Any, rows: Rows, /) -> dict[str, tuple[DataTable, ...]]:
         """Return the tables that follow each chart, by the chart's name."""
 
 
@@ -78,7 +78,7 @@ def headline(study: AnyStudy, rows: Rows | None = None) -> str:
     return " ".join(parts)
 
 
-def tables(study: AnyStudy, rows: Rows | None = None) -> dict[str, tuple[Table, ...]]:
+def tables(study: AnyStudy, rows: Rows | None = None) -> dict[str, tuple[DataTable, ...]]:
     """Return the tables that follow each chart of a study, by the chart's name.
 
     Args:

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from planner.outputs.charts.axes import is_wide, powers
-from planner.outputs.charts.markup import MOST_ROWS, Cells, Table, figures, words
+from planner.outputs.charts.markup import MOST_ROWS, DataColumn, DataTable, figures, words
 from planner.outputs.charts.model import (
     Axis,
     Band,
@@ -19,7 +19,7 @@ from planner.outputs.charts.model import (
     Panel,
     Points,
     Reference,
-    Stretch,
+    ShadedRange,
 )
 from planner.outputs.charts.scenarios import Scenarios, spread
 from planner.outputs.charts.words import (
@@ -137,7 +137,7 @@ def _line_panel(table: Scenarios, column: Column) -> tuple[Panel, str]:
         Axis(column.label, x.unit, log, powers(xs, x.unit) if log else ()),
         Axis(goal(study), y.unit),
         tuple(_layers(goal(study), xs, ys, tops, hovers)),
-        stretches=tuple(Stretch("no plan", gap.start, gap.end) for gap in gaps),
+        stretches=tuple(ShadedRange("no plan", gap.start, gap.end) for gap in gaps),
         references=tuple(_base(study, y)),
     )
     return panel, _line_words(table, len(kept), gaps, (x, column.unit))
@@ -397,7 +397,7 @@ _MOST_COLUMNS = 12
 _ALSO = ("gpus_in_use", "write_gb_per_s", "capex_usd", "facility_power_kw", "goodput")
 
 
-def _scenario_table(table: Scenarios) -> Table:
+def _scenario_table(table: Scenarios) -> DataTable:
     """Return what a reader takes in of a sweep."""
     all_there = table.length <= MOST_ROWS
     values = table.numbers("objective")
@@ -411,11 +411,11 @@ def _scenario_table(table: Scenarios) -> Table:
         *(_cells(table, column, order) for column in _columns(table, order)),
         figures(goal(table.sweep), found, table.sweep.unit),
         figures(f"no plan has {better} than", bounds, table.sweep.unit),
-        Cells("gap", tuple("" if share is None else gap(share) for share in gaps)),
+        DataColumn("gap", tuple("" if share is None else gap(share) for share in gaps)),
         words("ended", [table.status(row) for row in order]),
     )
     title, which = ("Scenarios", "") if all_there else ("Best scenarios", "the best")
-    return Table(title, cells, table.length, which)
+    return DataTable(title, cells, table.length, which)
 
 
 def _columns(table: Scenarios, order: Sequence[int]) -> list[Column]:
@@ -433,7 +433,7 @@ def _columns(table: Scenarios, order: Sequence[int]) -> list[Column]:
     return columns[:_MOST_COLUMNS]
 
 
-def _cells(table: Scenarios, column: Column, order: Sequence[int]) -> Cells:
+def _cells(table: Scenarios, column: Column, order: Sequence[int]) -> DataColumn:
     given = column.kind == "input"
     head = column.label if given else table.found_label(column)
     if not table.is_figures(column):
@@ -474,6 +474,6 @@ def _best(table: Scenarios) -> str:
     return f"the best has {goal(table.sweep)} of {objective(table.sweep, value)} with {where}"
 
 
-def tables(study: Sweep, rows: Rows) -> dict[str, tuple[Table, ...]]:
+def tables(study: Sweep, rows: Rows) -> dict[str, tuple[DataTable, ...]]:
     """Return the table that follows the chart."""
     return {"sweep": (_scenario_table(Scenarios(study, rows)),)}

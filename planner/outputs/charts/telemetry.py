@@ -21,8 +21,8 @@ from planner.outputs.charts.model import (
     Panel,
     Points,
     Reference,
+    ShadedRange,
     Shape,
-    Stretch,
     Tone,
     Whiskers,
 )
@@ -198,7 +198,7 @@ def trace(record: Characterization, window: Window) -> Chart:
         time_axis(float(window.time_s[0]), float(window.time_s[-1]), record.clock),
         y,
         (*layers, *_marked(record, window, jobs[:MOST_JOBS], top)),
-        stretches=tuple(Stretch("samples missing", *hole) for hole in holes_s),
+        stretches=tuple(ShadedRange("samples missing", *hole) for hole in holes_s),
         references=tuple(_background(record, window)),
     )
     return Chart("trace", title, _words(record, window, len(jobs)), (panel,))

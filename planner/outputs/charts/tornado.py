@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from planner.outputs.charts.markup import Table, tables_under
+from planner.outputs.charts.markup import DataTable, tables_under
 from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference, Tone, Whiskers
 from planner.outputs.charts.words import axis_scale, capital, counted_lines, in_scale, proof, short
 from planner.outputs.comparison_words import counted, listed
@@ -163,6 +163,6 @@ def _is_open(swing: Swing) -> bool:
     return swing.low.objective is None or swing.high.objective is None
 
 
-def tables(study: Tornado, _rows: Rows) -> dict[str, tuple[Table, ...]]:
+def tables(study: Tornado, _rows: Rows) -> dict[str, tuple[DataTable, ...]]:
     """Return the table of the swings, under the chart."""
     return tables_under(view(study))

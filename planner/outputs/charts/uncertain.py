@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planner.outputs.charts.axes import is_wide, powers
-from planner.outputs.charts.markup import Table, tables_under
+from planner.outputs.charts.markup import DataTable, tables_under
 from planner.outputs.charts.model import (
     Axis,
     Bars,
@@ -323,6 +323,6 @@ def findings(study: Uncertain, _rows: Rows) -> Iterator[str]:
         yield from all_findings(study)[:_MOST_FOUND]
 
 
-def tables(study: Uncertain, _rows: Rows) -> dict[str, tuple[Table, ...]]:
+def tables(study: Uncertain, _rows: Rows) -> dict[str, tuple[DataTable, ...]]:
     """Return the tables of what was found, each under the chart of it."""
     return tables_under(view(study))

@@ -23,7 +23,7 @@ OWNERS_ALONE = "of so many awards only those were tried in which every bid taken
 
 
 @dataclass(frozen=True)
-class Choice:
+class TriedAward:
     """An award that is tried: who is taken, whose each lot is, and its counts."""
 
     taken: tuple[Tender, ...]
@@ -77,8 +77,8 @@ def best_mix(desk: Desk, tenders: Sequence[Tender], best: Judged | None) -> tupl
 
 
 def _planned(
-    desk: Desk, choices: Sequence[Choice]
-) -> tuple[list[tuple[float, Choice, Judged]], bool]:
+    desk: Desk, choices: Sequence[TriedAward]
+) -> tuple[list[tuple[float, TriedAward, Judged]], bool]:
     """Return the awards that keep every limit, and whether all were planned to a proof."""
     found, proven = [], True
     for choice in choices:
@@ -90,7 +90,7 @@ def _planned(
     return found, proven
 
 
-def _choices(desk: Desk, tenders: Sequence[Tender], *, book: bool) -> tuple[list[Choice], bool]:
+def _choices(desk: Desk, tenders: Sequence[Tender], *, book: bool) -> tuple[list[TriedAward], bool]:
     """Return every award to be tried, and whether there are too many to try all.
 
     Args:
@@ -106,7 +106,7 @@ def _choices(desk: Desk, tenders: Sequence[Tender], *, book: bool) -> tuple[list
 
 def _every(
     desk: Desk, tenders: Sequence[Tender], *, book: bool, beside: bool = True
-) -> Iterator[Choice]:
+) -> Iterator[TriedAward]:
     """Yield who has each lot, alone and with those ``beside`` who ask less for something else."""
     having: dict[str, list[Tender | None]] = {
         category: [t for t in tenders if t.lot(category)] for category in LOTS
@@ -129,7 +129,7 @@ def _every(
                 for more in combinations(others, count):
                     whole = tuple(t for t in tenders if t in taken or t in more)
                     if whole:
-                        yield Choice(whole, owners, lots)
+                        yield TriedAward(whole, owners, lots)
 
 
 def _cheaper(desk: Desk, tender: Tender, taken: Sequence[Tender]) -> bool:
@@ -150,7 +150,7 @@ def _cheaper(desk: Desk, tender: Tender, taken: Sequence[Tender]) -> bool:
     return False
 
 
-def _awards(choice: Choice, judged: Judged) -> Iterator[Award]:
+def _awards(choice: TriedAward, judged: Judged) -> Iterator[Award]:
     """Yield who has each lot and how many units; whoever sells anything else stands in one."""
     assert judged.plan is not None
     bought = {line.sku: line.purchased for line in judged.plan.lines if line.parent is None}
@@ -179,7 +179,7 @@ def _awards(choice: Choice, judged: Judged) -> Iterator[Award]:
                 counts={sku: bought[sku] for sku in others})  # fmt: skip
 
 
-def _sellers(choice: Choice, sku: str, prices: Mapping[str, object]) -> list[str]:
+def _sellers(choice: TriedAward, sku: str, prices: Mapping[str, object]) -> list[str]:
     """Return whose price the plan took of a product."""
     title = getattr(prices.get(sku), "book", "")
     return [t.key for t in choice.taken if title.startswith(f"Bid {t.key},")]

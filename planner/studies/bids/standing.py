@@ -63,7 +63,7 @@ def money_alone(found: Judged) -> bool:
 
 
 @dataclass
-class Prices:
+class PriceShares:
     """A bid at other shares of its prices; each is planned once.
 
     Args:
@@ -107,7 +107,7 @@ def break_even(
         return _none("no price helps: it breaks other limits than those on money")
     if not others:
         return _none("no other bid meets every limit")
-    prices = Prices(desk, judged, others)
+    prices = PriceShares(desk, judged, others)
     wins, loses = _bracket(prices)
     if wins is None:
         return _none("at no price")
@@ -124,14 +124,14 @@ def _none(reason: str) -> BreakEven:
     return BreakEven(share=None, usd=None, not_at=None, reason=reason)
 
 
-def _bracket(prices: Prices) -> tuple[float | None, float | None]:
+def _bracket(prices: PriceShares) -> tuple[float | None, float | None]:
     """Return a share at which the bid is first and a larger one at which it is not."""
     if prices.wins(1.0):
         return (1.0, None) if prices.wins(MOST) else (1.0, MOST)
     return (LEAST, 1.0) if prices.wins(LEAST) else (None, 1.0)
 
 
-def _closer(prices: Prices, wins: float, loses: float) -> tuple[float, float]:
+def _closer(prices: PriceShares, wins: float, loses: float) -> tuple[float, float]:
     """Return a smaller bracket: about where a line through both ends meets the target."""
     low, high = prices.score(wins), prices.score(loses)
     middle = 0.5 * (wins + loses)

@@ -467,7 +467,7 @@ class _Used:
         return ", ".join(sorted(names)) or None
 
 
-def _one_more(case: Case, run: Run) -> Iterator[purchase.Bill]:
+def _one_more(case: Case, run: Run) -> Iterator[purchase.PurchaseSums]:
     """Yield the bill with more of each GPU system in use: one, or as many as a replica takes."""
     if not case.maximise:
         return

@@ -30,7 +30,7 @@ from planner.simulation.from_plan import appliances, copies_of, full_mtti_s, wor
 from planner.simulation.history import History, Interruption
 from planner.simulation.laws import Array, Empirical, Failures, Weibull
 from planner.simulation.record import record
-from planner.simulation.replicate import Asked, Progress, Runs, confidence, events, replicate
+from planner.simulation.replicate import Progress, Replications, Runs, confidence, events, replicate
 from planner.simulation.world import Disturbances, JobRun, World, draw
 from planner.sizing import two_levels
 from planner.sizing.availability import Shrunk, in_rack_waiting, shrunk, swap_factor, waiting
@@ -371,7 +371,7 @@ def study(plan: Plan, options: SimulationOptions, progress: Progress | None = No
     tries = alone if options.intervals is None else options.intervals
     others = variants(world.jobs[0]) if tries else ()
     tried = (world.jobs[0], *others)
-    asked = Asked(world, options.length_s, options.replications, options.seed, tried)
+    asked = Replications(world, options.length_s, options.replications, options.seed, tried)
     runs = replicate(asked, options.processes or cores(), progress)
     compared = compare(world, plan.jobs[0], options.length_s, runs, tried)
     stops, outages = world.planned, world.outages
@@ -485,7 +485,7 @@ def _repair(job: JobRun, a_year: dict[str, float]) -> RepairSeen | None:
 
     Args:
         job: the job.
-        a_year: what happened in a year on average, by the names in ``Budget``.
+        a_year: what happened in a year on average, by the names in ``TimeSpent``.
     """
     units = job.units
     if units is None:

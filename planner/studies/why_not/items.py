@@ -30,7 +30,7 @@ NOT_PREFERRED = "the problem prefers other vendors"
 
 
 @dataclass
-class Reason:
+class ItemReason:
     """What is known so far of an item that is on offer and not in the plan."""
 
     name: str
@@ -59,7 +59,7 @@ def left_out(study: Study, asked: Sequence[str]) -> Iterator[Item]:
         yield shown.model_copy(update={"reason": reason})
 
 
-def make_item(study: Study, reason: Reason) -> Item:
+def make_item(study: Study, reason: ItemReason) -> Item:
     """Return what is known of an item as the answer has it."""
     if reason.impossible:
         shown = _make_shown_item(study, reason.name, "no_plan", asked=reason.asked)
@@ -79,7 +79,7 @@ def make_item(study: Study, reason: Reason) -> Item:
     )
 
 
-def _kind(study: Study, reason: Reason) -> ItemKind:
+def _kind(study: Study, reason: ItemReason) -> ItemKind:
     if reason.at_least is not None and reason.at_least >= study.tied_loss:
         return "worse"
     if reason.at_most is not None and reason.at_most <= study.tied_loss + VALUE_NOISE:
@@ -87,7 +87,7 @@ def _kind(study: Study, reason: Reason) -> ItemKind:
     return "open"
 
 
-def _known_well(reason: Reason) -> bool:
+def _known_well(reason: ItemReason) -> bool:
     if reason.at_least is None or reason.at_most is None:
         return False
     return reason.at_most - reason.at_least <= ENOUGH
@@ -208,7 +208,7 @@ IN_THE_WAY = "no plan meets every limit; "
 def items(study: Study, forced: Sequence[Forced], asked: Sequence[str]) -> tuple[Item, ...]:
     """Return the reason of every GPU system and storage item that the plan does not hold."""
     reasons = [
-        Reason(offer.id, offer.id in asked)
+        ItemReason(offer.id, offer.id in asked)
         for offer in (
             *study.case.systems,
             *study.case.storage,
@@ -225,7 +225,7 @@ def items(study: Study, forced: Sequence[Forced], asked: Sequence[str]) -> tuple
     return tuple(sorted(shown, key=lambda item: (item.category, item.sku)))
 
 
-def _bound(study: Study, reasons: Sequence[Reason]) -> None:
+def _bound(study: Study, reasons: Sequence[ItemReason]) -> None:
     """Bound every loss by linear programs: at today's prices, and whatever the price."""
     names = [reason.name for reason in reasons]
     case, solver = study.case, study.options.solver
@@ -251,7 +251,7 @@ def _loss(study: Study, bound: Bound) -> float | None:
     return study.loss(natural(study.case.objective, bound))
 
 
-def _compare(study: Study, forced: Sequence[Forced], reasons: Sequence[Reason]) -> None:
+def _compare(study: Study, forced: Sequence[Forced], reasons: Sequence[ItemReason]) -> None:
     """Take over what the forced plans say of the items: of those they hold, and of all others."""
     rows = {(row.kind, row.key): row for row in forced}
     systems = {system.id for system in study.case.systems}
@@ -279,7 +279,7 @@ def _vendor_of_family(study: Study, name: str) -> str:
     return vendors.pop() if len(vendors) == 1 else ""
 
 
-def _take(study: Study, reason: Reason, row: Forced, *, exact: bool) -> None:
+def _take(study: Study, reason: ItemReason, row: Forced, *, exact: bool) -> None:
     """Take over a forced plan that is as good as any with the item can be."""
     if row.outcome == "no_plan":
         reason.impossible = True
@@ -288,7 +288,7 @@ def _take(study: Study, reason: Reason, row: Forced, *, exact: bool) -> None:
         reason.exact = exact
 
 
-def _settle(study: Study, reason: Reason) -> None:
+def _settle(study: Study, reason: ItemReason) -> None:
     """Answer what was asked for, whatever it takes."""
     _exactly(study, reason)
     if reason.impossible:
@@ -299,7 +299,7 @@ def _settle(study: Study, reason: Reason) -> None:
     reason.break_even = _price(study, reason)
 
 
-def _exactly(study: Study, reason: Reason) -> None:
+def _exactly(study: Study, reason: ItemReason) -> None:
     """Find and prove the best plan with an item."""
     if reason.impossible or reason.exact:
         return
@@ -316,11 +316,11 @@ def _exactly(study: Study, reason: Reason) -> None:
     study.remember(answer.operation)
 
 
-def _tied_perhaps(study: Study, reason: Reason) -> bool:
+def _tied_perhaps(study: Study, reason: ItemReason) -> bool:
     return reason.at_least is None or reason.at_least <= study.tied_loss
 
 
-def _cheapest(study: Study, reason: Reason) -> None:
+def _cheapest(study: Study, reason: ItemReason) -> None:
     """Find the cheapest plan with an item among those that tie, or prove that there is none."""
     case = demanding(study, reason.name)
     answer = study.prove(keeping(case, study.tied))
@@ -336,7 +336,7 @@ def _cheapest(study: Study, reason: Reason) -> None:
         reason.extra_usd = spent_usd - (study.plan.totals.capex_usd or 0.0)
 
 
-def _stands_in_the_way(study: Study, reason: Reason) -> None:
+def _stands_in_the_way(study: Study, reason: ItemReason) -> None:
     """Tell which limits keep every plan with an item out."""
     insisted = insisting(study, reason.name)
     if insisted is not None:
@@ -345,7 +345,7 @@ def _stands_in_the_way(study: Study, reason: Reason) -> None:
         reason.because = found.summary.removeprefix(IN_THE_WAY)
 
 
-def _in_time(study: Study, reasons: Sequence[Reason]) -> None:
+def _in_time(study: Study, reasons: Sequence[ItemReason]) -> None:
     """Do what else there is time for: what comes close to the plan first, prices after standing."""
     rest = [reason for reason in reasons if not reason.asked and not reason.impossible]
     rest.sort(key=lambda reason: (reason.priceless, reason.at_least or 0.0, reason.name))
@@ -364,7 +364,7 @@ def _in_time(study: Study, reasons: Sequence[Reason]) -> None:
             _exactly(study, reason)
 
 
-def _price(study: Study, reason: Reason) -> BreakEven:
+def _price(study: Study, reason: ItemReason) -> BreakEven:
     if reason.priceless:
         return BreakEven(outcome="no_price_helps")
     return break_even(study, reason.name, asked=reason.asked)
