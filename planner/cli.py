@@ -325,9 +325,9 @@ def schema(
     name: Annotated[SchemaName, typer.Argument(help="Which file.", show_default=False)],
 ) -> None:
     """Print the JSON Schema of a file, for editors."""
-    from planner.commands.files import document
+    from planner.studies.registry import json_schema
 
-    say(document(name.value), nl=False)
+    say(json_schema(name.value), nl=False)
 
 
 def _asked(words: str, **more: Any) -> Any:
@@ -365,8 +365,7 @@ def init(
 
     Without any of them it asks on a terminal, and copies 10MW elsewhere.
     """
-    from planner.commands.files import write_example
-    from planner.commands.new_problem import Answers, write_problem
+    from planner.commands.new_problem import Answers, write_example, write_problem
 
     answers = Answers(name, power, pue, racks, rack_power, budget, model, tokens, vendors,
                       tuple(own or ()), prices)  # fmt: skip

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
 _CODES = """
@@ -143,13 +143,6 @@ def shown_in(currency: Currency) -> Iterator[Currency]:
         yield currency
     finally:
         _SHOWN.reset(token)
-
-
-@contextmanager
-def as_it_stands() -> Iterator[Currency]:
-    """Show amounts meanwhile that are in the currency shown already, and no longer in USD."""
-    with shown_in(replace(shown(), usd=1.0)) as currency:
-        yield currency
 
 
 def know(rates: Mapping[str, Currency]) -> None:

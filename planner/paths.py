@@ -34,6 +34,16 @@ def job_path(place: str = "", job: int = 0) -> str:
     return f"jobs.{job}.{place}" if place else f"jobs.{job}"
 
 
+def of_job(place: str, name: str) -> str:
+    """Return a place in a job as sentences call it, where ``job_path`` is what a command takes.
+
+    Args:
+        place: dotted, from the job on.
+        name: the job's.
+    """
+    return f"{place} of the job '{name}'"
+
+
 # Values by the dotted paths that ``--set`` takes.
 
 

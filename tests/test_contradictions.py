@@ -329,7 +329,7 @@ def test_a_gpu_that_holds_no_weights_is_left_out_and_the_others_stay() -> None:
     (reason,) = [entry.reason for entry in plan.not_considered if entry.sku == "small"]
     assert "80 GB" in reason
     assert "100 GB of weights" in reason
-    assert "jobs.0.parallelism" in reason
+    assert "parallelism of the job 'train'" in reason
     assert {line.sku for line in plan.lines if line.section == "Compute"} == {"large"}
 
 

@@ -74,7 +74,7 @@ def test_idle_systems_draw_power_and_need_no_fabric() -> None:
 
 def test_the_screen_names_why_what_would_help_and_what_binds() -> None:
     screen = render(solved(owner()))
-    assert "jobs.0.gpus.max_types is 1 and the job runs on big" in screen
+    assert "gpus.max_types of the job 'train' is 1 and the job runs on big" in screen
     assert "max_types: 2 lets the job use them too" in screen
     assert "items.gpu.retire: true frees 20.0 kW" in screen
     assert "GPU types of the job: 1 type of at most 1 type" in screen
@@ -124,7 +124,7 @@ def test_no_more_are_in_the_cluster_than_the_job_may_use() -> None:
     plan = solved(request)
     assert (line(plan, "gpu").quantity, line(plan, "gpu").idle) == (4, 2)
     assert plan.fabrics[0].endpoints == 4
-    assert plan.idle[0].reason == "jobs.0.gpus.max is 16"
+    assert plan.idle[0].reason == "gpus.max of the job 'train' is 16"
 
 
 def test_what_is_not_considered_stands_there_all_the_same() -> None:
@@ -212,7 +212,10 @@ def test_explain_names_what_stands_idle_among_what_holds_the_plan() -> None:
     text = render_explanation(explain(inputs, api.Options()))
     holding = text[text.index("What holds it") :]
     assert "* GPU types of one job" in holding
-    assert "2 Alpha gpu, owned: jobs.0.gpus.max_types is 1 and the job runs on big" in holding
+    assert (
+        "2 Alpha gpu, owned: gpus.max_types of the job 'train' is 1 and the job runs on big"
+        in holding
+    )
     assert text.splitlines()[1].split(":")[0] == "  2 big, 2 box"
 
 

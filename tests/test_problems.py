@@ -12,6 +12,7 @@ import pytest
 from planner import cli, shipped
 from planner.loader import load, load_with_findings
 from planner.loader.yaml12 import read
+from planner.outputs import console
 from planner.schema.plan import JobPlan, LimitReport, Plan, Totals
 from planner.verifier import verify
 from tests.world.solved import solved as solved_once
@@ -105,6 +106,22 @@ def test_solves_to_the_expected_status(name: str) -> None:
 
 
 @pytest.mark.exhaustive(keep=5)
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_sentences_call_a_job_by_its_name_and_not_by_its_place_in_the_file(name: str) -> None:
+    plan = solved(name)
+    said = [
+        *(
+            *plan.warnings,
+            *plan.public_notes,
+            *(console.render(plan).splitlines() * bool(plan.jobs)),
+        ),
+        *(f"{each.reason} {each.fix}" for each in plan.idle),
+        *(each.reason for each in plan.not_considered),
+        *(note for line in plan.lines for note in (*line.notes, *line.public_notes)),
+    ]
+    assert not [sentence for sentence in said if "jobs." in sentence]
+
+
 @pytest.mark.parametrize(("name", "scenario"), SCENARIOS)
 def test_every_scenario_is_proven(name: str, scenario: str) -> None:
     assert_proven(name, scenario, solved(name, scenario))

@@ -218,7 +218,9 @@ def test_a_number_of_spares_means_nothing_where_trays_stand_in_racks() -> None:
     request = trays(4, 4)
     request.job["repair"]["spares"] = 2
     ((_, reason),) = resolve(inputs_of(request.case())).not_considered
-    assert reason.endswith("leaves over in each system, not 2: say jobs.0.repair.spares: open")
+    assert reason.endswith(
+        "leaves over in each system, not 2: say repair.spares: open in the job 'train'"
+    )
 
 
 @cache

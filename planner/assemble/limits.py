@@ -120,7 +120,7 @@ def _missed(case: Case, operation: Run) -> Iterator[str]:
         yield from purchase.broken_rows(case, units, ways)
         run = operate.operate(loose, operation.mode, units, used, min(gpus, operation.gpus), ways)
         if run is not None:
-            yield from _broken(case, run)
+            yield from operate.passed_by(case, run)
 
 
 def _without_limits(case: Case) -> Case:
@@ -132,39 +132,6 @@ def _without_limits(case: Case) -> Case:
     if job.interval.policy != "optimal":
         job = replace(job, max_overlap=1.0, max_blocking=0.99)
     return replace(case, job=job).of_any_size()
-
-
-def _broken(case: Case, run: Run) -> Iterator[str]:
-    job, limits = case.job, case.limits
-    transfer_s = job.checkpoint_gb / run.write_gb_per_s
-    pflops = run.useful_pflops(job.mfu or 0.0)
-    days = case.useful_pflops_floor() if limits.max_days_to_train is not None else None
-    floors = (
-        ("replica_fits", run.replica_gpus, run.gpus),
-        ("min_gpus", limits.min_gpus, run.gpus),
-        ("gpus_min", job.gpus_min if job.gpus_min > (run.replica_gpus or 1) else None, run.gpus),
-        ("min_goodput", limits.min_goodput, run.goodput),
-        ("min_useful_gpus", limits.min_useful_gpus, run.useful_gpus),
-        ("min_useful_pflops", limits.min_useful_pflops, pflops),
-        ("max_days_to_train", days, pflops),
-    )
-    yield from (name for name, floor, value in floors if floor is not None and value < floor)
-    ceilings = (
-        ("restore_time", job.max_restore_s, run.restore_s),
-        ("ingest", run.read_gb_per_s, run.gpus * job.ingest_per_gpu_gb_per_s),
-        (
-            "overlap",
-            None if run.mode == "sync" else job.max_overlap,
-            transfer_s / run.remote_interval_s,
-        ),
-        (
-            "blocking",
-            job.max_blocking if run.mode == "sync" else None,
-            run.stall_s / run.interval_s,
-        ),
-    )
-    over = 1 + operate.TOLERANCE
-    yield from (name for name, most, value in ceilings if most is not None and value > most * over)
 
 
 CLOSE = 1e-6

@@ -21,7 +21,7 @@ from planner.case.quantities import ceil, total
 from planner.inputs import Inputs, support_level
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import Bill, bill
-from planner.paths import job_path
+from planner.paths import of_job
 from planner.schema.catalog import Item
 from planner.schema.plan import FabricReport, IdleUnits, Line, PriceNote, Section
 from planner.schema.prices import Price, SupportShare
@@ -214,7 +214,7 @@ def _system(case: Case, operation: Run, system: System, known: Mapping[str, Item
         if fabrics != {system.fabric}:
             return elsewhere, alone
         return f"the plan is no better with them beside {names}, at the pace of the slowest", ""
-    reason = f"{job_path('gpus.max_types')} is {job.max_types} and the job runs on {names}"
+    reason = f"{of_job('gpus.max_types', job.name)} is {job.max_types} and the job runs on {names}"
     if fabrics != {system.fabric}:
         return f"{reason}; {elsewhere}", alone
     more = f"max_types: {job.max_types + 1} lets the job use them too, at the pace of the slowest"
@@ -226,8 +226,8 @@ def _more_of(case: Case, operation: Run, system: System) -> Why:
     job, way = case.job, system.way(operation.ways)
     step = way.step_gpus
     if job.gpus_max is not None and operation.gpus + step > job.gpus_max:
-        path = job_path("gpus.max")
-        return f"{path} is {job.gpus_max:,}", f"a larger {path}"
+        place = of_job("gpus.max", job.name)
+        return f"{place} is {job.gpus_max:,}", f"a larger {place}"
     if step > way.usable_gpus:
         return f"they do not make up another replica of {step:,} GPUs", ""
     return "the plan is no better with more of them in use", ""

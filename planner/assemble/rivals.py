@@ -166,7 +166,9 @@ class Desk:
         each_usd = (most_usd - option.beside_usd) / item.purchased
 
         def unit(list_usd: float) -> float:
-            return self.unit_usd(item.sku, lambda price: _at(price, list_usd))
+            return self.unit_usd(
+                item.sku, lambda price: price.model_copy(update={"list_usd": list_usd})
+            )
 
         free, span = unit(0.0), unit(SPAN_USD) - unit(0.0)
         if free > each_usd or span <= 0.0:
@@ -175,10 +177,6 @@ class Desk:
         while cents > 0 and unit(cents * CENT) > each_usd:  # net prices are rounded to cents
             cents -= 1
         return round(cents * CENT, 2)
-
-
-def _at(price: Price, list_usd: float) -> Price:
-    return price.model_copy(update={"list_usd": list_usd})
 
 
 def _list(price: Price) -> Price:

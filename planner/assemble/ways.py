@@ -9,7 +9,7 @@ from planner.case import Case, System, figures, resolve
 from planner.case.choices import FULL, Choice, peak_tflops
 from planner.inputs import Inputs, needs_flops
 from planner.optimizer.operate import Run
-from planner.paths import job_path
+from planner.paths import of_job
 from planner.schema.catalog import Item
 from planner.schema.live import WayRow, Ways
 from planner.schema.plan import Plan, WayPlan
@@ -69,12 +69,13 @@ FAR_FROM_MEASURED = 2.0
 
 def way_warnings(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
     """Yield what is unsure of the rate that the plan counts on, and of its set points."""
-    job, path = inputs.problem.job, job_path("training")
+    job = inputs.problem.job
     models = {item.id: item.model for item in inputs.items}
     if job.training.mfu is not None and len(case.systems) > 1 and needs_flops(inputs.problem):
         yield (
             f"one MFU of {100.0 * job.training.mfu:g} % is assumed of {len(case.systems)} types of "
-            f"GPU system; {path}.model takes what was measured on each"
+            f"GPU system; {of_job('training.model', job.name)} takes what was "
+            "measured on each"
         )
     if not asked(inputs):
         return
@@ -84,7 +85,8 @@ def way_warnings(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
         if row is not None and alone and operation.gpus > FAR_FROM_MEASURED * row.gpus:
             yield (
                 f"the rate of {model} was measured on {row.gpus:,} GPUs and counts for "
-                f"{operation.gpus:,} as it is; {path}.scale takes off what scale costs"
+                f"{operation.gpus:,} as it is; "
+                f"{of_job('training.scale', job.name)} takes off what scale costs"
             )
         if choice.point is not FULL and choice.point.confidence == "low":
             yield f"the power curve of {model} is weakly known: see its range and its source"
@@ -103,7 +105,7 @@ def _without_curve(inputs: Inputs, case: Case, models: dict[str, str]) -> Iterat
     if names and asked_caps is not None and asked_caps.asked != (1.0,):
         yield (
             f"no power curve is known for {', '.join(names)}: at full power only; "
-            f"{job_path('power.curve')} takes one"
+            f"{of_job('power.curve', inputs.problem.job.name)} takes one"
         )
 
 

@@ -15,7 +15,7 @@ from planner.case.repair import SpareUnit
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs, needs_energy_cost, needs_flops, weights_gb_per_gpu
 from planner.limits import SUPPLIES
-from planner.paths import job_path, value_at
+from planner.paths import of_job, value_at
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item, Port, PortGroup, Switch
 from planner.schema.levels import DEFAULT_FAILURES
@@ -248,7 +248,8 @@ def why_not(item: Item, inputs: Inputs) -> str | None:
         or _no_price(item, inputs)
         or missing_figure(item, inputs)
         or _no_room(item, inputs)
-        or _no_fabric(item, inputs)
+        or no_compute_fabric(item, inputs)
+        or no_port_group(item, inputs)
         or _no_option(item, inputs.problem.job)
         or _no_way(item, inputs)
         or _no_cluster(item, inputs)
@@ -344,11 +345,6 @@ def needs_power(problem: Problem) -> bool:
     return limited or cooled or needs_energy_cost(problem) or by_draw
 
 
-def _no_fabric(item: Item, inputs: Inputs) -> str | None:
-    """Return why an item's ports fit no switch of the problem's fabrics."""
-    return no_compute_fabric(item, inputs) or no_port_group(item, inputs)
-
-
 def _no_cluster(item: Item, inputs: Inputs) -> str | None:
     """Return why what its clusters need for themselves cannot be had."""
     cluster = next((f.cluster for f in inputs.families if f.id == item.family), None)
@@ -390,8 +386,8 @@ def _no_room_for_state(item: Item, job: Job) -> str | None:
     if least_replicas(item, job) is not None:
         return None
     return (
-        f"what {job_path('parallelism')}.memory holds in each GPU leaves none of its memory for "
-        "what replicas share"
+        f"what {of_job('parallelism.memory', job.name)} holds in each GPU leaves "
+        "none of its memory for what replicas share"
     )
 
 
@@ -415,7 +411,7 @@ def _no_memory(item: Item, job: Job) -> str | None:
         return None
     return (
         f"its GPUs have {memory.value:g} GB each, less than the {need_gb:.4g} GB of weights that "
-        f"{job_path('parallelism')} puts there"
+        f"{of_job('parallelism', job.name)} puts there"
     )
 
 
@@ -427,7 +423,7 @@ def _no_domain(item: Item, job: Job) -> str | None:
     gpus = min(item.provides.gpus.value, job.gpus.most_of(item.id) or item.provides.gpus.value)
     return (
         f"a tensor group of {job.parallelism.tensor} GPUs does not fit into the {gpus} that the "
-        f"job uses of one system ({job_path('parallelism')})"
+        f"job uses of one system ({of_job('parallelism', job.name)})"
     )
 
 
@@ -443,12 +439,14 @@ def _no_pool(item: Item, job: Job) -> str | None:
         return None
     if repair.when_short == "shrink":
         return (
-            f"its spare trays stay in their racks ({job_path('parallelism')}), where running on "
-            f"with fewer replicas is not planned: say {job_path('repair.unit')}: system"
+            f"its spare trays stay in their racks ({of_job('parallelism', job.name)}), "
+            f"where running on with fewer replicas is not planned: say repair.unit: system "
+            f"in the job '{job.name}'"
         )
     return (
-        f"its spare trays are the {unit.in_each_rack} that {job_path('parallelism')} leaves over "
-        f"in each system, not {repair.spares}: say {job_path('repair.spares')}: open"
+        f"its spare trays are the {unit.in_each_rack} that {of_job('parallelism', job.name)} "
+        f"leaves over in each system, not {repair.spares}: say repair.spares: open in the job "
+        f"'{job.name}'"
     )
 
 

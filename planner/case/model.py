@@ -487,8 +487,10 @@ class Elastic:
 
 OF_USEFUL_WORK = frozenset({"goodput", "useful_gpus"}) | RATIOS
 """Objectives that depend on goodput."""
-NEEDS_GOODPUT = frozenset(limit.name for limit in of_group("target") if limit.figure != "gpus_used")
-"""Elastic limits that depend on goodput."""
+NEEDS_GOODPUT = frozenset(
+    limit.name for limit in of_group("target", "ratio") if limit.figure != "gpus_used"
+)
+"""Limits that depend on goodput."""
 
 
 @dataclass(frozen=True)
@@ -567,15 +569,7 @@ class Case:
     @property
     def needs_goodput(self) -> bool:
         """Say whether the objective or a floor depends on goodput."""
-        limits = self.limits
-        floors = (
-            limits.min_goodput,
-            limits.min_useful_gpus,
-            limits.min_useful_pflops,
-            limits.max_days_to_train,
-        )
-        ratios = (limits.per_useful_gpu_hour, limits.per_million_tokens)
-        asked = any(limit is not None for limit in (*floors, *ratios))
+        asked = any(getattr(self.limits, name) is not None for name in NEEDS_GOODPUT)
         asked = asked or any(limit.name in NEEDS_GOODPUT for limit in self.elastic)
         return self.objective in OF_USEFUL_WORK or asked
 

@@ -1,4 +1,4 @@
-"""A problem of one's own: what matters is asked for, all the rest is written out with a comment."""
+"""A problem to start from: an example, or one's own, of which what matters is asked for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from string import Template
 
-from planner import units
+from planner import shipped, units
 from planner.case import figures
 from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Inputs
@@ -415,3 +415,27 @@ def _in_a_column(lines: Sequence[str]) -> str:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def write_example(name: str, folder: Path, *, force: bool) -> Path:
+    """Write the shipped problem ``name`` into ``folder`` and return its path.
+
+    Raises:
+        InputError: no such example, or the file is there already and ``force`` is not given.
+    """
+    known = shipped.problem_files()
+    name = name.removesuffix(".yaml")
+    if name not in known:
+        hint = did_you_mean(name, list(known)) or "examples: " + ", ".join(known)
+        raise InputError(Finding("not-found", f"no example named '{name}'", fix=hint))
+    target = folder / f"{name}.yaml"
+    if target.exists() and not force:
+        fix = "choose another folder with -o, or --force to replace it"
+        raise InputError(Finding("exists", "the file is there already", str(target), fix=fix))
+    contents = {target: known[name].read_bytes()}
+    catalogs = known[name].parent / "catalogs"
+    for own in sorted(catalogs.glob("*.yaml")):
+        if f"catalogs/{own.name}" in known[name].read_text("utf-8"):
+            contents[folder / "catalogs" / own.name] = own.read_bytes()
+    write_all(contents)
+    return target

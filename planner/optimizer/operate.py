@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from planner.case import Case, System, Way, levels
 from planner.case.bandwidth import bought_nameplate, safe_bandwidth
 from planner.case.model import Elastic, Job, Mode
-from planner.limits import BY_NAME, LIMITS
+from planner.limits import BY_NAME, LIMITS, of_group
 from planner.optimizer import purchase
 from planner.sizing import two_levels
 from planner.sizing.availability import Shrunk
@@ -648,6 +648,9 @@ def _share(case: Case, operation: Run, limit: Elastic) -> float:
     return max(0.0, over / limit.scale)
 
 
+_OF_GPUS = tuple(limit.name for limit in LIMITS if limit.figure == "gpus_used")
+
+
 def amount(case: Case, operation: Run, name: str) -> float:
     """Return what an operation reaches in the unit of a limit."""
     limit = BY_NAME[name]
@@ -656,19 +659,69 @@ def amount(case: Case, operation: Run, name: str) -> float:
     job, run = case.job, operation
     pflops = run.useful_pflops(job.mfu or 0.0)
     drain_s = job.checkpoint_gb / run.safe_write_gb_per_s
+
+    def tco_usd() -> float:
+        return purchase.bill(case, run.units, run.ways)["tco_usd"]
+
     amounts: dict[str, Callable[[], float]] = {
-        "min_gpus": lambda: float(run.gpus),
-        "gpus_min": lambda: float(run.gpus),
-        "gpus_max": lambda: float(run.gpus),
+        **dict.fromkeys(_OF_GPUS, lambda: float(run.gpus)),
         "capacity": lambda: sum(i.usable_tb * run.units[i.id] for i in case.storage),
         "restore_time": lambda: run.fan_out * job.checkpoint_gb / run.safe_read_gb_per_s,
         "overlap": lambda: drain_s / run.remote_interval_s,
         "blocking": lambda: drain_s / run.interval_s,
+        "drain_fits": lambda: (run.stall_s if run.mode == "async" else 0.0) + drain_s,
+        "local_fits": lambda: run.stall_s + run.local_drain_s,
+        "ingest": lambda: run.gpus * job.ingest_per_gpu_gb_per_s,
+        "endurance": lambda: write_volume_tb_per_day(job.checkpoint_gb, run.remote_interval_s),
         "interval_max": lambda: run.interval_s,
         "interval_min": lambda: run.interval_s,
         "min_goodput": lambda: run.goodput,
         "min_useful_gpus": lambda: run.useful_gpus,
         "min_useful_pflops": lambda: pflops,
         "max_days_to_train": lambda: case.days_at_one_pflops() / pflops,
+        "per_useful_gpu_hour": lambda: tco_usd() / (run.useful_gpus * case.rates.hours),
+        "per_million_tokens": lambda: tco_usd() / (pflops * case.million_tokens_per_pflops()),
     }
     return amounts[name]()
+
+
+def passed_by(case: Case, run: Run) -> dict[str, float | None]:
+    """Return the limits on how a job runs that a run passes, each by what share of itself.
+
+    The share is None of a limit of nothing.
+    """
+    found: dict[str, float | None] = {}
+    for name, allowed in _limits_on(case, run):
+        if allowed is None:
+            continue
+        value = amount(case, run, name)
+        over = BY_NAME[name].looser * (value - allowed)
+        if over > TOLERANCE * allowed:
+            found[name] = over / allowed if allowed else None
+    return found
+
+
+def _limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
+    """Yield each limit on how a job runs with what it allows or asks for, None where it is not."""
+    job = case.job
+    for limit in of_group("target", "ratio"):
+        yield limit.name, getattr(case.limits, limit.field)
+    yield "replica_fits", run.replica_gpus
+    others = max(1, run.replica_gpus or 1, case.limits.min_gpus or 1)
+    yield "gpus_min", job.gpus_min if job.gpus_min > others else None
+    yield "gpus_max", job.gpus_max
+    yield "restore_time", job.max_restore_s
+    if run.mode == "sync":
+        yield "blocking", job.max_blocking
+    else:
+        yield "overlap", job.max_overlap if case.rule is None else None
+        yield "drain_fits", run.remote_interval_s
+    if run.mode == "local":
+        yield "local_fits", run.interval_s
+    yield "ingest", run.read_gb_per_s
+    rated = [item.endurance_tb_per_day for item in case.storage if run.units[item.id]]
+    if None not in rated:
+        yield (
+            "endurance",
+            sum((item.endurance_tb_per_day or 0.0) * run.units[item.id] for item in case.storage),
+        )

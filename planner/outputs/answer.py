@@ -13,6 +13,7 @@ from planner.outputs import console, rivals_text, scope
 from planner.outputs.comparison_words import listed, next_step
 from planner.outputs.first_screen import MOST_NOTES, labelled, noted
 from planner.outputs.restated import in_its_currency
+from planner.outputs.run_text import spares_standing_by
 from planner.outputs.words import (
     duration,
     money,
@@ -132,7 +133,7 @@ def _work(plan: Plan, totals: Totals, job: JobPlan) -> str:
         work = f"{job.useful_pflops:,.0f} useful PFLOP/s"
     text = f"{work} from {job.gpus_used:,} GPUs at {percent(job.goodput, 2)} goodput"
     if job.repair is not None and job.repair.spares and not job.repair.in_rack:
-        text += f"; {console.spares_standing_by(job.repair)}"
+        text += f"; {spares_standing_by(job.repair)}"
     elif totals.gpus != job.gpus_used:
         text += f" of {totals.gpus:,} in place"
     if job.days_to_train is not None:
@@ -174,7 +175,8 @@ def _reached(limit: LimitReport) -> str:
         if value == most:
             return value
         return f"{value}; a unit fewer would miss {most}"
-    return f"{value.removesuffix(' ' + limit.unit)} of {most}"
+    amount, _, unit = value.partition(" ")
+    return f"{amount if most.endswith(f' {unit}') else value} of {most}"
 
 
 def _storage(plan: Plan, job: JobPlan) -> str:

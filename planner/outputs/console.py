@@ -7,17 +7,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import get_args
 
 from planner import currency
-from planner.figures import FIGURES
 from planner.outputs import rivals_text, scope
 from planner.outputs.infeasible_text import explanation
 from planner.outputs.restated import in_its_currency
+from planner.outputs.run_text import run_part
 from planner.outputs.scope import CORE_SECTIONS
-from planner.outputs.way_words import way_texts
 from planner.outputs.words import (
     INDENT,
     NETWORKS,
     days,
-    duration,
     given_away,
     in_money,
     money,
@@ -26,25 +24,17 @@ from planner.outputs.words import (
     product,
     proof,
     quantity,
-    size,
     so_many,
     status,
-    too_low,
     wrapped,
 )
-from planner.paths import job_path
 from planner.schema.plan import (
     FabricReport,
-    JobPlan,
     Line,
-    LocalPlan,
     Plan,
-    Repair,
     Section,
-    ShrunkPlan,
     Totals,
 )
-from planner.sizing.demand import VENDOR_RULES, rule_demand
 from planner.terminal import width
 
 _GAP = "  "
@@ -63,7 +53,7 @@ NOT_COUNTED_TAKES = (
 
 NO_REPAIR = (
     "repair and spares are not in these figures: hardware that fails counts as there again after "
-    f"the restart; {job_path('repair')}: {{share, time}} states how it is mended"
+    "the restart; repair: {share, time} of the job states how it is mended"
 )
 
 _MOST_LINES = 3
@@ -323,7 +313,7 @@ def render(plan: Plan) -> str:
     if plan.totals is not None and plan.jobs:
         parts += [bill(plan, plan.totals), rivals_text.headline(plan)]
         parts += [standing_idle(plan), _fabrics(plan)]
-        parts += [_job(plan, plan.jobs[0]), _limits(plan)]
+        parts += [run_part(plan, plan.jobs[0]), _limits(plan)]
         parts += [_proof(plan), _notes(plan)]
     return _joined_parts(parts)
 
@@ -335,7 +325,7 @@ def render_parts(plan: Plan, parts: Collection[str]) -> str:
     totals, job = plan.totals, plan.jobs[0]
     told: dict[str, Callable[[], list[str]]] = {
         "lines": lambda: [bill(plan, totals), rivals_text.headline(plan)],
-        "run": lambda: [_job(plan, job), _limits(plan)],
+        "run": lambda: [run_part(plan, job), _limits(plan)],
         "network": lambda: [_fabrics(plan)],
         "proof": lambda: [_proof(plan)],
         "notes": lambda: [standing_idle(plan), _notes(plan, whole=True)],
@@ -409,219 +399,6 @@ def _fabric(plan: Plan, fabric: FabricReport) -> str:
         shape = f"{fabric.leaf_switches:,} {model}"
     full = f", {percent(fabric.endpoints / fabric.capacity, 0)} full" if fabric.capacity else ""
     return f"{NETWORKS[fabric.network]}: {planes}{shape}{full}"
-
-
-def _job(plan: Plan, job: JobPlan) -> str:
-    return "Run\n" + "\n".join(line for text in _job_texts(plan, job) for line in wrapped(text))
-
-
-def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
-    bought = plan.totals.gpus if plan.totals else job.gpus_used
-    idle = "" if bought == job.gpus_used else f" of {bought:,} in place"
-    if job.repair is not None and job.repair.spares and not job.repair.in_rack:
-        idle += f" ({spares_standing_by(job.repair)})"
-    if job.hot_spare_systems:
-        systems = (
-            "system is a hot spare" if job.hot_spare_systems == 1 else "systems are hot spares"
-        )
-        idle += f" ({job.hot_spare_systems:,} {systems})"
-    work = f"the work of {job.useful_gpus:,.0f} GPUs that never stop"
-    if job.useful_pflops is not None:
-        work += f", {job.useful_pflops:,.0f} useful PFLOP/s"
-    yield f"{job.name}: {job.gpus_used:,} GPUs{idle}, goodput {percent(job.goodput, 2)}: {work}"
-    yield from _replicas(job)
-    yield from way_texts(plan, job)
-    if job.days_to_train is not None:
-        yield f"trains in {job.days_to_train:,.1f} days"
-    yield _checkpoints(job)
-    if job.local is not None:
-        yield from _local_level(job.local)
-    if job.derived_stall is not None:
-        part = job.derived_stall
-        yield (
-            f"the stall is derived: {size(part.gpu_gb)} of each GPU to its host at "
-            f"{part.copy_gb_per_s:,.0f} GB/s take {duration(part.copy_s)}, and "
-            f"{duration(part.overhead_s)} come on top"
-        )
-    yield (
-        f"an interruption every {duration(job.mtti_s)}; restart {duration(job.restart_s)}, "
-        f"restore reads {job.fan_out:.3g} x {size(job.checkpoint_gb)} in {duration(job.restore_s)}"
-    )
-    yield from _repairs(job)
-    shares = ", ".join(
-        f"{FIGURES[f'loss.{name}'].label} {percent(share, 2)}" for name, share in job.losses.items()
-    )
-    yield f"time lost: {shares}"
-    if note := too_low(job.goodput_understated):
-        yield note
-    yield from _demand(plan, job)
-    per_gpu = 1000.0 * job.delivered_write_gb_per_s / job.gpus_used
-    yield from _appliances_down(job)
-    yield (
-        f"delivered: write {job.delivered_write_gb_per_s:,.0f} GB/s ({per_gpu:,.0f} MB/s per GPU, "
-        f"limited by {job.write_limited_by}), read {job.delivered_read_gb_per_s:,.0f} GB/s "
-        f"(limited by {job.read_limited_by})"
-    )
-
-
-def units(repair: Repair, count: float) -> str:
-    """Return so many spare units in words."""
-    name = repair.unit if repair.unit == "system" else f"tray of {repair.unit_gpus} GPUs"
-    plural = name.replace("tray", "trays") if repair.unit == "tray" else "systems"
-    number = f"{count:,}" if isinstance(count, int) else f"{count:,.2f}"
-    return f"{number} {name if count == 1 else plural}"
-
-
-def _repairs(job: JobPlan) -> Iterator[str]:
-    """What is out for repair, what stands by for it, and how long the job waits all the same."""
-    repair = job.repair
-    if repair is None:
-        return
-    text = (
-        f"{percent(repair.hardware_share, 0)} of interruptions take a {repair.unit} out for "
-        f"{duration(repair.repair_s)}"
-    )
-    text += f", swapped in {duration(repair.swap_s)}: " if repair.swap_s else ": "
-    waits = f"{repair.waiting_h_per_year:,.1f} h a year ({percent(1.0 - repair.availability, 2)})"
-    other = ""
-    if repair.other_unit is not None:
-        kind = "whole systems" if repair.other_unit == "system" else "trays"
-        other = f"; with {kind} swapped {repair.other_waiting_h_per_year:,.1f} h"
-    if repair.in_rack:
-        each = repair.spares // job.systems_used
-        yield (
-            f"{text}{_standing_by(repair, each)} in each of {job.systems_used:,} systems, where "
-            f"its tensor groups stand; the job waits for repairs at most {waits}{other}"
-        )
-        return
-    decided = "" if repair.decided else " as asked"
-    if repair.shrunk is None:
-        short = f"the job waits for repairs {waits}{other}"
-    else:
-        short = _shrunk(repair, repair.shrunk)
-    worth = repair.next_spare_gpus or 0.0
-    yield (
-        f"{text}{units(repair, repair.units_out or 0.0)} out on average, "
-        f"{_standing_by(repair, repair.spares)}{decided}; {short}; "
-        f"one spare more would give {worth:,.1f} useful GPUs"
-    )
-
-
-def spares_standing_by(repair: Repair) -> str:
-    """Return how many units stand by, as what."""
-    role = "as a spare" if repair.spares == 1 else "as spares"
-    return f"{_standing_by(repair, repair.spares)} {role}"
-
-
-def _standing_by(repair: Repair, count: int) -> str:
-    return f"{units(repair, count)} {'stands' if count == 1 else 'stand'} by"
-
-
-def _shrunk(repair: Repair, shrunk: ShrunkPlan) -> str:
-    """What a job does that goes on with fewer replicas."""
-    taken = percent(1.0 - repair.availability, 2)
-    return (
-        f"fewer replicas run for {shrunk.short_h_per_year:,.0f} h a year and are restarted to be "
-        f"more {shrunk.restarts_per_year:,.0f} times, {duration(shrunk.restart_s)} each, which "
-        f"takes {taken} of the work"
-    )
-
-
-def _replicas(job: JobPlan) -> Iterator[str]:
-    """How the replicas fill the systems, and which GPUs stand idle in them."""
-    if job.replicas is None or job.replica_gpus is None:
-        return
-    each = f"{job.replica_gpus:,} GPUs"
-    if not job.whole_replicas:
-        lost = job.gpus_used - int(job.replicas) * job.replica_gpus
-        text = f"{job.replicas:,.2f} replicas of {each}, because gpus.whole is systems"
-        yield f"{text}: {lost:,} of the GPUs in use hold no whole replica" if lost else text
-        return
-    text = f"{job.replicas:,.0f} replicas of {each}"
-    fills = sorted(set(job.usable_gpus_by_type.values()))
-    spread = [count for count in fills if job.replica_gpus > count]
-    if spread:
-        text += f", each over {job.replica_gpus / max(spread):,.3g} systems"
-        shared = any(job.replica_gpus % count for count in spread)
-        text += ", which replicas share" if shared else ""
-    if job.idle_gpus:
-        text += f"; {job.idle_gpus:,} GPUs of the systems in use stand idle"
-    yield text
-
-
-def _appliances_down(job: JobPlan) -> Iterator[str]:
-    """How the job checkpoints while as many appliances are down as the plan must bear."""
-    if not job.tolerate_down or job.degraded_write_gb_per_s is None:
-        return
-    count = job.tolerate_down
-    save = "GPUs wait" if job.mode == "sync" else "drain takes"
-    parts = [f"write {job.degraded_write_gb_per_s:,.0f} GB/s"]
-    if job.degraded_drain_s is not None:
-        parts.append(f"{save} {duration(job.degraded_drain_s)}")
-    if job.degraded_overlap is not None:
-        parts[-1] += f" ({percent(job.degraded_overlap)} of the interval)"
-    if job.degraded_restore_s is not None:
-        parts.append(f"restore {duration(job.degraded_restore_s)}")
-    appliances = "storage appliance" if count == 1 else "storage appliances"
-    yield f"with {count} {appliances} down: {', '.join(parts)}"
-
-
-def _demand(plan: Plan, job: JobPlan) -> Iterator[str]:
-    """What the checkpoints need, next to what the lightest vendor rule would have asked for."""
-    overlap = next((limit for limit in plan.limits if limit.name == "overlap"), None)
-    if overlap is None:
-        return
-    need = job.checkpoint_gb / (overlap.limit * job.to_storage_s)
-    light, gpus = VENDOR_RULES["light"], plan.totals.gpus if plan.totals else job.gpus_used
-    _, rule = rule_demand(light, gpus)
-    yield (
-        f"checkpoints need {need:,.0f} GB/s of write ({1000 * need / job.gpus_used:,.0f} MB/s per "
-        f"GPU) to drain in {percent(overlap.limit, 0)} of the interval; the vendors' light rule "
-        f"would ask for {rule:,.0f} GB/s"
-    )
-
-
-def _checkpoints(job: JobPlan) -> str:
-    how = {
-        "optimal": "the best interval",
-        "fixed": "as given",
-        "lost_work": f"{job.interval_s / job.mtti_s:.3g} of the time between interruptions",
-    }[job.interval_policy]
-    start = f"checkpoint of {size(job.checkpoint_gb)} every {duration(job.interval_s)} ({how}): "
-    if job.mode == "sync":
-        return f"{start}synchronous, GPUs wait {duration(job.stall_s)} ({percent(job.blocking, 2)})"
-    if job.local is not None:
-        local, many = job.local, job.local.every
-        to = f"one in {many} goes, every {duration(local.remote_interval_s)},"
-        to = "each goes" if many == 1 else to
-        return (
-            f"{start}GPUs wait {duration(job.stall_s)}, drives of the GPU systems have it after "
-            f"another {duration(local.drain_s)}; {to} on to storage, which drains it in "
-            f"{duration(job.drain_s)} ({percent(job.overlap)} of the time)"
-        )
-    return (
-        f"{start}GPUs wait {duration(job.stall_s)}, storage drains it in {duration(job.drain_s)} "
-        f"({percent(job.overlap)} of the interval)"
-    )
-
-
-def _local_level(local: LocalPlan) -> Iterator[str]:
-    """What the local level recovers, and what it takes of the drives."""
-    near = [f"{one.name} {percent(one.share)}" for one in local.classes if one.level == "local"]
-    far = [f"{one.name} {percent(one.share)}" for one in local.classes if one.level == "remote"]
-    copies = "1 copy" if local.copies == 1 else f"{local.copies} copies"
-    yield (
-        f"from local copies the job comes back after {', '.join(near) or 'nothing'}, in "
-        f"{duration(local.restart_s)}; from storage after {', '.join(far)}: "
-        f"{percent(local.remote_share)} of interruptions"
-    )
-    worn = f"{local.volume_tb_per_day:,.0f} TB a day written"
-    if local.endurance_tb_per_day is None:
-        worn += ", whose endurance nobody states"
-    yield (
-        f"local checkpoints: {copies}, {local.room_tb:,.3g} TB of {local.capacity_tb:,.4g} TB of a "
-        f"system's drives, {worn}"
-    )
 
 
 def _limits(plan: Plan) -> str:

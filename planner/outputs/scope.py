@@ -43,14 +43,6 @@ def two_pues(plan: Plan) -> bool:
     return plan.site.pue_liquid != plan.site.pue and cooled_by_liquid(plan)
 
 
-def pue(plan: Plan, line: Line) -> float:
-    """Return the PUE of a line: those of liquid and air in the proportion of its heat."""
-    if not two_pues(plan):
-        return plan.site.pue
-    share = line.liquid_share
-    return share * plan.site.pue_liquid + (1 - share) * plan.site.pue
-
-
 def subscribed(plan: Plan) -> bool:
     """Return whether anything is paid by the year besides support."""
     return any(line.subscription_usd_per_year is not None for line in own_lines(plan))

@@ -14,7 +14,6 @@ from planner.schema.simulation import (
     FailuresAssumed,
     IntervalTried,
     JobSimulated,
-    LossBudget,
     Simulation,
 )
 
@@ -297,16 +296,12 @@ def _budget(job: JobSimulated) -> str:
     lines = [["", "predicted", "simulated"]]
     lines.append(_row("kept progress", job.predicted, job.goodput.mean, places))
     for cause, words in CAUSES.items():
-        before, after = _both(job.predicted_loss, job.loss, cause)
+        before, after = getattr(job.predicted_loss, cause), getattr(job.loss, cause)
         if before or after or cause not in SELDOM:
             lines.append(_row(words, before, after, places))
         if cause == "stall" and job.waits:
             lines.append(["  of it waiting for a drain", "", percent(job.waits, places)])
     return "\n".join(["Where time goes", *aligned(lines, left=(0,)), *wrapped(SPLIT)])
-
-
-def _both(predicted: LossBudget, simulated: LossBudget, cause: str) -> tuple[float, float]:
-    return getattr(predicted, cause), getattr(simulated, cause)
 
 
 def _row(words: str, before: float, after: float, places: int) -> list[str]:

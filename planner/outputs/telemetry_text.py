@@ -142,16 +142,14 @@ def clusters(record: Characterization) -> str:
         ["", "days", "jobs", "checkpoints", "other", "overlap", "background", "peak"],
         ["", "", "", "", "bursts", "median", "GB/s", "GB/s"],
     ]
-    rows += [_cluster(record, each) for each in order[:MOST_ROWS]]
+    rows += [
+        [one_line(each.name, _NAME), *_cells(_figures(record, each))] for each in order[:MOST_ROWS]
+    ]
     title = "Clusters"
     if len(order) > MOST_ROWS:
         title += f": the {MOST_ROWS} with most checkpoints of {len(order):,}"
     rows += _spread(record) if len(order) >= _SPREAD_FROM else []
     return "\n".join([title, *aligned(rows, (0,))])
-
-
-def _cluster(record: Characterization, each: ClusterFound) -> list[str]:
-    return [one_line(each.name, _NAME), *_cells(_figures(record, each))]
 
 
 def _figures(record: Characterization, each: ClusterFound) -> list[float | None]:

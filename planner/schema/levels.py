@@ -50,6 +50,7 @@ class LocalLevel(Model):
 
     use: Literal["open", "yes", "no"] = "open"
     copies: Annotated[int, Field(ge=1, le=8)]
+    # as in the NVIDIA Resiliency Extension's usage guide of local checkpoints (2025)
     keep: Annotated[int, Field(ge=2, le=100)] = 2
     recovers: dict[Identifier, Literal["yes", "peer", "no"]]
     k: Every = "open"

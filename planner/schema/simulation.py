@@ -8,9 +8,6 @@ from planner.schema.base import Record, Shown
 
 SIMULATION_SCHEMA_VERSION = 1
 
-CONFIDENCE = 0.95
-"""How likely the truth lies between ``low`` and ``high``."""
-
 Doing = Literal[
     "compute", "lost", "capture", "wait", "restart", "restore", "planned", "repair", "drain", "read"
 ]

@@ -16,10 +16,6 @@ TELEMETRY_SCHEMA_VERSION = 1
 CONFIDENCE = 0.9
 """How likely the truth lies within a measured figure's range."""
 
-BurstKind = Literal["checkpoint", "inferred", "aborted", "cut", "other"]
-"""``inferred``: one of several that were written at once, told apart by the jobs' rhythm;
-``aborted``: broken off by an interruption; ``cut``: samples are missing; ``other``: no job's."""
-
 CHECKPOINT_COLUMNS: dict[str, str] = {
     "cluster": "",
     "job": "",
@@ -36,7 +32,10 @@ CHECKPOINT_COLUMNS: dict[str, str] = {
 """The table's columns and their units.
 
 ``start_s`` counts on the trace's own clock (``Characterization.clock``). An error is half of the
-range that sampling and noise leave. ``mean_gb_per_s`` is size over duration.
+range that sampling and noise leave. ``mean_gb_per_s`` is size over duration. ``kind`` is
+``checkpoint``, ``inferred`` (one of several that were written at once, told apart by the jobs'
+rhythm), ``aborted`` (broken off by an interruption), ``cut`` (samples are missing) or ``other``
+(no job's).
 """
 SYNTHESIS_SCHEMA_VERSION = 1
 

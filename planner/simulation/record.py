@@ -13,7 +13,7 @@ from itertools import repeat
 from typing import Literal
 
 from planner.simulation.history import Budget, History, Interruption, State, Stay, Transfer
-from planner.simulation.world import Disturbances, JobRun, World, draw
+from planner.simulation.world import Disturbances, JobRun, World
 
 Then = Literal["", "save", "stop", "grow"]
 """What a planned stop has come to: nothing, the job is saving, the checkpoint drains before it. Or
@@ -382,17 +382,6 @@ class RecordedJob:
             and bool(self.interruptions)
             and (self.interruptions[-1].at_s == start_s)
         )
-
-
-def run(world: World, length_s: float, seed: int) -> History:
-    """Return what happens in one run.
-
-    Args:
-        world: what is simulated.
-        length_s: how long it is.
-        seed: of everything that is drawn.
-    """
-    return record(world, draw(world, length_s, seed), length_s)[0]
 
 
 def record(

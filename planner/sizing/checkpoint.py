@@ -129,30 +129,6 @@ def writing_systems(
             raise ValueError(f"unknown writers policy {policy!r}: one_replica or all")
 
 
-def delivered_gb_per_s(
-    nameplate_gb_per_s: float,
-    delivered_fraction: float,
-    client_systems: float,
-    client_gb_per_s: float,
-) -> float:
-    """Return the bandwidth a job really gets: the lesser of storage and clients.
-
-    Args:
-        nameplate_gb_per_s: sum of the appliances' rated bandwidth, GB/s.
-        delivered_fraction: share of the rating that is delivered in practice.
-        client_systems: GPU systems that read or write.
-        client_gb_per_s: limit of one GPU system, GB/s; `math.inf` when there is none.
-
-    Raises:
-        ValueError: a quantity is not positive or the fraction is outside (0, 1].
-    """
-    require_positive(nameplate_gb_per_s=nameplate_gb_per_s, client_systems=client_systems)
-    require_share(delivered_fraction=delivered_fraction)
-    if not client_gb_per_s > 0:
-        raise ValueError(f"client_gb_per_s must be positive, got {client_gb_per_s!r}")
-    return min(nameplate_gb_per_s * delivered_fraction, client_systems * client_gb_per_s)
-
-
 def drain_s(checkpoint_gb: float, write_gb_per_s: float) -> float:
     """Return the seconds storage needs to absorb one checkpoint.
 

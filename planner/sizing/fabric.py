@@ -101,9 +101,8 @@ def split_ports(radix: int, oversubscription: float) -> tuple[int, int]:
     return radix - up, up
 
 
-def fat_tree(
-    *, leaves_per_rail: int, rails: int, radix: int, oversubscription: float
-) -> Tree | None:
+@lru_cache(maxsize=65_536)
+def fat_tree(leaves_per_rail: int, rails: int, radix: int, up: int) -> Tree | None:
     """Return the fat tree over all leaves, or None where three tiers are not enough.
 
     Every leaf has the same number of links to every spine of its group, every spine to every core
@@ -113,18 +112,8 @@ def fat_tree(
         leaves_per_rail: leaves of each rail, of all leaves without rails.
         rails: rails, 1 for none; a group holds whole rails as long as one fits.
         radix: ports of every switch.
-        oversubscription: ports down per port up of a leaf.
-
-    Raises:
-        ValueError: a quantity is not positive.
+        up: uplinks of a leaf.
     """
-    require_positive(leaves_per_rail=leaves_per_rail, rails=rails)
-    _, up = split_ports(radix, oversubscription)
-    return _fat_tree(leaves_per_rail, rails, radix, up)
-
-
-@lru_cache(maxsize=65_536)
-def _fat_tree(leaves_per_rail: int, rails: int, radix: int, up: int) -> Tree | None:
     leaves = leaves_per_rail * rails
     if leaves > radix:
         return _three_tiers(leaves_per_rail, rails, radix, up)
@@ -235,7 +224,7 @@ def _compute_candidates(design: ComputeDesign) -> Iterator[FabricSize]:
     units = 0
     while per_unit > 0:
         units += 1
-        tree = _fat_tree(units, design.rails, design.radix, up)
+        tree = fat_tree(units, design.rails, design.radix, up)
         if tree is None:
             return
         yield FabricSize(per_unit * units - design.manager_slots, units, tree, down)
@@ -263,7 +252,7 @@ def _rail_groups(design: ComputeDesign, down: int) -> Iterator[FabricSize]:
         units += 1
         tree: Tree | None
         if units == 1 and unit_leaves <= radix:
-            tree = _fat_tree(unit_leaves, 1, radix, up)
+            tree = fat_tree(unit_leaves, 1, radix, up)
         else:
             tree = _grouped(units * unit_leaves, units * design.rails, group_leaves, radix, up)
         if tree is None:
@@ -294,7 +283,7 @@ def _port_candidates(design: PortDesign) -> Iterator[FabricSize]:
     leaves = design.min_switches
     while down > 0:
         leaves += 1
-        tree = _fat_tree(leaves, 1, design.radix, up)
+        tree = fat_tree(leaves, 1, design.radix, up)
         if tree is None:
             return
         yield FabricSize(leaves * down * design.parts_per_port, leaves, tree)
@@ -324,7 +313,7 @@ def bundle_sizes(radix: int, uplinks: int, most: int) -> tuple[FabricSize, ...]:
     """
     sizes = []
     for bundles in range(1, most + 1):
-        tree = _fat_tree(bundles, 1, radix, uplinks)
+        tree = fat_tree(bundles, 1, radix, uplinks)
         if tree is None:
             break
         sizes.append(FabricSize(bundles, bundles, tree))

@@ -38,21 +38,6 @@ def it_power_kw(facility_kw: float, pue: float) -> float:
     return facility_kw / pue
 
 
-def facility_power_kw(it_kw: float, pue: float) -> float:
-    """Return the power at the meter in kW that an IT load needs.
-
-    Args:
-        it_kw: IT power, kW.
-        pue: power usage effectiveness, facility power over IT power.
-
-    Raises:
-        ValueError: the power is negative or the PUE below 1.
-    """
-    require_non_negative(it_kw=it_kw)
-    _require_pue(pue)
-    return it_kw * pue
-
-
 def _require_pue(pue: float) -> None:
     if not (pue >= 1 and math.isfinite(pue)):
         raise ValueError(f"pue must be at least 1 and finite, got {pue!r}")

@@ -365,31 +365,13 @@ def first_order_goodput(
     Raises:
         ValueError: a time is negative, or the interval or time to interruption not positive.
 
-    Source: Meta's form (`meta_ettr`) with the drain added to the work lost per failure.
+    Source: Meta's form (arXiv 2410.21680, HPCA'25) with the drain added to the work lost per
+    failure.
     """
     _require_goodput_inputs(interval_s, stall_s, drain_s, mtti_s, drain_slowdown)
     require_non_negative(restart_s=restart_s)
     running = max(0.0, 1 - (stall_s + drain_slowdown * drain_s) / interval_s)
     return running * (1 - (restart_s + interval_s / 2 + drain_s) / mtti_s)
-
-
-def meta_ettr(interval_s: float, blocking_s: float, restart_s: float, mtti_s: float) -> float:
-    """Return Meta's first-order ETTR for synchronous checkpoints, for comparison only.
-
-    Args:
-        interval_s: time between checkpoints, s.
-        blocking_s: seconds one checkpoint blocks the GPUs, on top of the interval.
-        restart_s: restart overhead without the lost work, queue time included, s.
-        mtti_s: mean time to interruption, s.
-
-    Raises:
-        ValueError: a time is negative, or the interval or time to interruption not positive.
-
-    Source: arXiv 2410.21680 (HPCA'25), (1 - (u0 + dt/2)/MTTF) / (1 + w/dt).
-    """
-    require_positive(interval_s=interval_s, mtti_s=mtti_s)
-    require_non_negative(blocking_s=blocking_s, restart_s=restart_s)
-    return (1 - (restart_s + interval_s / 2) / mtti_s) / (1 + blocking_s / interval_s)
 
 
 def best_interval_s(stall_s: float, mtti_s: float, low_s: float, high_s: float) -> float:

@@ -17,10 +17,6 @@ from planner.sizing.goodput import GoodputLoss
 Recovers = Literal["yes", "peer", "no"]
 """Whether a class of failures leaves a local copy: any, only one on a peer, or none."""
 
-HELD = 2
-"""Local checkpoints that need room at a time: the last complete one and the one being written.
-Source: NVIDIA Resiliency Extension, local checkpointing usage guide (2025)."""
-
 _SECTIONS = 80
 _LARGE = 30.0
 
@@ -157,11 +153,6 @@ class TwoLevels:
         slowed_s = self.drain_slowdown * self.drain_s
         return self.stall_s / self.interval_s + slowed_s / self.remote_interval_s
 
-    @property
-    def local_lag(self) -> float:
-        """(R1 + D1)/M: a plan may not have more than 1, else nothing proves its optimum."""
-        return (self.local_restart_s + self.local_drain_s) / self.mtti_s
-
 
 def goodput(levels: TwoLevels) -> float:
     """Return the share of wall-clock time kept as progress with two levels of checkpoints.
@@ -237,7 +228,7 @@ def first_order_goodput(levels: TwoLevels, swap_s: float = 0.0) -> float:
         levels: the job's times.
         swap_s: how much longer restarts take on average for failed hardware, s.
 
-    Source: Meta's form (`goodput.meta_ettr`) with both levels' drains and restarts.
+    Source: Meta's form (arXiv 2410.21680, HPCA'25) with both levels' drains and restarts.
     """
     q2 = levels.remote_share
     near = levels.local_restart_s + levels.local_drain_s + levels.interval_s / 2

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
 from planner.case import Case
 from planner.case.model import ObjectiveName
@@ -11,6 +12,7 @@ from planner.currency import shown
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Change, Inputs, applied, value_at
 from planner.limits import BY_NAME, COUNTED_IN
+from planner.paths import job_path
 
 
 def apply(inputs: Inputs, changes: Iterable[Change]) -> Inputs:
@@ -59,3 +61,50 @@ def no_worse(inputs: Inputs, objective: ObjectiveName, worst: float, margin: flo
     if asked.figure.money:
         return Change(row.path, value, f"{shown().of(value):.2f} {shown().code}")
     return Change(row.path, value, f"{value:.9g} {'kW' if row.file_unit == 'kW' else ''}".rstrip())
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A lever left out or fixed elsewhere: what that is called, and the change that does it."""
+
+    label: str
+    change: Change
+
+
+def left_out(inputs: Inputs, spares: int | None) -> Iterator[LeftOut]:
+    """Yield the problem's open levers, each left out, then its spares moved by one.
+
+    A lever is left out by the change that fixes it where it would stand if nobody had thought of
+    it: what it is worth is the rest. Spares moved by one say why there are so many.
+
+    Args:
+        inputs: the problem.
+        spares: how many stand by in its best plan; None where their number cannot be given.
+    """
+    job = inputs.problem.job
+    if job.power is not None and job.power.asked != (1.0,):
+        yield LeftOut("GPUs at full power", Change(job_path("power.points"), 1.0, "100 %"))
+    precision = job.training.precision
+    if isinstance(precision, tuple) and len(precision) > 1:
+        change = Change(job_path("training.precision"), precision[0], precision[0])
+        yield LeftOut(f"{precision[0]} alone", change)
+    local = job.checkpoint.local
+    if local is not None and local.use != "no":
+        change = Change(job_path("checkpoint.local.use"), "no", "no")
+        yield LeftOut("checkpoints on storage alone", change)
+    if job.repair is not None and job.repair.when_short == "shrink":
+        change = Change(job_path("repair.when_short"), "wait", "wait")
+        yield LeftOut("waiting where units are short", change)
+    yield from _spares(inputs, spares)
+
+
+def _spares(inputs: Inputs, spares: int | None) -> Iterator[LeftOut]:
+    repair = inputs.problem.job.repair
+    if repair is None or repair.spares != "open" or spares is None:
+        return
+    path = job_path("repair.spares")
+    if spares > 0:
+        yield LeftOut("no spares", Change(path, 0, "0"))
+    if spares > 1:
+        yield LeftOut(f"one spare less ({spares - 1})", Change(path, spares - 1, f"{spares - 1}"))
+    yield LeftOut(f"one spare more ({spares + 1})", Change(path, spares + 1, f"{spares + 1}"))

@@ -20,10 +20,9 @@ from planner.optimizer.operate import Run
 from planner.paths import job_path
 from planner.schema.explanation import Explanation, Marginal, Moved, NextStep, Without
 from planner.schema.plan import Plan
-from planner.studies.changes import no_worse
+from planner.studies.changes import left_out, no_worse
 from planner.studies.request import Found, Progress, Request, ignore
 from planner.studies.why_not import why_not
-from planner.studies.without import left_out
 from planner.units import QuantityError
 
 _MINUTE_S, _HOUR_S = 60.0, 3600.0

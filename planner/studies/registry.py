@@ -10,6 +10,7 @@ of them is written by ``docs/make_commands.py`` and ``planner schema NAME > sche
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from pathlib import Path
 
@@ -36,7 +37,7 @@ from planner.cli_options import (
     seconds,
     share,
 )
-from planner.studies.study import TOLD, Result, Study
+from planner.studies.study import TOLD, Result, Study, load
 from planner.studies.traces import CHARACTERIZATION, SIMULATION, TRACES, TRUTH
 
 _SHEETS, _SENSITIVITY = "planner.outputs.workbook.studies", "planner.schema.sensitivity"
@@ -472,3 +473,19 @@ _STUDIES = (
 
 STUDIES = {each.name: each for each in _STUDIES}
 """Every study by the name of its command, in the order in which ``planner --help`` lists them."""
+
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def json_schema(name: str) -> str:
+    """Return the JSON Schema of a file that users write or read, by its name in ``SCHEMAS``."""
+    schema = load(SCHEMAS[name]).model_json_schema(mode="validation", by_alias=True)
+    if name == "problem":
+        schema["properties"]["scenarios"] = {
+            "type": "object",
+            "description": "Named overrides, laid over the problem by --scenario NAME.",
+            "additionalProperties": {"type": "object"},
+        }
+    whole = {"$schema": DRAFT, **schema, "title": f"planner {name} file"}
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"

@@ -119,12 +119,6 @@ class Fabric:
         return self.leaf_switches + self.spine_switches + self.core_switches
 
 
-def group_for(switch: Item, port: Port) -> PortGroup | None:
-    """Return the group of the least speed that serves a port, None where none is fast enough."""
-    speed = port.speed_gbit_per_s
-    return slowest(switch, speed)
-
-
 def slowest(switch: Item, least_gbit_per_s: float = 0.0) -> PortGroup | None:
     """Return the slowest group of at least a speed."""
     groups = () if switch.switch is None else switch.switch.ports

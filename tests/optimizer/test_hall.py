@@ -112,6 +112,7 @@ def test_restores_hold_with_appliances_down(tolerate: int, fail_units: int, boxe
     assert (limit.value, limit.label) == (
         pytest.approx(100 / left), f"restore time, {tolerate} down",
     )  # fmt: skip
+    assert limit.binding  # a box less would miss it, though not with all of them up
 
 
 def test_drains_hold_with_an_appliance_down() -> None:
@@ -124,7 +125,9 @@ def test_drains_hold_with_an_appliance_down() -> None:
     assert {line.sku: line.quantity for line in plan.lines} == {"gpu": 1, "box": 3}
     assert (job.drain_s, job.degraded_drain_s) == pytest.approx((100 / 3, 50))
     assert (job.overlap, job.degraded_overlap) == pytest.approx((1 / 18, 1 / 12))
-    assert next(x for x in plan.limits if x.name == "overlap").value == pytest.approx(1 / 12)
+    limit = next(limit for limit in plan.limits if limit.name == "overlap")
+    assert limit.value == pytest.approx(1 / 12)
+    assert limit.binding  # two boxes drain in time only while both are up
 
 
 def test_nothing_else_changes_where_nothing_may_be_down() -> None:

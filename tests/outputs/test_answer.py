@@ -8,7 +8,7 @@ from planner import api
 from planner.case.resolve import resolve
 from planner.outputs import answer, console
 from planner.outputs.audience import for_audience
-from planner.schema.plan import NextStep, Plan
+from planner.schema.plan import LimitReport, NextStep, Plan
 from planner.terminal import STANDARD
 from planner.verifier import recheck
 from tests.world.gear_plans import plan as made
@@ -78,6 +78,21 @@ def test_at_most_five_notes_of_two_lines_each() -> None:
     assert shown.count("...") == 5
     assert "--notes all 9" in shown
     assert "  - long" not in answer.render(plan, ["lines", "notes"]).split("Read this too")[0]
+
+
+@pytest.mark.parametrize(
+    ("value_s", "said"),
+    [(118.125, "restore time (118.1 s of 3.0 min)"), (171.0, "restore time (2.9 of 3.0 min)")],
+)
+def test_what_is_reached_stands_without_its_unit_only_where_the_limit_has_the_same(
+    value_s: float, said: str
+) -> None:
+    limit = LimitReport(
+        name="restore_time", label="restore time", value=value_s, sense="<=", limit=180.0,
+        unit="s", slack=180.0 - value_s, binding=True, source=None,
+    )  # fmt: skip
+    plan = made(CASES["async"]).model_copy(update={"limits": (limit,), "next_step": None})
+    assert said in " ".join(answer.render(plan).split())
 
 
 def test_the_next_step_needs_what_it_takes_and_gives_what_it_gives() -> None:

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from planner.commands.files import document
 from planner.outputs.audience import PRICES, Audience
 from planner.outputs.bill import COLUMNS, bill, columns_of, csv_bytes, harmless, json_bytes
 from planner.outputs.numbering import blocks
 from planner.schema.bill import Bill, BillLine
 from planner.schema.plan import Line, Plan
+from planner.studies.registry import json_schema
 from tests.outputs.leaks import opened
 from tests.workbook.conftest import written
 from tests.world.gear_plans import plan
@@ -109,7 +109,7 @@ def test_the_columns_are_documented() -> None:
 
 def test_the_schema_is_that_of_the_code_and_fits_the_file() -> None:
     text = (ROOT / "schemas" / "bill.json").read_text("utf-8")
-    assert text == document("bill"), "planner schema bill > schemas/bill.json"
+    assert text == json_schema("bill"), "planner schema bill > schemas/bill.json"
     schema = json.loads(text)
     known = schema["$defs"]["BillLine"]
     assert list(known["properties"]) == NAMES

@@ -14,7 +14,7 @@ from planner.simulation.history import NAMES, TIMES, History
 from planner.simulation.lanes import Lanes
 from planner.simulation.laws import Constant, Exponential, LogNormal, Weibull
 from planner.simulation.operation import FailureClass, LocalCopies, Units
-from planner.simulation.record import record, run
+from planner.simulation.record import record
 from planner.simulation.world import Appliances, JobRun, Outages, Planned, World, draw
 
 MEAN_S = 3000.0
@@ -128,9 +128,11 @@ def assert_sound(history: History, world: World) -> None:
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
-    world = random_world(2, 2, 10 * MEAN_S)
-    assert run(world, 10 * MEAN_S, 5) == run(world, 10 * MEAN_S, 5)
-    assert run(world, 10 * MEAN_S, 5) != run(world, 10 * MEAN_S, 6)
+    world, length_s = random_world(2, 2, 10 * MEAN_S), 10 * MEAN_S
+    first, again, other = (
+        record(world, draw(world, length_s, seed), length_s)[0] for seed in (5, 5, 6)
+    )
+    assert first == again != other
 
 
 def test_what_is_recorded_up_to_some_time_does_not_depend_on_what_follows() -> None:

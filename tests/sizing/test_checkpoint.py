@@ -12,7 +12,6 @@ from planner.sizing.checkpoint import (
     WritersPolicy,
     blocking_share,
     checkpoint_gb,
-    delivered_gb_per_s,
     drain_s,
     overlap,
     replicas,
@@ -181,21 +180,10 @@ def test_drain_times(size_gb: float, write_gb_per_s: float, expected_s: float) -
     assert drain_s(size_gb, write_gb_per_s) == pytest.approx(expected_s, rel=1e-3)
 
 
-def test_t8_selene_delivers_40_percent_of_its_rating() -> None:
-    assert delivered_gb_per_s(682.5, 0.40, 64, math.inf) == pytest.approx(SELENE_WRITE_GB_PER_S)
-
-
-def test_x3_the_stated_client_limit_does_not_explain_selene() -> None:
-    limit_gb_per_s = 8.0
-    assert delivered_gb_per_s(682.5, 1.0, 64, limit_gb_per_s) == pytest.approx(512)
-    assert delivered_gb_per_s(682.5, 0.40, 64, limit_gb_per_s) == pytest.approx(273)
-
-
 def test_t20_hybrid_io_factor_on_write() -> None:
     faster_gb_per_s = 1.7 * SELENE_WRITE_GB_PER_S
     assert faster_gb_per_s == pytest.approx(464, rel=1e-3)
     assert drain_s(SELENE_CHECKPOINT_GB, faster_gb_per_s) == pytest.approx(29.7, rel=2e-3)
-    assert delivered_gb_per_s(1e6, 1.0, 1, 1.7 * 8) == pytest.approx(13.6)
 
 
 @pytest.mark.parametrize(
@@ -251,17 +239,6 @@ def test_weights_only_checkpoints_have_nothing_sharded() -> None:
     assert restore_fan_out("sharded_optimizer", 2, 6) == pytest.approx(6)
 
 
-@given(positive, st.floats(0.01, 1), st.floats(1, 1e4), positive)
-def test_delivered_bandwidth_is_the_lesser_of_storage_and_clients(
-    nameplate: float, fraction: float, systems: float, client: float
-) -> None:
-    delivered = delivered_gb_per_s(nameplate, fraction, systems, client)
-    assert delivered <= nameplate * fraction
-    assert delivered <= systems * client
-    assert delivered in (nameplate * fraction, systems * client)
-    assert delivered_gb_per_s(nameplate, fraction, systems, math.inf) == nameplate * fraction
-
-
 @given(positive, positive, positive, st.floats(0.1, 10))
 def test_drain_and_overlap_scale_with_their_units(
     size_gb: float, write_gb_per_s: float, interval_s: float, factor: float
@@ -288,14 +265,6 @@ def test_impossible_sizes_are_refused_by_name(bad: float) -> None:
 def test_impossible_shares_are_refused_by_name(bad: float) -> None:
     with pytest.raises(ValueError, match="trained_share must be above 0"):
         checkpoint_gb(1e9, 14, bad)
-    with pytest.raises(ValueError, match="delivered_fraction must be above 0"):
-        delivered_gb_per_s(100, bad, 1, 8)
-
-
-@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan])
-def test_impossible_client_limits_are_refused(bad: float) -> None:
-    with pytest.raises(ValueError, match="client_gb_per_s must be positive"):
-        delivered_gb_per_s(100, 0.8, 1, bad)
 
 
 @pytest.mark.parametrize("bad", [0.0, 0.5, math.nan, math.inf])

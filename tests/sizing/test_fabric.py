@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner.sizing import fabric
 from planner.sizing.fabric import (
     ComputeDesign,
     FabricSize,
     PortDesign,
     Tree,
     compute_sizes,
-    fat_tree,
     port_sizes,
     smallest,
     split_ports,
@@ -246,8 +246,12 @@ def test_a_split_that_can_be_met_exactly_is(radix: int, data: st.DataObject) -> 
 def test_no_ports_no_split() -> None:
     with pytest.raises(ValueError, match="radix"):
         split_ports(0, 1.0)
-    with pytest.raises(ValueError, match="leaves_per_rail"):
-        fat_tree(leaves_per_rail=0, rails=1, radix=64, oversubscription=1.0)
+
+
+def fat_tree(
+    *, leaves_per_rail: int, rails: int, radix: int, oversubscription: float
+) -> Tree | None:
+    return fabric.fat_tree(leaves_per_rail, rails, radix, split_ports(radix, oversubscription)[1])
 
 
 def test_one_leaf_has_two_spines() -> None:

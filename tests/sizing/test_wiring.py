@@ -76,7 +76,7 @@ def test_a_rack_of_72_has_a_leaf_of_its_own_on_each_rail() -> None:
 
 
 def test_rails_in_shares_where_one_is_more_than_a_group() -> None:
-    tree = fat_tree(leaves_per_rail=80, rails=1, radix=64, oversubscription=1.0)
+    tree = fat_tree(80, 1, 64, 32)
     assert tree is not None
     assert tree.groups == 3
     ends = [end for link in switch_links(tree, 32, 80) for end in link]

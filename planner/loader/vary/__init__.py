@@ -1,6 +1,6 @@
 """What a user asks to vary: paths and values, read and checked as the files' own are."""
 
-from planner.loader.vary.apply import applied, check_key, checked, needs_checking
+from planner.loader.vary.apply import applied, check_key, checked
 from planner.loader.vary.axis import (
     Axis,
     Display,
@@ -31,7 +31,6 @@ __all__ = [
     "applied",
     "check_key",
     "checked",
-    "needs_checking",
     "of_samples",
     "of_table",
     "places",

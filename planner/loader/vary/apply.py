@@ -141,16 +141,11 @@ def checked(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
     return replace(new, warnings=doubts)
 
 
-def needs_checking(path: str) -> bool:
-    """Say whether a value may contradict another one, so that it has to be checked with them.
+def check_key(changes: Iterable[Change]) -> tuple[tuple[str, str], ...]:
+    """Return what decides whether changes go together: where it is equal, one check will do.
 
     A plain limit or figure contradicts nothing: only whether it is given matters.
     """
-    return not _is_plain(path)
-
-
-def check_key(changes: Iterable[Change]) -> tuple[tuple[str, str], ...]:
-    """Return what decides whether changes go together: where it is equal, one check will do."""
     return tuple(
         (change.path, repr(change.value is None if _is_plain(change.path) else change.value))
         for change in changes

@@ -69,10 +69,6 @@ def _outcomes(study: Uncertain) -> Chart:
     return Chart("outcomes", "What the plans become", words, panels, legend=False)
 
 
-def _label(study: Uncertain, outcome: Percentiles) -> str:
-    return goal(study) if outcome.name == "objective" else outcome.label
-
-
 def _boxes(study: Uncertain, best: Percentiles, nominal: Percentiles | None) -> Panel:
     """Return the panel of an outcome: the best plans, and below them the nominal plan."""
     both = [best] if nominal is None else [best, nominal]
@@ -84,7 +80,7 @@ def _boxes(study: Uncertain, best: Percentiles, nominal: Percentiles | None) -> 
         f"{name}: median {amount(outcome.p50, outcome.unit)}"
         for name, outcome in zip(names, both, strict=False)
     )
-    title = capital(short(_label(study, best), _LABEL))
+    title = capital(short(goal(study) if best.name == "objective" else best.label, _LABEL))
     return Panel(Axis("", unit.unit), Axis(""), tuple(layers), title=title, rows=rows)
 
 

@@ -105,7 +105,7 @@ def let_in(inputs: Inputs, lots: Counts) -> Inputs:
     for sku in mine & rules.keys():
         rules[sku] = rules[sku].model_copy(update={"exclude": False})
     storage = problem.storage
-    if fixed & set(_skus(lots, "storage")):
+    if fixed & lots.get("storage", {}).keys():
         most = max(storage.max_families, len(set(families)))
         storage = storage.model_copy(update={"max_families": most})
     changes = {"consider": consider, "policy": policy, "items": rules, "storage": storage}
@@ -117,10 +117,6 @@ def let_in(inputs: Inputs, lots: Counts) -> Inputs:
                  for family in inputs.families)  # fmt: skip
     changed = problem.model_copy(update=changes)
     return replace(inputs, problem=changed, items=items, families=held)
-
-
-def _skus(lots: Counts, category: str) -> tuple[str, ...]:
-    return tuple(lots.get(category, {}))
 
 
 def _with(names: tuple[str, ...] | None, more: Sequence[str]) -> tuple[str, ...] | None:

@@ -25,7 +25,6 @@ from planner.loader.vary import (
     Point,
     Variable,
     check_key,
-    checked,
     of_samples,
     of_table,
     read_table,
@@ -294,23 +293,8 @@ def _join(texts: list[str], mark: str) -> str:
     return mark.join(filter(None, texts)) if any(texts) else ""
 
 
-def scenario_inputs(inputs: Inputs, scenario: Scenario) -> Inputs:
-    """Return the inputs of a scenario, checked as those of a file are, its changes told.
-
-    Args:
-        inputs: those of its base.
-        scenario: what to change.
-
-    Raises:
-        InputError: the scenario is refused, or its values do not go together.
-    """
-    if scenario.refused:
-        raise InputError(Finding("scenario", scenario.refused))
-    return checked(inputs, scenario.changes, recorded=True)
-
-
 def fate(scenario: Scenario) -> tuple[object, ...]:
-    """Return what decides whether ``scenario_inputs`` refuses a scenario.
+    """Return what decides whether the values of a scenario go together.
 
     Of scenarios with the same fate one needs to be checked: they differ in plain limits alone.
     """

@@ -15,14 +15,13 @@ from planner.case.model import Mode
 from planner.limits import BY_NAME
 from planner.optimizer import operate, purchase
 from planner.optimizer.guess import orderly
-from planner.optimizer.joint import FLOOR_TOLERANCE, floors
+from planner.optimizer.joint import floors
 from planner.optimizer.kernel import Kernel
 from planner.optimizer.objective import measure, natural
-from planner.optimizer.operate import TOLERANCE, Run, amount
+from planner.optimizer.operate import Run, passed_by
 from planner.optimizer.operations import WORTH, Operation, covers, most_gpus, stored
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import BreakRate, CandidatePlan
-from planner.sizing.demand import write_volume_tb_per_day
 from planner.sizing.goodput import mtti_s
 from planner.studies.sensitivity.solve import Answer
 from planner.studies.sensitivity.uncertain.distributions import Numbers
@@ -60,69 +59,6 @@ def _over(case: Case, units: Mapping[str, int], ways: Collection[str], row: str)
     limit = getattr(case.limits, supply.field)
     used = purchase.bill(case, units, ways)[supply.figure]
     return used / limit - 1.0 if limit else None
-
-
-def passed_by(case: Case, run: Run) -> dict[str, Passed]:
-    """Return the limits on how a job runs that an operation passes."""
-    found: dict[str, Passed] = {}
-    for name, value, most in _ceilings(case, run):
-        if value > most * (1 + TOLERANCE):
-            found[name] = value / most - 1.0 if most else None
-    for name, value, least in _floors(case, run):
-        if value < least * (1 - FLOOR_TOLERANCE):
-            found[name] = 1.0 - value / least
-    return found
-
-
-def _ceilings(case: Case, run: Run) -> Iterator[tuple[str, float, float]]:
-    """Yield (limit, what is reached, the most that is allowed)."""
-    job, limits = case.job, case.limits
-    if job.max_restore_s is not None:
-        yield "restore_time", amount(case, run, "restore_time"), job.max_restore_s
-    if run.mode == "sync":
-        yield "blocking", amount(case, run, "blocking"), job.max_blocking
-    else:
-        overlap = amount(case, run, "overlap")
-        if case.rule is None:
-            yield "overlap", overlap, job.max_overlap
-        stall_s = 0.0 if run.mode == "local" else run.stall_s
-        yield "drain_fits", stall_s + overlap * run.remote_interval_s, run.remote_interval_s
-    if run.mode == "local":
-        yield "local_fits", run.stall_s + run.local_drain_s, run.interval_s
-    yield "ingest", run.gpus * job.ingest_per_gpu_gb_per_s, run.read_gb_per_s
-    rated = [item.endurance_tb_per_day for item in case.storage if run.units[item.id]]
-    if None not in rated:
-        written = write_volume_tb_per_day(job.checkpoint_gb, run.remote_interval_s)
-        endured = sum((i.endurance_tb_per_day or 0.0) * run.units[i.id] for i in case.storage)
-        yield "endurance", written, endured
-    if job.gpus_max is not None:
-        yield "gpus_max", float(run.gpus), float(job.gpus_max)
-    if limits.max_days_to_train is not None:
-        yield "max_days_to_train", amount(case, run, "max_days_to_train"), limits.max_days_to_train
-    tco_usd = purchase.bill(case, run.units, run.ways)["tco_usd"]
-    if limits.per_useful_gpu_hour is not None:
-        each = tco_usd / (run.useful_gpus * case.rates.hours)
-        yield "per_useful_gpu_hour", each, limits.per_useful_gpu_hour
-    if limits.per_million_tokens is not None:
-        tokens = run.useful_pflops(job.mfu or 0.0) * case.million_tokens_per_pflops()
-        yield "per_million_tokens", tco_usd / tokens, limits.per_million_tokens
-
-
-def _floors(case: Case, run: Run) -> Iterator[tuple[str, float, float]]:
-    """Yield (limit, what is reached, the least that is asked for)."""
-    job, limits = case.job, case.limits
-    others = max(1, run.replica_gpus or 1, limits.min_gpus or 1)
-    asked = (
-        ("replica_fits", float(run.gpus), run.replica_gpus),
-        ("min_gpus", float(run.gpus), limits.min_gpus),
-        ("gpus_min", float(run.gpus), job.gpus_min if job.gpus_min > others else None),
-        ("min_goodput", run.goodput, limits.min_goodput),
-        ("min_useful_gpus", run.useful_gpus, limits.min_useful_gpus),
-        ("min_useful_pflops", run.useful_pflops(job.mfu or 0.0), limits.min_useful_pflops),
-    )
-    for name, value, least in asked:
-        if least is not None:
-            yield name, value, float(least)
 
 
 PARTS = 16
