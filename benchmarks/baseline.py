@@ -55,7 +55,7 @@ def main() -> None:
     for item in items:
         price, draw = prices.get(item["id"]), figure(item, "consumes", "it_power")
         units = figure(item, "consumes", "rack_units")
-        if price is None or draw is None or units is None:
+        if price is None or "list" not in price or draw is None or units is None:
             continue
         count = model.add_variable(item["id"], 0, None, pulp.LpInteger)
         if item["category"] == "gpu_system":

@@ -59,7 +59,9 @@ class Bare:
             units = _figure(item, "consumes", "rack_units")
             gives = _figure(item, "provides", "read")
             system = item["category"] == "gpu_system"
-            if price is None or draw is None or units is None or not (system or gives is not None):
+            if price is None or "list" not in price or draw is None or units is None:
+                continue
+            if not system and gives is None:
                 continue
             count = model.add_variable(item["id"], 0, None, pulp.LpInteger)
             if system:
@@ -99,7 +101,7 @@ class Whole:
             inputs = changed(inputs, path, value)
         case = replace(resolve(inputs), objective="gpus")  # so that no goodput is modelled
         made = build(case, case.job.modes[0])
-        peak = [(s.tflops_per_gpu * s.gpus / 1000) * made.used[s.id] for s in case.systems]
+        peak = [(s.ways[0].tflops_per_gpu * s.gpus / 1000) * made.used[s.id] for s in case.systems]
         made.model.problem += pulp.lpSum(peak)
         solved(made.model.problem, gap)
 

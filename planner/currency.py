@@ -216,6 +216,12 @@ def bare(usd: float | None, digits: int | None = 0) -> str:
 _SIZES = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
 
 
+def grouped(value: float, digits: int, unit: str) -> str:
+    """Return a figure with its digits in groups: those of rupees where its unit is money."""
+    money = shown()
+    return (money if money.code in unit else USD).written(value, digits)
+
+
 def short(usd: float | None) -> str:
     """Return an amount in thousands, millions or thousands of millions of its currency."""
     if usd is None:
@@ -224,5 +230,5 @@ def short(usd: float | None) -> str:
     value = money.of(usd)
     for size, unit in money.sizes:
         if abs(value) >= size:
-            return f"{value / size:,.2f} {unit}"
-    return f"{value:,.{money.decimals}f} {money.code}"
+            return f"{money.written(value / size, 2)} {unit}"
+    return f"{money.written(value, money.decimals)} {money.code}"

@@ -16,7 +16,13 @@ from openpyxl import load_workbook
 from pydantic import BaseModel
 
 from planner import api
-from planner.auditor.draft import Draft, EditError, set_limit
+from planner.auditor.apply import (
+    set_limit,
+)
+from planner.auditor.draft import (
+    Draft,
+    EditError,
+)
 from planner.case import resolve
 from planner.case.money import SUMS
 from planner.errors import VerificationError

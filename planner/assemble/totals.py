@@ -266,6 +266,7 @@ def _shrunk(case: Case, o: Run, way: Way, repair: RepairNumbers) -> ShrunkPlan |
         restart_s=sum(_growing(case, o)),
         short_h_per_year=o.shrunk.short * HOURS_PER_YEAR,
         stopped_h_per_year=o.shrunk.stopped * HOURS_PER_YEAR,
+        late=o.shrunk.late * o.interval_s / 2.0 / repair.repair_s,
     )
 
 

@@ -12,7 +12,13 @@ from pydantic import ValidationError
 
 from planner import __version__
 from planner.api import Options, solve_with
-from planner.auditor.draft import Draft, apply, in_usd
+from planner.auditor.apply import (
+    apply,
+    in_usd,
+)
+from planner.auditor.draft import (
+    Draft,
+)
 from planner.auditor.evaluate import (
     Listed,
     NothingRunsError,

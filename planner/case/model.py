@@ -592,6 +592,20 @@ class Case:
         """Everything of which only so many can be bought."""
         return tuple(item for item in self.bill_items() if item.stock is not None)
 
+    @cached_property
+    def billed(self) -> Case:
+        """The case whose bills are those of this one: itself, unless it is known to be another."""
+        return self
+
+    def under(self, limits: Limits) -> Case:
+        """Return the case under other limits; its companions are as far worked out as they are."""
+        return replace(self, limits=limits).billed_as(self)
+
+    def billed_as(self, other: Case) -> Case:
+        """Return this case, of which is known that every bill is that of another."""
+        self.__dict__["billed"] = other.billed
+        return self
+
     def keys(self, sku: str) -> tuple[Key, ...]:
         """Return what the counts of an item are of: each site in each period."""
         return tuple(Key(sku, site, period) for site in self.sites for period in self.periods)

@@ -148,7 +148,7 @@ def resolve_like(inputs: Inputs, known: Inputs, case: Case) -> Case:
     )
     if priced or _bounds_of(new) != _bounds_of(case):
         return with_companions(inputs, new)
-    return new
+    return new.billed_as(case)
 
 
 _RUNNING = frozenset(

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from planner.commands.report import Report
 from planner.commands.solve import check_edition
-from planner.currency import USD, shown_in
+from planner.currency import shown_in
 from planner.errors import Finding, InputError
 from planner.foreign_files import contents
 from planner.outputs.audience import Audience, Prices, for_audience
@@ -81,11 +81,8 @@ def report(
         )
     ]
     name = title or _title([each.plan for each in shown], studies)
-    shows = [*(each.plan for _, each in plans), *(each for each, _ in studies)]
-    money = next((each.shown_in for each in shows), USD)
-    with shown_in(money):  # one for the whole page
-        write_all({file: page(name, shown, studies).encode()})
-        return Report(_text(name, studies), (file,), 0)
+    write_all({file: page(name, shown, studies).encode()})
+    return Report(_text(name, studies), (file,), 0)
 
 
 def _file(output: Path | None, folder: Path | None) -> Path:
@@ -232,6 +229,7 @@ def _not_an_input(inputs: Sequence[Path], output: Path) -> None:
 def _text(name: str, studies: Sequence[tuple[AnyStudy, Rows | None]]) -> str:
     lines = [name]
     for study, table in studies:
-        said = f"{heading(study)}: {headline(study, table)}"
+        with shown_in(study.shown_in):
+            said = f"{heading(study)}: {headline(study, table)}"
         lines += wrapped(said, f"{INDENT}- ", f"{INDENT}  ")
     return printable("\n".join(lines))

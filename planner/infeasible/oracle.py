@@ -13,7 +13,8 @@ from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs, key_of
 from planner.levers import Change, Lever, applied
 from planner.limits import BY_NAME
-from planner.optimizer.joint import fitted, floors, optimise
+from planner.optimizer.goals import floors
+from planner.optimizer.joint import fitted, optimise
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
 from planner.optimizer.solver import Effort, SolverName

@@ -220,9 +220,10 @@ def _counts_n(build: Build) -> bool:
 
 
 def overdraws(master: Master, outcome: Outcome) -> list[Chord]:
-    """Return the chords that allow the master more than their curves do."""
-    chords = master.build.model.chords
-    return [chord for chord in chords if chord.overdrawn(outcome.values) > OVERDRAWN]
+    """Return the chords that allow the master more than their curves do, most of all first."""
+    pairs = [(chord.overdrawn(outcome.values), chord) for chord in master.build.model.chords]
+    beyond = [pair for pair in pairs if pair[0] > OVERDRAWN]
+    return [chord for _, chord in sorted(beyond, key=lambda pair: -pair[0])]
 
 
 def split_chord(master: Master, chord: Chord, node: Node, at: float, least: float) -> list[Node]:

@@ -16,8 +16,8 @@ from planner.case import Case, Storage
 from planner.case.model import Segment
 from planner.figures import OBJECTIVES
 from planner.optimizer import purchase
+from planner.optimizer.goals import floors
 from planner.optimizer.guess import orderly
-from planner.optimizer.joint import floors
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run, most_in_use, operate
 

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from planner.case import Case
 from planner.case.bounds import cap, unlimited
 from planner.case.model import Mode
-from planner.figures import RATIOS
+from planner.errors import SolverError
 from planner.optimizer import operate, purchase
 from planner.optimizer.branch import Found, Goal
 from planner.optimizer.build import build
 from planner.optimizer.counting import room
 from planner.optimizer.dominance import outgrown, without_dominated
+from planner.optimizer.enumerated import enumerated
+from planner.optimizer.goals import (
+    FLOOR_TOLERANCE,
+    TIE_TOLERANCE,
+    floors,
+    goal_of,
+    width_of,
+)
 from planner.optimizer.guess import orderly
 from planner.optimizer.master import Master, session
 from planner.optimizer.model import Linear, Row, save_mps
@@ -27,9 +36,7 @@ from planner.optimizer.objective import (
     TIE_BREAKS,
     disliked,
     measure,
-    million_tokens,
     overrun,
-    useful_hours,
 )
 from planner.optimizer.operate import Run
 from planner.optimizer.ratio import left_of_parts
@@ -37,8 +44,6 @@ from planner.optimizer.solver import Effort, SolverName
 from planner.optimizer.stage import run
 from planner.optimizer.ways import needed
 
-TIE_TOLERANCE = 1e-6
-FLOOR_TOLERANCE = 9e-8
 LOOSE = 2e-7
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
 
@@ -83,6 +88,7 @@ def optimise(
     effort: Effort | None = None,
     save_model: Path | None = None,
     ties: bool = True,
+    known: Sequence[Run] = (),
 ) -> Certificate:
     """Return the best plan of a case with its certificate.
 
@@ -94,13 +100,15 @@ def optimise(
         save_model: where to write the last master problem as MPS.
         ties: whether to choose among equally good plans; without, the first one found is taken,
             nothing is given away, and it takes a fraction of the time.
+        known: plans of similar cases. Those that are plans of this one, too, are begun with: what
+            is worse is ruled out from the start.
     """
     started = time.monotonic()
     effort = effort or Effort()
     whole, case = case, without_dominated(case)
-    answer = _optimise(case, solver, gap, effort, save_model, ties=ties)
+    answer = _optimise(case, solver, gap, effort, save_model, ties=ties, known=known)
     if case is not whole and (answer.status == "unbounded" or outgrown(whole, answer.best)):
-        answer = _optimise(whole, solver, gap, effort, save_model, ties=ties)
+        answer = _optimise(whole, solver, gap, effort, save_model, ties=ties, known=known)
     elif case is not whole:
         answer = _of_whole(whole, answer)
     return replace(answer, seconds=time.monotonic() - started)
@@ -124,10 +132,35 @@ def _optimise(
     save_model: Path | None,
     *,
     ties: bool,
+    known: Sequence[Run] = (),
 ) -> Certificate:
-    """Return the best plan of a case, as it stands, with its certificate."""
-    started = time.monotonic()
+    """Return the best plan of a case, as it stands, with its certificate.
+
+    HiGHS is asked what enumeration does not settle; CBC stays a check of another kind.
+    """
     case = needed(case)
+    if solver == "highs" and save_model is None and not effort.over:
+        runs = [run for one in known if (run := fitted(case, one)) is not None]
+        quick = enumerated(case, gap, runs, ties=ties)
+        if quick is not None and quick.settled:
+            return _certificate(case, quick.taken, quick.best, [quick.taken], gap, 0, 0.0, False)
+        if quick is not None and quick.taken.operation is not None:
+            known = (*known, quick.taken.operation)
+    return _by_models(case, solver, gap, effort, save_model, ties=ties, known=known)
+
+
+def _by_models(
+    case: Case,
+    solver: SolverName,
+    gap: float,
+    effort: Effort,
+    save_model: Path | None,
+    *,
+    ties: bool,
+    known: Sequence[Run],
+) -> Certificate:
+    """Return the best plan of a case with its certificate, as a solver proves it."""
+    started = time.monotonic()
     proofs: list[_Proof] = []
     if case.systems and case.storage:
         modes = sorted(case.job.modes, key=lambda mode: mode != "local")  # as a rule the best
@@ -136,7 +169,14 @@ def _optimise(
                 break
             part = effort.part(effort.left_work / left, share=1.0 / left)
             least = _least(case, proofs)
-            proofs.append(_prove(case, mode, solver, gap, part, least, final=not ties))
+            prove = partial(_prove, case, mode, solver, gap, part, least, final=not ties)
+            begin = _best_known(case, mode, known)
+            try:
+                proofs.append(prove(begin))
+            except SolverError:  # by rounding the model may not hold a plan that is known
+                if begin is None:
+                    raise
+                proofs.append(prove(None))
         proofs.sort(key=lambda proof: case.job.modes.index(proof.master.build.mode))
     if save_model is not None and proofs:  # as the proof left it, before ties add their rows
         last = proofs[-1]
@@ -175,9 +215,20 @@ def _least(case: Case, proofs: list[_Proof]) -> float | None:
     best = _best(case, proofs)
     if best is None or case.job.levels is None:
         return None
-    width = _width(case.objective, best, case.given_away) + LOOSE * max(1.0, abs(best))
-    width += _width(case.objective, best, TIE_TOLERANCE)
+    width = width_of(case.objective, best, case.given_away) + LOOSE * max(1.0, abs(best))
+    width += width_of(case.objective, best, TIE_TOLERANCE)
     return best - width if case.maximise else best + width
+
+
+def _best_known(case: Case, mode: Mode, known: Sequence[Run]) -> Run | None:
+    """Return the best of what known plans are in a mode of a case; None where none is one.
+
+    One that meets a floor by the tolerance of rounding alone is none of the model's.
+    """
+    runs = (fitted(case, run) for run in known if run.mode == mode)
+    value, meets = measure(case, case.objective), floors(case, -FLOOR_TOLERANCE)
+    pick = max if case.maximise else min
+    return pick((run for run in runs if run is not None and meets(run)), key=value, default=None)
 
 
 def _prove(
@@ -187,6 +238,7 @@ def _prove(
     gap: float,
     effort: Effort,
     least: float | None,
+    begin: Run | None,
     *,
     final: bool,
 ) -> _Proof:
@@ -200,22 +252,7 @@ def _prove(
     # Half the gap is for what breaking ties may give away. The proof goes further than the other
     # half, so that the value ties are held at hardly depends on the way it was found.
     goal = goal_of(case, expression, gap / 20.0)
-    return _Proof(master, goal, ties, run(master, goal, least=least))
-
-
-def goal_of(case: Case, expression: Linear, gap: float) -> Goal:
-    """Return the objective of a case as a goal, to be proven to a gap."""
-    allowed = floors(case)
-    return Goal(
-        name=case.objective,
-        expression=expression,
-        maximise=case.maximise,
-        value=measure(case, case.objective),
-        allowed=allowed,
-        prefer=_preference(case, allowed),
-        gap=gap,
-        relative=case.objective not in LOGARITHMIC,
-    )
+    return _Proof(master, goal, ties, run(master, goal, least=least, known=begin))
 
 
 def _best(case: Case, proofs: list[_Proof]) -> float | None:
@@ -243,7 +280,7 @@ def _settle(
     if best is None:
         return Found(), True
     tolerance = min(TIE_TOLERANCE, gap / 2.0)
-    width = _width(case.objective, best, max(tolerance, case.given_away))
+    width = width_of(case.objective, best, max(tolerance, case.given_away))
     rivals = [proof for proof in found if abs((proof.found.value or 0.0) - best) <= width]
     settled = True
     for proof in rivals:
@@ -257,15 +294,6 @@ def _settle(
     untouched = [o for proof in rivals if (o := proof.found.untouched) is not None]
     cost = measure(case, "capex")
     return replace(answer, untouched=min(untouched, key=cost, default=None)), settled
-
-
-def _width(name: str, value: float, tolerance: float) -> float:
-    """Return a relative tolerance on an objective as a width at ``value``, in its own scale."""
-    if name in RATIOS:  # a share of the objective itself
-        return math.log1p(tolerance)
-    if name in LOGARITHMIC:
-        return -math.log1p(-tolerance)
-    return tolerance * max(abs(value), 1e-9)
 
 
 def _break_ties(proof: _Proof, best: float, tolerance: float) -> bool:
@@ -313,7 +341,7 @@ def _keep_untouched(proof: _Proof, best: float, tolerance: float) -> None:
     """
     master, goal, found = proof.master, proof.goal, proof.found
     case = master.build.case
-    least = _width(goal.name, best, tolerance)
+    least = width_of(goal.name, best, tolerance)
     if case.given_away <= tolerance or goal.beyond(found.value or best, best) > least:
         return
     found.untouched = found.operation
@@ -385,7 +413,7 @@ def _hold(
 
     Searches begin in the parts that the stage of ``goal`` has left.
     """
-    width = _width(goal.name, value, tolerance)
+    width = width_of(goal.name, value, tolerance)
     master.parts = left_of_parts(master, goal, left.parts, value, width)
     master.boxes = left.boxes if width <= room(value) else None
     return _hold_row(master, goal, value, allowed, tolerance)[1]
@@ -399,10 +427,10 @@ def _hold_row(
     tolerance: float,
 ) -> tuple[Row, Callable[[Run], bool]]:
     """Return the row that keeps ``goal`` at ``value``, and the check that goes with it."""
-    width = _width(goal.name, value, tolerance)
+    width = width_of(goal.name, value, tolerance)
     # The check is a little looser than the row, so that what the solver's tolerance lets through
     # the row passes it.
-    loose = width + _width(goal.name, value, min(LOOSE, tolerance / 5))
+    loose = width + width_of(goal.name, value, min(LOOSE, tolerance / 5))
     floor = value - loose if goal.maximise else value + loose
     sign = -1.0 if goal.maximise else 1.0
     # A preference for vendors holds the objective twice: within its share, then at its best.
@@ -415,61 +443,6 @@ def _hold_row(
     return row, still_allowed
 
 
-def floors(case: Case) -> Callable[[Run], bool]:
-    """Return what says whether an operation reaches every floor and ratio of a case."""
-    limits, mfu, pflops = case.limits, case.job.mfu or 0.0, case.useful_pflops_floor()
-
-    def meets(operation: Run) -> bool:
-        checks = (
-            (limits.min_goodput, operation.goodput),
-            (limits.min_useful_gpus, operation.useful_gpus),
-            (pflops, operation.useful_pflops(mfu)),
-            *_ratios(case, operation),
-        )
-        return all(f is None or value >= f * (1 - FLOOR_TOLERANCE) for f, value in checks)
-
-    return meets
-
-
-def _ratios(case: Case, operation: Run) -> Iterator[tuple[float, float]]:
-    """Yield (TCO, what the useful work of the term may cost) for each ratio that is limited."""
-    limits = case.limits
-    if limits.per_useful_gpu_hour is not None:
-        worth = limits.per_useful_gpu_hour * useful_hours(case, operation)
-        yield purchase.bill(case, operation.units, operation.ways)["tco_usd"], worth
-    if limits.per_million_tokens is not None:
-        worth = limits.per_million_tokens * million_tokens(case, operation)
-        yield purchase.bill(case, operation.units, operation.ways)["tco_usd"], worth
-
-
-def _preference(case: Case, meets_floors: Callable[[Run], bool]) -> Callable[[Run], float]:
-    """Return how uses of one purchase are ordered: by useful work, or by GPUs if those count."""
-    if case.objective == "overrun":
-        missed = measure(case, "overrun")
-        return lambda o: -missed(o)
-    if case.objective == "gpus":
-        return lambda o: (1e6 if meets_floors(o) else 0.0) + o.gpus
-    if case.objective in RATIOS and len(case.ways) > len(case.systems):
-        ratio = measure(case, case.objective)  # a set point changes what the same purchase costs
-        return lambda o: -ratio(o) if meets_floors(o) else o.goodput - 1e6
-    if case.job.scale is not None and _counts_work(case):
-        floor, mfu = case.limits.min_goodput or 0.0, case.job.mfu or 0.0
-        return lambda o: o.useful_pflops(mfu) if o.goodput >= floor else o.goodput - 1.0
-    if case.limits.min_goodput is not None and case.objective not in LOGARITHMIC:
-        floor = case.limits.min_goodput
-        return lambda o: o.useful_gpus if o.goodput >= floor else o.goodput - 1.0
-    if case.limits.min_goodput is not None:
-        return lambda o: o.useful_gpus if meets_floors(o) else o.goodput - 1.0
-    return lambda o: o.useful_gpus
-
-
-def _counts_work(case: Case) -> bool:
-    """Say whether useful PFLOP/s decide: more GPUs in use may be more of them at a lower rate."""
-    floor, ratio = case.useful_pflops_floor(), case.limits.per_million_tokens
-    asked = case.objective in ("goodput", "usd_per_million_tokens")
-    return asked or floor is not None or ratio is not None
-
-
 def _cheaper(case: Case, one: Found, other: Found) -> bool:
     """Say whether one of two equally good answers goes first by the tie-breaks."""
     if one.operation is None or other.operation is None:
@@ -480,12 +453,12 @@ def _cheaper(case: Case, one: Found, other: Found) -> bool:
         if ours != theirs:
             return ours < theirs
         ours, theirs = one.value or 0.0, other.value or 0.0
-        if abs(ours - theirs) > _width(case.objective, theirs, TIE_TOLERANCE):
+        if abs(ours - theirs) > width_of(case.objective, theirs, TIE_TOLERANCE):
             return ours > theirs if case.maximise else ours < theirs
     for name in TIE_BREAKS:
         value = measure(case, name)
         ours, theirs = value(one.operation), value(other.operation)
-        if abs(ours - theirs) > _width(name, theirs, TIE_TOLERANCE):
+        if abs(ours - theirs) > width_of(name, theirs, TIE_TOLERANCE):
             return ours < theirs
     return False
 
@@ -583,5 +556,8 @@ def fitted(case: Case, run: Run) -> Run | None:
         return None
     found = operate.operate(case, run.mode, units, run.used, run.gpus, run.ways)
     if found is None or not floors(case)(found):
+        return None
+    held = units | {system.id: found.used.get(system.id, 0) for system in case.systems}
+    if not all(held[name] for name in case.must_use):
         return None
     return replace(found, units=units)

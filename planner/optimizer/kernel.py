@@ -201,6 +201,19 @@ class Kernel:
             fine &= np.rint(self.total(some.racks, bills.counts)) <= some.count
         return fine
 
+    def may_shrink(self, bills: Bills) -> bool:
+        """Say whether a fabric of some bill would have less of something if it were larger."""
+        for quantity in self.case.companions.quantities:
+            if isinstance(quantity, Steps) and quantity.sizes:
+                whole = np.rint(self.total(quantity.terms, bills.counts))
+                capacities, outputs = self._sizes(quantity, least=False)
+                _, least = self._sizes(quantity, least=True)
+                size = np.searchsorted(capacities, whole[whole > 0], side="left")
+                size = np.minimum(size, len(capacities) - 1)
+                if np.any(outputs[:, size] > least[:, size]):
+                    return True
+        return False
+
     def within_limits(self, units: NDArray[np.int64], ways: Places) -> Flags:
         """Say which purchases take no more than the limits of the case; arguments as of `bills`.
 
@@ -224,7 +237,7 @@ class Kernel:
         """Return what one of each count, and one of each item that is bought, adds to a figure."""
         standing, bought = np.zeros(len(self.index)), np.zeros(len(self.items))
         numbers = {item.id: number for number, item in enumerate(self.items)}
-        for factor, (side, name) in purchase.terms(case)[figure]:
+        for factor, (side, name) in purchase.terms(case.billed)[figure]:
             if side == 0:
                 standing[self.index[name]] += factor
             else:

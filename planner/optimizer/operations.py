@@ -16,7 +16,7 @@ from planner.case import Case, levels
 from planner.case.bandwidth import ends
 from planner.case.model import Mode, Storage
 from planner.case.quantities import ROUNDING
-from planner.optimizer.joint import FLOOR_TOLERANCE
+from planner.optimizer.goals import FLOOR_TOLERANCE
 from planner.optimizer.kernel import Flags, Numbers, Places
 from planner.optimizer.operate import MOST_STALLED, TOLERANCE
 from planner.units import DAY_S

@@ -71,7 +71,7 @@ def bill(case: Case, units: Mapping[str, int], ways: Collection[str]) -> Purchas
         ValueError: a fabric would have to be larger than three tiers can be.
     """
     capped = tuple(way for way in case.capped if way in ways) if ways else ()
-    return _bill(case, tuple(units[offer.id] for offer in case.offers()), capped)
+    return _bill(case.billed, tuple(units[offer.id] for offer in case.offers()), capped)
 
 
 @lru_cache(maxsize=1024)

@@ -50,19 +50,27 @@ MOST_PRETENDED = 3
 MOST_MAGNIFIED = 3
 
 
-def run(master: Master, goal: Goal, start: Run | None = None, least: float | None = None) -> Found:
+def run(
+    master: Master,
+    goal: Goal,
+    start: Run | None = None,
+    least: float | None = None,
+    known: Run | None = None,
+) -> Found:
     """Return the best operation of ``goal`` with a proven bound.
 
     Args:
         master: the model; keeps the tangents that are added.
         goal: what to optimise.
-        start: a feasible operation to begin with.
+        start: a feasible operation to begin with, of a goal before this.
         least: what is worse is not sought.
+        known: a feasible operation where there was no goal before.
     """
     master.objective(goal.expression, goal.maximise)
     found = Found(least=least)
-    if start is not None:
-        found.take(goal, start)
+    for operation in (start, known):
+        if operation is not None:
+            found.take(goal, operation)
     bounds = _search(master, goal, found, begun=start is None)
     if start is None and _disproved(goal, found, bounds) and not master.careful:
         # HiGHS (1.15.1) loses an optimum in its presolve at times: a plan shows it afterwards.
@@ -239,11 +247,12 @@ def _relax(master: Master, goal: Goal, node: Node, found: Found) -> Outcome | No
 
 def _begin(master: Master, goal: Goal, node: Node, relaxed: Outcome, found: Found) -> None:
     """Look for a first plan near the relaxation, and rule out what it shows to be worse."""
-    if found.value is not None or node.bounds or not relaxed.values:
+    begun = found.value is not None
+    if (begun and master.probed) or node.bounds or not relaxed.values:
         return
     narrow_chords(master, goal)
     again = partial(solve, master, goal, relaxed=True)
-    for operation in guesses(master, relaxed.values, again):
+    for operation in () if begun else guesses(master, relaxed.values, again):
         found.take(goal, operation)
     for operation in _every(master.build.case, found.operation):
         master.cut_at(relaxed.values, operation)

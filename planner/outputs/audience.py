@@ -202,7 +202,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
     ShrunkPlan: Rule(
         _names(
             "running failing least_replicas restarts_per_year restart_s short_h_per_year "
-            "stopped_h_per_year"
+            "stopped_h_per_year late"
         )
     ),
     JobPlan: Rule(

@@ -20,6 +20,7 @@ from planner.outputs.words import (
     quantity,
     ratio,
 )
+from planner.quotes.products import supports
 from planner.schema.bids import Award, Bid, BidMeasure, Bids, Lack
 
 _MOST_FINDINGS, _MOST_LACKS = 24, 16
@@ -349,7 +350,8 @@ def _mix(found: Bids) -> Table:
         ),
         notes=(
             f"Of {counted(mix.tried, 'award')} {mix.possible} keep every limit. Lots are taken at "
-            "the prices of whole bids: ask whether they hold in part. Charges of every bid that is "
+            "the prices of whole bids: ask whether they hold in part. No lot is split between two "
+            "bids, and none is chosen for its price by quantity. Charges of every bid that is "
             "taken count in full; what nobody of them quotes is at the book's prices.",
             found.mix_reason,
         ),
@@ -408,6 +410,11 @@ def findings(found: Bids) -> Iterator[str]:
                     f"{bid.key}: {', '.join(charge.cells)}: {charge.label}: "
                     f"{CHARGE_WORDS[charge.kind]}, counted as {money(charge.usd)}"
                 )
+            elif charge.kind == "support" and not supports(charge.label):
+                yield (
+                    f"{bid.key}: {', '.join(charge.cells)}: {charge.label}: taken for the support "
+                    "of everything, so none is added at the book's rates"
+                )
         if bid.rebate:
             yield f"{bid.key}: discounts on the whole take {100 * bid.rebate:.3f} % off every price"
 
@@ -420,9 +427,10 @@ def _how(found: Bids) -> Iterator[str]:
         dated = f" of {bid.date}" if bid.date else ", not dated"
         yield f"{bid.key}: {bid.vendor}, {bid.file}{dated}{rate}"
     yield (
-        f"Ranked by {found.measure.label}. Taxes and options are left out of every bid. Each is "
-        "planned by the problem's objective with what it has of GPU systems and storage; what it "
-        "does not have is the book's. "
+        f"Ranked by {found.measure.label}. Taxes and options are left out of every bid: an "
+        "alternative that may be taken goes into a file of its own. Each is planned by the "
+        "problem's objective with what it has of GPU systems and storage; what it does not have "
+        "is the book's. "
         + (
             "Support over the whole term is counted at the yearly rate."
             if found.money == "tco"

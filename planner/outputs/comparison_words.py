@@ -37,17 +37,16 @@ def write_figure(value: float | str | None, unit: str) -> str:
         return duration(value)
     if unit == "share":
         return f"{100 * value:,.2f} %" if abs(value) >= 1e-3 else f"{100 * value:.2g} %"
-    return plain(currency.shown().of(value) if "USD" in unit else value)
+    return plain(currency.shown().of(value), in_money(unit)) if "USD" in unit else plain(value)
 
 
-def plain(value: float) -> str:
-    """Return a number with as many digits as its size asks for."""
+def plain(value: float, unit: str = "") -> str:
+    """Return a number with as many digits as its size asks for, grouped as its unit has it."""
     size = abs(value)
-    if float(value).is_integer():
-        return f"{value:,.0f}"
-    if size < 0.01:
+    if 0 < size < 0.01:
         return f"{value:.3g}"
-    return f"{value:,.{0 if size >= 10_000 else 1 if size >= 100 else 2}f}"
+    digits = 0 if float(value).is_integer() or size >= 10_000 else 1 if size >= 100 else 2
+    return currency.grouped(value, digits, unit)
 
 
 def changed_by(change: float | None, unit: str) -> str:

@@ -420,8 +420,9 @@ def _proof(plan: Plan) -> str:
     text = proof(plan.objective)
     made = plan.provenance
     solver = {"highs": "HiGHS", "cbc": "CBC"}[made.solver]
+    by = f"{solver}, {made.iterations} solves" if made.iterations else "by enumeration"
     seconds = "" if made.seconds is None else f", {made.seconds:.2f} s"
-    text += f"; {solver}, {made.iterations} solves{seconds}; verified by independent arithmetic"
+    text += f"; {by}{seconds}; verified by independent arithmetic"
     return "Proof\n" + "\n".join(wrapped(text))
 
 

@@ -35,7 +35,9 @@ class Scale(NamedTuple):
 
     def text(self, value: float | None) -> str:
         """Return a figure without its unit, a dash where there is none."""
-        return "-" if value is None else f"{value / self.size:,.{self.digits}f}"
+        if value is None:
+            return "-"
+        return currency.grouped(value / self.size, self.digits, self.unit)
 
     def with_unit(self, value: float | None) -> str:
         """Return a figure with its unit."""

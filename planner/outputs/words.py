@@ -53,7 +53,7 @@ def in_money(unit: str) -> str:
 def millions(usd: float | None) -> str:
     """Return an amount in millions, or the large unit of its currency, for tables that say so."""
     money = currency.shown()
-    return "" if usd is None else f"{money.of(usd) / money.large[0]:,.2f}"
+    return "" if usd is None else money.written(money.of(usd) / money.large[0], 2)
 
 
 def in_millions(text: str) -> str:
@@ -148,7 +148,7 @@ def quantity(value: float, unit: str) -> str:
     if "USD" in unit:
         value, unit = currency.shown().of(value), in_money(unit)
     digits = 0 if float(value).is_integer() else 1 if abs(value) >= 100 else 2
-    return f"{value:,.{digits}f} {unit}"
+    return f"{currency.grouped(value, digits, unit)} {unit}"
 
 
 STATUS_WORDS = {

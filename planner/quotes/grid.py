@@ -11,7 +11,7 @@ import datetime
 import hashlib
 import io
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from openpyxl.utils import get_column_letter
@@ -72,11 +72,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Grid:
-    """The sheets of a file as rows, and the file's hash."""
+    """The sheets of a file as rows, and the file's hash; which columns of a sheet are hidden."""
 
     file: str
     sha256: str
     sheets: dict[str, list[Row]]
+    hidden: dict[str, frozenset[int]] = field(default_factory=dict)
 
 
 def read(path: Path) -> Grid:
@@ -99,11 +100,12 @@ def read(path: Path) -> Grid:
     if kind in (".xlsx", ".xlsm"):
         book = open_xlsx(path, without="take out what is no part of the quote", shown=True)
         sheets = {sheet.title: _rows(sheet) for sheet in book.worksheets}
+        hidden = {sheet.title: _hidden_columns(sheet) for sheet in book.worksheets}
     else:
-        sheets = {"": _csv_rows(_decoded(raw, path))}
+        sheets, hidden = {"": _csv_rows(_decoded(raw, path))}, {}
     if not any(sheets.values()):
         raise InputError(Finding("quote", "the file is empty", str(path)))
-    return Grid(str(path), digest, sheets)
+    return Grid(str(path), digest, sheets, hidden)
 
 
 def _is_pdf(path: Path) -> InputError:
@@ -138,6 +140,16 @@ def _rows(sheet: Worksheet) -> list[Row]:
         )
         for number in numbers
     ]
+
+
+def _hidden_columns(sheet: Worksheet) -> frozenset[int]:
+    """Return the columns that who opens the file does not see."""
+    return frozenset(
+        column
+        for each in sheet.column_dimensions.values()
+        if each.hidden and each.min and each.max
+        for column in range(each.min, min(each.max, _MOST_COLUMNS) + 1)
+    )
 
 
 def _value(value: object) -> str | float | datetime.date | None:

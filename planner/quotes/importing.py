@@ -73,13 +73,13 @@ def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
         raise InputError(Finding("quote", message, grid.file, fix="say it: --currency EUR"))
     rate = _rate(currency, said, grid)
     if said.currency is None and mapping.currency is None:
-        lines = [_in_one_currency(line, currency, said, grid) for line in lines]
+        lines = [_in_one_currency(_of_currency(line), currency, said, grid) for line in lines]
     date = said.date or mapping.date or _date(grid, tables)
     if date is None and said.dated:
         raise InputError(Finding("quote", NO_DATE, grid.file, fix="say it: --date 2026-11-20"))
     matched = settled(products.match(lines, items, mapping.items))
     sums, wrong = check_sums(matched)
-    prices, doubtful = products.prices(matched, rate)
+    prices, doubtful = products.prices(matched, rate, items)
     return Quote(
         vendor=said.vendor,
         file=path.name,
@@ -93,7 +93,13 @@ def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
         sums=sums,
         prices=prices,
         asked=products.asked(matched, said.vendor, described(grid)),
-        findings=(*wrong, *_remarked(matched), *doubtful, *(() if date else (NO_DATE,))),
+        findings=(
+            *_about_columns(tables, currency),
+            *wrong,
+            *_remarked(matched),
+            *doubtful,
+            *(() if date else (NO_DATE,)),
+        ),
     )
 
 
@@ -115,6 +121,13 @@ def _commonest(lines: Iterable[QuoteLine]) -> str | None:
     """Return the currency that most lines name in a column of their own."""
     named = Counter(line.currency for line in lines if line.currency)
     return named.most_common(1)[0][0] if named else None
+
+
+def _of_currency(line: QuoteLine) -> QuoteLine:
+    """Return a sum in the currency that it names itself: "Total EUR" beside a column of them."""
+    if line.currency or line.kind not in ("total", "subtotal"):
+        return line
+    return line.model_copy(update={"currency": currency_of(line.description) or ""})
 
 
 def _in_one_currency(line: QuoteLine, currency: str, said: Said, grid: Grid) -> QuoteLine:
@@ -161,6 +174,18 @@ def _remarked(lines: Iterable[QuoteLine]) -> Iterable[str]:
                         if " is " in remark)  # fmt: skip
         if line.hidden and line.kind not in ("subtotal", "total"):
             yield f"{where}: row {line.row} is hidden: {_clip(line)}"
+
+
+def _about_columns(tables: Sequence[Header], currency: str) -> Iterable[str]:
+    """Yield what is odd about columns: amounts in thousands, figures that nobody sees."""
+    for table in tables:
+        of = f"{table.sheet}!" if table.sheet else ""
+        for size in sorted(set(table.sizes.values())):
+            names = ", ".join(table.texts[field] for field in table.sizes
+                              if table.sizes[field] == size)  # fmt: skip
+            yield f"{of}row {table.row}: {names}: in {size:,.0f} {currency}, as the file says"
+        for letter, text in table.unread.items():
+            yield f"{of}{letter}{table.last_row}: column '{text}' is hidden: not read"
 
 
 def _clip(line: QuoteLine) -> str:

@@ -33,15 +33,17 @@ _FIGURES: tuple[QuoteField, ...] = ("quantity", "unit_list", "discount", "unit_n
 _PATTERNS: tuple[tuple[LineKind, str], ...] = (
     ("subtotal", r"^(sub-? ?total|zwischensumme|sous-total|section total|total (for )?"
                  r"(hardware|software|services?|support|section|bundle|option|network|storage|"
-                 r"compute|part|position|group)s?)\b"),
+                 r"compute|part|position|group)s?|(products?|equipment|hardware|software|services?|"
+                 r"support|licen[cs]es?|storage|network|compute)s? (sub)?total)\b"),
     ("total", r"^(grand |net |overall |quote |order |final )?(total|gesamtsumme|gesamtbetrag|"
-              r"gesamt|endsumme|summe|total g[ée]n[ée]ral)\b"),
-    ("tax", r"^(\d+([.,]\d+)? ?% )?(vat|sales tax|tax(es)?|mwst|ust|gst|tva|import duty|"
+              r"gesamt|endsumme|summe|total g[ée]n[ée]ral|[üu]bertrag|carried (over|forward))\b"),
+    ("tax", r"^((zzgl|plus|add|zuz[üu]glich|incl|inkl)\.? )?(\d+([.,]\d+)? ?% )?"
+            r"(vat|sales tax|tax(es)?|mwst|ust|gst|tva|import duty|"
             r"dut(y|ies)|customs)\b"),
     ("discount", r"^(special |project |volume |additional |promo\w* |one-time |bundle )*"
-                 r"(discount|rebate|rabatt|nachlass|remise|credit)\b"),
+                 r"(discount|rebate|rabatt|nachlass|remise|credit|skonto|escompte|trade-?in)\b"),
     ("freight", r"\b(freight|shipping|shipment|delivery (charge|fee|cost)|transport|fracht|"
-                r"versand|insurance in transit|ddp|dap)\b"),
+                r"versand|lieferung frei|insurance in transit|ddp|dap)\b"),
     ("service", r"\b(installation|install|commissioning|integration|professional services?|"
                 r"deployment|training|consulting|on-?site engineer|project management|"
                 r"rack (and|&) stack|cabling service|acceptance test|inbetriebnahme)\b"),
@@ -50,7 +52,9 @@ _PATTERNS: tuple[tuple[LineKind, str], ...] = (
 )  # fmt: skip
 _WORDS = tuple((kind, re.compile(pattern, re.I)) for kind, pattern in _PATTERNS)
 _OPTIONAL = re.compile(
-    r"\b(option(s|al)?|alternative(s|ly)?|not included in total|optionen)\b", re.I
+    r"\b(option(s|al|nel|en)?|alternativ(e|es|ely|position)?|eventual(position)?|bedarfsposition|"
+    r"not included in (the )?total|nicht in (der )?(gesamt)?summe)\b",
+    re.I,
 )
 _COUNTED_IN = re.compile(
     r"^x\s*(?=\d)|(?<=\d)\s*(x|ea|each|pcs?|pieces?|units?|stk|st|stück|nos?|sets?|lots?)\.?$", re.I
@@ -72,6 +76,7 @@ class _Line:
     included: bool = False
     optional: bool = False
     superseded: bool = False
+    told_in_percent: bool = False
     kind: LineKind = "not_understood"
     remarks: list[str] = field(default_factory=list)
 
@@ -134,6 +139,7 @@ def read_lines(
             description.
     """
     lines = list(_lines(grid, tables, decimal))
+    _discounts_as_shares(lines)
     _by_quantity(lines, quantities or {})
     for line in lines:
         _complete(line)
@@ -184,9 +190,11 @@ def _line(row: Row, header: Header, section: str, decimal: Decimal) -> _Line:
             continue
         if name not in _FIGURES:
             line.texts[name] = cell.text
+            if name == "lead_time" and re.fullmatch(r"\d+(-\d+)?", cell.text):
+                line.texts[name] += _time_unit(header.texts[name])
             line.cells[name] = cell.name
             continue
-        _take(line, name, cell, decimal)
+        _take(line, name, cell, decimal, header.sizes.get(name, 1.0))
     if not line.label:  # a total's label may stand in any column
         line.texts["description"] = next(
             (cell.text for cell in row.cells.values() if isinstance(cell.value, str)
@@ -195,7 +203,13 @@ def _line(row: Row, header: Header, section: str, decimal: Decimal) -> _Line:
     return line
 
 
-def _take(line: _Line, name: QuoteField, cell: Cell, decimal: Decimal) -> None:
+def _time_unit(header: str) -> str:
+    """Return the unit of times that a header names, empty for weeks."""
+    unit = re.search(r"\b(days?|tagen?|months?|monaten?)\b", header, re.I)
+    return f" {unit[1].lower()}" if unit else ""
+
+
+def _take(line: _Line, name: QuoteField, cell: Cell, decimal: Decimal, size: float) -> None:
     """Take a figure from a cell, or keep what stands there instead."""
     text = cell.text
     if isinstance(cell.value, datetime.date):
@@ -203,16 +217,26 @@ def _take(line: _Line, name: QuoteField, cell: Cell, decimal: Decimal) -> None:
         return
     bare = _COUNTED_IN.sub("", text) if name == "quantity" else text
     value = cell.value if isinstance(cell.value, float) else number(bare, decimal)
-    if value is not None and name == "discount":
-        value = value / 100.0 if "%" in text or abs(value) > 1.0 else value
+    if value is not None and name == "discount" and "%" in text:
+        value /= 100.0
+        line.told_in_percent = True
     if value is not None:
-        line.figures[name] = value
+        line.figures[name] = value * size
         line.cells[name] = cell.name
     elif text.lower().strip(" .") in INCLUDED or text in NOTHING:
         line.included = True
         line.cells[name] = cell.name
     else:
         line.odd[name] = text
+
+
+def _discounts_as_shares(lines: Sequence[_Line]) -> None:
+    """Have discounts be shares: a column with one above 1 is in percent, its 0.5 is 0.5 %."""
+    plain = [line for line in lines if "discount" in line.figures and not line.told_in_percent]
+    in_percent = {line.row.sheet for line in plain if abs(line.figures["discount"]) > 1.0}
+    for line in plain:
+        if line.row.sheet in in_percent:
+            line.figures["discount"] /= 100.0
 
 
 def _by_quantity(lines: Sequence[_Line], wanted: Mapping[str, int]) -> None:
@@ -247,6 +271,7 @@ def _complete(line: _Line) -> None:
     """Fill in what follows from what stands there, and say where the quote's own figures differ."""
     known = line.figures
     quantity, share = known.get("quantity"), known.get("discount")
+    _before_discount(line)
     if "unit_net" not in known and "unit_list" in known and share is not None:
         known["unit_net"] = known["unit_list"] * (1.0 - share)
     if "unit_net" not in known and quantity and "amount" in known:
@@ -263,6 +288,33 @@ def _complete(line: _Line) -> None:
                 f"{quantity:,.12g} x {known['unit_net']:,.2f} is {product:,.2f}, "
                 f"and {known['amount']:,.2f} stands there"
             )
+
+
+def _before_discount(line: _Line) -> None:
+    """Take a unit price for the list price where only so the line's amount is right.
+
+    Where both are there, say if they differ by another discount than the one that stands there.
+    """
+    known = line.figures
+    share, price = known.get("discount"), known.get("unit_net")
+    if not share or price is None:
+        return
+    if "unit_list" in known:
+        net = known["unit_list"] * (1.0 - share)
+        if abs(net - price) > 0.0006 * abs(known["unit_list"]) + CENT:  # percent are rounded
+            line.remarks.append(
+                f"{known['unit_list']:,.2f} less {100 * share:.6g} % is {net:,.2f}, and "
+                f"{price:,.2f} stands there"
+            )
+        return
+    quantity, amount = known.get("quantity"), known.get("amount")
+    if not quantity or amount is None:
+        line.remarks.append(f"{price:,.2f} is taken as what it costs after {100 * share:.6g} % off")
+        return
+    room = CENT * max(1.0, abs(quantity)) + _CLOSE * abs(amount)
+    if abs(quantity * price - amount) > room >= abs(quantity * price * (1.0 - share) - amount):
+        known["unit_list"], line.cells["unit_list"] = price, line.cells.pop("unit_net")
+        del known["unit_net"]
 
 
 def _kind(line: _Line) -> LineKind:
@@ -364,7 +416,7 @@ def check_sums(lines: Sequence[QuoteLine]) -> tuple[tuple[QuoteSum, ...], tuple[
     before: list[QuoteLine] = []
     for line in lines:
         if line.kind in ("subtotal", "total") and line.amount is not None:
-            held = since if line.kind == "subtotal" else before
+            held = _subtotalled(line, since, before) if line.kind == "subtotal" else before
             alternative = _OPTIONAL.search(f"{line.description} {line.part_number}")
             if alternative:  # the sum of a section that the quote's total leaves out
                 held = [_as_counted(each) for each in before if each.section == line.section]
@@ -383,14 +435,26 @@ def check_sums(lines: Sequence[QuoteLine]) -> tuple[tuple[QuoteSum, ...], tuple[
     return tuple(sums), tuple(said)
 
 
+def _subtotalled(
+    line: QuoteLine, since: Sequence[QuoteLine], before: Sequence[QuoteLine]
+) -> Sequence[QuoteLine]:
+    """Return what a subtotal holds: the lines since the last one, or all so far of one sort."""
+    bought = [each for each in before if each.kind == "item"]
+    done = [each for each in before if each.kind in ("service", "support", "freight")]
+    return next((held for held in (since, bought, done) if _compare(line, held).agrees), since)
+
+
 def _as_counted(line: QuoteLine) -> QuoteLine:
     return line.model_copy(update={"kind": "item"}) if line.kind == "option" else line
 
 
 def _compare(line: QuoteLine, held: Sequence[QuoteLine]) -> QuoteSum:
     stated = line.amount or 0.0
-    taxes = [each for each in held if each.kind == "tax"]
-    sums = [_sum(held)] + ([_sum([*held, *taxes], taxed=True)] if taxes else [])
+    sums = [_sum(held)]
+    if any(each.kind == "tax" for each in held):
+        sums.append(_sum(held, taxed=True))
+    if line.currency:  # of all lines in this currency, or of those that are in it
+        sums.append(_sum(each for each in held if each.currency == line.currency))
     room = CENT * max(1, len(held)) + 1e-9 * abs(stated)
     read = min(sums, key=lambda each: abs(each - stated))
     cell = line.cells.get("amount", f"row {line.row}")
@@ -415,14 +479,13 @@ def settled(lines: Sequence[QuoteLine]) -> tuple[QuoteLine, ...]:
     Where it is right only with the options, or only without the rows that are hidden, that is how
     the vendor adds up.
     """
-    totals = [line for line in lines if line.kind == "total" and line.amount is not None]
-    if not totals or _compare(totals[-1], lines).agrees:
-        return tuple(lines)
-    counted = tuple(_counted(line) for line in lines)
-    if counted != tuple(lines) and _compare(totals[-1], counted).agrees:
-        return counted
-    seen = tuple(_left_out(line) for line in lines)
-    return seen if seen != tuple(lines) and _compare(totals[-1], seen).agrees else tuple(lines)
+    totals = {line.currency: line for line in lines
+              if line.kind == "total" and line.amount is not None}  # fmt: skip
+    ways = (tuple(lines), tuple(map(_counted, lines)), tuple(map(_left_out, lines)))
+    for way in ways if totals else ():
+        if all(_compare(total, way).agrees for total in totals.values()):
+            return way
+    return tuple(lines)
 
 
 def _counted(line: QuoteLine) -> QuoteLine:

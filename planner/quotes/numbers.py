@@ -31,6 +31,17 @@ _MONTHS = {
     for name in names.split()
 }  # fmt: skip
 _SIGN = re.compile("|".join(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True)), re.I)
+_BARE = r"(?:US\$|[$€£¥₩₹]|USD|EUR|GBP|JPY|CNY|KRW|INR|CHF)"
+_CODE = rf"{_BARE}(?![^\W\d_])"
+_LARGE = (
+    (1e3, rf"(?<![^\W\d_])[kT] ?{_CODE}|{_BARE} ?[kT]\b|\b(thousands?|tausend|milliers|000s)\b|"
+          r"['’]000\b|千"),
+    (1e6, rf"(?<![^\W\d_])M ?{_CODE}|{_BARE} ?M\b|\b(millions?|millionen|mio|mn)\b|百万"),
+    (1e5, r"\blakhs?\b"),
+    (1e7, r"\bcrores?\b"),
+)  # fmt: skip
+"""How people say that amounts are in thousands, lakhs, millions or crores."""
+
 _SPACES = str.maketrans("", "", " \u00a0\u202f\u2009'’")
 _PLAIN = re.compile(r"-?\d+")
 _TERM = re.compile(
@@ -45,9 +56,16 @@ def currency_of(text: str) -> str | None:
 
 
 def _alone(text: str, match: re.Match[str]) -> bool:
-    """Say whether a code is a word of its own: the EUR of "EUROPE" is none."""
-    before, after = text[: match.start()][-1:], text[match.end() :][:1]
-    return not match.group().isalpha() or not (before.isalpha() or after.isalpha())
+    """Say whether a code is a word of its own, as in "kEUR" too: the EUR of "EUROPE" is none."""
+    if not match.group().isalpha():
+        return True
+    begins = re.search(r"(?<![^\W\d_])[kKMT]?$", text[: match.start()])
+    return begins is not None and not text[match.end() :][:1].isalpha()
+
+
+def size_of(text: str) -> float:
+    """Return how many of its currency one of a column's amounts is: 1,000 in "Price (k€)"."""
+    return next((size for size, word in _LARGE if re.search(word, text, re.I)), 1.0)
 
 
 def style(texts: Iterable[str]) -> Decimal | None:

@@ -133,7 +133,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def prices(
-    lines: Sequence[QuoteLine], usd_per_unit: float
+    lines: Sequence[QuoteLine], usd_per_unit: float, items: Mapping[str, Item]
 ) -> tuple[tuple[Quoted, ...], tuple[str, ...]]:
     """Return what each item of the catalogs costs by a quote, and what is to be said of it.
 
@@ -160,6 +160,13 @@ def prices(
         if len({round(line.unit_net or 0.0, 2) for line in bought}) > 1:
             cells = ", ".join(line.cells.get("unit_net", f"row {line.row}") for line in bought)
             said.append(f"{item} has several prices ({cells}); the average by quantity is taken")
+        for line in bought if item in items and items[item].category == "software" else ():
+            if line.term_years is not None:
+                where = line.cells.get("amount", f"row {line.row}")
+                said.append(
+                    f"{where}: {item} for {line.term_years:g} years is taken as paid once; what is "
+                    "paid each year belongs in a price book: per_year"
+                )
         quoted, more = _quoted(item, bought, support[item], usd_per_unit)
         found.append(quoted)
         said += more
@@ -196,15 +203,36 @@ def _quoted(
     ), said
 
 
+_SORTS = (
+    (("storage",), r"storage|speicher|stockage|file ?systems?|appliances?"),
+    (("gpu_system",), r"gpus?|dgx|hgx|servers?|compute|nvl ?\d+|rechen\w*"),
+    (("switch", "transceiver", "cable"), r"networks?|netz\w*|switch(es)?|fabrics?|infiniband"),
+    (("software",), r"software|licen[cs]es?|ai enterprise"),
+)
+"""What support is called by the products that it is for."""
+
+
+def supports(label: str) -> frozenset[str]:
+    """Return the categories of products that a line of support names."""
+    label = re.sub(r"\bper \w+", "", label)  # "per GPU" says how many, not of what
+    named = (sorts for sorts, words in _SORTS if re.search(rf"\b({words})\b", label, re.I))
+    return frozenset(category for sorts in named for category in sorts)
+
+
 def lead_time(text: str) -> str | None:
     """Return a lead time as price books have it, None where a text names none."""
     match = re.search(
-        r"(\d+)(?:\s*(?:-|–|to)\s*(\d+))?\s*(weeks?|wks?|wochen|months?|monate)", text, re.I
-    )
+        r"(\d+)(?:\s*(?:-|–|to|bis)\s*(\d+))?\s*"
+        r"(weeks?|wks?|wochen|months?|monate|(?:calendar )?days?|tage?)",
+        text, re.I,
+    )  # fmt: skip
     if match is None:
         return f"{text} weeks" if re.fullmatch(r"\d+(-\d+)?", text) else None
-    unit = "months" if match[3].lower().startswith("mo") else "weeks"
-    return f"{match[1]}-{match[2]} {unit}" if match[2] else f"{match[1]} {unit}"
+    ends, unit = [int(end) for end in match.groups()[:2] if end], match[3].lower()
+    if unit.endswith(("day", "days", "tag", "tage")):
+        ends, unit = [-(-end // 7) for end in ends], "weeks"
+    shown = "-".join(map(str, dict.fromkeys(ends)))
+    return f"{shown} {'months' if unit.startswith('mo') else 'weeks'}"
 
 
 def asked(

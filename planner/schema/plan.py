@@ -351,6 +351,8 @@ class ShrunkPlan(PlanModel):
     ``short_h_per_year`` fewer than all replicas run, for ``stopped_h_per_year`` fewer than
     ``least_replicas`` could, so that none does. ``restarts_per_year`` bring replicas back: each is
     planned, at a capture, and takes ``restart_s`` until it is safe and the job computes again.
+    ``late`` is what units that are back wait for that capture, half an interval on average, as a
+    share of the work of all replicas: it is in no other figure.
     """
 
     running: float
@@ -360,6 +362,7 @@ class ShrunkPlan(PlanModel):
     restart_s: float
     short_h_per_year: float
     stopped_h_per_year: float
+    late: float = 0.0
 
 
 class Repair(PlanModel):

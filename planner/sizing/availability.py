@@ -236,8 +236,8 @@ class Shrunk:
     its failures that kept work sees: of replicas that run, weighted by what they do. ``grown`` are
     the restarts that bring replicas back, per mean time of repair, each counted with the share of
     the job that runs after it; ``resumed`` the same with the share that ran before, ``restarts``
-    each counted as one. ``short`` is the share of time in which fewer than all replicas run,
-    ``stopped`` that in which none does.
+    each counted as one, ``late`` each with the share that it brings back. ``short`` is the share of
+    time in which fewer than all replicas run, ``stopped`` that in which none does.
     """
 
     idle: float
@@ -245,6 +245,7 @@ class Shrunk:
     grown: float
     resumed: float
     restarts: float
+    late: float
     short: float
     stopped: float
     units_out: float
@@ -286,7 +287,7 @@ def shrunk(running: Callable[[int], float], load: float) -> Shrunk:
     require_positive(load=load)
     whole = now = float(running(0))
     out, weight = 0, 1.0
-    sums = [1.0, whole, whole * whole, *7 * (0.0,)]
+    sums = [1.0, whole, whole * whole, *8 * (0.0,)]
     while now > 0 and (out <= load or weight >= NEGLIGIBLE * sums[0]):
         before, out = now, out + 1
         weight *= load * before / whole / out
@@ -294,18 +295,19 @@ def shrunk(running: Callable[[int], float], load: float) -> Shrunk:
         back = out * weight if before > now > 0 else 0.0
         short, none = weight * (now < whole), weight * (now == 0)
         work = (weight, weight * now, weight * now * now, weight * (whole - now))
-        grows = back * before, back * now, back
+        grows = back * before, back * now, back, back * (before - now)
         for place, term in enumerate((*work, *grows, short, none, weight * out)):
             sums[place] += term
         if sums[0] > FULL:  # only ratios count
             weight, sums = weight / FULL, [each / FULL for each in sums]
-    total, doing, squared, idle, grown, resumed, restarts, short, none, units = sums
+    total, doing, squared, idle, grown, resumed, restarts, late, short, none, units = sums
     return Shrunk(
         idle=idle / total / whole,
         failing=squared / doing / whole,
         grown=grown / total / whole,
         resumed=resumed / total / whole,
         restarts=restarts / total,
+        late=late / total / whole,
         short=short / total,
         stopped=none / total,
         units_out=units / total,

@@ -92,6 +92,8 @@ def check_names(names: Sequence[str], levers: Sequence[Lever], option: str) -> N
 
 
 SAME = 1e-9
+MOST_KNOWN = 8
+"""Plans found before that each question is begun with."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,7 @@ class Prober:
             gap=options.gap,
             effort=options.effort,
             ties=False,
+            known=self.runs[-MOST_KNOWN:],
         )
         if answer.operation is None and answer.status != "infeasible":
             return None
@@ -204,7 +207,7 @@ def without_levers(
         options: how to solve.
         base: its best objective.
     """
-    prober = Prober(inputs, options)
+    prober = Prober(inputs, options, known=base.known)
     repair = plan.jobs[0].repair if plan.jobs else None
     spares = None if repair is None or repair.in_rack else repair.spares
     found, undecided = [], []
@@ -531,7 +534,7 @@ def explain(
         marginals=found,
         without=without,
         undecided=(*base.undecided, *open_),
-        why_not=why_not(inputs, plan, options, asked=asked, questions=questions),
+        why_not=why_not(inputs, plan, options, asked=asked, questions=questions, known=base.known),
     )
 
 

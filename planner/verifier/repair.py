@@ -131,6 +131,10 @@ class _Running:
                 found.append((rate, self.replicas[out - 1], self.replicas[out]))
         return found
 
+    def gained_per_s(self) -> float:
+        """Return the share of all replicas that comes back per second."""
+        return math.fsum(rate * (could - ran) for rate, could, ran in self.rises()) / self.all
+
     def lost(self, growing_s: tuple[float, float]) -> float:
         """Return the share of the work of all replicas that runs short, restarts included.
 
@@ -254,6 +258,7 @@ def _told(basis: Basis, decisions: Decisions, running: _Running, grow_s: float) 
         restart_s=grow_s,
         short_h_per_year=HOURS_PER_YEAR * math.fsum(p for p, d in states if d < running.all),
         stopped_h_per_year=HOURS_PER_YEAR * math.fsum(p for p, d in states if d == 0),
+        late=running.gained_per_s() * decisions.interval_s / 2.0,
     )
 
 

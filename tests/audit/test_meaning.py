@@ -10,7 +10,14 @@ import pytest
 
 from planner.api import Options, solve
 from planner.auditor import audit
-from planner.auditor.draft import FIGURES, Draft, apply, set_limit
+from planner.auditor.apply import (
+    apply,
+    set_limit,
+)
+from planner.auditor.draft import (
+    FIGURES,
+    Draft,
+)
 from planner.auditor.evaluate import NothingRunsError, case_of, evaluate
 from planner.cli import app
 from planner.errors import InputError

@@ -17,7 +17,7 @@ from planner.schema.problem import Quantity
 from planner.studies.bids import evaluate
 from planner.studies.bids.asking import read_bids
 from planner.studies.bids.judging import Desk
-from tests.bids.material import five, plain, problem, xlsx
+from tests.bids.material import HEAD, five, plain, problem, xlsx
 
 HOURS = 8760.0
 RATE = ("EUR=1.1",)
@@ -381,6 +381,34 @@ def test_support_for_everything_takes_the_place_of_the_books(tmp_path: Path) -> 
     bid = judged(problem(tmp_path), [xlsx(tmp_path / "a.xlsx", rows)]).bids[0]
     assert [charge.kind for charge in bid.charges] == ["support"]
     assert {lack.kind for lack in bid.lacks} == {"units"}
+
+
+def test_support_of_one_sort_of_product_takes_the_place_of_no_other(tmp_path: Path) -> None:
+    """Nor does a low price, of a unit whose others are held in a bundle, make its support cheap."""
+    head: list[tuple[object, ...]] = [("Quote date: 2026-11-10, USD",), HEAD]
+    store = (2, "QK-1-PRO", "Quick 1", 4, 150_000.0, 600_000.0)
+    after = [("", "", "Subtotal", None, None, 10_600_000.0),
+             (3, "", "Storage support", 1, 90_000.0, 90_000.0),
+             ("", "", "Total", None, None, 10_690_000.0)]  # fmt: skip
+    plain = [*head, (1, "BX-8-100", "Box 8", 40, 250_000.0, 10_000_000.0), store, *after]
+    bundle = [
+        *head,
+        (1, "", "AI rack, complete", 1, 9_750_000.0, 9_750_000.0),
+        ("1.1", "BX-8-100", "Box 8", 39, "included", "included"),
+        (4, "BX-8-100", "Box 8", 1, 250_000.0, 250_000.0),
+        store,
+        *after,
+    ]
+    files = [xlsx(tmp_path / "a.xlsx", plain), xlsx(tmp_path / "b.xlsx", bundle)]
+    found = judged(problem(tmp_path), files)
+    lacks = [
+        {(lack.kind, lack.sku): lack.usd for lack in bid.lacks if lack.kind == "support"}
+        for bid in found.bids
+    ]
+    assert set(lacks[0]) == {("support", "gpu_box")}
+    # The book's support is 8 % a year: of what is asked for a box, or of the book's own price.
+    usd = [each["support", "gpu_box"] for each in lacks]
+    assert usd == pytest.approx([4 * 0.08 * 40 * each for each in (250_000.0, 0.95 * 300_000.0)])
 
 
 def value_of(bid: Bid) -> float:

@@ -9,8 +9,9 @@ from planner.case import resolve
 from planner.errors import InputError, SolverError
 from planner.optimizer import constraints
 from planner.optimizer.context import Build
-from planner.optimizer.joint import optimise, share
+from planner.optimizer.joint import _by_models, optimise, share
 from planner.optimizer.master import Master
+from planner.optimizer.solver import Effort
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.world.random_cases import inputs_of, random_case
@@ -67,8 +68,9 @@ def test_a_model_that_rules_out_a_plan_in_hand_is_an_error(
         build.model.row("half", build.model.var("half", 0.25, 0.75, True) + 0, ">=", 0.25)
 
     monkeypatch.setattr(constraints, "families", lambda: (*families, impossible))
+    case = resolve(inputs_of(Request(maximize="useful_gpus").case()))
     with pytest.raises(SolverError, match="rules out a plan that exists"):
-        api.solve_inputs(inputs_of(Request(maximize="useful_gpus").case()))
+        _by_models(case, "highs", 2e-6, Effort(), None, ties=True, known=())
 
 
 @pytest.mark.exhaustive(keep=0, most=1)

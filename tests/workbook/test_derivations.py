@@ -9,9 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.outputs.workbook import formulas
-from planner.outputs.workbook.bom.rows import least_order, paid_support
+from planner.outputs.workbook.bom.line_figures import (
+    least_order,
+    paid_support,
+)
 from planner.outputs.workbook.checkpoint.model import degraded_inputs
-from planner.outputs.workbook.evaluate import Evaluator, Scalar
+from planner.outputs.workbook.evaluate import (
+    Evaluator,
+)
+from planner.outputs.workbook.functions import (
+    Scalar,
+)
 from planner.schema.plan import LimitReport, Line, Plan
 from tests.workbook.conftest import written
 from tests.workbook.office import to_read

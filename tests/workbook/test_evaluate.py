@@ -5,7 +5,13 @@ from __future__ import annotations
 import formualizer
 import pytest
 
-from planner.outputs.workbook.evaluate import Evaluator, FormulaError, Scalar
+from planner.outputs.workbook.evaluate import (
+    Evaluator,
+)
+from planner.outputs.workbook.functions import (
+    FormulaError,
+    Scalar,
+)
 
 CELLS: dict[str, float | str] = {
     "A1": 3.0, "A2": -1.5, "A4": "text", "B1": "OK", "B2": "over", "B3": "OK", "B4": "",

@@ -10,7 +10,9 @@ import pytest
 
 from planner.assemble.live import growth, live
 from planner.auditor import audit
-from planner.auditor.draft import apply
+from planner.auditor.apply import (
+    apply,
+)
 from planner.auditor.evaluate import case_of, evaluate
 from planner.errors import InputError
 from planner.loader import load

@@ -29,6 +29,7 @@ from planner.case.model import Mode, Storage
 from planner.limits import Limit
 from planner.optimizer import operations
 from planner.optimizer.kernel import Bills, Flags, Kernel, Numbers, Places
+from planner.optimizer.operate import Run
 from planner.optimizer.operations import (
     Operation,
     Stores,
@@ -48,8 +49,6 @@ FIRST = 8
 """Of those so many are opened first, then twice as many each time: what they hold closes others."""
 BATCH = 4
 """Cells and families that are enumerated together."""
-MOST_MIXES = 6_000
-"""More mixtures of a family's items in one cell are left to the solver."""
 TRIES = 4
 """Purchases of a cell that are taken up as plans until one may be made."""
 NOISE = 1e-9
@@ -65,13 +64,12 @@ def covers(case: Case) -> bool:
     """
     limits, offers = case.limits, case.offers()
     ratios = (limits.per_useful_gpu_hour, limits.per_million_tokens)
-    writes = (limits.least_write_gb_per_s, limits.most_write_gb_per_s)
     return (
         case.objective in operations.WORTH
         and bool(case.systems and case.storage)
         and case.job.max_types == 1
         and case.job.scale is None
-        and all(limit is None for limit in (*ratios, *writes))
+        and all(limit is None for limit in ratios)
         and all(operations.covers(case, mode) for mode in case.job.modes)
         and not (case.policy.required or case.policy.splits or case.must_use or case.standing)
         and case.exact_families in (None, 1)
@@ -92,6 +90,9 @@ class Cells:
         give: how much of the score a plan may be worth less that takes least: it fits tighter
             limits, too. 0 where there are none.
     """
+
+    most_mixes = 6_000
+    """More mixtures of a family's items in one cell are left to the solver."""
 
     def __init__(
         self, case: Case, mode: Mode, supplies: Sequence[Limit], plans: Plans, give: float = 0.0
@@ -147,6 +148,10 @@ class Cells:
         usable = [item.usable_tb for item in items]
         self.gives = np.column_stack([*zip(*each, strict=True), usable, endured]).astype(float)
         self.high = np.array([math.inf if i.high is None else i.high for i in items])
+        most = case.limits.most_write_gb_per_s
+        self.most_write = (
+            math.inf if most is None else most * (1 + TOLERANCE) / case.delivered_write
+        )
         self.families = self._families()
         self._lay_out_families()
 
@@ -190,15 +195,16 @@ class Cells:
         Useful work has one peak in the GPUs in use, so where one step fewer is worse the most are
         best; elsewhere nothing is known yet.
         """
+        if not len(self.way):
+            return np.zeros(0)
         least = self.step[self.way]
         most = np.maximum(self.most, least)
         top = self._without_waiting(np.arange(len(self.way)), most)
         # What the next cell's more GPUs are better than, fewer are not either.
-        after = self.way[1:] == self.way[:-1]
-        rising = np.append(after & (most[1:] > most[:-1]) & (top[1:] > top[:-1]), False)
-        asked = np.flatnonzero(~rising & (self.most >= least))
+        known = np.zeros(len(top), dtype=bool)
+        known[:-1] = (most[1:] > most[:-1]) & (top[1:] > top[:-1]) & (self.way[1:] == self.way[:-1])
+        asked = np.flatnonzero(~known & (self.most >= least))
         fewer = np.maximum(most[asked] - least[asked], least[asked])
-        known = rising.copy()
         known[asked] = self._without_waiting(asked, fewer) <= top[asked]
         if self.case.job.interval.policy == "lost_work":
             known &= np.isfinite(top)
@@ -211,10 +217,11 @@ class Cells:
         return self.operation.without_waiting(use)
 
     def _endless(self, cells: Places) -> Stores:
-        endless = np.full(len(cells), np.inf)
+        """Return storage without end, but for the write bandwidth that may be bought."""
+        endless, write = np.full(len(cells), np.inf), np.full(len(cells), self.most_write)
         factors = [max(f[side] for f in self.families) for side in (2, 3)]
         return Stores(
-            endless, endless, endless, endless, np.zeros(len(cells)),
+            write, endless, write, endless, np.zeros(len(cells)),
             np.full(len(cells), factors[0]), np.full(len(cells), factors[1]),
         )  # fmt: skip
 
@@ -325,6 +332,7 @@ class Cells:
             most = np.fmin(most, np.add.reduceat(each, self.starts, axis=0)) * (1 + NOISE)
         some = np.logical_or.reduceat(alone >= 1, self.starts, axis=0).ravel()
         read, write, usable, endured = most.transpose(1, 0, 2).reshape(most.shape[1], -1)
+        write = np.minimum(write, self.most_write)
         worn = worn_interval_s(self.case, endured)
         factors = (
             np.repeat([family[side] for family in self.families], len(cells)) for side in (2, 3)
@@ -343,6 +351,10 @@ class Cells:
         if job.max_restore_s is not None:
             fan = self.operation.fan_once + self.operation.fan_each * self.operation.least
             enough &= fan[self.way[cells]] * job.checkpoint_gb <= job.max_restore_s * arrives
+        asked = self.case.limits.least_write_gb_per_s
+        if asked is not None:
+            enough &= self.case.delivered_write * write >= asked * (1 - TOLERANCE)
+        enough &= write <= self.most_write * (1 + NOISE)
         if rule is not None:
             each = np.array([system.gpus for system in self.case.systems])
             gpus = each[np.array(self.rows_of)[self.way[cells]]] * self.systems[cells]
@@ -356,11 +368,14 @@ class Cells:
     def _settle(self, place: int, cell: int, family: int, limits: Numbers) -> float:
         """Enumerate the storage of a cell and family; keep the best plans; return what is proven.
 
-        Where mixtures are too many each item alone is tried, and nothing is proven.
+        Where mixtures are too many the fullest are enough; where these are, too, each item alone is
+        tried, and nothing is proven.
         """
         items, most_units, _, _ = self.families[family]
         room = limits * (1 + TOLERANCE) - self.base[:, cell]
         mixes = self._mixes(items, most_units, room)
+        if mixes is None:
+            mixes = self._fullest(cell, items, most_units, limits)
         whole = mixes is not None
         if mixes is None:
             alone = [self._mixes(items[n : n + 1], most_units, room) for n in range(len(items))]
@@ -369,15 +384,16 @@ class Cells:
         counts = np.zeros((len(self.case.storage), mixes.shape[1]), dtype=np.int64)
         counts[items] = mixes
         known = float(self.plans.score[place])
-        score, gpus, counts, share = self._scored(cell, counts, limits, known - self.give)
+        score, gpus, counts, taken = self._scored(cell, counts, limits, known - self.give)
         for best in np.argsort(-score, kind="stable")[:TRIES].tolist():
             if score[best] <= self.plans.score[place]:
                 break
-            self._take(cell, counts[:, best], int(gpus[best]))
+            self.take(cell, counts[:, best], int(gpus[best]))
         good = np.flatnonzero(score >= float(self.plans.score[place]) - self.give)
         if self.give and len(good):
-            least = good[np.argmin(share[good])]
-            self._take(cell, counts[:, least], int(gpus[least]))
+            share = taken[:, good] / np.where(limits > 0, limits, 1.0)[:, None]
+            least = good[np.argmin(share.sum(axis=0))]
+            self.take(cell, counts[:, least], int(gpus[least]))
         return max(known, float(score.max(initial=-np.inf))) + NOISE if whole else math.inf
 
     def _mixes(self, items: Places, most_units: float, room: Numbers) -> NDArray[np.int64] | None:
@@ -388,61 +404,109 @@ class Cells:
         found = np.zeros((0, 1), dtype=np.int64)
         left, units = room[:, None].copy(), np.full(1, most_units)
         for place in items.tolist():
-            takes = self.takes[place]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                most = np.where(takes[:, None] > 0, left / takes[:, None], np.inf)
-            most = most.min(axis=0, initial=np.inf)
-            most = np.minimum(np.minimum(most, self.high[place]), units)
-            if np.isinf(most).any():
+            most = self._most_of(place, left, units)
+            if most is None or (most + 1).sum() > self.most_mixes:
                 return None
-            each = np.floor(most * (1 + NOISE) + NOISE).astype(np.int64) + 1
-            if each.sum() > MOST_MIXES:
-                return None
+            each = most + 1
             rows = np.repeat(np.arange(len(each)), each)
             count = np.arange(len(rows)) - np.repeat(np.cumsum(each) - each, each)
             kept = _ordered(self.case.storage[place], count)
             rows, count = rows[kept], count[kept]
             found = np.vstack([found[:, rows], count])
-            left = left[:, rows] - takes[:, None] * count
+            left = left[:, rows] - self.takes[place][:, None] * count
             units = units[rows] - count
         return found[:, found.sum(axis=0) > 0]
+
+    def _most_of(self, place: int, left: Numbers, units: Numbers) -> NDArray[np.int64] | None:
+        """Return the most units of an item that room allows by itself, None where nothing does."""
+        takes = self.takes[place][:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            most = np.where(takes > 0, left / takes, np.inf).min(axis=0, initial=np.inf)
+        most = np.minimum(np.minimum(most, self.high[place]), units)
+        if np.isinf(most).any():
+            return None
+        whole: NDArray[np.int64] = np.floor(most * (1 + NOISE) + NOISE).astype(np.int64)
+        return whole
+
+    def _fullest(
+        self, cell: int, items: Places, most_units: float, limits: Numbers
+    ) -> NDArray[np.int64] | None:
+        """Return the mixtures of a family's items to which no unit of the last can be added.
+
+        Work does not fall where there is more of an item, and what a purchase takes does not
+        either: so of those with the same counts of the others none is better, and how many of the
+        last fit is found by halving. None where that does not hold, or they are too many still.
+        """
+        some = [self.case.storage[place] for place in items.tolist()]
+        if len({item.family for item in some}) > 1 or any(item.segments for item in some):
+            return None
+        room = limits * (1 + TOLERANCE) - self.base[:, cell]
+        others, last = items[:-1], int(items[-1])
+        mixes = self._mixes(others, most_units, room)
+        if mixes is None:
+            return None
+        mixes = np.column_stack([np.zeros((len(others), 1), dtype=np.int64), mixes])
+        left = room[:, None] - self.takes[others].T @ mixes
+        most = self._most_of(last, left, most_units - mixes.sum(axis=0))
+        if most is None:
+            return None
+        counts = np.zeros((len(self.case.storage), mixes.shape[1]), dtype=np.int64)
+        counts[others] = mixes
+        low, high = np.full(len(most), -1), most
+        while (low < high).any():
+            counts[last] = np.maximum((low + high + 1) // 2, 0)
+            taken, fits = self._taken_of(cell, counts)
+            fits &= np.all(taken <= limits[:, None] * (1 + TOLERANCE), axis=0)
+            fits &= stored(self.case, counts)[0].write <= self.most_write * (1 + NOISE)
+            low = np.where(fits, counts[last], low)
+            high = np.where(fits, high, counts[last] - 1)
+        counts[last] = np.where(_ordered(some[-1], np.maximum(low, 0)), low, 0)
+        return counts[items][:, (low >= 0) & (counts.sum(axis=0) > 0)]
 
     def _scored(
         self, cell: int, counts: NDArray[np.int64], limits: Numbers, need: float
     ) -> tuple[Numbers, NDArray[np.int64], NDArray[np.int64], Numbers]:
         """Return the storage of a cell that scores more than is needed and fits.
 
-        That is: scores, GPUs in use, counts, and the share of all limits that each takes.
+        That is: scores, GPUs in use, counts, and what each takes at least of every supply.
         """
+        score, gpus, counts = self._better(cell, counts, need)
+        taken, fits = self._taken_of(cell, counts)
+        fits &= np.all(taken <= limits[:, None] * (1 + TOLERANCE), axis=0)
+        return score[fits], gpus[fits], counts[:, fits], taken[:, fits]
+
+    def _better(
+        self, cell: int, counts: NDArray[np.int64], need: float
+    ) -> tuple[Numbers, NDArray[np.int64], NDArray[np.int64]]:
+        """Return of the storage of a cell what scores more than is needed: scores, GPUs, counts."""
         cells = np.full(counts.shape[1], cell)
         stores, usable = stored(self.case, counts)
         enough = np.flatnonzero(self._enough(cells, stores.read, stores.write, usable))
         score, gpus = self._best_use(cells[enough], stores.at(enough))
         better = score > need
-        kept, score, gpus = enough[better], score[better], gpus[better]
-        taken, fits = self._taken_of(cell, counts[:, kept])
-        fits &= np.all(taken <= limits[:, None] * (1 + TOLERANCE), axis=0)
-        share = taken[:, fits] / np.where(limits > 0, limits, 1.0)[:, None]
-        return score[fits], gpus[fits], counts[:, kept[fits]], share.sum(axis=0)
+        return score[better], gpus[better], counts[:, enough[better]]
 
     def _taken_of(self, cell: int, counts: NDArray[np.int64]) -> tuple[Numbers, Flags]:
         """Return what purchases of a cell take at least, and which can be had."""
+        bills = self.kernel.bills(*self.columns(cell, counts), least=True)
+        return self._taken(bills), self.kernel.can_be_had(bills)
+
+    def columns(self, cell: int, counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], Places]:
+        """Return purchases of a cell as `Kernel.bills` takes them: units and ways."""
         units = np.zeros((len(self.kernel.offers), counts.shape[1]), dtype=np.int64)
         first = len(self.case.systems)
         units[first : first + len(counts)] = counts
         units[self.rows_of[int(self.way[cell])]] = self.systems[cell]
-        ways = np.full(counts.shape[1], self.way[cell])
-        bills = self.kernel.bills(units, ways, least=True)
-        return self._taken(bills), self.kernel.can_be_had(bills)
+        return units, np.full(counts.shape[1], self.way[cell])
 
-    def _take(self, cell: int, counts: NDArray[np.int64], gpus: int) -> None:
-        """Offer a purchase to the plans, which take it where it may be made."""
+    def take(self, cell: int, counts: NDArray[np.int64], gpus: int) -> Run | None:
+        """Offer a purchase to the plans, which take it where it may be made; return how it runs."""
         case, number = self.case, int(self.way[cell])
         way, system = case.ways[number], case.systems[self.rows_of[number]]
         units = {offer.id: 0 for offer in case.offers()} | {system.id: int(self.systems[cell])}
         units |= {item.id: n for item, n in zip(case.storage, counts.tolist(), strict=True)}
         used = {system.id: way.systems_for(gpus)}
-        self.plans.offer(self.mode, units, used, gpus, ways=(way.id,))
+        return self.plans.offer(self.mode, units, used, gpus, ways=(way.id,))
 
 
 def _placed(mixes: NDArray[np.int64], row: int, rows: int) -> NDArray[np.int64]:

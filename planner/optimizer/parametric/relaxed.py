@@ -14,8 +14,8 @@ from planner.case.model import Mode
 from planner.limits import Limit
 from planner.optimizer.build import build
 from planner.optimizer.context import Sizes
+from planner.optimizer.goals import goal_of
 from planner.optimizer.highs import HighsSession
-from planner.optimizer.joint import goal_of
 from planner.optimizer.master import Master
 from planner.optimizer.model import Linear, is_whole
 from planner.optimizer.objective import EXPRESSIONS

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from planner.case import Case
 from planner.limits import Limit
 from planner.optimizer import purchase
-from planner.optimizer.joint import goal_of
+from planner.optimizer.goals import goal_of
 from planner.optimizer.objective import LOGARITHMIC
 from planner.optimizer.operate import Run
 from planner.optimizer.parametric import cells

@@ -56,7 +56,7 @@ def is_wide(values: Sequence[float], least: float = _WIDE) -> bool:
     return math.log(middle) < (math.log(low * high) / 2 + math.log((low + high) / 2)) / 2
 
 
-def powers(values: Sequence[float]) -> tuple[tuple[float, str], ...]:
+def powers(values: Sequence[float], unit: str = "") -> tuple[tuple[float, str], ...]:
     """Return round places for a logarithmic axis over positive values, with their words.
 
     They are as many as stand beside each other on a small screen.
@@ -67,7 +67,7 @@ def powers(values: Sequence[float]) -> tuple[tuple[float, str], ...]:
     for every, steps in _STEPS:
         places = [step * 10.0**power for power in exponents if power % every == 0 for step in steps]
         inside = [place for place in places if low / _BEYOND <= place <= high * _BEYOND]
-        told = tuple((place, plain(place)) for place in inside)
+        told = tuple((place, plain(place, unit)) for place in inside)
         if len(found) >= _LEAST_TICKS and not _fit(told):
             break
         found = told

@@ -65,7 +65,7 @@ def _chart(study: Frontier) -> Chart:
     x, y = axis_scale(xs, study.x_unit), axis_scale(ys, study.y_unit)
     log = study.x_name == "storage" and min(xs) > 0
     panel = Panel(
-        Axis(study.x_label, x.unit, log, powers(in_scale(xs, x)) if log else ()),
+        Axis(study.x_label, x.unit, log, powers(in_scale(xs, x), x.unit) if log else ()),
         Axis(study.y_label, y.unit),
         (*_layers(study, x, y, log), *_rules(study, x, y)),
         marks=tuple(_marks(study, x, y)),
@@ -147,7 +147,8 @@ def _marks(study: Frontier, x: Scale, y: Scale) -> Iterator[Mark]:
     def mark(name: str, place: int, *, knee: bool = False) -> Mark:
         point = study.points[place]
         at, height = point.x / x.size, point.y / y.size
-        text = f"{name}: {plain(height)} {y.unit}".rstrip() + f"\nat {plain(at)} {x.unit}".rstrip()
+        text = f"{name}: {plain(height, y.unit)} {y.unit}".rstrip()
+        text += f"\nat {plain(at, x.unit)} {x.unit}".rstrip()
         hover = f"{name}\n{_hover(study, point)}"
         if knee:
             return Mark(text, at, height, "diamond", "third", False, hover)

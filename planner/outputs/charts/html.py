@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple, TypeAlias
 
+from planner.currency import shown_in
 from planner.outputs.charts.markup import data, paragraph, render_table, tag, text
 from planner.outputs.charts.model import Chart, Panel
 from planner.outputs.charts.plan_drawings import fabrics, hall
@@ -102,20 +103,41 @@ def _sections(page: _Page, plans: Sequence[ShownPlan], studies: Sequence[Shown])
         return [*_studies(page, numbered), _Section("asked", "What was asked", about)]
     if len(plans) == 1:
         curves = [each for each in numbered if _is_curve(each[1][0])]
-        parts = _plan_parts(page, plans[0], "", 3)
-        first = [next(parts), *_studies(page, curves)]
-        rest = list(parts)
+        parts, money = _plan_parts(page, plans[0], "", 3), plans[0].plan.shown_in
+        with shown_in(money):
+            first = next(parts)
+        about_storage = _studies(page, curves)
+        with shown_in(money):
+            rest = list(parts)
         others = _studies(page, [each for each in numbered if each not in curves])
-        return [*first, *rest[:-2], *others, *rest[-2:]]  # the bill and what was asked at the end
-    side = side_by_side([(shown.name, shown.plan) for shown in plans])
-    whole = [_Section("plans", "The plans side by side", side)]
+        # The bill and what was asked stand at the end.
+        return [first, *about_storage, *rest[:-2], *others, *rest[-2:]]
+    with shown_in(plans[0].plan.shown_in):
+        side = side_by_side([(shown.name, shown.plan) for shown in plans])
+    whole = [_Section("plans", "The plans side by side", side + _currencies(plans))]
     for number, shown in enumerate(plans, 1):
-        inside = "\n".join(
-            tag("section", f"{tag('h3', text(part.title))}\n{part.content}", {"id": part.place})
-            for part in _plan_parts(page, shown, f"plan-{number}-", 4)
-        )
+        with shown_in(shown.plan.shown_in):
+            inside = "\n".join(
+                tag("section", f"{tag('h3', text(part.title))}\n{part.content}", {"id": part.place})
+                for part in _plan_parts(page, shown, f"plan-{number}-", 4)
+            )
         whole.append(_Section(f"plan-{number}", shown.name, inside))
     return [*whole, *_studies(page, numbered)]
+
+
+def _currencies(plans: Sequence[ShownPlan]) -> str:
+    """Return in which currency several plans are compared, and each is shown; empty for just one.
+
+    Outside nobody is told at whose rate.
+    """
+    first, *others = (shown.plan.shown_in for shown in plans)
+    if all(money.code == first.code for money in others):
+        return ""
+    rates = {money.told() for money in (first, *others) if money.source and money.code != "USD"}
+    words = f"Amounts side by side are in {first.code}, the currency of the first plan"
+    words += f" ({', '.join(sorted(rates))})" if rates else ""
+    each = ", ".join(f"{shown.name} in {shown.plan.shown_in.code}" for shown in plans)
+    return paragraph(f"{words}. Below, each plan is in its own: {each}.", "muted")
 
 
 def _is_curve(study: AnyStudy) -> bool:
@@ -123,7 +145,11 @@ def _is_curve(study: AnyStudy) -> bool:
 
 
 def _studies(page: _Page, numbered: Sequence[tuple[int, Shown]]) -> list[_Section]:
-    return [_study(page, number, study, rows) for number, (study, rows) in numbered]
+    sections = []
+    for number, (study, rows) in numbered:
+        with shown_in(study.shown_in):
+            sections.append(_study(page, number, study, rows))
+    return sections
 
 
 def _plan_parts(page: _Page, shown: ShownPlan, before: str, level: int) -> Iterator[_Section]:

@@ -15,6 +15,7 @@ from matplotlib.path import Path
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from matplotlib.transforms import Affine2D, AffineDeltaTransform
 
+from planner.currency import grouped
 from planner.outputs.charts.axes import across, position, upward
 from planner.outputs.charts.model import (
     CROSSED,
@@ -211,7 +212,7 @@ def _draw_heat_map(layer: HeatMap, axes: Axes) -> Any:
     bar = axes.figure.colorbar(image, ax=axes, pad=0.015, fraction=0.04)
     bar.outline.set_visible(False)
     bar.ax.set_title(layer.unit, loc="left", fontsize=9)
-    bar.ax.yaxis.set_major_formatter(lambda value, _place: f"{value:,.6g}")
+    bar.ax.yaxis.set_major_formatter(lambda value, _place: _tick(float(f"{value:.6g}"), layer.unit))
     for spine in axes.spines.values():
         spine.set_visible(False)
     return image
@@ -374,11 +375,11 @@ def _set_ticks(axis: Any, about: Axis, most: int) -> None:
         axis.set_ticks([place for place, _ in about.ticks], [text for _, text in about.ticks])
         return
     axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]))
-    axis.set_major_formatter(FuncFormatter(lambda value, _place: _tick(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _place: _tick(value, about.unit)))
 
 
-def _tick(value: float) -> str:
-    text = f"{round(value, 9):,.9f}".rstrip("0").rstrip(".")
+def _tick(value: float, unit: str) -> str:
+    text = grouped(round(value, 9), 9, unit).rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
 

@@ -134,7 +134,7 @@ def _line_panel(table: Scenarios, column: Column) -> tuple[Panel, str]:
     log = is_wide(xs)
     gaps = list(_stretches(xs, ys, log))
     panel = Panel(
-        Axis(column.label, x.unit, log, powers(xs) if log else ()),
+        Axis(column.label, x.unit, log, powers(xs, x.unit) if log else ()),
         Axis(goal(study), y.unit),
         tuple(_layers(goal(study), xs, ys, tops, hovers)),
         stretches=tuple(ShadedRange("no plan", gap.start, gap.end) for gap in gaps),
@@ -240,7 +240,10 @@ def _map_panel(table: Scenarios, inputs: Sequence[Column]) -> tuple[Panel, str]:
     ]
     few = len(xs) <= _FEW_ACROSS and len(ys) <= _FEW_UP
     texts = [
-        [_text(row, value, row == best) if few else "" for row, value in zip(*both, strict=True)]
+        [
+            _text(row, value, unit.unit, row == best) if few else ""
+            for row, value in zip(*both, strict=True)
+        ]
         for both in zip(cells, values, strict=True)
     ]
     hovers = [
@@ -258,10 +261,10 @@ def _map_panel(table: Scenarios, inputs: Sequence[Column]) -> tuple[Panel, str]:
     return panel, _map_words(table, where, objective(study, found[best] or 0.0), few)
 
 
-def _text(row: int | None, value: float | None, is_best: bool) -> str:
+def _text(row: int | None, value: float | None, unit: str, is_best: bool) -> str:
     if row is None:
         return ""
-    return "no plan" if value is None else f"{'★ ' if is_best else ''}{plain(value)}"
+    return "no plan" if value is None else f"{'★ ' if is_best else ''}{plain(value, unit)}"
 
 
 def _star(row_of: dict[tuple[int, int], int], best: int, hover: str) -> Mark:
@@ -345,7 +348,7 @@ def _numbers(
     log = is_wide(xs)
     hovers = tuple(table.hover(row, inputs) for row in kept)
     points = Points("a scenario", xs, values, hovers, hollow=True, size=_SIZE)
-    axis = Axis(column.label, x.unit, log, powers(xs) if log else ())
+    axis = Axis(column.label, x.unit, log, powers(xs, x.unit) if log else ())
     return Panel(axis, Axis(goal(table.sweep), y.unit), (points,), title=column.label)
 
 

@@ -19,9 +19,9 @@ _TINIEST, _TINY = 1e-6, "< 0.0001 %"
 _LONGEST_NAME = 44
 
 
-def plain(value: float) -> str:
-    """Return a number with thousands separators, short enough for a picture."""
-    return _scale(value, "", _SHORT).text(value)
+def plain(value: float, unit: str = "") -> str:
+    """Return a number in a unit that stands elsewhere, short enough for a picture."""
+    return _scale(value, "", _SHORT)._replace(unit=unit).text(value)
 
 
 def amount(value: float, unit: str) -> str:

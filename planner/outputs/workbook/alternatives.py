@@ -11,7 +11,10 @@ from planner.outputs.numbering import Entry
 from planner.outputs.text_safety import clean
 from planner.outputs.words import in_money, product
 from planner.outputs.workbook.bom import subtotal_name
-from planner.outputs.workbook.bom.rows import figure_name, quantity_name
+from planner.outputs.workbook.bom.line_figures import (
+    figure_name,
+    quantity_name,
+)
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, INTEGER, PERCENT, Role
 from planner.outputs.workbook.page import BANNER_ROW, FIRST_ROW

@@ -29,8 +29,14 @@ from planner.outputs.audience import PRICES, Audience, Prices
 from planner.outputs.numbering import Block, blocks
 from planner.outputs.text_safety import clean
 from planner.outputs.words import small_share, status
-from planner.outputs.workbook.evaluate import Evaluator, FormulaError, Scalar
+from planner.outputs.workbook.evaluate import (
+    Evaluator,
+)
 from planner.outputs.workbook.formats import Formats
+from planner.outputs.workbook.functions import (
+    FormulaError,
+    Scalar,
+)
 from planner.outputs.workbook.inputs import InputCell
 from planner.schema.live import Live
 from planner.schema.plan import JobPlan, Line, Plan
@@ -44,12 +50,14 @@ class Sheet(Worksheet):  # type: ignore[misc]
     Cells are always given by row and column, so the search for addresses such as ``A1`` is left out
     as well.
 
-    ``results`` holds what formulas were found to come to so far, by row, then column.
+    ``results`` holds what formulas were found to come to so far, by row, then column; ``finished``
+    says that no cell of it is written any more.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.results: defaultdict[int, dict[int, Scalar | FormulaError]] = defaultdict(dict)
+        self.finished = False
         self._texts: list[str] = []
         self._styles: dict[Format, int] = {}
         self._blanks: dict[Format, CellBlankTuple] = {}
@@ -140,30 +148,41 @@ class Sheet(Worksheet):  # type: ignore[misc]
                     self._write_empty_row(row, span, info)
                 continue
             self._write_row(row, span, info)
-            for column in sorted(cells):
-                self._write_styled(letters[column], row, column, cells[column])
+            self._write_cells(letters, row, cells)
             self._xml_end_tag("row")
 
-    def _write_styled(self, letter: str, row: int, column: int, cell: Any) -> None:
-        kind = type(cell)
-        look = cell[0] if kind is CellBlankTuple else cell[1]
-        style = self._styles.get(look)
-        if style is None:
-            if look is None:
+    def _write_cells(self, letters: list[str], row: int, cells: dict[int, Any]) -> None:
+        """Write the cells of a row, as many as follow one another at once."""
+        ready: list[str] = []
+        add, styles, number = ready.append, self._styles, row + 1
+        for column in sorted(cells):
+            cell = cells[column]
+            kind = type(cell)
+            look = cell[0] if kind is CellBlankTuple else cell[1]
+            style = styles.get(look)
+            if style is None and look is not None:
+                style = styles[look] = look._get_xf_index()
+            start = f'<c r="{letters[column]}{number}" s="{style}"'
+            if style is None:  # the writer's own way is for any cell
+                self.fh.write("".join(ready))
+                ready.clear()
                 self._write_cell(row, column, cell)
-                return
-            style = self._styles[look] = look._get_xf_index()
-        if kind is CellNumberTuple:
-            self.fh.write(f'<c r="{letter}{row + 1}" s="{style}"><v>{cell[0]:.16G}</v></c>')
-        elif kind is CellStringTuple:
-            self.fh.write(f'<c r="{letter}{row + 1}" s="{style}" t="s"><v>{cell[0]}</v></c>')
-        elif kind is CellBlankTuple:
-            self.fh.write(f'<c r="{letter}{row + 1}" s="{style}"/>')
-        elif kind is CellFormulaTuple and type(cell[2]) in (int, float):
-            text = self._escape_data(cell[0])
-            self.fh.write(f'<c r="{letter}{row + 1}" s="{style}"><f>{text}</f><v>{cell[2]}</v></c>')
-        else:
-            self._write_cell(row, column, cell)
+            elif kind is CellNumberTuple:
+                add(f"{start}><v>{cell[0]:.16G}</v></c>")
+            elif kind is CellBlankTuple:
+                add(f"{start}/>")
+            elif kind is CellFormulaTuple and type(cell[2]) in (int, float):
+                text = cell[0]
+                if "<" in text or ">" in text or "&" in text:
+                    text = self._escape_data(text)
+                add(f"{start}><f>{text}</f><v>{cell[2]}</v></c>")
+            elif kind is CellStringTuple:
+                add(f'{start} t="s"><v>{cell[0]}</v></c>')
+            else:
+                self.fh.write("".join(ready))
+                ready.clear()
+                self._write_cell(row, column, cell)
+        self.fh.write("".join(ready))
 
     def blanks(self, row: int, columns: frozenset[int], style: Format) -> None:
         """Give the empty ones of these cells a look; within what holds something."""
@@ -429,7 +448,7 @@ class Book:
         found = self._areas.get(place)
         if found is None:
             found = self._values(self._sheets[sheet], range(top, bottom + 1), left, right)
-            if self._complete:
+            if self._complete or (left == right and self._sheets[sheet].finished):
                 self._areas[place] = found
         return found
 

@@ -13,7 +13,9 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.outputs.numbering import blocks
 from planner.outputs.scope import CORE_SECTIONS
-from planner.outputs.workbook.bom.rows import working_name
+from planner.outputs.workbook.bom.line_figures import (
+    working_name,
+)
 from planner.outputs.workbook.book import Book, counted_name
 from planner.outputs.workbook.formats import DECIMAL_2, DECIMAL_3_OR_DASH, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page, names

@@ -18,13 +18,15 @@ what it takes for an error (a reference to a deleted row) counts as a difference
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL, INTEGER
+from planner.outputs.workbook.functions import (
+    Scalar,
+)
 from planner.outputs.workbook.page import FIRST_ROW, Page
 
 SHEET = "Fingerprint"
@@ -50,6 +52,8 @@ _AS_GOOD_AS_ZERO = 1e-9
 _GOLDEN = 0.6180339887498949
 _MOST_COPIED = 500
 """Rows of a sheet that are copied cell by cell at most."""
+_READ_AT_ONCE = 500
+"""Rows of such a sheet that are read together."""
 _CLOSE_SUM = 1e-11
 """Relative to what is summed: a cent in a column of a thousand million, and more than programs
 differ by in the last digits of sums."""
@@ -176,49 +180,67 @@ def _compared(area: _Area, count: _Count, top: int) -> str:
     return f"=IFERROR(IF(AND({','.join(holds)}),0,1),1)"
 
 
+@dataclass
+class _Column:
+    """What is known of a column of a large area: its numbers as a sum, its texts one by one."""
+
+    total: float = 0.0
+    size: float = 0.0
+    numbers: int = 0
+    unlike: int = 0
+    texts: list[tuple[int, str]] = field(default_factory=list)
+
+    def take(
+        self, top: int, values: list[Scalar], computed: list[bool], weights: list[float]
+    ) -> None:
+        """Take more of its rows; texts are to lie from row ``top`` on."""
+        rows = zip(values, computed, weights, strict=True)
+        for row, (value, by_formula, weight) in enumerate(rows, start=top):
+            if type(value) is float:
+                weighed = weight * value
+                self.total += weighed
+                self.size += abs(weighed)
+                self.numbers += 1
+                self.unlike += abs(value) >= _AS_GOOD_AS_ZERO
+            elif by_formula or "\n" in str(value):
+                self.unlike += value != ""
+            elif value is not None:
+                self.texts.append((row, str(value)))
+
+
 def _by_column(page: Page, area: _Area, top: int) -> str:
     """Return the formula that is 1 where a large area differs from what is known of its columns.
 
     Weights of its rows are written from row ``top`` on, and copies of the columns that hold texts.
     """
-    columns = area.last_column + 1
-    sums, sizes, unlike = ([0.0] * columns for _ in range(3))
-    texts: dict[int, list[tuple[int, str]]] = {}
-    filled = numbers = formulas = 0
-    at_row, weight = -1, 0.0
-    for row, column, value, computed in area.cells():
-        if row != at_row:
-            at_row, weight = row, 1.0 + row * _GOLDEN % 1.0
-        filled += 1
-        formulas += computed
-        if type(value) is float:
-            weighed = weight * value
-            sums[column] += weighed
-            sizes[column] += abs(weighed)
-            unlike[column] += abs(value) >= _AS_GOOD_AS_ZERO
-            numbers += 1
-        elif computed or "\n" in str(value):
-            unlike[column] += value not in (None, "")
-        else:
-            texts.setdefault(column, []).append((row - FIRST_ROW + top, str(value)))
-    for place in range(area.rows):
-        weight = 1.0 + (FIRST_ROW + place) * _GOLDEN % 1.0
-        page.number(top + place, columns, weight, GENERAL, "fixed")
+    width, shift = area.last_column + 1, top - FIRST_ROW
+    columns = [_Column() for _ in range(width)]
+    filled = formulas = 0
+    for first in range(FIRST_ROW, area.last_row + 1, _READ_AT_ONCE):
+        place = (area.name, first, 0, min(first + _READ_AT_ONCE - 1, area.last_row), width - 1)
+        shown, computed = page.book.area(*place), page.book.formulas(*place)
+        weights = [1.0 + row * _GOLDEN % 1.0 for row in range(first, place[3] + 1)]
+        for row, weight in enumerate(weights, start=first + shift):
+            page.number(row, width, weight, GENERAL, "fixed")
+        for index, column in enumerate(columns):
+            column.take(first + shift, shown[index::width], computed[index::width], weights)
+        filled += len(shown) - shown.count(None)
+        formulas += sum(computed)
     last = top + area.rows - 1
-    weights = _column(columns, top, last)
+    weights_there = _span_of(width, top, last)
     live = f"{quote_sheetname(area.name)}!"
-    holds = _whole(area, filled, numbers, formulas)
+    holds = _whole(area, filled, sum(column.numbers for column in columns), formulas)
     fixed = page.book.formats.get("fixed")
-    for column, (total, size) in enumerate(zip(sums, sizes, strict=True)):
-        cells = f"{live}{_column(column, FIRST_ROW, area.last_row)}"
-        if size:
-            found = f"SUMPRODUCT({cells},{weights})-{total:.15g}"
-            holds.append(f"ABS({found})<={size * _CLOSE_SUM:.3G}")
-        if column in texts:
-            for row, text in texts[column]:  # as it stands in a cell, fit for one
-                page.sheet.write_string(row, column, text, fixed)
-            compared = f"SUMPRODUCT(1*({cells}<>{_column(column, top, last)}))"
-            holds.append(f"{compared}={unlike[column]:.0f}")
+    for index, column in enumerate(columns):
+        cells = f"{live}{_span_of(index, FIRST_ROW, area.last_row)}"
+        if column.size:
+            found = f"SUMPRODUCT({cells},{weights_there})-{column.total:.15g}"
+            holds.append(f"ABS({found})<={column.size * _CLOSE_SUM:.3G}")
+        if column.texts:
+            for row, text in column.texts:  # as it stands in a cell, fit for one
+                page.sheet.write_string(row, index, text, fixed)
+            compared = f"SUMPRODUCT(1*({cells}<>{_span_of(index, top, last)}))"
+            holds.append(f"{compared}={column.unlike}")
     return f"=IFERROR(IF(AND({','.join(holds)}),0,1),1)"
 
 
@@ -235,7 +257,7 @@ def _whole(area: _Area, filled: int, numbers: int, formulas: int) -> list[str]:
     ]
 
 
-def _column(column: int, first: int, last: int) -> str:
+def _span_of(column: int, first: int, last: int) -> str:
     start = xl_rowcol_to_cell(first, column, row_abs=True, col_abs=True)
     return f"{start}:{xl_rowcol_to_cell(last, column, row_abs=True, col_abs=True)}"
 

@@ -9,8 +9,10 @@ from planner.outputs import scope
 from planner.outputs.numbering import blocks
 from planner.outputs.words import NETWORKS, in_money, number, percent, product, small_share
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL
+from planner.outputs.workbook.functions import (
+    Scalar,
+)
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.schema.plan import JobPlan, Plan
 

@@ -13,8 +13,10 @@ from xlsxwriter.worksheet import Worksheet
 from planner.outputs.text_safety import clean
 from planner.outputs.words import in_money, product
 from planner.outputs.workbook.book import RATE, Book
-from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL, Role
+from planner.outputs.workbook.functions import (
+    Scalar,
+)
 from planner.outputs.workbook.inputs import InputCell, Kind, Range
 from planner.schema.plan import Plan
 
@@ -301,6 +303,7 @@ class Page:
                 the sheet prints one A4 page wide.
         """
         sheet = self.sheet
+        sheet.finished = True
         sheet.freeze_panes(*frozen)
         sheet.set_landscape()
         if scale_percent is None:

@@ -25,7 +25,10 @@ from planner.outputs.text_safety import clean
 from planner.outputs.words import in_money, product, quantity
 from planner.outputs.workbook.answer import COUNT, NAME, TILES, add_answer, add_tiles
 from planner.outputs.workbook.bom import subtotal_name
-from planner.outputs.workbook.bom.rows import figure_name, quantity_name
+from planner.outputs.workbook.bom.line_figures import (
+    figure_name,
+    quantity_name,
+)
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import (
     DECIMAL_1,

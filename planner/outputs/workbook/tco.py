@@ -12,7 +12,9 @@ from planner.figures import FIGURES
 from planner.outputs.words import in_money
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.bom import subtotal_name
-from planner.outputs.workbook.bom.rows import SPANS
+from planner.outputs.workbook.bom.line_figures import (
+    SPANS,
+)
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.money import TCO_FLAG
 from planner.outputs.workbook.formats import (

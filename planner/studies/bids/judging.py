@@ -10,7 +10,9 @@ from typing import Literal
 
 from planner.api import Options
 from planner.assemble import assemble
-from planner.auditor.draft import Draft
+from planner.auditor.draft import (
+    Draft,
+)
 from planner.auditor.evaluate import case_of
 from planner.case import Case, resolve
 from planner.case.money import discount, support_factor, support_usd_per_year, unit_net_usd

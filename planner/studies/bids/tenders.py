@@ -15,6 +15,7 @@ from typing import Any
 from planner.case.money import unit_net_usd
 from planner.currency import amount
 from planner.inputs import Inputs
+from planner.quotes.products import supports
 from planner.schema.bids import BidCharge, ChargeKind, TraceRow
 from planner.schema.catalog import Item, Source
 from planner.schema.prices import Discount, Price, SupportMoney
@@ -41,7 +42,8 @@ NOT_COUNTED: Mapping[str, str] = {
 class Goods:
     """A product of the catalogs as it is offered: so many units, each for so much, USD.
 
-    ``included`` goods are held in the price of something else, and cost nothing by themselves.
+    ``included`` goods are held in the price of something else, and cost nothing by themselves; of
+    ``some_included`` that is true of some units, so that a share of the price is no unit's.
     """
 
     item: Item
@@ -49,6 +51,7 @@ class Goods:
     unit_usd: float
     cells: tuple[str, ...]
     included: bool = False
+    some_included: bool = False
     support_usd_per_year: float | None = None
     support_included_years: float | None = None
     lead_time: str | None = None
@@ -73,10 +76,13 @@ class Tender:
         """Return its products of a category."""
         return {sku: each for sku, each in self.goods.items() if each.item.category == category}
 
-    @property
-    def supported_at_once(self) -> bool:
-        """Whether it asks for support that belongs to no product: then no other support counts."""
-        return any(charge.kind == "support" for charge in self.charges)
+    def supported_at_once(self, item: Item) -> bool:
+        """Return whether it asks for support of a product beside it: then no other counts.
+
+        Support that names no sort of product is that of all of them.
+        """
+        told = (supports(charge.label) for charge in self.charges if charge.kind == "support")
+        return any(not sorts or item.category in sorts for sorts in told)
 
     @property
     def quoted_usd(self) -> float:
@@ -145,6 +151,7 @@ def _goods(quote: Quote, items: Mapping[str, Item], share: float) -> Iterator[tu
             else support * share * price.quantity / units,
             support_included_years=price.support_included_years,
             lead_time=price.lead_time,
+            some_included=bool(free),
         )  # fmt: skip
     for sku, lines in included.items():
         units = sum(line.quantity or 0.0 for line in lines)
@@ -222,11 +229,11 @@ def price_of(goods: Goods, tender: Tender, inputs: Inputs) -> Price:
         more["support_included_years"] = goods.support_included_years or 0.0
         more["support_source"] = "quote"
         more["support_confidence"] = "high"
-    elif book is not None and not tender.supported_at_once:
+    elif book is not None and not tender.supported_at_once(goods.item):
         for name in ("support_per_year", "support_included_years", "support_source",
                      "support_confidence"):  # fmt: skip
             more[name] = getattr(book, name)
-        if goods.included:  # a share of nothing is nothing: what the book's price asks for counts
+        if goods.included or goods.some_included:  # a share of nothing is nothing
             shown_in = inputs.problem.shown_in
             net = unit_net_usd(goods.item, book, inputs.discounts, shown_in)
             yearly = book.support_usd_per_year(net)

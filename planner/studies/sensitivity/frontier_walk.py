@@ -15,6 +15,7 @@ from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate, optimise, share
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
+from planner.optimizer.parametric.reaching import reaching
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.schema.sensitivity import FrontierMark, FrontierPoint
@@ -86,19 +87,60 @@ class Question:
         """Return an operation's useful work."""
         return math.exp(measure(self.case, self.case.objective)(operation))
 
-    def frugal(self, axis: Axis, case: Case, floor: float) -> Certificate:
-        """Return the plan that goes farthest along an axis of those that do so much work."""
+    def frugal(self, axis: Axis, case: Case, floor: float, start: Run) -> Run | None:
+        """Return the plan that goes farthest along an axis of those that do so much work.
+
+        Args:
+            axis: along what.
+            case: the problem in numbers.
+            floor: the work, in its own unit.
+            start: a plan that does it.
+        """
         within = self._within_reach(case)
-        return self.solve(replace(keeping(within, floor), objective=axis.objective))
+        found = None if self.options.effort.late else self._farthest(axis, within, floor, start)
+        if found is not None:
+            return found
+        return self.solve(replace(keeping(within, floor), objective=axis.objective)).operation
+
+    def _farthest(self, axis: Axis, case: Case, floor: float, start: Run) -> Run | None:
+        """Return the same to the gap, by asking for plans beyond the last one found and for none.
+
+        None where enumeration leaves it open.
+        """
+        found, none_at, step = start, math.inf, self.options.gap
+        for _ in range(MOST_ASKED):
+            here = axis.x(case, found)
+            if here <= 0.0:
+                return None
+            if none_at <= self.options.gap * (1.0 + STEP):
+                return found
+            ahead = step if math.isinf(none_at) else none_at / 2.0
+            level = here * math.exp(axis.direction * ahead)
+            limits: dict[str, Any] = {axis.limit: level}
+            held = case.under(replace(case.limits, **limits))
+            answer = reaching(held, math.log(floor))
+            if answer == "open":
+                return None
+            if isinstance(answer, Run):
+                passed = axis.direction * math.log(axis.x(case, answer) / here)
+                found, none_at, step = answer, none_at - passed, 2.0 * step
+            else:
+                none_at = ahead
+        return None
 
     def cheapest(self, axis: Axis, operation: Run) -> Run:
         """Return the cheapest plan with the work and the place of another, and no other systems."""
         systems = tuple(
             replace(system, high=operation.units[system.id]) for system in self.case.systems
         )
-        here = axis.x(self.case, operation)
+        here, work = axis.x(self.case, operation), self.work(operation)
         fixed = self._limited(replace(self.case, systems=systems), axis, here)
-        found = self.solve(keeping(fixed, self.work(operation))).operation
+        least = keeping(fixed, work)
+        if least.objective == COST.objective and not self.options.effort.late:
+            cheaper = self._farthest(COST, fixed, work, operation)
+            if cheaper is not None:
+                return cheaper
+        found = self.solve(least).operation
         return operation if found is None else found
 
     def end(self, axis: Axis) -> Certificate:
@@ -147,6 +189,8 @@ def _with_known_draw(inputs: Inputs) -> Inputs:
 
 STEP = 1e-7
 """The least share by which one place lies beyond another."""
+MOST_ASKED = 100
+"""Levels that are asked for on the way to the farthest plan."""
 
 
 @dataclass(frozen=True)
@@ -381,7 +425,7 @@ def settled(
     bound, work = natural(name, answer.bound), natural(name, answer.value)
     floor = min(work, bound / (1.0 + question.options.gap) * (1.0 + FLOOR_NOISE))
     operation = answer.operation
-    farther = question.frugal(axis, case, floor).operation
+    farther = question.frugal(axis, case, floor, operation)
     if farther is not None:
         ahead = axis.x(case, farther) - axis.x(case, operation)
         # At the same place more work is better, and nothing else counts.

@@ -178,7 +178,7 @@ class Asked:
     def case_of(self, place: int) -> Case:
         """Return the case of one scenario; its companions are as far worked out as for all."""
         own = self.limits[place]
-        return self.case if own == self.case.limits else replace(self.case, limits=own)
+        return self.case if own == self.case.limits else self.case.under(own)
 
     def inputs_of(self, place: int) -> Inputs:
         """Return the inputs of one scenario."""
@@ -270,7 +270,8 @@ def solve(asked: Asked) -> list[Answer]:
 
 
 def _packed(asked: Asked, place: int, answer: Answer) -> Answer:
-    return replace(answer, packed=zlib.compress(pickle.dumps(asked.case_of(place)), 1))
+    alone = replace(asked.case_of(place))  # without what it has worked out
+    return replace(answer, packed=zlib.compress(pickle.dumps(alone), 1))
 
 
 def _stands_alone(case: Case) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from planner.api import Options
 from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Inputs
+from planner.optimizer.operate import Run
 from planner.schema.explanation import WhyNot
 from planner.schema.plan import Plan
 from planner.studies.why_not import question as figures
@@ -31,6 +32,7 @@ def why_not(
     asked: tuple[str, ...] = (),
     work: float = WORK,
     questions: int | None = None,
+    known: Sequence[Run] = (),
 ) -> WhyNot:
     """Return what a plan is not, and by how much it would be worse.
 
@@ -43,11 +45,12 @@ def why_not(
             for any number.
         work: how much may be done before answers that were not asked for are left. Bounds are told
             in any case; what is forced as well, unless it takes several times as much.
+        known: plans of the problem, or of problems like it, that questions may begin with.
 
     Raises:
         InputError: what is asked for is not an item, or is in the plan.
     """
-    study = Study(inputs, plan, options, work, PATIENCE * work, options.effort)
+    study = Study(inputs, plan, options, work, PATIENCE * work, options.effort, runs=list(known))
     _check(inputs, plan, asked)
     goal = plan.objective
     base = WhyNot(

@@ -14,8 +14,9 @@ from planner.case.money import discount, support_usd_per_year, unit_net_usd
 from planner.errors import InputError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Change
+from planner.optimizer.goals import floors
 from planner.optimizer.joint import Certificate as Answer
-from planner.optimizer.joint import floors, share
+from planner.optimizer.joint import share
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill, broken_rows

@@ -27,11 +27,15 @@ TIE_TOLERANCE = 1e-6
 FLOOR_NOISE = 1e-7
 ENOUGH = 1e-4
 """The gap, as a share, within which questions are answered; the plan itself is proven closer."""
+MOST_KNOWN = 8
+"""Plans met before that each question is begun with."""
 
 
 @dataclass
 class Study:
     """A solved problem under questioning; ``known`` are plans met on the way, by item held.
+
+    ``runs`` are those, and others like them, to begin questions with.
 
     ``work`` is how much may be done before what was not asked for is left, ``patience`` before even
     other forced plans are; ``questions`` is how many proofs what was not asked for may take in all,
@@ -47,6 +51,7 @@ class Study:
     questions: int | None = None
     proofs: int = 0
     known: dict[str, list[Run]] = field(default_factory=dict)
+    runs: list[Run] = field(default_factory=list)
 
     @cached_property
     def case(self) -> Case:
@@ -119,13 +124,17 @@ class Study:
     def prove(self, case: Case, gap: float = ENOUGH) -> Certificate:
         """Return the first best plan of a case with its proof."""
         self.proofs += 1
-        return optimise(
+        answer = optimise(
             case,
             solver=self.options.solver,
             gap=max(gap, self.options.gap),
             effort=self.effort,
             ties=False,
+            known=self.runs[-MOST_KNOWN:] if costs_least(case) else (),
         )
+        if answer.operation is not None:
+            self.runs.append(answer.operation)
+        return answer
 
     def whole(self, operation: Run) -> Run:
         """Return an operation of a case with less on offer as one of the problem's."""

@@ -301,7 +301,15 @@ def test_the_curve_is_that_of_the_plan(tmp_path: Path) -> None:
     assert "Plans on the curve" in text and text.index("study-1") < text.index('id="hall"')
 
 
-def test_a_page_is_in_one_currency_that_of_its_first_plan(tmp_path: Path) -> None:
+def parts_of(text: str) -> dict[str, str]:
+    """Return the sections of a page with a heading of the second level, by their place."""
+    found = re.split(r'<section id="([\w-]+)"><h2>', text)
+    return dict(zip(found[1::2], found[2::2], strict=True))
+
+
+def test_plans_are_compared_in_the_firsts_currency_and_each_is_shown_in_its_own(
+    tmp_path: Path,
+) -> None:
     dollars, euros = tmp_path / "dollars.plan.json", tmp_path / "euros.plan.json"
     write_plan(dollars, PROBLEM)
     own = tmp_path / "euros.yaml"
@@ -309,21 +317,32 @@ def test_a_page_is_in_one_currency_that_of_its_first_plan(tmp_path: Path) -> Non
     own.write_text(PROBLEM.read_text("utf-8") + rate)
     plan = write_plan(euros, own)
     assert plan.totals is not None and plan.totals.capex_usd is not None
+    capex = {code: f"{plan.totals.capex_usd / usd / 1e6:,.2f} M{code}"
+             for code, usd in (("EUR", 2.0), ("USD", 1.0))}  # fmt: skip
     rules = written(tmp_path, "x.rules.json", table())
-    for first, other, code, each_usd, rule in (
-        (euros, dollars, "EUR", 2.0, "+1.50 MEUR"),
-        (dollars, euros, "USD", 1.0, "+3.00 MUSD"),
-    ):
-        output = tmp_path / f"{code}.html"
+    told = "1 EUR = 2 USD on 2026-11-20 (ECB)"
+    for files, codes in (((euros, dollars), ("EUR", "USD")), ((dollars, euros), ("USD", "EUR"))):
+        output = tmp_path / f"{codes[0]}.html"
         with shown_in(Currency("GBP", 4.0)):  # what was shown before says nothing
-            report([first, other, rules], output)
-        text = output.read_text("utf-8")
-        rate = "1 EUR = 2 USD on 2026-11-20 (ECB)"
-        assert text.count(rate) == (1 if code == "EUR" else 0)
-        text = text.replace(rate, "")
-        assert {"EUR", "USD", "GBP"} & set(re.findall(r"[A-Z]{3}", text)) == {code}
-        assert f"{plan.totals.capex_usd / each_usd / 1e6:,.2f} M{code}" in text
-        assert f"unit net, {code}" in text and rule in text
+            report([*files, rules], output)
+        parts = parts_of(output.read_text("utf-8"))
+        names = [file.name.removesuffix(".plan.json") for file in files]
+        said = f"Amounts side by side are in {codes[0]}, the currency of the first plan ({told})."
+        each = ", ".join(f"{name} in {code}" for name, code in zip(names, codes, strict=True))
+        assert f"{said} Below, each plan is in its own: {each}." in parts["plans"]
+        assert parts["plans"].count(capex[codes[0]]) >= 2
+        assert capex[codes[1]] not in parts["plans"]
+        for number, code in enumerate(codes, 1):
+            inside = parts[f"plan-{number}"]
+            assert inside.count(told) == (code == "EUR")
+            inside = inside.replace(told, "")
+            assert {"EUR", "USD", "GBP"} & set(re.findall(r"[A-Z]{3}", inside)) == {code}
+            assert capex[code] in inside and f"unit net, {code}" in inside
+        assert "+3.00 MUSD" in parts["study-1"] and "EUR" not in parts["study-1"]
+    report([dollars, dollars.with_name("x.rules.json")], tmp_path / "one.html")
+    assert "side by side are" not in (tmp_path / "one.html").read_text("utf-8")
+    report([euros, dollars], tmp_path / "two.html", audience="customer")
+    assert "ECB" not in (tmp_path / "two.html").read_text("utf-8")
     report([euros], tmp_path / "c.html", audience="customer")
     outside = (tmp_path / "c.html").read_text("utf-8")
     assert "unit net, EUR" in outside and "USD" not in outside and "ECB" not in outside

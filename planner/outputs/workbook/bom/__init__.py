@@ -10,16 +10,9 @@ from planner.outputs.numbering import Block, Entry
 from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.words import in_money
 from planner.outputs.workbook.bom.columns import LAST_PRINTED, Columns, find_needs
-from planner.outputs.workbook.bom.rows import (
-    ALLOWED,
+from planner.outputs.workbook.bom.line_figures import (
     NAMED,
-    PROMPTS,
-    SOLVED,
     SPANS,
-    BomPage,
-    add_length,
-    add_line,
-    add_part,
     figure_name,
     has_stock,
     installed_name,
@@ -28,6 +21,15 @@ from planner.outputs.workbook.bom.rows import (
     quantity_name,
     without_idle,
     working_name,
+)
+from planner.outputs.workbook.bom.rows import (
+    ALLOWED,
+    PROMPTS,
+    SOLVED,
+    BomPage,
+    add_length,
+    add_line,
+    add_part,
 )
 from planner.outputs.workbook.book import Book, counted_name
 from planner.outputs.workbook.formats import (

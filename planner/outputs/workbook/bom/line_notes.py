@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.outputs.workbook.bom.rows import figures, least_order, needed
+from planner.outputs.workbook.bom.line_figures import (
+    figures,
+    least_order,
+    needed,
+)
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.schema.plan import Line

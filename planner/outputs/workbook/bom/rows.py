@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from xlsxwriter.format import Format
@@ -14,211 +13,22 @@ from planner.figures import BTU_PER_H_PER_KW
 from planner.outputs import scope
 from planner.outputs.numbering import Block, Entry
 from planner.outputs.restated import listed
-from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.bom.columns import Columns
+from planner.outputs.workbook.bom.line_figures import (
+    PER_UNIT,
+    figures,
+    lacking,
+    least_order,
+    paid_support,
+    without_idle,
+)
 from planner.outputs.workbook.book import RATE, Book, counted_name
 from planner.outputs.workbook.formats import Role
 from planner.outputs.workbook.inputs import InputCell, Range
 from planner.outputs.workbook.page import Page
 from planner.schema.plan import Line, Plan
 from planner.schema.prices import DAYS_PER_MONTH, LEAD_TIME
-
-PER_UNIT = {
-    "gpus": "unit_gpus",
-    "read": "unit_read",
-    "write": "unit_write",
-    "usable": "unit_usable",
-}
-"""Totals that the plan states per line, and the column of their value per unit."""
-
-
-def quantity_name(number: int) -> str:
-    """Return the defined name of the quantity cell of a line."""
-    return f"bom_quantity_{number}"
-
-
-def working_name(line: Line, number: int) -> str:
-    """Return a formula for the units of a line in the cluster: without owned ones that stand idle.
-
-    Args:
-        line: the line.
-        number: its number.
-    """
-    return without_idle(line, quantity_name(number))
-
-
-def without_idle(line: Line, quantity: str) -> str:
-    """Return a formula for what is left of a quantity without the line's idle units."""
-    return f"MAX(0,{quantity}-{line.idle})" if line.idle else quantity
-
-
-NAMED = ("unit_net", "unit_power", "power", "unit_rack_units", "racks", "extended_net",
-         "unit_gpus", "gpus", "unit_read", "read", "unit_write", "write",
-         "unit_usable")  # fmt: skip
-"""Cells of a line of GPU systems or storage that have a name, for other sheets to read."""
-
-
-SPANS = ("support", "support_from", "support_until")
-"""Columns whose cells have a name together, ``bom_<key>_column``, where support has its times."""
-
-
-def figure_name(key: str, number: int) -> str:
-    """Return the defined name of a figure of a line of GPU systems or storage.
-
-    Args:
-        key: one of `NAMED`.
-        number: the line's number.
-    """
-    return f"bom_{key}_{number}"
-
-
-def purchased_name(number: int) -> str:
-    """Return the defined name of what is bought of a line whose stock is limited."""
-    return f"bom_purchased_{number}"
-
-
-def installed_name(number: int) -> str:
-    """Return the defined name of what is installed of a line that a limit holds to it."""
-    return f"bom_installed_{number}"
-
-
-def has_stock(plan: Plan, line: Line) -> bool:
-    """Return whether there is a limited stock of what a line buys."""
-    return scope.limited(plan, f"stock.{line.sku}")
-
-
-def job_gpus(plan: Plan) -> int:
-    """Return the GPUs of the bill that the job can use, of the types it uses."""
-    if not plan.jobs:
-        return 0
-    job = plan.jobs[0]
-    lines = [line for line in scope.own_lines(plan) if line.gpus and line.sku in job.gpu_types]
-    return sum(job.most_gpus(line.sku, line.working) for line in lines)
-
-
-@dataclass(frozen=True)
-class Paid:
-    """When in the term the support of a line is paid; ``whole`` where it is to the very end."""
-
-    since_years: float
-    until_years: float
-    whole: bool
-
-
-def paid_support(plan: Plan, line: Line) -> Paid:
-    """Return when a line's support is paid, by default the whole term."""
-    years = plan.site.years or 0.0
-    since = min(line.support_from_years, years)
-    if line.support_years is None:
-        return Paid(since, years, True)
-    until = since + line.support_years
-    return Paid(since, min(until, years), line.support_years > 0 and until > years - 1e-9)
-
-
-def least_order(line: Line) -> int:
-    """Return the units bought at least, 0 where no more is bought than is needed, in packs."""
-    need = max(0, line.working + line.spares - line.installed)
-    return line.purchased if line.purchased > line.pack * -(-need // line.pack) else 0
-
-
-def figures(line: Line) -> dict[str, float | None]:
-    """Return what the plan says of a line by column, None where it is not known.
-
-    Nothing purchased costs nothing, whether or not there is a price.
-    """
-    return _money_figures(line) | _physical(line) | _performance(line)
-
-
-def _money_figures(line: Line) -> dict[str, float | None]:
-    bought = line.purchased > 0
-    support = line.support_usd_per_year if bought else 0.0
-    yearly = line.subscription_usd_per_year
-    return {
-        "unit_list": listed(line),
-        "unit_net": line.unit_net_usd,
-        "extended_list": line.extended_list_usd if bought else 0.0,
-        "extended_net": line.extended_net_usd if bought else 0.0,
-        "unit_support": _each(line.support_usd_per_year, line.purchased),
-        "support": support,
-        "unit_subscription": _each(yearly, line.purchased),
-        "subscription": yearly,
-        "yearly": None if support is None else support + (yearly or 0.0),
-        "subscription_list": line.unit_subscription_list_usd,
-        "support_share": line.support_share,
-        "lead_days": line.lead_time_days,
-    }
-
-
-def _physical(line: Line) -> dict[str, float | None]:
-    typical = line.unit_typical_power_kw
-    typical = line.unit_it_power_kw if typical is None else typical
-    return {
-        "unit_power": line.unit_it_power_kw,
-        "power": line.it_power_kw,
-        "unit_typical": typical,
-        "liquid_share": line.liquid_share,
-        "heat": line.heat_btu_per_h,
-        "unit_rack_units": line.unit_rack_units,
-        "rack_units": line.rack_units,
-        "racks": line.racks,
-        "unit_weight": line.unit_weight_kg,
-        "weight": line.weight_kg,
-    }
-
-
-def _performance(line: Line) -> dict[str, float | None]:
-    return {
-        "gpus": line.gpus or None,
-        "read": line.read_gb_per_s or None,
-        "write": line.write_gb_per_s or None,
-        "usable": line.usable_tb,
-        "unit_gpus": _each(line.gpus or None, line.working),
-        "unit_read": _each(line.read_gb_per_s or None, line.working),
-        "unit_write": _each(line.write_gb_per_s or None, line.working),
-        "unit_usable": _each(line.usable_tb, line.working),
-    }
-
-
-def _each(total: float | None, count: int) -> float | None:
-    return None if total is None or count == 0 else total / count
-
-
-_RESTS_ON = {
-    "support_paid": "support",
-    "yearly": "support",
-    "liquid": "power",
-    "facility": "power",
-    "typical": "unit_typical",
-    "metered": "unit_typical",
-}
-"""Columns of formulas, and the figure of the plan that each is known by."""
-
-
-def lacking(line: Line, known: Mapping[str, float | None]) -> set[str]:
-    """Return the columns whose sums are incomplete for want of a line's figure.
-
-    Args:
-        line: the line.
-        known: its figures.
-    """
-    return {key for key in needed(line) if known[_RESTS_ON.get(key, key)] is None}
-
-
-def needed(line: Line) -> tuple[str, ...]:
-    """Return the totals that a line must state for a sum to be complete."""
-    keys = ["extended_list", "extended_net", "support", "support_paid", "yearly", "rack_units"]
-    keys += ["power", "typical", "liquid", "facility", "metered", "heat"]
-    if line.section not in ("Software", "Services"):
-        keys.append("weight")
-    # Without a rack's size in the problem nothing can say how many racks a line takes. Companions
-    # share racks, which no line of theirs can count.
-    if line.rack_units is None and line.racks is None and line.section in CORE_SECTIONS:
-        keys.append("racks")
-    if line.section == "Storage":
-        keys.append("usable")
-    return tuple(keys)
-
 
 Open = Literal["quantity", "discount", "unit_list", "installed", "spares", "lead_time", "remark"]
 """The cells of a line that a reader may change."""
@@ -276,16 +86,18 @@ class BomPage(Page):
         self.columns = columns
         limits = (limit.name.split(".") for limit in book.plan.limits)
         self.limited = {parts[1] for parts in limits if len(parts) > 1}
-        self._styles: dict[tuple[str, Role], Format] = {}
+        self._places: dict[Role, dict[str, tuple[int, Format]]] = {}
         self._known: dict[int, dict[str, float | None]] = {}
 
-    def style(self, key: str, role: Role) -> Format:
-        """Return the look of a column's cells in a role, looked up once."""
-        found = self._styles.get((key, role))
+    def places(self, role: Role) -> Mapping[str, tuple[int, Format]]:
+        """Return where each column of the plan is, and the look of its cells in a role."""
+        found = self._places.get(role)
         if found is None:
-            align = "center" if key == "lead_time" else ""
-            found = self.book.formats.get(role, self.columns.number[key], align)
-            self._styles[key, role] = found
+            found = self._places[role] = {
+                column.key: (index, self.book.formats.get(
+                    role, column.number, "center" if column.key == "lead_time" else ""))
+                for index, column in enumerate(self.columns.listed)
+            }  # fmt: skip
         return found
 
     @property
@@ -325,17 +137,16 @@ class BomRow:
     def __init__(self, page: BomPage, row: int, role: Role = "formula") -> None:
         self.page, self.row, self.role = page, row, role
         self._sheet = page.book.sheet(page.name)
-        self._cells = self._sheet.row(row, max(page.columns.every))
-        self._index = page.columns.index
+        self._cells = self._sheet.row(row, page.columns.last)
+        self._places = page.places(role)
 
     def text(self, key: str, text: str) -> None:
         """Write a string into a column that the plan needs."""
-        columns = self.page.columns
-        if text and columns.has(key):
+        if text and key in self._places:
             role: Role = "part" if self.role == "part" else "line"
             if key in _SHRUNK:
                 role = "part code" if role == "part" else "code"
-            self.page.text(self.row, columns.index[key], text, role)
+            self.page.text(self.row, self._places[key][0], text, role)
 
     def fill(self) -> None:
         """Give every cell that holds nothing the look of the row."""
@@ -344,7 +155,7 @@ class BomRow:
 
     def has(self, key: str) -> bool:
         """Return whether the plan needs this column."""
-        return self.page.columns.has(key)
+        return key in self._places
 
     def at(self, key: str) -> str:
         """Return the address of the row's cell in a column."""
@@ -352,34 +163,32 @@ class BomRow:
 
     def put(self, key: str, value: float | None, role: Role | None = None) -> None:
         """Write a number into a column, in the row's own look by default."""
-        index = self._index.get(key)
-        if index is not None:
-            style = self.page.style(key, role or self.role)
+        places = self._places if role is None else self.page.places(role)
+        if key in places:
+            index, style = places[key]
             self._cells[index] = self._sheet.number(value, style)
 
     def input(self, key: Open, line: Line) -> None:
         """Write a cell that the reader may change; its column's rule is laid over it later."""
-        index = self._index.get(key)
-        if index is None:
+        if not self.has(key):
             return
+        index, style = self.page.places("input")[key]
         value = getattr(line, _HELD_BY[key]) if key in _HELD_BY else None
         value = listed(line) if key == "unit_list" else value
-        style = self.page.style(key, "input")
         if isinstance(value, str):
             self.page.sheet.write_string(self.row, index, value, style)
         else:
             self._cells[index] = self._sheet.number(value, style)
-        title = self.page.columns.listed[index].title.lower()
-        label, unit, cell = f"{title} of {line.model}", UNITS[key], self.at(key)
-        book = self.page.book
+        label = f"{self.page.columns.listed[index].title.lower()} of {line.model}"
+        book, cell = self.page.book, self.at(key)
         if key == "quantity" and self.follows(line):
             # It follows the cluster until somebody types over it.
             text = f"={counted_name(line.sku)}"
             self.page.sheet.write_formula(self.row, index, text, style)
-        if key == "unit_list" and self.page.book.rate_of(line) is not None:
+        if key == "unit_list" and book.rate_of(line) is not None:
             self.put_list(key, line, "input")
         book.inputs.append(
-            InputCell(self.page.name, cell, key, line.sku, label, unit, value, ALLOWED[key])
+            InputCell(self.page.name, cell, key, line.sku, label, UNITS[key], value, ALLOWED[key])
         )
 
     def put_list(self, key: str, line: Line, role: Role) -> None:
@@ -391,7 +200,7 @@ class BomRow:
             return
         usd = float(f"{listed_usd * rate:.15g}")
         text = f"=ROUND({usd!r}/{RATE},{currency.shown().decimals})"
-        self.page.sheet.write_formula(self.row, index, text, self.page.style(key, role))
+        self.page.sheet.write_formula(self.row, index, text, self.page.places(role)[key][1])
 
     def put_price(self, key: str, line: Line, value: float | None) -> None:
         """Write an amount of a price list, which follows the rate where it is in USD there.
@@ -406,7 +215,7 @@ class BomRow:
         self.put(key, value)
         if index is None or value is None or rate is None:
             return
-        style = self.page.style(key, self.role)
+        style = self._places[key][1]
         usd = float(f"{value * rate:.15g}")
         self.page.sheet.write_formula(self.row, index, f"={usd!r}/{RATE}", style)
 
@@ -416,9 +225,8 @@ class BomRow:
 
     def work_out(self, key: str, text: str, plan: float | None = None) -> None:
         """Write a formula into a column; what the plan says is held against it."""
-        index = self._index.get(key)
-        if index is not None:
-            style = self.page.style(key, self.role)
+        if key in self._places:
+            index, style = self._places[key]
             self._cells[index] = self._sheet.formula(text, style)
             if plan is not None:
                 self.page.book.expect(self.page.name, self.row, index, plan)
@@ -564,7 +372,7 @@ def _identity(row: BomRow, line: Line, number: str, section: str) -> None:
             row.text(key, shown)
 
 
-_NAME_LENGTH = 46
+_NAME_LENGTH = 50
 
 
 def _named(line: Line) -> str:
@@ -573,7 +381,7 @@ def _named(line: Line) -> str:
     room = max(_NAME_LENGTH, len(line.model))
     if not line.description:
         return line.model
-    return text if len(text) <= room else text[: room - 1].rstrip(" —,:;") + "…"
+    return text if len(text) <= room else f"{text[:room].rpartition(' ')[0].rstrip(' —,:;')} …"
 
 
 def _counts(row: BomRow, line: Line) -> None:

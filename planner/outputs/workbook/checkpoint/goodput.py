@@ -5,9 +5,11 @@ from __future__ import annotations
 from planner.figures import FIGURES
 from planner.outputs.numbering import blocks
 from planner.outputs.workbook import formulas
-from planner.outputs.workbook.bom.rows import working_name
+from planner.outputs.workbook.bom.line_figures import (
+    working_name,
+)
 from planner.outputs.workbook.checkpoint import levels
-from planner.outputs.workbook.formats import DECIMAL_1, INTEGER, PERCENT_2
+from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_3, INTEGER, PERCENT_2
 from planner.outputs.workbook.rows import Result, Results
 from planner.outputs.workbook.ways import scale
 from planner.schema.live import Ways
@@ -38,20 +40,20 @@ def _waiting(plan: Plan, job: JobPlan, repair: Repair) -> tuple[Result, ...]:
     rows = [
         Result("kept_by_swaps", "What swaps leave", "share",
                "1-hardware_share+hardware_share*EXP(-swap_s/mtti_s)",
-               "the mean of exp(-swap / MTTI): only failed hardware is swapped", _PRECISE),
+               "the mean of exp(-swap / MTTI): only failed hardware is swapped", PERCENT_2),
     ]  # fmt: skip
     if repair.in_rack:
         usable = job.usable_gpus_by_type[job.gpu_type]
         each = repair.spares // job.systems_used
         rows += [
             Result("repair_load", f"{load}, of one system", "units", f"{per_day}*{usable}",
-                   "failures of its GPUs in use x share x repair time", _PRECISE),
+                   "failures of its GPUs in use x share x repair time", DECIMAL_3),
             Result("system_waiting", "Time one system has too few units", "share",
                    formulas.waiting(str(each), "repair_load"),
-                   f"Erlang's loss formula with {each} spares and one more", _PRECISE),
+                   f"Erlang's loss formula with {each} spares and one more", PERCENT_2),
             Result("time_waiting", FIGURES["loss.waiting"].heading, "share",
                    formulas.waiting_in_racks("system_waiting", f"(gpus_in_use/{usable})"),
-                   "at most: the job needs every system", _PRECISE,
+                   "at most: the job needs every system", PERCENT_2,
                    plan=1.0 - repair.availability),
         ]  # fmt: skip
         return tuple(rows)
@@ -65,14 +67,14 @@ def _waiting(plan: Plan, job: JobPlan, repair: Repair) -> tuple[Result, ...]:
         )  # fmt: skip
     rows.append(
         Result("repair_load", load, "units", f"{per_day}*gpus_in_use",
-               "failures x share x repair time", _PRECISE, plan=repair.load),
+               "failures x share x repair time", DECIMAL_3, plan=repair.load),
     )  # fmt: skip
     if repair.shrunk is not None:
         return (*rows, *_shrinking(repair, repair.shrunk))
     rows += [
         Result("time_waiting", FIGURES["loss.waiting"].heading, "share",
                formulas.waiting(spares, "repair_load"),
-               "Erlang's loss formula with as many places as spares, and one more", _PRECISE,
+               "Erlang's loss formula with as many places as spares, and one more", PERCENT_2,
                plan=1.0 - repair.availability),
     ]  # fmt: skip
     return tuple(rows)
@@ -83,9 +85,9 @@ def _shrinking(repair: Repair, shrunk: ShrunkPlan) -> tuple[Result, ...]:
     why = "as solved: a sum over the units out, which an edit here does not change"
     return (
         Result("time_waiting", "Work lost to units that are out", "share",
-               repr(1.0 - repair.availability), why, _PRECISE, plan=1.0 - repair.availability),
+               repr(1.0 - repair.availability), why, PERCENT_2, plan=1.0 - repair.availability),
         Result("failing_share", FIGURES["shrunk.failing"].heading, "share",
-               repr(shrunk.failing), why, _PRECISE, plan=shrunk.failing),
+               repr(shrunk.failing), why, PERCENT_2, plan=shrunk.failing),
     )  # fmt: skip
 
 

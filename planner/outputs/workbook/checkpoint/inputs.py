@@ -6,7 +6,9 @@ from typing import Literal, get_args
 
 from planner.figures import FIGURES
 from planner.outputs import scope
-from planner.outputs.workbook.bom.rows import job_gpus
+from planner.outputs.workbook.bom.line_figures import (
+    job_gpus,
+)
 from planner.outputs.workbook.book import RATE
 from planner.outputs.workbook.checkpoint.levels import local_inputs
 from planner.outputs.workbook.checkpoint.model import degraded_inputs

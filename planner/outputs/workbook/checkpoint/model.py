@@ -6,7 +6,9 @@ import math
 
 from planner.figures import FIGURES
 from planner.outputs.numbering import blocks
-from planner.outputs.workbook.bom.rows import working_name
+from planner.outputs.workbook.bom.line_figures import (
+    working_name,
+)
 from planner.outputs.workbook.checkpoint.levels import local_results, of_levels, remote_interval
 from planner.outputs.workbook.formats import (
     DECIMAL_1,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from planner.limits import known, named
 from planner.outputs.numbering import Entry, blocks
 from planner.outputs.scope import CORE_SECTIONS
-from planner.outputs.workbook.bom.rows import (
+from planner.outputs.workbook.bom.line_figures import (
     installed_name,
     purchased_name,
     quantity_name,

@@ -19,8 +19,10 @@ from planner.outputs.bids_text import (
 from planner.outputs.comparison_words import breach_text
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_2, GENERAL, INTEGER, PERCENT_2
+from planner.outputs.workbook.functions import (
+    Scalar,
+)
 from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import RECORD, Stack, number_format
 from planner.schema.bids import Bid, BidFigures, BidLine, Bids, TraceRow

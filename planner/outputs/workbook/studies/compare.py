@@ -8,8 +8,10 @@ from functools import partial
 from planner.outputs.compare_text import status
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_1, GENERAL, INTEGER
+from planner.outputs.workbook.functions import (
+    Scalar,
+)
 from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import Cells, Stack, number_format, over, signed
 from planner.schema.comparison import (

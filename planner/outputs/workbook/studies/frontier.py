@@ -13,8 +13,10 @@ from planner.outputs.frontier_text import across, knee, marks, rules, up
 from planner.outputs.scales import Scale
 from planner.outputs.sensitivity_words import as_it_stands, named, sentence, units
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL, INTEGER
+from planner.outputs.workbook.functions import (
+    Scalar,
+)
 from planner.outputs.workbook.sensitivity.charts import FONT, GREY, NAVY, ORANGE
 from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import (

@@ -11,8 +11,10 @@ from planner.figures import FIGURES, OBJECTIVES
 from planner.outputs.inside_words import MoneyWords
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_1, GENERAL, INTEGER
+from planner.outputs.workbook.functions import (
+    Scalar,
+)
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.sensitivity.charts import (
     GRID,

@@ -16,7 +16,6 @@ from planner.outputs.comparison_words import titled
 from planner.outputs.text_safety import clean
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import (
     DECIMAL_1,
     DECIMAL_2,
@@ -26,6 +25,9 @@ from planner.outputs.workbook.formats import (
     SMALL,
     Role,
     paid,
+)
+from planner.outputs.workbook.functions import (
+    Scalar,
 )
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.sensitivity.charts import FONT, GRID, TITLE_FONT, axis

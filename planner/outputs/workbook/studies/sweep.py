@@ -36,8 +36,10 @@ from planner.outputs.sweep_rows import (
 )
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL, INTEGER
+from planner.outputs.workbook.functions import (
+    Scalar,
+)
 from planner.outputs.workbook.sensitivity.charts import FONT, GREY, NAVY, ORANGE, SOLID
 from planner.outputs.workbook.studies import Sheet, sweep_table
 from planner.outputs.workbook.studies.stack import (

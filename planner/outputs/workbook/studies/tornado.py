@@ -19,8 +19,10 @@ from planner.outputs.sensitivity_words import (
 )
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL, INTEGER
+from planner.outputs.workbook.functions import (
+    Scalar,
+)
 from planner.outputs.workbook.sensitivity.charts import FONT, GREY, SOLID, STRIPED
 from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import (

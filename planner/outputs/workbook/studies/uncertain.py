@@ -13,8 +13,10 @@ from planner.outputs.sensitivity_words import goal, named, units
 from planner.outputs.uncertain_text import describe_draw, findings, marks, outcomes
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_3, GENERAL, INTEGER, PERCENT, PERCENT_2
+from planner.outputs.workbook.functions import (
+    Scalar,
+)
 from planner.outputs.workbook.sensitivity.charts import (
     FONT,
     GREY,

@@ -14,8 +14,8 @@ from planner.case import Case, System
 from planner.case.model import Mode
 from planner.limits import BY_NAME
 from planner.optimizer import operate, purchase
+from planner.optimizer.goals import floors
 from planner.optimizer.guess import orderly
-from planner.optimizer.joint import floors
 from planner.optimizer.kernel import Kernel
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run, passed_by

@@ -1,0 +1,309 @@
+"""The best plan without a solver: proven by enumeration, and of equally good ones the first.
+
+Where no plan needs more than one type of GPU system (`planner.optimizer.parametric.cells`) the most
+work follows from cells opened from the highest bound down. The purchases good enough to be taken
+are then few: those that give away no more than may be, and cost no more than the cheapest of them.
+They are all listed, cheapest systems first, and compared as bills by capex, power, units and names,
+as `planner.optimizer.joint` compares them with models. Least money or power is found in the same
+way: of the purchases that reach the floors those that take least are listed.
+
+A plan with a second type of GPU system, which no cell has, is worth no more than without it, and
+costs more, unless one more system makes a fabric smaller: where that might be, nothing is said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.case import Case
+from planner.figures import OBJECTIVES
+from planner.limits import SUPPLIES
+from planner.optimizer.branch import Found
+from planner.optimizer.goals import FLOOR_TOLERANCE, TIE_TOLERANCE, goal_of, width_of
+from planner.optimizer.objective import TIE_BREAKS, measure
+from planner.optimizer.operate import Run
+from planner.optimizer.operations import WORTH
+from planner.optimizer.parametric.bands import Band, Bands
+from planner.optimizer.parametric.cells import covers
+from planner.optimizer.parametric.plans import Plans
+
+PAID = "capex_usd"
+ROUNDING = 1e-12
+"""Sums added in another order differ by less, as a share."""
+NOISE = 1e-9
+"""Scores of arrays and of one purchase differ by less."""
+MOST_ALIKE = 200
+"""So many purchases that nothing but ties tells apart are compared one by one."""
+MOST_LISTED = 20_000
+TRIES = 3
+START_GAP = 0.1
+"""How far from the most work the plan may be that least money begins with."""
+
+
+@dataclass(frozen=True)
+class Enumerated:
+    """What enumeration tells of a case.
+
+    ``taken`` is the plan with its value and what no plan passes; ``best`` is the best value found.
+    Where it is not ``settled`` the plan is only one to begin with.
+    """
+
+    taken: Found
+    best: float | None
+    settled: bool
+
+
+def enumerated(
+    case: Case, gap: float, known: Sequence[Run] = (), *, ties: bool
+) -> Enumerated | None:
+    """Return the best plan of a case; None where enumeration does not cover it.
+
+    Args:
+        case: the problem in numbers.
+        gap: how far from the best value its bound may be, as a share.
+        known: plans of the case.
+        ties: whether to choose among equally good plans.
+    """
+    least = case.objective not in WORTH
+    if least and (_least_figure(case) is None or (ties and case.policy.disliked)):
+        return None
+    if not covers(_for_work(case)):
+        return None
+    search = _Enumeration(case, gap)
+    if least:
+        return search.least_plan(known)
+    found = search.best()
+    if found is None:
+        return Enumerated(Found(search.run, search.value), search.value, settled=False)
+    if found.operation is None or not ties:
+        return Enumerated(found, found.value, settled=True)
+    taken = search.chosen(found)
+    return Enumerated(taken or found, found.value, settled=taken is not None)
+
+
+def _least_figure(case: Case) -> str | None:
+    """Return what a case asks for the least of, where it is a sum that may be limited, too."""
+    asked = OBJECTIVES.get(case.objective)
+    figure = "facility_power_kw" if case.objective == "least_meter" else asked and asked.figure.name
+    return figure if figure in {each.figure for each in SUPPLIES} else None
+
+
+def _for_work(case: Case) -> Case:
+    """Return a case that asks for the most work, in the unit of its floor if it has one."""
+    if case.objective in WORTH:
+        return case
+    counted = case.job.mfu is not None and case.useful_pflops_floor() is not None
+    return replace(case, objective="goodput" if counted else "useful_gpus", indifference=0.0)
+
+
+class _Enumeration:
+    """The cells of a case in each mode, and the plans found in them."""
+
+    def __init__(self, case: Case, gap: float) -> None:
+        self.case, self.gap = case, gap
+        self.tolerance = min(TIE_TOLERANCE, gap / 2.0)
+        # The proof goes further than is asked, as it does with models.
+        self.goals = {mode: goal_of(case, None, gap / 20.0) for mode in case.job.modes}
+        figure = _least_figure(case) if case.objective not in WORTH else None
+        self.by = figure or PAID
+        self.supplies = tuple(
+            each
+            for each in SUPPLIES
+            if each.figure == self.by or getattr(case.limits, each.field) is not None
+        )
+        self.place = [each.figure for each in self.supplies].index(self.by)
+        given = [(getattr(case.limits, each.field), each.scale) for each in self.supplies]
+        exact = np.array([math.inf if most is None else most / scale for most, scale in given])
+        self.limits = exact * (1.0 + ROUNDING)
+        self.plans = Plans(case, self.goals, self.supplies, exact[None])
+        self.work = _for_work(case)
+        self.cells = [Bands(self.work, m, self.supplies, self.plans) for m in case.job.modes]
+
+    @property
+    def run(self) -> Run | None:
+        """The best plan found."""
+        place = int(self.plans.best[0])
+        return None if place < 0 else self.plans.plans[place]
+
+    @property
+    def value(self) -> float | None:
+        """What it is worth, as the model scales it."""
+        return None if self.run is None else float(self.plans.sign * self.plans.score[0])
+
+    def best(self) -> Found | None:
+        """Return the plan of most work, or that there is none; None where neither is proven."""
+        bound = max(each.answer(0, self.limits, self._most) for each in self.cells)
+        if self.value is None:
+            return Found() if bound == -math.inf else None
+        found = Found(self.run, self.value, max(bound, self.value))
+        return found if bound <= self._most() else None
+
+    def _most(self) -> float:
+        """Return how high the bound may be for the best plan to be good enough."""
+        goal, value = self.goals[self.case.job.modes[0]], self.value
+        return -math.inf if value is None else value + goal.width(value)
+
+    # Of plans that are good enough the first by tie-breaks.
+
+    def chosen(self, found: Found) -> Found | None:
+        """Return the plan to take of those as good as the best; None where that is not settled."""
+        assert found.value is not None
+        liked, best = self, found.value
+        if self.case.policy.disliked:
+            within = max(self.tolerance, self.case.policy.within)
+            liked = _Enumeration(_without(self.case, self.case.policy.disliked), self.gap)
+            again = liked.best()
+            if again is None or again.value is None or again.value < self._least(best, within):
+                return None
+            best = again.value
+        taken = liked.first(liked._least(best, max(self.tolerance, self.case.indifference)))
+        untouched = None
+        if self.case.given_away > self.tolerance:
+            untouched = self.first(self._least(found.value, self.tolerance))
+            if untouched is None:
+                return None
+        if taken is None:
+            return None
+        return Found(taken, self._worth(taken), found.bound, untouched=untouched)
+
+    def _least(self, best: float, share: float) -> float:
+        """Return the least value that gives away no more than a share of the best."""
+        return best - width_of(self.case.objective, best, share)
+
+    def first(self, least: float) -> Run | None:
+        """Return the plan that goes first by tie-breaks of those worth at least so much.
+
+        None where there are too many to tell.
+        """
+        listed = self._listed(least - NOISE, self.plans.plans, self.tolerance)
+        if listed is None:
+            return None
+        return self._by_ties(run for run in listed if self._worth(run) > least - NOISE)
+
+    def _by_ties(self, runs: Iterable[Run]) -> Run | None:
+        left, name_of = list(runs), {"cost": "capex"}
+        for name in TIE_BREAKS if left else ():
+            if name == name_of.get(self.case.objective, self.case.objective):
+                continue
+            values = list(map(measure(self.case, name), left))
+            most = min(values) + width_of(name, min(values), self.tolerance)
+            left = [run for run, at in zip(left, values, strict=True) if at <= most]
+        return left[0] if left else None
+
+    def _listed(self, need: float, known: Iterable[Run], share: float) -> list[Run] | None:
+        """Return all plans that score more than is needed and take about least of what is counted.
+
+        None where they are too many, or not all are known.
+
+        Args:
+            need: the score, of work.
+            known: plans that may be among them.
+            share: how much more than the least a plan may take.
+        """
+        limits, count = self.limits.copy(), 0
+        wider = (1.0 + share) * (1.0 + ROUNDING)
+        limits[self.place] = min(limits[self.place], wider * self._takes(known, need))
+        found: list[_Listed] = []
+        for cells in self.cells:
+            for band in cells.good_enough(need, self.place, limits):
+                count += 0 if band is None else len(band.score)
+                if band is None or count > MOST_LISTED:
+                    return None
+                here = self._in_order(cells, band)
+                found += here
+                tried = self._takes((each.run() for each in here[:TRIES]), need)
+                limits[self.place] = min(limits[self.place], wider * tried)
+        found = [each for each in found if each.takes <= limits[self.place]]
+        if len(found) > MOST_ALIKE or _may_shrink(found):
+            return None
+        return [run for each in found if (run := each.run()) is not None]
+
+    def _in_order(self, cells: Bands, band: Band) -> list[_Listed]:
+        takes = band.taken[self.place]
+        order = np.argsort(takes, kind="stable").tolist()
+        return [_Listed(cells, band, place, float(takes[place])) for place in order]
+
+    def _takes(self, runs: Iterable[Run | None], need: float) -> float:
+        """Return the least that some plans take that are good enough."""
+        takes = (
+            float(self.plans.takes(run.units, run.ways)[self.place])
+            for run in runs
+            if run is not None and (self.work is not self.case or self._worth(run) > need)
+        )
+        return min(takes, default=math.inf)
+
+    def _worth(self, run: Run) -> float:
+        return self.goals[run.mode].value(run)
+
+    # Least of a sum.
+
+    def least_plan(self, known: Sequence[Run]) -> Enumerated:
+        """Return the plan that takes least of those that reach the floors."""
+        if not known:
+            any_plan = _Enumeration(self.work, START_GAP)
+            proven = any_plan.best()
+            if any_plan.run is None:
+                return Enumerated(Found(), None, settled=proven is not None)
+            known = [any_plan.run]
+        share = max(self.tolerance, self.case.indifference)
+        listed = self._listed(self._floor(), known, share)
+        if not listed:
+            return Enumerated(Found(known[0]), None, settled=False)
+        best = min(map(self._worth, listed))
+        untouched = None
+        if self.case.given_away > self.tolerance:
+            untouched = self._within(listed, best, self.tolerance)
+        taken = self._within(listed, best, share)
+        assert taken is not None
+        found = Found(taken, self._worth(taken), best, untouched=untouched)
+        return Enumerated(found, best, settled=True)
+
+    def _within(self, runs: Iterable[Run], best: float, share: float) -> Run | None:
+        most = best + width_of(self.case.objective, best, share)
+        return self._by_ties(run for run in runs if self._worth(run) <= most)
+
+    def _floor(self) -> float:
+        """Return the least score of a plan that reaches the floor its work is counted in."""
+        of_gpus = self.case.limits.min_useful_gpus
+        floor = self.case.useful_pflops_floor() if self.work.objective == "goodput" else of_gpus
+        return -math.inf if floor is None else math.log(floor * (1 - FLOOR_TOLERANCE)) - NOISE
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """A purchase that is good enough: one of a band, with what it takes at least."""
+
+    cells: Bands
+    band: Band
+    number: int
+    takes: float
+
+    def run(self) -> Run | None:
+        """Return how it runs; None where it may not be made."""
+        band = self.band
+        counts, gpus = band.counts[:, self.number], int(band.gpus[self.number])
+        return self.cells.take(band.cell, counts, gpus)
+
+
+def _without(case: Case, names: Collection[str]) -> Case:
+    """Return a case in which nothing of some products may be bought."""
+    systems = tuple(replace(s, high=0) if s.id in names else s for s in case.systems)
+    storage = tuple(replace(s, high=0) if s.id in names else s for s in case.storage)
+    policy = replace(case.policy, disliked=(), within=0.0)
+    return replace(case, systems=systems, storage=storage, policy=policy)
+
+
+def _may_shrink(listed: Sequence[_Listed]) -> bool:
+    """Say whether a fabric of some purchase would have less of something if it were larger."""
+    for cells in {id(each.cells): each.cells for each in listed}.values():
+        of_cells = (each for each in listed if each.cells is cells)
+        columns = [cells.columns(e.band.cell, e.band.counts[:, [e.number]]) for e in of_cells]
+        units = np.column_stack([units for units, _ in columns])
+        ways = np.concatenate([ways for _, ways in columns])
+        if cells.kernel.may_shrink(cells.kernel.bills(units, ways)):
+            return True
+    return False

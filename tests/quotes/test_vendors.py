@@ -1,0 +1,273 @@
+"""Five quotes laid out as vendors do it, each with something that was once read wrongly."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import openpyxl
+import pytest
+from openpyxl.worksheet.worksheet import Worksheet
+
+from planner.quotes.columns import headers
+from planner.quotes.grid import read
+from planner.quotes.importing import Said, read_quote
+from planner.quotes.numbers import currency_of, size_of
+from planner.quotes.products import lead_time, supports
+from planner.schema.catalog import Item
+from planner.schema.quote import Quote, QuoteMap
+
+Rows = list[list[object]]
+
+
+def item(name: str, category: str, vendor: str, model: str, part: str | None = None) -> Item:
+    values = {"id": name, "vendor": vendor, "model": model, "category": category}
+    return Item.model_validate(values | {"part_number": part})
+
+
+ITEMS = {
+    each.id: each
+    for each in (
+        item("system", "gpu_system", "NVIDIA", "DGX B200", "DGXB-G1440+P1CMI36"),
+        item("switch", "switch", "NVIDIA", "Quantum-2 QM9700", "920-9B210-00FN-0M0"),
+        item("store", "storage", "VAST Data", "4 CNodes + 2 x DF-3015"),
+        item("larger_store", "storage", "VAST Data", "6 CNodes + 2 x DF-3015"),
+        item("licence", "software", "NVIDIA", "NVIDIA AI Enterprise"),
+    )
+}
+
+
+def quoted(path: Path, **said: object) -> Quote:
+    rates = {"EUR": 1.08, "CHF": 1.12}
+    laid_out = QuoteMap.model_validate({"quote_map": "test"})
+    return read_quote(path, Said("V", laid_out, rates=rates, **said), ITEMS)  # type: ignore[arg-type]
+
+
+def new_book(rows: Rows, title: str = "Offer") -> tuple[openpyxl.Workbook, Worksheet]:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert isinstance(sheet, Worksheet)
+    sheet.title = title
+    for row in rows:
+        sheet.append(row)
+    return book, sheet
+
+
+def net_of(quote: Quote) -> dict[str, float]:
+    return {price.item: price.net_usd for price in quote.prices}
+
+
+def agreed(quote: Quote) -> dict[str, bool]:
+    return {each.label: each.agrees for each in quote.sums}
+
+
+def test_a_configurator_with_a_cover_days_and_percent_without_a_sign(tmp_path: Path) -> None:
+    """0.5 among percents is 0.5 %, 84 days are 12 weeks; totals are of products and services."""
+    cover: Rows = [["Quote Date", "11/17/2026"], ["All prices in US Dollars (USD)"], [],
+                   ["Category", "", "", "List Price", "Discount", "Net Price"],
+                   ["Hardware", None, None, None, None, 15_520_250.0]]  # fmt: skip
+    book, _ = new_book(cover, "Quote Summary")
+    detail = book.create_sheet("Configuration Detail")
+    for row in (
+        ["Config Name: POD 33"],
+        ["Line Number", "Part Number", "Product Description", "Service Duration (Months)",
+         "Est. Lead Time (Days)", "Unit List Price", "Qty", "Disc (%)", "Unit Net Price",
+         "Extended Net Price"],
+        ["1.0", "DGXB-G1440+P1CMI36", "DGX B200 System", "---", 84, 515_000, 33, 13.0, 448_050,
+         14_785_650],
+        ["1.0.1", "SUP-36", "Business Support, 36 months", 36, "---", 92_000, 33, 10.0, 82_800,
+         2_732_400],
+        ["2.0", "920-9B210-00FN-0M0", "NDR switch", "---", "70-80", 39_500, 24, 22.5, 30_612.5,
+         734_700],
+        ["3.0", "V-1", "VAST Data 4 CNodes + 2 x DF-3015", "---", "---", 560_000, 1, 0.5, 557_200,
+         557_200],
+        [None] * 8 + ["Product Total", 16_077_550],
+        [None] * 8 + ["Service Total", 2_732_400],
+        [None] * 8 + ["Total Price", 18_809_950],
+    ):  # fmt: skip
+        detail.append(row)
+    book.save(tmp_path / "q.xlsx")
+    quote = quoted(tmp_path / "q.xlsx")
+    assert (quote.date, quote.currency) == ("2026-11-17", "USD")
+    assert net_of(quote) == {"system": 448_050.0, "switch": 30_612.5, "store": 557_200.0}
+    assert agreed(quote) == {"Product Total": True, "Service Total": True, "Total Price": True}
+    assert quote.findings == ()
+    told = {price.item: price.lead_time for price in quote.prices}
+    assert told == {"system": "12 weeks", "switch": "10-12 weeks", "store": None}
+    assert [line.discount for line in quote.lines if line.item == "store"] == [0.005]
+    detail["I3"], detail["J3"] = 450_000, 14_850_000
+    book.save(tmp_path / "other.xlsx")
+    wrong = quoted(tmp_path / "other.xlsx").findings
+    assert any(
+        "515,000.00 less 13 % is 448,050.00, and 450,000.00 stands there" in w for w in wrong
+    )
+    assert any("'Product Total' is 16,077,550.00" in text for text in wrong)
+
+
+def test_a_german_offer_with_discounts_off_the_price_and_sums_carried_over(tmp_path: Path) -> None:
+    """The price of a unit stands before its discount: only so the lines multiply out."""
+    text = """Angebotsdatum: 18.11.2026
+Pos.;Menge;ME;Artikel-Nr.;Bezeichnung;Einzelpreis €;Rabatt %;Gesamtpreis €
+;;;;Los 1: Rechensysteme;;;
+10;34;Stk;DGXB-G1440+P1CMI36;NVIDIA DGX B200;432.000,00;8,5;13.439.520,00
+;;;;Lieferzeit ca. 14 Wochen;;;
+;;;;Zwischensumme Los 1;;;13.439.520,00
+;;;;Übertrag;;;13.439.520,00
+30;24;Stk;920-9B210-00FN-0M0;Quantum-2 QM9700;33.100,00;12,5;695.100,00
+50;1;Stk;;VAST Data 4 CNodes + 2 x DF-3015;498.000,00;0;498.000,00
+50a;1;Stk;;Alternativ: VAST Data 6 CNodes + 2 x DF-3015 (nicht in der Summe);612.000,00;0;612.000,00
+60;1;psch;;Lieferung frei Verwendungsstelle;85.000,00;0;85.000,00
+;;;;Gesamtsumme netto;;;14.717.620,00
+;;;;zzgl. 19 % MwSt.;;;2.796.347,80
+;;;;Gesamtsumme brutto;;;17.513.967,80
+"""
+    path = tmp_path / "q.csv"
+    path.write_text(text.replace("\n", "\r\n"), "cp1252")
+    quote = quoted(path)
+    assert (quote.currency, quote.date) == ("EUR", "2026-11-18")
+    assert net_of(quote) == pytest.approx(
+        {"system": 395_280 * 1.08, "switch": 28_962.5 * 1.08, "store": 498_000 * 1.08}
+    )
+    assert set(agreed(quote).values()) == {True} and len(quote.sums) == 4
+    assert quote.findings == ()
+    first = next(line for line in quote.lines if line.item == "system")
+    assert (first.unit_list, first.discount) == (432_000.0, 0.085)
+    assert (first.cells["unit_list"], first.cells["part"]) == ("F4", "D4")
+    kinds = [line.kind for line in quote.lines]
+    assert [kinds.count(each) for each in ("option", "tax", "freight")] == [1, 1, 1]
+    path.write_text("Menge;Bezeichnung;Einzelpreis €;Rabatt %\n2;Kiste;100,00;5\n", "cp1252")
+    said = quoted(path, date="2026-11-18").findings
+    assert any("100.00 is taken as what it costs after 5 % off" in each for each in said)
+
+
+def test_figures_of_the_house_in_hidden_columns_and_a_sum_for_each_currency(tmp_path: Path) -> None:
+    """What the vendor pays is not what it asks, whether its column was hidden or forgotten."""
+    rows: Rows = [
+        ["Offer date: 12 November 2026"],
+        ["Item", None, None, "Internal", None, "Pricing", None, None, "Delivery"],
+        ["#", "SKU", "Description", "Unit Cost", "Margin", "Currency", "Unit Price", "Line Total",
+         "Qty"],
+        [1, "DGXB-G1440+P1CMI36", "DGX B200", 401_000, 0.08, "USD", 436_000, 14_388_000, 33],
+        [2, "920-9B210-00FN-0M0", "switch", 26_000, 0.1, "USD", 28_900, 693_600, 24],
+        [3, None, "VAST Data 4 CNodes + 2 x DF-3015", 400_000, 0.1, "EUR", 421_000, 421_000, 1],
+        [4, "INST", "Installation", 20_000, 0.2, "EUR", 64_000, 64_000, 1],
+        [5, "DGXB-G1440+P1CMI36", "Spare (not for the customer)", 401_000, None, "USD", 436_000,
+         436_000, 1],
+        [None, None, "Total USD", None, None, None, None, 15_081_600],
+        [None, None, "Total EUR", None, None, None, None, 485_000],
+    ]  # fmt: skip
+    book, sheet = new_book(rows)
+    for area in ("A2:C2", "D2:E2", "F2:H2"):
+        sheet.merge_cells(area)
+    sheet.row_dimensions[8].hidden = True
+    book.save(tmp_path / "forgotten.xlsx")
+    sheet.column_dimensions["D"].hidden = True
+    sheet.column_dimensions["E"].hidden = True
+    book.save(tmp_path / "hidden.xlsx")
+    for name in ("forgotten", "hidden"):
+        quote = quoted(tmp_path / f"{name}.xlsx")
+        assert net_of(quote) == pytest.approx(
+            {"system": 436_000.0, "switch": 28_900.0, "store": 421_000 * 1.08}
+        )
+        assert [price.quantity for price in quote.prices if price.item == "system"] == [33.0]
+        assert agreed(quote) == {"Total USD": True, "Total EUR": True}
+        unread = "Offer!D3: column 'Unit Cost' is hidden: not read"
+        assert (unread in quote.findings) == (name == "hidden")
+    sheet["H10"] = 486_000
+    book.save(tmp_path / "wrong.xlsx")
+    assert agreed(quoted(tmp_path / "wrong.xlsx"))["Total EUR"] is False
+
+
+def test_a_swiss_file_with_a_bundle_and_a_total_that_is_wrong(tmp_path: Path) -> None:
+    text = """"Alpen AG","Datum","2026-11-19"
+"Pos","Anz.","Beschreibung","Preis/Stück CHF","Total CHF"
+"1","4","GPU Rack Bundle (8 x DGX B200)
+fully cabled","3'360'000.00","13'440'000.00"
+"1.1","32","DGX B200 [DGXB-G1440+P1CMI36]","inkl.","inkl."
+"2","1","DGX B200 [DGXB-G1440+P1CMI36]","418'000.00","418'000.00"
+"3","1","VAST Data 4 CNodes + 2 x DF-3015","455'000.00","455'000.00"
+"4","1","Speicher-Wartung 4 Jahre","96'000.00","96'000.00"
+"","","Skonto 2%","","-288'180.00"
+"","","Total exkl. MWST","","14'130'820.00"
+"""
+    path = tmp_path / "q.csv"
+    path.write_text(text, "utf-8-sig")
+    quote = quoted(path)
+    assert net_of(quote) == pytest.approx({"system": 418_000 * 1.12, "store": 455_000 * 1.12})
+    assert [line.amount for line in quote.lines if line.kind == "discount"] == [-288_180.0]
+    assert [line.quantity for line in quote.lines if line.kind == "included"] == [32.0]
+    stated = "E9: 'Total exkl. MWST' is 14,130,820.00, and the lines that were read come to "
+    assert f"{stated}14,120,820.00" in quote.findings
+    support = next(price for price in quote.prices if price.item == "store")
+    assert support.support_usd_per_year == pytest.approx(24_000 * 1.12)
+
+
+def test_amounts_in_thousands_and_products_by_their_model(tmp_path: Path) -> None:
+    rows: Rows = [
+        ["Date:", datetime.datetime(2026, 11, 20)],
+        ["Section", "Item", "Model", "Units", "Price per unit (kUSD)", "Total (kUSD)"],
+        ["Compute", "A", "DGX B200", 33, 441.5, 14_569.5],
+        ["Compute", "B", "NVIDIA AI Enterprise, 1 year", 264, 3.6, 950.4],
+        ["Storage", "C", "VAST Data 4 CNodes + 2 x DF-3015", 1, 505.0, 505.0],
+        ["Services", "D", "Professional services", 1, 120, 120],
+        [None, None, "Grand total", None, None, 16_144.9],
+    ]
+    new_book(rows)[0].save(tmp_path / "q.xlsx")
+    quote = quoted(tmp_path / "q.xlsx")
+    assert (quote.currency, agreed(quote)) == ("USD", {"Grand total": True})
+    assert net_of(quote) == pytest.approx(
+        {"system": 441_500.0, "licence": 3_600.0, "store": 505_000.0}
+    )
+    assert [line.description for line in quote.lines if line.kind == "service"] == [
+        "Professional services"
+    ]
+    columns = "Offer!row 2: Price per unit (kUSD), Total (kUSD): in 1,000 USD, as the file says"
+    once = "Offer!F4: licence for 1 years is taken as paid once; what is paid each year belongs in "
+    assert quote.findings == (columns, f"{once}a price book: per_year")
+    rows[1] = ["Section", "Item", "Model", "Units", "Price per unit", "Total"]
+    note: Rows = [["A budget of 20 million was named."], ["All amounts in thousands of EUR"]]
+    new_book([*note, *rows])[0].save(tmp_path / "noted.xlsx")
+    assert net_of(quoted(tmp_path / "noted.xlsx"))["system"] == pytest.approx(441_500 * 1.08)
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "currency"),
+    [
+        ("Price (k€)", 1e3, "EUR"), ("Total, kUSD", 1e3, "USD"), ("Preis in T€", 1e3, "EUR"),
+        ("USD '000", 1e3, "USD"), ("Betrag (Mio. CHF)", 1e6, "CHF"), ("MUSD", 1e6, "USD"),
+        ("Amount, INR lakh", 1e5, "INR"), ("INR crore", 1e7, "INR"), ("金额（千 CNY）", 1e3, "CNY"),
+        ("Unit Price USD", 1.0, "USD"), ("Rank", 1.0, None), ("Net EUR", 1.0, "EUR"),
+        ("Price, MEUROPE", 1.0, None),
+    ],
+)  # fmt: skip
+def test_in_what_amounts_are(text: str, size: float, currency: str | None) -> None:
+    assert (size_of(text), currency_of(text)) == (size, currency)
+
+
+@pytest.mark.parametrize(
+    ("text", "weeks"),
+    [
+        ("84 days", "12 weeks"), ("30-45 Tage", "5-7 weeks"), ("18 bis 22 Wochen", "18-22 weeks"),
+        ("90 calendar days", "13 weeks"), ("20 business days", None), ("12", "12 weeks"),
+    ],
+)  # fmt: skip
+def test_times_to_deliver(text: str, weeks: str | None) -> None:
+    assert lead_time(text) == weeks
+
+
+def test_what_support_is_for() -> None:
+    assert supports("Speicher-Wartung 4 Jahre") == {"storage"}
+    assert supports("Support for DGX and NDR switches") == {
+        "gpu_system", "switch", "transceiver", "cable",
+    }  # fmt: skip
+    assert supports("NVIDIA AI Enterprise subscription, per GPU") == {"software"}
+    assert supports("Premium support, 4 years") == frozenset()
+
+
+def test_a_hidden_column_names_products_where_no_other_does(tmp_path: Path) -> None:
+    rows: Rows = [["Part Number", "Description", "Qty", "Price"], ["P", "thing", 1, 5.0]]
+    book, sheet = new_book(rows)
+    sheet.column_dimensions["A"].hidden = True
+    book.save(tmp_path / "q.xlsx")
+    (found,) = headers(read(tmp_path / "q.xlsx"), {})
+    assert found.fields["part"] == 1 and found.unread == {}
