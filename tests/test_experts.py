@@ -122,6 +122,15 @@ def test_the_plan_is_the_enumerated_best(chunk: int) -> None:
     assert not wrong
 
 
+def test_a_purchase_is_used_for_what_is_asked_for() -> None:
+    """Useful GPUs are asked for, days are limited, and more GPUs do less work in all: of equally
+    good purchases the cheapest was passed over, since it was used for the most work."""
+    case = mixed(5_500_006)
+    plan = api.solve_inputs(inputs_of(case), explain=False)
+    truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
+    assert not disagreements(case, plan, truth)
+
+
 def request(**option: Any) -> Request:
     """Systems of 8 GPUs of 80 GB, and 100 B parameters, of which 90 B are in experts."""
     found = Request(maximize="useful_gpus")

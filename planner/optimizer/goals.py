@@ -15,6 +15,8 @@ from planner.optimizer.operate import Run
 
 TIE_TOLERANCE = 1e-6
 FLOOR_TOLERANCE = 9e-8
+COUNTS_GPUS = frozenset({"useful_gpus", "usd_per_useful_gpu_hour"})
+"""Objectives that count useful GPUs, whatever each of them does."""
 
 
 def goal_of(case: Case, expression: Linear, gap: float) -> Goal:
@@ -80,7 +82,13 @@ def _preference(case: Case, meets_floors: Callable[[Run], bool]) -> Callable[[Ru
         return lambda o: -ratio(o) if meets_floors(o) else o.goodput - 1e6
     if case.job.scale is not None and _counts_work(case):
         floor, mfu = case.limits.min_goodput or 0.0, case.job.mfu or 0.0
-        return lambda o: o.useful_pflops(mfu) if o.goodput >= floor else o.goodput - 1.0
+
+        def by_work(run: Run) -> float:
+            if case.objective in COUNTS_GPUS and meets_floors(run):  # more of them do less each
+                return 1e6 + run.useful_gpus
+            return run.useful_pflops(mfu) if run.goodput >= floor else run.goodput - 1.0
+
+        return by_work
     if case.limits.min_goodput is not None and case.objective not in LOGARITHMIC:
         floor = case.limits.min_goodput
         return lambda o: o.useful_gpus if o.goodput >= floor else o.goodput - 1.0
