@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -259,7 +260,8 @@ def best(lever: str, alone: str = "") -> tuple[str, str]:
     settings = [f"jobs.0.{setting}" for setting in LEVERS[lever]]
     settings += [f"consider.gpu_systems=[{alone}]"] if alone else []
     case = resolve(load(planner.example(EXAMPLE), settings=settings))
-    found = optimise(case, gap=GAP, effort=Effort(most_work=MOST_WORK), ties=False)
+    case = replace(case, indifference=0.0)  # the most, and of equals the fewest spares
+    found = optimise(case, gap=GAP, effort=Effort(most_work=MOST_WORK))
     if found.operation is None or found.value is None:
         return "none", "-"
     if found.gap is None or found.gap > GAP:

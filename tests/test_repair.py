@@ -179,7 +179,7 @@ def test_spare_trays_stand_in_each_rack_where_tensor_groups_span_trays() -> None
     odds = job.systems_used * short / (1.0 - short)
     assert repair.availability == pytest.approx(1.0 / (1.0 + odds))
     assert (repair.next_spare_gpus, repair.units_out) == (None, None)
-    assert "stand by in each of" in console.render(plan).replace("\n  ", " ")
+    assert "1 tray of 2 GPUs stands by in each of" in console.render(plan).replace("\n  ", " ")
 
 
 def test_spare_trays_of_a_pool_stand_anywhere() -> None:

@@ -23,7 +23,7 @@ from planner.case import Case
 from planner.figures import OBJECTIVES
 from planner.limits import SUPPLIES
 from planner.optimizer.branch import Found
-from planner.optimizer.goals import FLOOR_TOLERANCE, TIE_TOLERANCE, goal_of, width_of
+from planner.optimizer.goals import FLOOR_TOLERANCE, TIE_TOLERANCE, goal_of, width_of, without_end
 from planner.optimizer.objective import TIE_BREAKS, measure
 from planner.optimizer.operate import Run
 from planner.optimizer.operations import WORTH
@@ -79,6 +79,8 @@ def enumerated(
     found = search.best()
     if found is None:
         return Enumerated(Found(search.run, search.value), search.value, settled=False)
+    if without_end(case, found.operation):  # models say whether anything holds it back
+        return None
     if found.operation is None or not ties:
         return Enumerated(found, found.value, settled=True)
     taken = search.chosen(found)

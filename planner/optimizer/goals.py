@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from planner.case import Case
+from planner.case.bounds import cap, unlimited
 from planner.figures import RATIOS
 from planner.optimizer import purchase
 from planner.optimizer.branch import Goal
@@ -57,6 +58,17 @@ def floors(case: Case, tolerance: float = FLOOR_TOLERANCE) -> Callable[[Run], bo
         return all(f is None or value >= f * (1 - tolerance) for f, value in checks)
 
     return meets
+
+
+def without_end(case: Case, operation: Run | None) -> bool:
+    """Say whether a plan holds as much of something as the model allows where nothing limits it."""
+    if operation is None:
+        return False
+    return any(
+        operation.units[offer.id] >= unlimited(case, offer) > (offer.high or 0)
+        and cap(case, offer) == unlimited(case, offer)
+        for offer in case.offers()
+    )
 
 
 def _ratios(case: Case, operation: Run) -> Iterator[tuple[float, float]]:

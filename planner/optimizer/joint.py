@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Literal
 
 from planner.case import Case
-from planner.case.bounds import cap, unlimited
 from planner.case.model import Mode
 from planner.errors import SolverError
 from planner.optimizer import operate, purchase
@@ -26,6 +25,7 @@ from planner.optimizer.goals import (
     floors,
     goal_of,
     width_of,
+    without_end,
 )
 from planner.optimizer.guess import orderly
 from planner.optimizer.master import Master, session
@@ -514,17 +514,6 @@ def _given_away(case: Case, value: float, best: float) -> float:
         more = math.expm1(value - best)
         return max(0.0, -more if case.maximise else more)
     return abs(best - value) / max(abs(best), 1e-12)
-
-
-def without_end(case: Case, operation: Run | None) -> bool:
-    """Say whether a plan holds as much of something as the model allows where nothing limits it."""
-    if operation is None:
-        return False
-    return any(
-        operation.units[offer.id] >= unlimited(case, offer) > (offer.high or 0)
-        and cap(case, offer) == unlimited(case, offer)
-        for offer in case.offers()
-    )
 
 
 def share(case: Case, value: float, bound: float) -> float:

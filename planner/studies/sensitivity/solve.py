@@ -25,7 +25,8 @@ from planner.levers import Lever
 from planner.limits import SUPPLIES
 from planner.loader.vary import applied, checked
 from planner.optimizer import purchase
-from planner.optimizer.joint import Certificate, optimise, share, without_end
+from planner.optimizer.goals import without_end
+from planner.optimizer.joint import Certificate, optimise, share
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
 from planner.optimizer.parametric import Found, Search
