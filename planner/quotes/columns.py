@@ -30,6 +30,7 @@ _NAMES: dict[QuoteField, str] = {
         r"(mfg |mfr |vendor |supplier |manufacturer |oem )?"
         r"(part|product|item|article|material|order) ?(number|no|nr|code|id|#|num)|"
         r"p ?/ ?n|pn|sku|mpn|model( number| no)?|product|artikel( ?(nummer|nr))?|"
+        r"art ?(nummer|nr)|"
         r"catalog (number|no)|r[ée]f[ée]rence"
     ),
     "description": (

@@ -176,6 +176,8 @@ def _lines(grid: Grid, tables: Sequence[Header], decimal: Decimal) -> Iterator[_
                 section = heading
                 continue
         yield line
+        if _is_total(line.label):  # what follows, such as freight, is of no section
+            section = ""
 
 
 def _is_total(text: str) -> bool:

@@ -271,3 +271,32 @@ def test_a_hidden_column_names_products_where_no_other_does(tmp_path: Path) -> N
     book.save(tmp_path / "q.xlsx")
     (found,) = headers(read(tmp_path / "q.xlsx"), {})
     assert found.fields["part"] == 1 and found.unread == {}
+
+
+def test_freight_after_a_sum_is_no_option(tmp_path: Path) -> None:
+    """A section of options ends where a sum stands."""
+    path = tmp_path / "q.csv"
+    path.write_text(
+        "Part #,Description,Qty,Unit Net,Ext. Net\n"
+        ",DGX B200 System,2,$400000,$800000\n"
+        "Options (not included in total),,,,\n"
+        ",On-site spare DGX B200,1,$400000,$400000\n"
+        ",,,Subtotal,$800000\n"
+        ",,,Freight,$42000\n"
+        ",,,TOTAL USD,$842000\n"
+    )
+    quote = quoted(path, date="2026-11-20")
+    assert [line.kind for line in quote.lines if line.description == "Freight"] == ["freight"]
+    assert all(agreed(quote).values()), quote.sums
+    assert not [text for text in quote.findings if "come to" in text]
+
+
+def test_a_german_article_number_is_a_part_number(tmp_path: Path) -> None:
+    path = tmp_path / "q.csv"
+    path.write_text(
+        "Pos.;Art.-Nr.;Bezeichnung;Menge;Einzelpreis €;Gesamtpreis €\n"
+        "1;920-9B210-00FN-0M0;NDR Switch, 64 Ports;12;31.900,00;382.800,00\n"
+        ";;Summe;;;382.800,00\n"
+    )
+    quote = quoted(path, date="2026-11-20")
+    assert net_of(quote).keys() == {"switch"}
