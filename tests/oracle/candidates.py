@@ -112,7 +112,8 @@ def _power_matters(problem: Problem) -> bool:
         budget.per_useful_gpu_hour_usd,
         budget.per_million_tokens_usd,
     )
-    goal = problem.objective.minimize in ("tco", "power", "heat")
+    by_term = ("tco", "usd_per_useful_gpu_hour", "usd_per_million_tokens")
+    goal = problem.objective.minimize in (*by_term, "power", "heat")
     cooled = site.cooling.cdu is not None
     return goal or cooled or any(figure is not None for figure in figures)
 
