@@ -94,12 +94,6 @@ class Bands(Cells):
         families = {self.case.storage[item].family for item in items.tolist()}
         return len(families) == 1 and not self.case.tolerate_down
 
-    def _spread(self, items: Places, mixes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return counts of some items as counts of all."""
-        counts = np.zeros((len(self.case.storage), mixes.shape[1]), dtype=np.int64)
-        counts[items] = mixes
-        return counts
-
     def _least_mixes(
         self, cell: int, items: Places, most_units: float, room: Numbers, need: float
     ) -> NDArray[np.int64] | None:

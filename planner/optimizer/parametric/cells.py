@@ -381,8 +381,7 @@ class Cells:
             alone = [self._mixes(items[n : n + 1], most_units, room) for n in range(len(items))]
             placed = [_placed(one, n, len(items)) for n, one in enumerate(alone) if one is not None]
             mixes = np.column_stack([np.zeros((len(items), 0), dtype=np.int64), *placed])
-        counts = np.zeros((len(self.case.storage), mixes.shape[1]), dtype=np.int64)
-        counts[items] = mixes
+        counts = self._spread(items, mixes)
         known = float(self.plans.score[place])
         score, gpus, counts, taken = self._scored(cell, counts, limits, known - self.give)
         for best in np.argsort(-score, kind="stable")[:TRIES].tolist():
@@ -395,6 +394,12 @@ class Cells:
             least = good[np.argmin(share.sum(axis=0))]
             self.take(cell, counts[:, least], int(gpus[least]))
         return max(known, float(score.max(initial=-np.inf))) + NOISE if whole else math.inf
+
+    def _spread(self, items: Places, mixes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return counts of some items as counts of all."""
+        counts = np.zeros((len(self.case.storage), mixes.shape[1]), dtype=np.int64)
+        counts[items] = mixes
+        return counts
 
     def _mixes(self, items: Places, most_units: float, room: Numbers) -> NDArray[np.int64] | None:
         """Return the counts of some items that what each takes by itself leaves room for.
@@ -450,8 +455,7 @@ class Cells:
         most = self._most_of(last, left, most_units - mixes.sum(axis=0))
         if most is None:
             return None
-        counts = np.zeros((len(self.case.storage), mixes.shape[1]), dtype=np.int64)
-        counts[others] = mixes
+        counts = self._spread(others, mixes)
         low, high = np.full(len(most), -1), most
         while (low < high).any():
             counts[last] = np.maximum((low + high + 1) // 2, 0)
