@@ -87,14 +87,14 @@ def test_a_floor_is_reached_where_models_say_so(chunk: int) -> None:
 def test_mixtures_of_two_items_are_filled_up_and_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     """With fewer mixtures allowed than there are the fullest give the same best plan."""
     asked: list[bool] = []
-    fullest = cells.Cells._fullest
+    fullest = cells.Cells.fullest
 
     def recorded(self: cells.Cells, *given: object) -> object:
         mixes = fullest(self, *given)  # type: ignore[arg-type]
         asked.append(mixes is not None)
         return mixes
 
-    monkeypatch.setattr(cells.Cells, "_fullest", recorded)
+    monkeypatch.setattr(cells.Cells, "fullest", recorded)
     compared = 0
     for seed, case in covered(70_000, most=20):
         monkeypatch.setattr(Bands, "most_mixes", 40_000)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from planner.optimizer.kernel import Flags, Numbers, Places
 from planner.optimizer.operations import stored
-from planner.optimizer.parametric.cells import NOISE, Cells
+from planner.optimizer.parametric.bounded import NOISE
+from planner.optimizer.parametric.cells import Cells
 from planner.optimizer.purchase import TOLERANCE
 
 TOGETHER = 64
@@ -41,10 +42,17 @@ class Bands(Cells):
     most_mixes = 40_000
     looked = 0
 
-    def _mixes(self, items: Places, most_units: float, room: Numbers) -> NDArray[np.int64] | None:
-        found = super()._mixes(items, most_units, room) if self.looked < MOST_LOOKED else None
-        self.looked += OF_A_CELL if found is None else found.shape[1]
-        return found
+    def mixes(
+        self, items: Places, most_units: float, room: Numbers
+    ) -> tuple[NDArray[np.int64], Places, Flags]:
+        """Return counts of some items as `Cells.mixes` does, none once enough was looked at."""
+        if self.looked < MOST_LOOKED:
+            found, own, many = super().mixes(items, most_units, room)
+        else:
+            found, own = np.zeros((len(items), 0), dtype=np.int64), np.zeros(0, dtype=np.int64)
+            many = np.ones(room.shape[1], dtype=bool)
+        self.looked += found.shape[1] + OF_A_CELL * int(many.sum())
+        return found, own, many
 
     def good_enough(self, need: float, by: int, limits: Numbers) -> Iterator[Band | None]:
         """Yield every purchase that scores more than is needed and fits; None where that are too
@@ -55,7 +63,7 @@ class Bands(Cells):
             by: the place of a supply: what takes least of it comes first, as a rule.
             limits: what may be used up of each; may become less as bands are looked at.
         """
-        self._refine(np.flatnonzero(self.bounds > need))
+        self.refine(np.flatnonzero(self.bounds > need))
         cells = np.flatnonzero((self.bounds > need) & self.fits)
         for cell in cells[np.argsort(self.base[by, cells], kind="stable")].tolist():
             if self.base[by, cell] > limits[by] * (1 + TOLERANCE):
@@ -64,7 +72,7 @@ class Bands(Cells):
             if np.any(room < 0):
                 continue
             self.looked += OF_A_CELL
-            _, families, bounds = self._by_family(np.array([cell]), room[:, None])
+            _, families, bounds = self.by_family(np.array([cell]), room[:, None])
             for family in families[bounds > need].tolist():
                 yield from self._banded(cell, family, need, by, limits)
 
@@ -85,7 +93,7 @@ class Bands(Cells):
             if mixes is None:
                 yield None
                 return
-            yield from self._fitting(cell, self._spread(some, mixes), need, by, limits)
+            yield from self._fitting(cell, self.spread(some, mixes), need, by, limits)
 
     def _add_up(self, items: Places) -> bool:
         """Say whether more of one item never makes others give less, nor may be too much."""
@@ -129,7 +137,7 @@ class Bands(Cells):
             return found
 
         def enough(rows: Places, places: NDArray[np.int64]) -> Flags:
-            return self._needed(cell, self._spread(items, counts(rows, places)), need)
+            return self._needed(cell, self.spread(items, counts(rows, places)), need)
 
         rows = np.flatnonzero(enough(np.arange(len(high)), high))
         return counts(rows, _least(high[rows], lambda some, n: enough(rows[some], n)))
@@ -148,14 +156,15 @@ class Bands(Cells):
         self, cell: int, counts: NDArray[np.int64], need: float, by: int, limits: Numbers
     ) -> Iterator[Band]:
         """Yield what scores more than is needed and fits, what takes least of a supply first."""
-        score, gpus, counts = self._better(cell, counts, need)
+        score, gpus, rows = self.better(cell, counts, need)
+        counts = counts[:, rows]
         least = self.base[by, cell] + self.takes[:, by] @ counts
         order = np.argsort(least, kind="stable")
         for begin in range(0, len(order), TOGETHER):
             some = order[begin : begin + TOGETHER]
             if least[some[0]] > limits[by] * (1 + TOLERANCE):
                 return
-            taken, fits = self._taken_of(cell, counts[:, some])
+            taken, fits = self.taken(cell, counts[:, some], least=True)
             fits &= np.all(taken <= limits[:, None] * (1 + TOLERANCE), axis=0)
             if fits.any():
                 some = some[fits]
