@@ -352,7 +352,7 @@ class Opening:
         known = self.plans.score[self.places[owners]]
         left = np.flatnonzero(found.score > known[found.own])
         rank = np.arange(len(found.own)) - np.searchsorted(found.own, found.own)
-        done, count = 0, TRIES
+        done, count = 0, TRIES if self.plans.lazy else CHUNK
         while len(left):
             some = left[rank[left] < done + count]
             of = owners[found.own[some]]
@@ -372,6 +372,10 @@ class Opening:
     def _taken_up(self, owners: Places, cells: Places, some: Listed) -> Flags:
         """Tell the plans of purchases; say which fit, all of what they take counted."""
         of, where = owners[some.own], cells[some.own]
+        if len(self.plans.limits) == 1 and len(where):
+            # What is taken fits the one scenario there is, and of no other row is anything asked.
+            if self.cells.take(int(where[0]), some.counts[:, 0], int(some.gpus[0])) is not None:
+                return np.asarray(np.arange(len(where)) == 0)
         taken, fits = self.cells.taken(where, some.counts, least=False)
         fits &= np.all(taken <= self.allowed[:, of], axis=0)
         rows = np.flatnonzero(fits)

@@ -174,7 +174,7 @@ class Plans:
         return True
 
     def few(self, floors: Vector) -> NDArray[np.int64]:
-        """Return the plan of each scenario (-1: none), of as few plans as reach every floor.
+        """Return the plan of each of the first scenarios (-1: none), as few as reach their floors.
 
         Of the few each scenario has the best that fits it, so that looser limits never show less.
 
@@ -182,22 +182,23 @@ class Plans:
             floors: a score for each scenario that its best plan reaches.
         """
         if not self.runs:
-            return self.best
+            return self.best[: len(floors)]
         takes, scores = np.array(self.used), np.array(self.scores)
-        fits = np.all(takes[:, None, :] <= self.limits[None] * (1 + TOLERANCE), axis=2)
+        limits, best = self.limits[: len(floors)], self.best[: len(floors)]
+        fits = np.all(takes[:, None, :] <= limits[None] * (1 + TOLERANCE), axis=2)
         good = fits & (scores[:, None] >= floors[None])
         chosen: list[int] = []
-        left = self.best >= 0
-        for place in np.argsort(-self.score, kind="stable").tolist():
+        left = best >= 0
+        for place in np.argsort(-self.score[: len(floors)], kind="stable").tolist():
             if left[place]:
                 serves = np.where(good[:, place], (good & left).sum(axis=1), -1)
                 chosen.append(int(np.argmax(serves)))
                 left &= ~good[chosen[-1]]
         if not chosen:
-            return self.best
+            return best
         few = np.array(sorted(set(chosen)))
         worth = np.where(fits[few], scores[few, None], -np.inf)
-        found: NDArray[np.int64] = np.where(self.best >= 0, few[np.argmax(worth, axis=0)], -1)
+        found: NDArray[np.int64] = np.where(best >= 0, few[np.argmax(worth, axis=0)], -1)
         return found
 
 

@@ -53,6 +53,28 @@ def below(limits: NDArray[np.float64], most: Vector) -> NDArray[np.bool_]:
     return np.asarray(np.all(limits <= most * (1 + 1e-12), axis=1))
 
 
+def held_by_one(limits: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
+    """Return limits of which each holds by itself, the others as loose as any: nobody asked for
+    them, but what is proven of one serves all scenarios that are tighter in it, whatever the rest.
+
+    None where there is but one supply, or where they would be more than they serve.
+    """
+    loosest, found = limits.max(axis=0), []
+    for column, values in enumerate(limits.T):
+        values = values[values > 0]
+        step = gap * STEP
+        rounded = np.exp(np.ceil(np.log(values) / step) * step)
+        several = (np.unique(values), np.unique(np.minimum(rounded, loosest[column])))
+        fewer = min(several, key=len)
+        rows = np.tile(loosest, (len(fewer), 1))
+        rows[:, column] = fewer
+        found.append(rows)
+    none = limits[:0]
+    if len(found) < 2 or sum(map(len, found)) > len(limits) * MOST_HELD:
+        return none
+    return np.vstack(found)
+
+
 # How a part of the plans is divided into smaller ones.
 
 
@@ -121,6 +143,10 @@ CUTOFF = 0.1
 bound serves tighter limits."""
 MOST_STEPS = 2000
 MOST_FAILS = 12
+STEP = 0.5
+"""How far apart limits are that hold by themselves, as a share of the gap."""
+MOST_HELD = 0.25
+"""So many of them there may be at most, as a share of the scenarios."""
 TOGETHER = 64
 """Scenarios that are enumerated together."""
 
@@ -164,13 +190,15 @@ class Search:
             time_limit_s: how long to work on one scenario; its bound then stays where it is.
         """
         self.time_limit_s = time_limit_s
-        self.case, self.gap = case, gap
+        self.case, self.gap, self.count = case, gap, len(limits)
+        modes = case.job.modes if divided and cells.covers(case) else ()
+        self.logarithmic = case.objective in LOGARITHMIC
+        if modes and self.logarithmic:
+            limits = np.vstack([limits, held_by_one(limits, gap)])
         self.exact, self.limits = limits, limits * (1 + SLACK)
         goals = {mode: goal_of(case, None, gap) for mode in case.job.modes}
         self.plans = Plans(case, goals, supplies, limits)
         self.supplies = tuple(supplies)
-        modes = case.job.modes if divided and cells.covers(case) else ()
-        self.logarithmic = case.objective in LOGARITHMIC
         give = math.log1p(gap) * (1 - CUTOFF) if self.logarithmic and len(limits) > 1 else 0.0
         self.cells = [cells.Cells(case, mode, supplies, self.plans, give) for mode in modes]
         self.kept: list[Kept] = []
@@ -222,6 +250,8 @@ class Search:
         """
         scaled = self.limits / np.where(self.loosest > 0.0, self.loosest, 1.0)
         order = np.argsort(-scaled.sum(axis=1), kind="stable")
+        self._enumerate(order[order >= self.count])
+        order = order[order < self.count]
         while True:
             self._enumerate(order)
             for place in order.tolist():
@@ -238,7 +268,7 @@ class Search:
 
         What is proven of one serves all that are tighter.
         """
-        tried = np.zeros(len(order), dtype=bool)
+        tried = np.zeros(len(self.limits), dtype=bool)
         while self.cells:
             scores = self.plans.score[order]
             left = order[~tried[order] & (self.least_bound[order] > scores + self.widths(scores))]
@@ -264,9 +294,10 @@ class Search:
 
     def _answers(self) -> list[Found] | None:
         """Return the answers; None where a plan was not what it seemed."""
-        plans, bounds = self.plans, np.maximum(self.bound(), self.plans.score)
+        plans, known = self.plans, self.plans.score[: self.count]
+        bounds = np.maximum(self.bound()[: self.count], known)
         with np.errstate(invalid="ignore"):
-            floors = np.minimum(plans.score, bounds - self._given_away(bounds))
+            floors = np.minimum(known, bounds - self._given_away(bounds))
         chosen = plans.few(floors)
         runs = {place: plans.run(place) for place in set(chosen.tolist()) if place >= 0}
         if None in runs.values():
