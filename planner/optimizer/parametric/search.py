@@ -17,6 +17,7 @@ from planner.optimizer.goals import goal_of
 from planner.optimizer.objective import LOGARITHMIC
 from planner.optimizer.operate import Run
 from planner.optimizer.parametric import cells
+from planner.optimizer.parametric.bounded import NOISE
 from planner.optimizer.parametric.cells import Opening
 from planner.optimizer.parametric.plans import Plans, Proposal, likely_ways, purchases, uses
 from planner.optimizer.parametric.relaxed import Kept, Seen, Vector
@@ -59,20 +60,20 @@ def held_by_one(limits: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
 
     None where there is but one supply, or where they would be more than they serve.
     """
-    loosest, found = limits.max(axis=0), []
+    loosest, found = limits.max(axis=0), list[NDArray[np.float64]]()
+    if len(loosest) < 2 or len(limits) * MOST_HELD < len(loosest):
+        return limits[:0]
     for column, values in enumerate(limits.T):
         values = values[values > 0]
-        step = gap * STEP
+        step = max(gap, NOISE) * STEP
         rounded = np.exp(np.ceil(np.log(values) / step) * step)
         several = (np.unique(values), np.unique(np.minimum(rounded, loosest[column])))
         fewer = min(several, key=len)
         rows = np.tile(loosest, (len(fewer), 1))
         rows[:, column] = fewer
         found.append(rows)
-    none = limits[:0]
-    if len(found) < 2 or sum(map(len, found)) > len(limits) * MOST_HELD:
-        return none
-    return np.vstack(found)
+    held = np.vstack(found)
+    return held if len(held) <= len(limits) * MOST_HELD else limits[:0]
 
 
 # How a part of the plans is divided into smaller ones.
