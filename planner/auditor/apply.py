@@ -17,7 +17,7 @@ from planner.errors import Finding, InputError
 from planner.inputs import Inputs, changed
 from planner.limits import COUNTED_IN, named, path_of
 from planner.outputs.workbook.book import RATE
-from planner.outputs.workbook.inputs import Scalar
+from planner.outputs.workbook.cells import Scalar
 from planner.schema.catalog import Item
 from planner.schema.live import Live
 from planner.schema.plan import Plan

@@ -20,9 +20,9 @@ from openpyxl.worksheet.worksheet import Worksheet
 from planner.errors import Finding, InputError
 from planner.foreign_workbooks import open_xlsx
 from planner.outputs.workbook import STUDY_SHEETS
+from planner.outputs.workbook.cells import InputCell, Scalar
 from planner.outputs.workbook.data import SHEET, Packed, UnreadableError, unpack
 from planner.outputs.workbook.data import SHEET as DATA
-from planner.outputs.workbook.inputs import InputCell, Scalar
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.verification import Edit
 

@@ -11,8 +11,8 @@ from planner import shipped
 from planner.errors import Finding, InputError
 from planner.loader import load
 from planner.loader.market import load_catalogs
-from planner.quotes.catalog import catalog_text, one_line, yaml_text
 from planner.quotes.importing import Said, read_quote
+from planner.quotes.products import catalog_text, one_line, yaml_text
 from planner.schema.catalog import Item
 from planner.schema.quote import Quote, Quoted, QuoteMap
 from planner.studies.bids.asking import iso_date, mapping_of, rates_of

@@ -11,8 +11,7 @@ from planner.api import Options, load, solve_with
 from planner.commands.solve import created_today
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
-from planner.outputs.text_safety import clean
-from planner.outputs.words import duration, size
+from planner.outputs.words import clean, duration, size
 from planner.outputs.workbook.request import Asked, Inquiry, write_inquiry
 from planner.schema.plan import JobPlan, Plan
 from planner.studies.request import stem_of

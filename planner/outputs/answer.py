@@ -10,13 +10,14 @@ from collections.abc import Collection, Iterator
 from planner.figures import objective_label
 from planner.limits import SUPPLIES, of_group
 from planner.outputs import console, rivals_text, scope
-from planner.outputs.comparison_words import listed, next_step
-from planner.outputs.first_screen import MOST_NOTES, labelled, noted
+from planner.outputs.blocks import MOST_NOTES, labelled, noted
 from planner.outputs.restated import in_its_currency
 from planner.outputs.run_text import spares_standing_by
 from planner.outputs.words import (
     duration,
+    listed,
     money,
+    next_step,
     number,
     percent,
     product,

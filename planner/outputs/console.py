@@ -8,10 +8,10 @@ from typing import get_args
 
 from planner import currency
 from planner.outputs import rivals_text, scope
-from planner.outputs.infeasible_text import explanation
 from planner.outputs.restated import in_its_currency
 from planner.outputs.run_text import run_part
 from planner.outputs.scope import CORE_SECTIONS
+from planner.outputs.why_text import explanation
 from planner.outputs.words import (
     INDENT,
     NETWORKS,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.currency import amount, bare, shown
-from planner.outputs.comparison_words import listed
-from planner.outputs.words import INDENT, money, percent, so_many, wrapped
+from planner.outputs.words import INDENT, listed, money, percent, so_many, wrapped
 from planner.schema.plan import Plan
 from planner.schema.storage_options import OptionItem, StorageOption, StorageOptions
 

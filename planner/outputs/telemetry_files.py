@@ -15,10 +15,9 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from planner.outputs import sweep_files
+from planner.outputs import sweep_rows
 from planner.outputs.bill import harmless
-from planner.outputs.comparison_words import counted
-from planner.outputs.sweep_files import COMPRESSION
+from planner.outputs.sweep_rows import COMPRESSION
 from planner.outputs.telemetry_text import value_of
 from planner.outputs.telemetry_words import (
     USUAL_OVERLAP,
@@ -31,8 +30,7 @@ from planner.outputs.telemetry_words import (
     span,
     stated,
 )
-from planner.outputs.text_safety import clean
-from planner.outputs.words import DAY_S, duration
+from planner.outputs.words import DAY_S, clean, counted, duration
 from planner.schema.sensitivity import Column
 from planner.schema.telemetry import (
     CHECKPOINT_COLUMNS,
@@ -89,7 +87,7 @@ def jobs_csv(record: Characterization) -> bytes:
     names = list(JobFound.model_fields)
     order = dict.fromkeys(name for field in names for name in _named(field, record.clock))
     stream = io.StringIO(newline="")
-    sweep_files.write_csv(
+    sweep_rows.write_csv(
         [Column(name=name, label=name, kind="answer") for name in order], rows, stream
     )
     return stream.getvalue().encode()

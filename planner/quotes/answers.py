@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from planner.quotes.grid import Cell, Grid, Row
-from planner.quotes.numbers import number
+from planner.quotes.grid import Cell, Grid, Row, number
 
 ANSWER_COLUMNS = (
     ("Line", 6), ("Part Number", 22), ("Description", 46), ("Qty", 8), ("Unit List Price", 16),

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from openpyxl.utils import get_column_letter
 
 from planner.errors import Finding, InputError
-from planner.quotes.grid import Grid, Row
-from planner.quotes.numbers import currency_of, size_of
+from planner.quotes.grid import Grid, Row, currency_of, size_of
 from planner.schema.quote import QuoteField
 
 _HEAD_ROWS = 200

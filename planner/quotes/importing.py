@@ -16,10 +16,9 @@ from planner.errors import Finding, InputError
 from planner.quotes import products
 from planner.quotes.answers import described
 from planner.quotes.columns import Header, headers
-from planner.quotes.grid import Cell, Grid, Row
+from planner.quotes.grid import Cell, Grid, Row, currency_of, date_of
 from planner.quotes.grid import read as read_grid
 from planner.quotes.lines import check_sums, decimal_of, read_lines, settled
-from planner.quotes.numbers import currency_of, date_of
 from planner.schema.catalog import Item
 from planner.schema.quote import Quote, QuoteLine, QuoteMap
 

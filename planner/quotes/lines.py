@@ -13,11 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from planner.quotes.columns import Header
-from planner.quotes.grid import Cell, Grid, Row
-from planner.quotes.numbers import (
+from planner.quotes.grid import (
     INCLUDED,
     NOTHING,
+    Cell,
     Decimal,
+    Grid,
+    Row,
     currency_of,
     number,
     style,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from planner.case import Case
-from planner.case.levels import local_drain_s, stall_s
+from planner.case.bandwidth import local_drain_s, stall_s
 from planner.case.model import Job, Levels, Mode, Way
 from planner.sizing.demand import write_demand_gb_per_s
 from planner.sizing.two_levels import TwoLevels, goodput, peak_s

@@ -9,8 +9,8 @@ from planner.case.bounds import UNLIMITED_UNITS, cap_in_use
 from planner.case.figures import it_power_kw
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
-from planner.schema.levels import DEFAULT_FAILURES
 from planner.schema.problem import Job, Quantity
+from planner.schema.running import DEFAULT_FAILURES
 from planner.sizing.checkpoint import (
     BYTES_PER_PARAMETER,
     FanOut,

@@ -23,8 +23,7 @@ from planner.schema.problem import FixedInterval, Job, Problem
 from planner.schema.telemetry import Calibration, JobFound, Measured, Override
 from planner.telemetry.csv_parquet import dialect
 from planner.telemetry.mended import LEVELS, Mended, mended
-from planner.telemetry.ranges import middle, minus, per_event, ratio, scaled
-from planner.telemetry.raw import LAST_S
+from planner.telemetry.raw import LAST_S, middle, minus, per_event, ratio, scaled
 from planner.units import DAY_S, HOUR_S
 
 COLUMNS = ("time", "job", "event")

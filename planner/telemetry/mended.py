@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from planner.schema.telemetry import Measured
-from planner.telemetry.ranges import per_event, poisson
+from planner.telemetry.raw import per_event, poisson
 
 LEVELS = ("local", "remote")
 COMPLETE = 0.9

@@ -12,7 +12,7 @@ from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, LimitReport, Plan
 from planner.schema.problem import CustomRule, Problem, Split
 from planner.sizing.demand import VENDOR_RULES
-from planner.verifier.basis import DECIDED, Basis, facility_limit_kw
+from planner.verifier.basis import DECIDED, Basis, Ledger, close, facility_limit_kw
 from planner.verifier.decisions import Decisions
 from planner.verifier.job import (
     Degraded,
@@ -23,7 +23,6 @@ from planner.verifier.job import (
     stall_and_drain_s,
     systems_by_type,
 )
-from planner.verifier.ledger import Ledger, close
 from planner.verifier.levels import find_levels, near_limits
 from planner.verifier.money import owned, purchased, stock, unit_money
 from planner.verifier.racks import Room, space

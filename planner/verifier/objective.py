@@ -6,8 +6,7 @@ import math
 
 from planner.figures import OBJECTIVES
 from planner.schema.plan import ObjectiveReport, Plan
-from planner.verifier.basis import Basis
-from planner.verifier.ledger import RELATIVE, Ledger
+from planner.verifier.basis import RELATIVE, Basis, Ledger
 from planner.verifier.limits import Recomputed
 
 _GAP_NOISE = 1e-9

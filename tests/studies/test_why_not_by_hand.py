@@ -14,7 +14,7 @@ import pytest
 from planner import api
 from planner.errors import InputError
 from planner.inputs import Inputs
-from planner.outputs import why_not_text
+from planner.outputs import why_text
 from planner.outputs.workbook.studies import why_not as sheet
 from planner.outputs.workbook.studies import write_study
 from planner.schema.explanation import WhyNot
@@ -105,7 +105,7 @@ def test_a_forced_plan_is_what_its_settings_give() -> None:
 
 
 def test_text_fits_the_screen_and_answers_first_what_was_asked() -> None:
-    text = why_not_text.render(answered())
+    text = why_text.render(answered())
     assert max(len(line) for line in text.splitlines()) <= 100
     assert text.startswith(f"Why not AFF A90 ({ASKED})\n  The best plan with it costs ")
     assert "no plan holds even one" in text
@@ -145,4 +145,4 @@ def test_without_a_plan_there_is_nothing_to_compare() -> None:
     plan = api.solve_with(inputs, api.Options())
     answer = why_not(inputs, plan, api.Options())
     assert answer.message == "there is no plan to compare with"
-    assert why_not_text.render(answer) == "there is no plan to compare with\n"
+    assert why_text.render(answer) == "there is no plan to compare with\n"

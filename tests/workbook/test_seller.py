@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.assemble.live import growth, live
+from planner.assemble.ways import growth, live
 from planner.auditor import audit
 from planner.auditor.apply import (
     apply,

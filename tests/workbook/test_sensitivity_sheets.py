@@ -17,7 +17,7 @@ from openpyxl.workbook import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
 from planner.commands.report import write_workbook
-from planner.outputs.text_safety import clean
+from planner.outputs.words import clean
 from planner.outputs.workbook import STUDY_SHEETS, write
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.studies import (

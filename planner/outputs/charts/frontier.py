@@ -32,11 +32,9 @@ from planner.outputs.charts.words import (
     short,
     shows,
 )
-from planner.outputs.comparison_words import counted, listed
 from planner.outputs.frontier_text import knee, ruled, view
-from planner.outputs.scales import Scale
 from planner.outputs.sweep_rows import Rows
-from planner.outputs.words import duration, percent
+from planner.outputs.words import Scale, counted, duration, listed, percent
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 
 _FEW = 60

@@ -24,7 +24,7 @@ from planner.outputs.charts.plan_page import (
 from planner.outputs.charts.studies import AnyStudy, charts, heading, headline, tables
 from planner.outputs.sensitivity_words import as_it_stands, named
 from planner.outputs.sweep_rows import Rows
-from planner.outputs.text_safety import clean
+from planner.outputs.words import clean
 from planner.schema.comparison import RulesTable
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Frontier, Sweep

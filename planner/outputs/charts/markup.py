@@ -10,9 +10,7 @@ from typing import Any
 
 from planner.outputs import blocks
 from planner.outputs.charts.words import short
-from planner.outputs.comparison_words import counted
-from planner.outputs.scales import results, scale
-from planner.outputs.text_safety import clean
+from planner.outputs.words import clean, counted, results, scale
 
 _NOT_IN_SCRIPTS = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 

@@ -45,7 +45,7 @@ from planner.outputs.charts.model import (
     Steps,
     Whiskers,
 )
-from planner.outputs.text_safety import clean
+from planner.outputs.words import clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

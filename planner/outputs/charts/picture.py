@@ -32,7 +32,7 @@ from planner.outputs.charts.model import (
     Panel,
 )
 from planner.outputs.charts.panel import PointerTargets, draw, drawing_px, find, wrap
-from planner.outputs.text_safety import clean
+from planner.outputs.words import clean
 
 _DPI = 100
 _LETTERS, _SMALL_LETTERS, _HANDLE_LETTERS = 84, 124, 8

@@ -24,7 +24,6 @@ from planner.outputs.charts.markup import (
 )
 from planner.outputs.charts.studies import AnyStudy
 from planner.outputs.charts.words import capital, gap, short
-from planner.outputs.comparison_words import listed, next_step
 from planner.outputs.rivals_text import decided, needed, units
 from planner.outputs.scope import decided_on, holding, own_lines
 from planner.outputs.sensitivity_words import STATUS
@@ -33,7 +32,9 @@ from planner.outputs.words import (
     duration,
     given_away,
     in_money,
+    listed,
     money,
+    next_step,
     number,
     percent,
     product,

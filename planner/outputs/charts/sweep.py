@@ -34,11 +34,10 @@ from planner.outputs.charts.words import (
     short,
     shows,
 )
-from planner.outputs.comparison_words import counted, listed
-from planner.outputs.scales import Scale, scale
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sensitivity_words import ended, goal
 from planner.outputs.sweep_rows import Rows
+from planner.outputs.words import Scale, counted, listed, scale
 from planner.schema.sensitivity import VARIED, Column, Sweep
 
 _MOST_NAMED = 3

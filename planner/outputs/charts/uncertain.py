@@ -19,14 +19,12 @@ from planner.outputs.charts.model import (
     Whiskers,
 )
 from planner.outputs.charts.words import amount, capital, counted_lines, plain, short
-from planner.outputs.comparison_words import counted
-from planner.outputs.scales import results, scale
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sensitivity_words import goal
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.uncertain_text import describe_draw, proof, view
 from planner.outputs.uncertain_text import findings as all_findings
-from planner.outputs.words import percent
+from planner.outputs.words import counted, percent, results, scale
 from planner.schema.sensitivity import (
     BreakRate,
     CandidatePlan,

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from planner.outputs.comparison_words import fitted
-from planner.outputs.scales import Scale, scale
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sensitivity_words import goal
-from planner.outputs.text_safety import clean
+from planner.outputs.words import Scale, clean, fitted, scale
 from planner.outputs.words import gap as percent_of
 from planner.schema.sensitivity import Study
 

@@ -24,14 +24,14 @@ from planner.outputs.workbook import data, fingerprint
 from planner.outputs.workbook.about import add as _about
 from planner.outputs.workbook.alternatives import add as _alternatives
 from planner.outputs.workbook.bom import add as _bom
-from planner.outputs.workbook.bom.line_notes import add as _line_notes
-from planner.outputs.workbook.bom.line_notes import add_sources as _sources
+from planner.outputs.workbook.bom import add_line_notes as _line_notes
+from planner.outputs.workbook.bom import add_sources as _sources
 from planner.outputs.workbook.book import Book, new_workbook
+from planner.outputs.workbook.cells import InputCell, Scalar
 from planner.outputs.workbook.checkpoint import add as _checkpoint
 from planner.outputs.workbook.checks import add as _checks
 from planner.outputs.workbook.counts import add as _counts
 from planner.outputs.workbook.fabric import add as _fabric
-from planner.outputs.workbook.inputs import InputCell, Scalar
 from planner.outputs.workbook.notes import add as _notes
 from planner.outputs.workbook.notes import add_assumptions as _assumptions
 from planner.outputs.workbook.notes import add_left_out as _left_out

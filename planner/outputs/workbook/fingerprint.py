@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import GENERAL, INTEGER
+from planner.outputs.workbook.cells import GENERAL, INTEGER
 from planner.outputs.workbook.functions import (
     Scalar,
 )

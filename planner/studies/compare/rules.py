@@ -9,7 +9,7 @@ from planner.api import Options, solve_with
 from planner.errors import Finding, InputError
 from planner.inputs import Change, Inputs, applied
 from planner.loader.checks import check_problem
-from planner.outputs.comparison_words import counted, listed, relative, write_figure
+from planner.outputs.words import counted, listed, relative, write_figure
 from planner.paths import job_path
 from planner.schema.catalog import Family
 from planner.schema.comparison import Measure, Outcome, RowGroup, RuleRow, RulesTable

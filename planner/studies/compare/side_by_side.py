@@ -7,8 +7,16 @@ from collections.abc import Iterator, Sequence
 from planner.case.figures import why_not
 from planner.currency import shown_in
 from planner.inputs import Inputs, demanded
-from planner.outputs.comparison_words import counted, listed, plain, relative, valued, write_figure
-from planner.outputs.words import money, percent
+from planner.outputs.words import (
+    counted,
+    listed,
+    money,
+    percent,
+    plain,
+    relative,
+    valued,
+    write_figure,
+)
 from planner.schema.catalog import Family, Item
 from planner.schema.comparison import Comparison, Explanation, FigureRow, LineRow, Measure, Side
 from planner.schema.plan import Plan

@@ -9,7 +9,7 @@ from pathlib import Path
 from planner.api import Inputs, Options, load, solve_with
 from planner.auditor import audit
 from planner.errors import Finding, InputError
-from planner.outputs.comparison_words import write_figure
+from planner.outputs.words import write_figure
 from planner.schema.comparison import SideKind
 from planner.schema.plan import Plan
 from planner.schema.verification import Audit, Edit

@@ -14,7 +14,7 @@ from planner.figures import OBJECTIVES
 from planner.infeasible import clash
 from planner.inputs import Change, Inputs, needs_energy_cost
 from planner.levers import levers
-from planner.levers.numbers import written
+from planner.levers.model import written
 from planner.loader.vary import checked
 from planner.loader.vary.place import NoPlaceError, short
 from planner.paths import job_path

@@ -22,9 +22,9 @@ from planner.loader import yaml12
 from planner.loader.market import validated
 from planner.paths import DataPath
 from planner.schema.base import Model
-from planner.schema.levels import DEFAULT_FAILURES
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import FixedInterval, Job, LostWorkInterval
+from planner.schema.running import DEFAULT_FAILURES
 from planner.simulation.from_plan import Mending, job_run
 from planner.simulation.laws import (
     Constant,

@@ -16,10 +16,9 @@ from planner.outputs.bids_text import (
     named,
     whom,
 )
-from planner.outputs.comparison_words import breach_text
-from planner.outputs.words import in_money
+from planner.outputs.words import breach_text, in_money
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import DECIMAL_2, GENERAL, INTEGER, PERCENT_2
+from planner.outputs.workbook.cells import DECIMAL_2, GENERAL, INTEGER, PERCENT_2
 from planner.outputs.workbook.functions import (
     Scalar,
 )

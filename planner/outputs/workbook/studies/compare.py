@@ -8,7 +8,7 @@ from functools import partial
 from planner.outputs.compare_text import status
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import DECIMAL_1, GENERAL, INTEGER
+from planner.outputs.workbook.cells import DECIMAL_1, GENERAL, INTEGER
 from planner.outputs.workbook.functions import (
     Scalar,
 )

@@ -10,10 +10,10 @@ from typing import Any
 
 from planner.figures import FIGURES
 from planner.outputs.frontier_text import across, knee, marks, rules, up
-from planner.outputs.scales import Scale
 from planner.outputs.sensitivity_words import as_it_stands, named, sentence, units
+from planner.outputs.words import Scale
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import GENERAL, INTEGER
+from planner.outputs.workbook.cells import GENERAL, INTEGER
 from planner.outputs.workbook.functions import (
     Scalar,
 )

@@ -13,7 +13,7 @@ from planner.outputs.alternatives_text import (
     what_it_is,
 )
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import GENERAL, INTEGER
+from planner.outputs.workbook.cells import GENERAL, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW
 from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import RecordColumn, Stack, figure_column

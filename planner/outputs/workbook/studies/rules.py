@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 from planner.figures import FIGURES, OBJECTIVES
-from planner.outputs.inside_words import MoneyWords
+from planner.outputs.audience import MoneyWords
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import DECIMAL_1, GENERAL, INTEGER
+from planner.outputs.workbook.cells import DECIMAL_1, GENERAL, INTEGER
 from planner.outputs.workbook.functions import (
     Scalar,
 )

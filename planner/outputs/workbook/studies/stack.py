@@ -12,11 +12,9 @@ from typing import Any, Generic, TypeVar
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 
 from planner.figures import FIGURES
-from planner.outputs.comparison_words import titled
-from planner.outputs.text_safety import clean
-from planner.outputs.words import in_money
+from planner.outputs.words import clean, in_money, titled
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import (
+from planner.outputs.workbook.cells import (
     DECIMAL_1,
     DECIMAL_2,
     GENERAL,

@@ -10,8 +10,6 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from planner.outputs.comparison_words import write_figure
-from planner.outputs.scales import scale
 from planner.outputs.sensitivity_words import (
     STATUS,
     as_it_stands,
@@ -34,9 +32,9 @@ from planner.outputs.sweep_rows import (
     stretches,
     varied,
 )
-from planner.outputs.words import in_money
+from planner.outputs.words import in_money, scale, write_figure
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import GENERAL, INTEGER
+from planner.outputs.workbook.cells import GENERAL, INTEGER
 from planner.outputs.workbook.functions import (
     Scalar,
 )

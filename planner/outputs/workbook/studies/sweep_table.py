@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from planner import currency
-from planner.outputs.scales import decimals
 from planner.outputs.sensitivity_words import STATUS, goal
 from planner.outputs.sweep_rows import Rows, cell, is_number, known, length, numeric
-from planner.outputs.text_safety import clean
+from planner.outputs.words import clean, decimals
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import GENERAL, INTEGER
+from planner.outputs.workbook.cells import GENERAL, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.studies.stack import Stack, headed, number_format, put
 from planner.schema.sensitivity import Column, Sweep

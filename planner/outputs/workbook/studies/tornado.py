@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from planner.outputs.comparison_words import changed_by
 from planner.outputs.sensitivity_words import (
     STATUS,
     amount,
@@ -17,9 +16,9 @@ from planner.outputs.sensitivity_words import (
     sentence,
     units,
 )
-from planner.outputs.words import in_money
+from planner.outputs.words import changed_by, in_money
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import GENERAL, INTEGER
+from planner.outputs.workbook.cells import GENERAL, INTEGER
 from planner.outputs.workbook.functions import (
     Scalar,
 )

@@ -8,12 +8,11 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from planner.outputs.scales import scale
 from planner.outputs.sensitivity_words import goal, named, units
 from planner.outputs.uncertain_text import describe_draw, findings, marks, outcomes
-from planner.outputs.words import in_money
+from planner.outputs.words import in_money, scale
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import DECIMAL_3, GENERAL, INTEGER, PERCENT, PERCENT_2
+from planner.outputs.workbook.cells import DECIMAL_3, GENERAL, INTEGER, PERCENT, PERCENT_2
 from planner.outputs.workbook.functions import (
     Scalar,
 )

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 
 from planner.figures import OBJECTIVES
-from planner.outputs.infeasible_text import combined_proof, conflict_title
+from planner.outputs.why_text import combined_proof, conflict_title, holds
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import DECIMAL_2, INTEGER
+from planner.outputs.workbook.cells import DECIMAL_2, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.studies import Sheet, why_not
 from planner.outputs.workbook.studies.stack import signed
-from planner.outputs.worth_words import holds
 from planner.schema.explanation import Explanation, Marginal, Moved
 from planner.schema.infeasibility import UNDECIDED, Infeasibility, Step
 

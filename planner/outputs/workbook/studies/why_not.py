@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.outputs.why_not_text import GROUPS, enters, ordered, verdict
+from planner.outputs.why_text import GROUPS, enters, ordered, verdict
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import DECIMAL_2, GENERAL, PERCENT_2
+from planner.outputs.workbook.cells import DECIMAL_2, GENERAL, PERCENT_2
 from planner.outputs.workbook.page import FIRST_ROW
 from planner.outputs.workbook.studies.stack import Cells, RecordColumn, Stack, figure_column
 from planner.schema.explanation import Bought, Figures, Forced, Item, WhyNot

@@ -1,24 +1,167 @@
-"""Why not something else, in words: plans side by side, and every item left aside."""
+"""Why this plan, why not something else, why none: in words, for the screen and the workbook."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from planner.currency import amount, bare, shown
-from planner.figures import OBJECTIVES
+from planner.figures import OBJECTIVES, RATIOS
 from planner.outputs.blocks import joined
-from planner.outputs.comparison_words import fitted
 from planner.outputs.words import (
     INDENT,
+    fitted,
+    listed,
     millions,
     money,
     number,
     percent,
+    ratio,
     wrapped,
 )
-from planner.schema.explanation import Figures, Forced, Item, WhyNot
-from planner.schema.infeasibility import UNDECIDED
+from planner.schema.explanation import Explanation, Figures, Forced, Item, Marginal, Moved, WhyNot
+from planner.schema.infeasibility import UNDECIDED, Combined, Conflict, Infeasibility, Step
 from planner.terminal import STANDARD, width
+
+_SAME = 5e-6
+"""A share of the objective that counts as no change: it is within the proof."""
+
+_FEW = 0.005
+_WITHOUT_FIGURE = {
+    "no_plan": "no plan is left",
+    "at_its_end": "cannot be moved further",
+    "not_decided": "not decided",
+}
+
+
+def holds(found: Explanation, row: Marginal) -> bool:
+    """Say whether moving a limit either way changes anything."""
+    return any(matters(found, moved) for moved in (row.looser, row.tighter))
+
+
+def matters(found: Explanation, moved: Moved) -> bool:
+    """Say whether a move changes the best objective, or what is possible at all."""
+    if moved.known in ("no_plan", "not_decided"):
+        return True
+    return moved.change is not None and not small(found, moved.change)
+
+
+def small(found: Explanation, change: float) -> bool:
+    """Say whether a change of the objective is within its proof."""
+    return abs(change) <= _SAME * abs(found.value or 1.0)
+
+
+def worth(found: Explanation, moved: Moved, *, unit: bool = True) -> str:
+    """Return what a move does to the objective, in words, without its unit if that is told."""
+    if moved.known in _WITHOUT_FIGURE:
+        return _WITHOUT_FIGURE[moved.known]
+    if not matters(found, moved) or moved.change is None:
+        return "no change"
+    change = signed(found, moved.change, unit=unit)
+    gpus = _gpus(found, moved)
+    return f"{change} ({gpus})" if gpus else change
+
+
+def signed(found: Explanation, change: float, *, unit: bool = True) -> str:
+    """Return a change of the objective with its sign and unit; money always has one."""
+    objective = OBJECTIVES[found.plan.objective.name]
+    sign = "+" if change > 0 else "-"
+    if objective.name in RATIOS:
+        return f"{sign}{ratio(abs(change))}"
+    if objective.figure.money:
+        return f"{sign}{money(abs(change))}"
+    digits = 0 if objective.name == "gpus" else 2 if abs(change) < 10 else 1
+    text = f"{sign}{abs(change):,.{digits}f}" if abs(change) >= _FEW else f"{sign}{abs(change):.1g}"
+    what = objective.label if objective.figure.says(objective.unit) else objective.unit
+    return f"{text} {what}" if unit else text
+
+
+def _gpus(found: Explanation, moved: Moved) -> str:
+    """Return how many GPUs more or fewer run then, where the objective is not GPUs itself."""
+    if found.plan.objective.name == "gpus" or moved.gpus_used is None or not found.plan.jobs:
+        return ""
+    more = moved.gpus_used - (found.gpus_used or found.plan.jobs[0].gpus_used)
+    return f"{more:+,} GPUs" if more else ""
+
+
+_MORE = f"{INDENT}{INDENT}"
+
+
+def explanation(found: Infeasibility) -> str:
+    """Return the explanation in paragraphs."""
+    parts = [_reasons(found), *(_conflict(one) for one in found.conflicts)]
+    parts += [_changes(found.changes), _combined(found), _undecided(found)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _reasons(found: Infeasibility) -> str:
+    return "\n".join(line for reason in found.reasons for line in wrapped(reason, ""))
+
+
+def conflict_title(count: int) -> str:
+    """Return what is said of so many limits that cannot hold together."""
+    if count == 1:
+        return "Cannot be met, whatever is bought"
+    if count == 2:
+        return "Cannot hold together, though either could be met without the other"
+    return "Cannot hold together, though any of them could be met without the others"
+
+
+def _conflict(conflict: Conflict) -> str:
+    names = [limit.said for limit in conflict.limits]
+    return "\n".join(
+        [conflict_title(len(names)), *(line for name in names for line in _item(name))]
+    )
+
+
+def _item(text: str) -> list[str]:
+    return wrapped(text, f"{INDENT}- ", f"{INDENT}  ")
+
+
+def _changes(changes: tuple[Step, ...]) -> str:
+    if not changes:
+        return ""
+    title = "Any one of these changes gives a plan"
+    if len(changes) == 1:
+        title = "This change gives a plan"
+    return "\n".join([title, *(line for step in changes for line in _change(step))])
+
+
+def _change(step: Step) -> Iterator[str]:
+    yield from _item(step.said)
+    if step.because:
+        asks = listed([f"{limit.label} {limit.text}".rstrip() for limit in step.because])
+        yield from wrapped(f"no smaller change, because of {asks}", _MORE, _MORE)
+    if step.value is None:
+        settings = " ".join(f"--set {setting!r}" for setting in step.settings)
+        yield from wrapped(settings, _MORE, _MORE)
+
+
+def _combined(found: Infeasibility) -> str:
+    combined = found.combined
+    if combined is None:
+        return ""
+    title = "These changes together give a plan"
+    if found.changes:
+        title = "A smaller change of several limits together gives a plan, too"
+    lines = [title, *(line for step in combined.steps for line in _change(step))]
+    return "\n".join([*lines, *wrapped(combined_proof(combined))])
+
+
+def combined_proof(combined: Combined) -> str:
+    """Return how small a change of several is proven to be."""
+    if combined.weighted is None or combined.bound is None:
+        return "each is as small as it can be with the others; another choice may be smaller in sum"
+    return (
+        f"together {percent(combined.weighted)} of change, each counted as a share of its limit; "
+        f"proven: no changes of limits add up to less than {percent(combined.bound)}"
+    )
+
+
+def _undecided(found: Infeasibility) -> str:
+    if not found.undecided:
+        return ""
+    return "\n".join(wrapped(f"{UNDECIDED}: {', '.join(found.undecided)}", ""))
+
 
 _WORSE = {
     "goodput": "does {share} less useful work",
