@@ -23,7 +23,7 @@ from planner.outputs.bill import bill, json_bytes
 from planner.outputs.netbox import COLUMNS, schedule_csv
 from planner.outputs.plan_json import to_bytes
 from planner.outputs.workbook import STUDY_SHEETS, write
-from planner.schema.cables import Cable, CableSchedule
+from planner.schema.beside import Cable, CableSchedule
 from planner.schema.catalog import Copper, Item, LengthOnOffer, Lengths, PortGroup
 from planner.schema.plan import PartByLength, Plan
 from planner.schema.site import Floor

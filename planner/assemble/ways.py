@@ -20,8 +20,8 @@ from planner.inputs import Inputs, needs_flops
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import PurchaseSums, bill
 from planner.paths import of_job
+from planner.schema.beside import SHARED_RACKS, Growth, Live, WayRow, Ways
 from planner.schema.catalog import Item
-from planner.schema.live import SHARED_RACKS, Growth, Live, WayRow, Ways
 from planner.schema.plan import Line, Plan, WayPlan
 from planner.schema.problem import Job
 

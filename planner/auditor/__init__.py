@@ -37,7 +37,7 @@ from planner.outputs.plan_json import from_bytes
 from planner.outputs.workbook import STUDY_SHEETS
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import InputCell
-from planner.outputs.workbook.data import live_of
+from planner.outputs.workbook.fingerprint import live_of
 from planner.schema.plan import Plan
 from planner.schema.verification import Audit, breaches_of
 from planner.verifier import faults

@@ -26,8 +26,8 @@ from planner.outputs.restated import restated
 from planner.outputs.workbook import recalculated
 from planner.outputs.workbook.book import RATE
 from planner.outputs.workbook.cells import InputCell
-from planner.outputs.workbook.data import live_of
-from planner.schema.live import SHARED_RACKS
+from planner.outputs.workbook.fingerprint import live_of
+from planner.schema.beside import SHARED_RACKS
 from planner.schema.plan import Plan
 from planner.schema.verification import Edit, Shortage, Stale
 from planner.verifier import Recheck, recheck

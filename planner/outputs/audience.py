@@ -16,7 +16,6 @@ from typing import Any, Literal, TypeVar
 
 from planner.outputs.words import clean
 from planner.schema.base import PlanModel
-from planner.schema.currency import ShownIn
 from planner.schema.plan import (
     Assumption,
     Device,
@@ -45,6 +44,7 @@ from planner.schema.plan import (
     Totals,
     WayPlan,
 )
+from planner.schema.prices import ShownIn
 from planner.schema.storage_options import OptionItem, StorageOption, StorageOptions
 
 _CURRENCIES = "usd|eur|gbp|chf|jpy|cny|inr|dollars?|euros?"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.figures import OBJECTIVES, RATIOS
-from planner.outputs import console, rivals_text, why_text
+from planner.outputs import console, why_text
 from planner.outputs.blocks import FirstScreen, joined
 from planner.outputs.scope import decided_on
 from planner.outputs.why_text import holds, signed, small, worth
@@ -22,7 +22,7 @@ def render(found: Explanation) -> str:
     if not found.plan.jobs:
         return console.render(found.plan)
     parts = [_title(found), _table(found), _without(found), console.standing_idle(found.plan)]
-    parts += [*_next(found), _idle(found), rivals_text.whose_quote(found.plan)]
+    parts += [*_next(found), _idle(found), why_text.whose_quote(found.plan)]
     if found.why_not is not None:
         parts.append(why_text.render(found.why_not).rstrip("\n"))
     if found.undecided:
@@ -50,7 +50,7 @@ def first(found: Explanation) -> FirstScreen:
         ("Counts", "; ".join(_gains(found, row) for row in also[:_MOST_MORE])),
         ("Levers", _levers(found)),
         ("Instead", _instead(found)),
-        ("Prices", "" if options is None else rivals_text.decided(options)),
+        ("Prices", "" if options is None else why_text.decided(options)),
         ("Idle", f"{counted(idle, 'limit')} could move a step and nothing would change: "
          f"{listed(_idle_names(found))}" if idle else ""),
     ]  # fmt: skip

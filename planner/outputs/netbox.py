@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.outputs.bill import harmless
-from planner.schema.cables import Cable, CableEnd, CableSchedule
+from planner.schema.beside import Cable, CableEnd, CableSchedule
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.plan import Line, Plan, RackGroup
 

@@ -10,7 +10,7 @@ from openpyxl.utils import get_column_letter
 
 from planner.errors import Finding, InputError
 from planner.quotes.grid import Grid, Row, currency_of, size_of
-from planner.schema.quote import QuoteField
+from planner.schema.bill import QuoteField
 
 _HEAD_ROWS = 200
 """A header further down is none."""

@@ -25,7 +25,7 @@ from planner.quotes.grid import (
     style,
     term_years,
 )
-from planner.schema.quote import LineKind, QuoteField, QuoteLine, QuoteSum
+from planner.schema.bill import LineKind, QuoteField, QuoteLine, QuoteSum
 
 CENT = 0.011
 """Sums of rounded amounts may differ by a cent for each of them."""

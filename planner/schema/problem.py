@@ -33,7 +33,7 @@ from planner.schema.base import (
     Whole,
 )
 from planner.schema.catalog import Category
-from planner.schema.currency import CurrencyCode, Exchange
+from planner.schema.prices import CurrencyCode, Exchange
 from planner.schema.running import (
     DEFAULT_FAILURES,
     FailurePreset,

@@ -13,8 +13,8 @@ from planner.quotes.columns import headers
 from planner.quotes.grid import currency_of, read, size_of
 from planner.quotes.importing import Said, read_quote
 from planner.quotes.products import lead_time, supports
+from planner.schema.bill import Quote, QuoteMap
 from planner.schema.catalog import Item
-from planner.schema.quote import Quote, QuoteMap
 
 Rows = list[list[object]]
 

@@ -20,7 +20,7 @@ from planner.outputs.verification_text import render_audit
 from planner.outputs.workbook import recalculated
 from planner.outputs.workbook.book import Book as Sheets
 from planner.outputs.workbook.own_lines import key
-from planner.schema.live import SHARED_RACKS
+from planner.schema.beside import SHARED_RACKS
 from planner.schema.verification import Audit
 from tests.audit.books import PROBLEMS, Book, Edits, book, edited
 from tests.workbook.excel import Excel

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from planner.outputs.charts.axes import powers
 from planner.outputs.charts.markup import DataTable, tables_under
 from planner.outputs.charts.model import (
     Axis,
@@ -18,6 +17,7 @@ from planner.outputs.charts.model import (
     Points,
     Shape,
     Steps,
+    powers,
 )
 from planner.outputs.charts.words import (
     BOUND,

@@ -24,9 +24,9 @@ from planner.outputs.charts.markup import (
 )
 from planner.outputs.charts.studies import AnyStudy
 from planner.outputs.charts.words import capital, gap, short
-from planner.outputs.rivals_text import decided, needed, units
 from planner.outputs.scope import decided_on, holding, own_lines
 from planner.outputs.sensitivity_words import STATUS
+from planner.outputs.why_text import decided, needed, units
 from planner.outputs.words import (
     amount_of,
     duration,

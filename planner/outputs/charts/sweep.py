@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from planner.outputs.charts.axes import is_wide, powers
 from planner.outputs.charts.markup import MOST_ROWS, DataColumn, DataTable, figures, words
 from planner.outputs.charts.model import (
     Axis,
@@ -20,6 +19,8 @@ from planner.outputs.charts.model import (
     Points,
     Reference,
     ShadedRange,
+    is_wide,
+    powers,
 )
 from planner.outputs.charts.scenarios import Scenarios, spread
 from planner.outputs.charts.words import (

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.outputs.charts.axes import powers, time_axis
 from planner.outputs.charts.model import (
     Axis,
     Bars,
@@ -25,6 +24,8 @@ from planner.outputs.charts.model import (
     Shape,
     Tone,
     Whiskers,
+    powers,
+    time_axis,
 )
 from planner.outputs.charts.words import plain
 from planner.outputs.telemetry_words import (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from planner.outputs.charts.axes import is_wide, powers
 from planner.outputs.charts.markup import DataTable, tables_under
 from planner.outputs.charts.model import (
     Axis,
@@ -17,6 +16,8 @@ from planner.outputs.charts.model import (
     Shape,
     Tone,
     Whiskers,
+    is_wide,
+    powers,
 )
 from planner.outputs.charts.words import amount, capital, counted_lines, plain, short
 from planner.outputs.sensitivity_words import amount as objective

@@ -36,7 +36,7 @@ from planner.outputs.workbook.functions import (
     FormulaError,
     Scalar,
 )
-from planner.schema.live import Live
+from planner.schema.beside import Live
 from planner.schema.plan import JobPlan, Line, Plan
 
 

@@ -18,7 +18,7 @@ from planner.outputs.workbook.bom.columns import (
 from planner.outputs.workbook.book import Book, counted_name
 from planner.outputs.workbook.cells import DECIMAL_2, DECIMAL_3_OR_DASH, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page, names
-from planner.schema.live import SHARED_RACKS, Growth
+from planner.schema.beside import SHARED_RACKS, Growth
 from planner.schema.plan import Plan
 
 SHEET = "Counts"

@@ -12,7 +12,7 @@ from planner.outputs.words import NETWORKS
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import GENERAL, INTEGER, PERCENT
 from planner.outputs.workbook.page import FIRST_ROW, Page, names
-from planner.schema.cables import CableSchedule
+from planner.schema.beside import CableSchedule
 from planner.schema.plan import FabricReport
 
 _LABEL_WIDTH, _NETWORK_WIDTH, _SUM_WIDTH = 36, 27, 14

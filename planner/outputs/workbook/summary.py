@@ -17,8 +17,8 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 from planner import currency
 from planner.figures import FIGURES
 from planner.limits import known as known_limit
-from planner.outputs.rivals_text import decided, needed, units
 from planner.outputs.scope import Block, Entry, holding
+from planner.outputs.why_text import decided, needed, units
 from planner.outputs.words import clean, in_money, next_step, product, quantity
 from planner.outputs.workbook.answer import COUNT, NAME, TILES, add_answer, add_tiles
 from planner.outputs.workbook.bom import subtotal_name

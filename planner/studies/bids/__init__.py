@@ -19,8 +19,8 @@ from planner.schema.bids import (
     Quantities,
     Remedy,
 )
+from planner.schema.bill import Quote
 from planner.schema.plan import Plan
-from planner.schema.quote import Quote
 from planner.studies.bids.asking import LETTERS, read_bids
 from planner.studies.bids.judging import Desk, Judged, figures_of, offered, own_measure
 from planner.studies.bids.standing import (

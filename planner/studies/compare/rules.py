@@ -18,8 +18,13 @@ from planner.schema.problem import CustomRule, Problem
 from planner.sizing.demand import VENDOR_RULES
 from planner.studies.compare import side_by_side as families
 from planner.studies.compare.differences import measure_of, measured, outcome
-from planner.studies.compare.side_by_side import compare, proven_alike, worse_by, write_loss
-from planner.studies.compare.sides import read_sides
+from planner.studies.compare.side_by_side import (
+    compare,
+    proven_alike,
+    read_sides,
+    worse_by,
+    write_loss,
+)
 from planner.studies.request import PROBLEMS, Found, Progress, Request, ignore
 
 _RULE, _MODE, _FAMILIES = "storage.rule", job_path("checkpoint.mode"), "consider.storage_families"

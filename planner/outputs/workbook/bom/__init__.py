@@ -49,7 +49,7 @@ from planner.outputs.workbook.cells import (
 )
 from planner.outputs.workbook.formulas import gpus_of_system, usable_gpus
 from planner.outputs.workbook.page import FIRST_ROW, Page
-from planner.schema.live import SHARED_RACKS
+from planner.schema.beside import SHARED_RACKS
 from planner.schema.plan import Line
 
 _HEADER_ROW = FIRST_ROW + 1

@@ -12,7 +12,7 @@ from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_3, INTEGER, PERCEN
 from planner.outputs.workbook.checkpoint import levels
 from planner.outputs.workbook.rows import Result, Results
 from planner.outputs.workbook.ways import scale
-from planner.schema.live import Ways
+from planner.schema.beside import Ways
 from planner.schema.plan import JobPlan, Plan, Repair, ShrunkPlan
 
 

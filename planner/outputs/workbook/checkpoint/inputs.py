@@ -24,7 +24,7 @@ from planner.outputs.workbook.checkpoint.levels import local_inputs
 from planner.outputs.workbook.checkpoint.model import degraded_inputs
 from planner.outputs.workbook.rows import NO_LIMIT, NOT_GIVEN, Input, Inputs
 from planner.outputs.workbook.ways import chosen_from
-from planner.schema.live import Ways
+from planner.schema.beside import Ways
 from planner.schema.plan import JobPlan, Line, Plan, Repair
 from planner.schema.running import LONGEST_S
 
