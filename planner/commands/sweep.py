@@ -138,10 +138,10 @@ def _key(inputs: Inputs, asked: Variation, options: SweepOptions) -> str:
 def _write(
     table: Table, stem: Path, base: Plan | None
 ) -> tuple[Sweep, dict[str, Sequence[Any]], tuple[Path, ...]]:
-    from planner.outputs import sweep_rows
+    from planner.outputs import sweep_files
 
     names = [stem.with_name(f"{stem.name}{suffix}") for suffix in (".parquet", ".csv", ".json")]
-    counted = sweep_rows.write_files(
+    counted = sweep_files.write_files(
         names[0], names[1], table.columns, table.types, table.blocks(), SHOWN
     )
     study = beside(table.record(counted.statuses, counted.proofs), base)

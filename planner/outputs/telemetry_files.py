@@ -15,9 +15,9 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from planner.outputs import sweep_rows
+from planner.outputs import sweep_files
 from planner.outputs.bill import harmless
-from planner.outputs.sweep_rows import COMPRESSION
+from planner.outputs.sweep_files import COMPRESSION
 from planner.outputs.telemetry_text import value_of
 from planner.outputs.telemetry_words import (
     USUAL_OVERLAP,
@@ -87,7 +87,7 @@ def jobs_csv(record: Characterization) -> bytes:
     names = list(JobFound.model_fields)
     order = dict.fromkeys(name for field in names for name in _named(field, record.clock))
     stream = io.StringIO(newline="")
-    sweep_rows.write_csv(
+    sweep_files.write_csv(
         [Column(name=name, label=name, kind="answer") for name in order], rows, stream
     )
     return stream.getvalue().encode()

@@ -182,8 +182,6 @@ _DELIMITERS = ",;\t|"
 _ENCODINGS = ("utf-8-sig", "cp1252")
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
-Value = str | float | datetime.date | None
-
 
 @dataclass(frozen=True)
 class Cell:

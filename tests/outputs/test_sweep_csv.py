@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.outputs import sweep_rows
+from planner.outputs import sweep_files
 from planner.outputs.bill import harmless
 from planner.schema.sensitivity import Column
 from tests.outputs import samples_sensitivity as samples
@@ -25,7 +25,7 @@ def column(name: str) -> Column:
 
 def written(columns: Iterable[Column], rows: Iterable[Mapping[str, Any]]) -> str:
     stream = io.StringIO(newline="")
-    sweep_rows.write_csv(tuple(columns), rows, stream)
+    sweep_files.write_csv(tuple(columns), rows, stream)
     return stream.getvalue()
 
 
@@ -52,8 +52,8 @@ def test_columns_are_named_as_in_the_record_and_every_number_comes_back() -> Non
 
 def test_it_counts_its_rows() -> None:
     rows = [{"a": 1}, {}, {"a": None}]
-    assert sweep_rows.write_csv([column("a")], rows, io.StringIO()) == 3
-    assert sweep_rows.write_csv([column("a")], [], io.StringIO()) == 0
+    assert sweep_files.write_csv([column("a")], rows, io.StringIO()) == 3
+    assert sweep_files.write_csv([column("a")], [], io.StringIO()) == 0
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_memory_does_not_grow_with_the_rows() -> None:
 
     columns = [column(name) for name in "abcdefgh"]
     tracemalloc.start()
-    count = sweep_rows.write_csv(
+    count = sweep_files.write_csv(
         columns, ({"a": at, "b": str(at)} for at in range(20_000)), Nowhere()
     )
     most = tracemalloc.get_traced_memory()[1]

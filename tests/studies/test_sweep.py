@@ -20,7 +20,7 @@ import pytest
 
 from planner import api, whole_files
 from planner.commands import sweep as command
-from planner.outputs import sweep_rows
+from planner.outputs import sweep_files
 from planner.schema.sensitivity import VARIED, Sweep
 from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.journal import Journal
@@ -40,7 +40,7 @@ def swept(small: str, folder: Path, *arguments: str) -> Ran:
 
 
 def table(folder: Path) -> list[dict[str, Any]]:
-    return sweep_rows.load(folder / "problem.sweep.parquet")
+    return sweep_files.load(folder / "problem.sweep.parquet")
 
 
 def record(folder: Path) -> Sweep:
@@ -196,7 +196,7 @@ def test_another_sweep_takes_no_rows_of_one_that_was_interrupted(
 def test_a_full_disk_is_one_line_and_loses_nothing_that_is_done(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save, saved = sweep_rows.save, []
+    save, saved = sweep_files.save, []
 
     def full(path: Path, rows: Any) -> None:
         if saved:
@@ -206,7 +206,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing_that_is_done(
         save(path, rows)
 
     with monkeypatch.context() as patch:
-        patch.setattr(sweep_rows, "save", full)
+        patch.setattr(sweep_files, "save", full)
         done = swept(small, tmp_path, "--vary", PIECES)
     assert done.code == 2
     assert done.err.count("\n") == 1 and "no space left" in done.err and "is kept" in done.err

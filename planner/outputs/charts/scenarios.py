@@ -174,10 +174,10 @@ def _checked(path: Path, study: Sweep, rows: dict[str, list[Any]]) -> Rows:
 
 
 def _parquet(path: Path) -> dict[str, list[Any]]:
-    from planner.outputs import sweep_rows
+    from planner.outputs import sweep_files
 
     try:
-        return sweep_rows.columns_of(path, MOST_ROWS)
+        return sweep_files.columns_of(path, MOST_ROWS)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
 

@@ -33,8 +33,6 @@ LINES = 10
 SECTIONS = (
     "Compute", "Storage", "Network", "Optics & cables", "Racks & power", "Software", "Services",
 )  # fmt: skip
-EXAMPLES = ("Installation", "Freight")
-"""What lines of a section of services may be for."""
 
 Field = Literal[
     "model", "vendor", "part_number", "quantity", "unit_list", "discount", "per_year", "remark"

@@ -157,7 +157,7 @@ def _quotient(
     page.formula(row, column, f'=IFERROR({over}/{under},"{UNKNOWN}")', number, role, "right")
 
 
-_KW, _USD, _YEARLY = "bom_it_power_kw", "bom_capex_usd", "bom_yearly_usd"
+_KW, _USD = "bom_it_power_kw", "bom_capex_usd"
 
 
 @dataclass(frozen=True)

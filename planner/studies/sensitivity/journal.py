@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from planner.errors import Finding, InputError
-from planner.outputs import sweep_rows
+from planner.outputs import sweep_files
 from planner.studies.sensitivity.scenarios import Row
 from planner.whole_files import OTHER_FOLDER, missing_folders
 
@@ -82,7 +82,7 @@ class Journal:
         temporary = path.with_suffix(".new")
         try:
             with _naming(self.folder):
-                sweep_rows.save(temporary, rows)
+                sweep_files.save(temporary, rows)
                 temporary.replace(path)
         finally:
             with suppress(OSError):
@@ -90,11 +90,11 @@ class Journal:
 
     def rows(self, number: int) -> list[Row]:
         """Return the rows of a piece that is done."""
-        return sweep_rows.load(self._path(number))
+        return sweep_files.load(self._path(number))
 
     def columns(self, number: int) -> list[str]:
         """Return the names of what the rows of a piece have."""
-        return sweep_rows.names(self._path(number))
+        return sweep_files.names(self._path(number))
 
     @property
     def empty(self) -> bool:
