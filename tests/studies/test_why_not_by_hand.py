@@ -15,7 +15,7 @@ from planner import api
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.outputs import why_text
-from planner.outputs.workbook.studies import why_not as sheet
+from planner.outputs.workbook.studies import why as sheet
 from planner.outputs.workbook.studies import write_study
 from planner.schema.explanation import WhyNot
 from planner.schema.plan import Plan
@@ -115,9 +115,9 @@ def test_text_fits_the_screen_and_answers_first_what_was_asked() -> None:
 def test_the_sheet_holds_every_row() -> None:
     _, plan = solved()
     stream = io.BytesIO()
-    add = partial(sheet.add, study=answered())
+    add = partial(sheet.add_why_not, study=answered())
     write_study(stream, plan, [add], created=datetime(2026, 1, 1))
-    page = openpyxl.load_workbook(stream)[sheet.SHEET]
+    page = openpyxl.load_workbook(stream)[sheet.WHY_NOT_SHEET]
     cells = {cell.value for row in page.iter_rows() for cell in row}
     assert {row.label for row in answered().forced} <= cells
     assert {item.sku for item in answered().items} <= cells
