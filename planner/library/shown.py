@@ -18,8 +18,8 @@ from pydantic import BaseModel
 from planner import currency, terminal
 from planner.outputs import answer, blocks, console, size_screen
 from planner.outputs.blocks import MOST_NOTES, FirstScreen, render
-from planner.outputs.charts.markup import paragraph, render_table, table_of, tag
-from planner.outputs.charts.markup import text as escaped
+from planner.outputs.charts.words import paragraph, render_table, table_of, tag
+from planner.outputs.charts.words import text as escaped
 from planner.outputs.restated import currency_of, restated
 from planner.schema.base import Shown
 from planner.schema.comparison import Comparison, Series

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar
 
 from planner.outputs.words import clean
 from planner.schema.base import PlanModel
+from planner.schema.beside import OptionItem, StorageOption, StorageOptions
 from planner.schema.plan import (
     Assumption,
     Device,
@@ -45,7 +46,6 @@ from planner.schema.plan import (
     WayPlan,
 )
 from planner.schema.prices import ShownIn
-from planner.schema.storage_options import OptionItem, StorageOption, StorageOptions
 
 _CURRENCIES = "usd|eur|gbp|chf|jpy|cny|inr|dollars?|euros?"
 _STEMS = (

@@ -19,10 +19,10 @@ from planner.outputs.words import (
     so_many,
     wrapped,
 )
+from planner.schema.beside import OptionItem, StorageOption, StorageOptions
 from planner.schema.explanation import Explanation, Figures, Forced, Item, Marginal, Moved, WhyNot
 from planner.schema.infeasibility import UNDECIDED, Combined, Conflict, Infeasibility, Step
 from planner.schema.plan import Plan
-from planner.schema.storage_options import OptionItem, StorageOption, StorageOptions
 from planner.terminal import STANDARD, width
 
 

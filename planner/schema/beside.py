@@ -1,4 +1,4 @@
-"""Records beside a plan: its cable schedule, and what lets a workbook follow an edit.
+"""Parts of a plan's record and records beside it: other storage, its cables, what follows an edit.
 
 How the counts of what must come with a cluster move with it, and what each way of running the job
 draws and does.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from planner.schema.base import Record
+from planner.schema.base import PlanModel, Record
 
 NetworkOfCable = Literal["compute", "storage", "converged", "in_band", "out_of_band"]
 
@@ -119,3 +119,72 @@ class Live(Record):
 
     growth: tuple[Growth, ...] = ()
     ways: Ways | None = None
+
+
+class OptionItem(PlanModel):
+    """So many units of a storage item, ``purchased`` of them bought, and what a quote may ask.
+
+    Prices are list prices of a unit, USD; ``basis`` says what its bandwidth is.
+    """
+
+    sku: str
+    model: str
+    vendor: str
+    units: int
+    purchased: int
+    unit_list_usd: float | None
+    unit_low_usd: float | None
+    unit_high_usd: float | None
+    read_basis: str
+    write_basis: str
+
+
+class StorageOption(PlanModel):
+    """A storage family with the fewest units that carry the plan's operation within every limit.
+
+    The plan's own (``chosen``) has what the plan has. ``fewer_systems`` GPU systems make room for
+    it. ``shortfall`` is how far behind the proven bound its objective is, as a share; a checkpoint
+    is saved every ``interval_s`` (each ``every``-th goes to storage; 0 without a local level), and
+    needs so much write bandwidth. ``low_usd``,
+    ``list_usd`` and ``high_usd`` are what its purchases come to at the ends of their prices'
+    ranges and at list; ``beside_usd`` is what everything else costs more than in the plan.
+    With those of all other vendors at list prices this is the cheapest where its unit is listed at
+    ``even_usd`` or less, and at ``sure_usd`` or less wherever their quotes come in; None where
+    several items make it up, no other vendor has one, or no price is low enough.
+    """
+
+    family: str
+    chosen: bool
+    items: tuple[OptionItem, ...]
+    fewer_systems: int
+    shortfall: float
+    interval_s: float
+    every: int
+    write_needed_gb_per_s: float
+    read_gb_per_s: float
+    write_gb_per_s: float
+    usable_tb: float
+    low_usd: float
+    list_usd: float
+    high_usd: float
+    beside_usd: float
+    even_usd: float | None
+    sure_usd: float | None
+
+
+class StorageOptions(PlanModel):
+    """What the plan's operation needs of storage, whoever sells it, and who could.
+
+    ``counted`` says which money: what is paid at once, or with support and subscriptions over the
+    term. Options are in the order of their money at list prices, everything else counted in.
+    ``choice`` is the vendor who is cheapest wherever quotes come in, None where prices decide;
+    ``settled_by`` are the items of whose quotes each alone could settle it.
+    """
+
+    read_gb_per_s: float
+    usable_tb: float
+    within: float
+    counted: Literal["purchase", "term"]
+    options: tuple[StorageOption, ...]
+    choice: str | None
+    settled_by: tuple[str, ...]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from planner.outputs.charts.markup import DataTable, tables_under
 from planner.outputs.charts.model import (
     Axis,
     Band,
@@ -21,6 +20,7 @@ from planner.outputs.charts.model import (
 )
 from planner.outputs.charts.words import (
     BOUND,
+    DataTable,
     amount,
     axis_scale,
     capital,
@@ -31,6 +31,7 @@ from planner.outputs.charts.words import (
     proven,
     short,
     shows,
+    tables_under,
 )
 from planner.outputs.frontier_text import knee, ruled, view
 from planner.outputs.sweep_rows import Rows

@@ -12,18 +12,20 @@ from planner.outputs.alternatives_text import bought
 from planner.outputs.answer import asked as asked_in_words
 from planner.outputs.answer import standing_idle
 from planner.outputs.audience import HIDDEN_OBJECTIVE
-from planner.outputs.charts.markup import (
+from planner.outputs.charts.studies import AnyStudy
+from planner.outputs.charts.words import (
     DataColumn,
     DataTable,
+    capital,
     figures,
+    gap,
     paragraph,
     render_table,
+    short,
     tag,
     text,
     words,
 )
-from planner.outputs.charts.studies import AnyStudy
-from planner.outputs.charts.words import capital, gap, short
 from planner.outputs.scope import decided_on, holding, own_lines
 from planner.outputs.sensitivity_words import STATUS
 from planner.outputs.why_text import decided, needed, units

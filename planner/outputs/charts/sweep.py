@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from planner.outputs.charts.markup import MOST_ROWS, DataColumn, DataTable, figures, words
 from planner.outputs.charts.model import (
     Axis,
     Band,
@@ -25,15 +24,20 @@ from planner.outputs.charts.model import (
 from planner.outputs.charts.scenarios import Scenarios, spread
 from planner.outputs.charts.words import (
     BOUND,
+    MOST_ROWS,
+    DataColumn,
+    DataTable,
     amount,
     axis_scale,
     capital,
+    figures,
     gap,
     in_scale,
     plain,
     proven,
     short,
     shows,
+    words,
 )
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sensitivity_words import ended, goal

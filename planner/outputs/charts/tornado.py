@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from planner.outputs.charts.markup import DataTable, tables_under
 from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference, Tone, Whiskers
-from planner.outputs.charts.words import axis_scale, capital, counted_lines, in_scale, proof, short
+from planner.outputs.charts.words import (
+    DataTable,
+    axis_scale,
+    capital,
+    counted_lines,
+    in_scale,
+    proof,
+    short,
+    tables_under,
+)
 from planner.outputs.sensitivity_words import STATUS, goal
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sweep_rows import Rows

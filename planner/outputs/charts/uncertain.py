@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from planner.outputs.charts.markup import DataTable, tables_under
 from planner.outputs.charts.model import (
     Axis,
     Bars,
@@ -19,7 +18,15 @@ from planner.outputs.charts.model import (
     is_wide,
     powers,
 )
-from planner.outputs.charts.words import amount, capital, counted_lines, plain, short
+from planner.outputs.charts.words import (
+    DataTable,
+    amount,
+    capital,
+    counted_lines,
+    plain,
+    short,
+    tables_under,
+)
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sensitivity_words import goal
 from planner.outputs.sweep_rows import Rows
