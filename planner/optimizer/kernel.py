@@ -24,7 +24,6 @@ from planner.case.quantities import (
     Terms,
 )
 from planner.optimizer import purchase
-from planner.sizing.placement import packing
 
 Numbers = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -156,7 +155,7 @@ class Kernel:
         if not kinds.shape[1]:
             return np.zeros(0)
         each, places = np.unique(kinds, axis=1, return_inverse=True)
-        known, worths = packing(quantity.shares), self._worths[quantity.name]
+        known, worths = quantity.packing, self._worths[quantity.name]
         racks = np.array([known.least(tuple(map(round, column))) for column in each.T.tolist()])
         short = np.flatnonzero(racks > self._least_shares(quantity, each))
         for column in short[: MOST_WORTHS - len(worths)].tolist():
@@ -284,6 +283,6 @@ def _summed(terms: PlacedTerms, counts: Numbers) -> Numbers:
 
 def _apart(quantity: Packed, kinds: Numbers) -> Numbers:
     """Return the racks that hold each kind by itself."""
-    alone = np.array(packing(quantity.shares).alone, dtype=float)[:, None]
+    alone = np.array(quantity.packing.alone, dtype=float)[:, None]
     racks: Numbers = np.ceil(kinds / alone).sum(axis=0)
     return racks
