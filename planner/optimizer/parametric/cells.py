@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from planner.case import Case
 from planner.case.bandwidth import ends
-from planner.case.bounds import cap_in_use, unlimited
+from planner.case.bounds import cap, cap_in_use, unlimited
 from planner.case.model import Mode, Storage
 from planner.limits import Limit
 from planner.optimizer import operations
@@ -83,7 +83,7 @@ def covers(case: Case) -> bool:
 
 def _most_cells(case: Case) -> int:
     """Return how many cells are tried: many only where all are held back by some limit."""
-    endless = any(cap_in_use(case, s) >= unlimited(case, s) > (s.high or 0) for s in case.systems)
+    endless = any(cap(case, s) == unlimited(case, s) > (s.high or 0) for s in case.systems)
     return MANY_CELLS if endless else MOST_CELLS
 
 
