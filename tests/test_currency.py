@@ -17,8 +17,8 @@ from planner.loader import load, load_with_findings
 from planner.outputs import answer, words
 from planner.outputs.bill import bill
 from planner.outputs.restated import _BY_UNIT, restated
-from planner.outputs.scales import scale
-from planner.outputs.workbook import formats
+from planner.outputs.words import scale
+from planner.outputs.workbook import cells
 from planner.schema.base import Record
 from planner.schema.plan import Plan
 from tests.world.commands import ran
@@ -245,7 +245,7 @@ def test_the_large_unit_of_a_workbook_divides_as_its_name_says(code: str) -> Non
     """A format divides by a thousand for each comma after its digits; none divides by a crore."""
     sizes = {"B": 1e9, "M": 1e6, "": 1.0}
     with currency.shown_in(Currency(code)):
-        number = formats.millions()
+        number = cells.millions()
         found = re.fullmatch(rf'#,##0[.0]*(,*)" ([BM]?){code}"', number.split(";")[-1])
         assert found is not None, number
         commas, prefix = found.groups()

@@ -16,10 +16,10 @@ from planner.figures import OBJECTIVES
 from planner.inputs import Inputs, inputs_to_text
 from planner.outputs import console, explain_text, plan_json
 from planner.outputs.audience import for_audience
+from planner.schema.beside import StorageOption, StorageOptions
 from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
 from planner.schema.problem import Quantity
-from planner.schema.storage_options import StorageOption, StorageOptions
 from planner.verifier import verify
 from tests.test_exactness import inputs_of
 from tests.world.files import FILES, changed

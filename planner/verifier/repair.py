@@ -14,10 +14,9 @@ import math
 from dataclasses import dataclass, fields
 
 from planner.schema.plan import JobPlan, ShrunkPlan
-from planner.schema.repair import Repair
-from planner.verifier.basis import Basis
+from planner.schema.running import Repair
+from planner.verifier.basis import Basis, Ledger
 from planner.verifier.decisions import Decisions, replica_gpus, usable_gpus
-from planner.verifier.ledger import Ledger
 from planner.verifier.ways import least_replicas
 
 SECONDS_PER_DAY = 86_400

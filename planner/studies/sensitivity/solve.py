@@ -31,7 +31,7 @@ from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
 from planner.optimizer.parametric import Found, Search
 from planner.optimizer.purchase import amounts, given, used
-from planner.outputs.comparison_words import listed
+from planner.outputs.words import listed
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import PLANNED, RowStatus
 from planner.studies.request import SweepOptions
