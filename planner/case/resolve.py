@@ -483,7 +483,7 @@ def _levels(job: Job) -> Levels | None:
     local = job.levels
     if local is None:
         return None
-    assert job.restart.local_s is not None  # see planner/loader/level_checks.py
+    assert job.restart.local_s is not None  # see planner/loader/contradictions.py
     return Levels(
         copies=local.copies,
         keep=local.keep,
