@@ -99,6 +99,7 @@ class Operation:
     def __init__(self, case: Case, mode: Mode) -> None:
         assert covers(case, mode)
         self.case, self.mode = case, mode
+        self.ran = 0  # uses that were looked at
         job, ways = case.job, case.ways
         owner = [system for system in case.systems for _ in system.ways]
 
@@ -219,6 +220,7 @@ class Operation:
             gpus = most[open_, None] - tried * step[open_, None]
             some = gpus > 0
             rows = np.repeat(open_, len(tried))[some.ravel()]
+            self.ran += len(rows)
             score, patient = np.full((2, *gpus.shape), -np.inf)
             use = Uses(way[rows], systems[rows], gpus[some], stores.at(rows))
             score[some], patient[some] = self.worth(use)
@@ -273,7 +275,7 @@ class Operation:
             return np.zeros_like(mtti), np.ones(len(mtti), dtype=bool)
         waiting = np.zeros_like(mtti)
         mends: Flags = mtti >= repair.shortest_mtti_s() * (1.0 - 1e-9)
-        for number in np.unique(use.way).tolist():
+        for number in np.flatnonzero(np.bincount(use.way)).tolist():
             here, unit = np.flatnonzero(use.way == number), self.units[number]
             gpus, rate = use.gpus[here].astype(float), float(self.rate[number])
             if unit.in_rack:
