@@ -9,32 +9,53 @@ fall where more is bought. So a cell is bounded three times, each closer than th
    limit alone filled with what gives most of it, a knapsack in fractions;
 3. exactly: the counts of storage that fit, by `Kernel` in its least form.
 
-Cells are opened from the highest bound down, for many scenarios at once, until none is above the
-best plan by more than the gap. What cannot be settled so (many mixtures of items in one family)
-keeps its bound, and whoever asked goes on with the solver.
+Cells are opened from the highest bound down, until none is above the best plan by more than the
+gap. What cannot be settled so (many mixtures of items in one family) keeps its bound, and whoever
+asked goes on with the solver.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case
-from planner.case.bounds import cap_in_use
-from planner.case.model import Storage
+from planner.case.bandwidth import ends
+from planner.case.bounds import cap, cap_in_use, unlimited
+from planner.case.model import Mode, Storage
+from planner.limits import Limit
 from planner.optimizer import operations
-from planner.optimizer.kernel import Flags, Numbers, Places
+from planner.optimizer.kernel import Bills, Flags, Kernel, Numbers, Places
 from planner.optimizer.operate import Run
-from planner.optimizer.operations import stored
-from planner.optimizer.parametric.bounded import NOISE, Bounded
-from planner.optimizer.parametric.plans import Proposal
+from planner.optimizer.operations import (
+    Operation,
+    Stores,
+    Uses,
+    endurance_tb_per_day,
+    most_gpus,
+    stored,
+    worn_interval_s,
+)
+from planner.optimizer.parametric.plans import Plans, Proposal
 from planner.optimizer.purchase import TOLERANCE
 
-MOST_CELLS = 20_000
+MOST_CELLS = 1_000_000
+MANY_CELLS = 20_000
+"""Of so many those that fit are looked for before any is bounded."""
+CHUNK = 256
+"""Cells that are looked at together."""
+FIRST = 8
+"""Of those so many are opened first, then twice as many each time: what they hold closes others."""
+BATCH = 4
+"""Cells and families that are enumerated together."""
+TRIES = 4
+"""Purchases of a cell that are taken up as plans until one may be made."""
+NOISE = 1e-9
+SLACK = 1e-6
+"""Where what cannot run is left out early, times and rates count as this much better."""
 
 
 def covers(case: Case) -> bool:
@@ -56,15 +77,200 @@ def covers(case: Case) -> bool:
         and case.exact_families in (None, 1)
         and not any(offer.low or offer.forced or offer.installed for offer in offers)
         and not any(family.forced for family in case.families)
-        and sum(cap_in_use(case, s) * len(s.ways) for s in case.systems) <= MOST_CELLS
+        and sum(cap_in_use(case, s) * len(s.ways) for s in case.systems) <= _most_cells(case)
     )
 
 
-class Cells(Bounded):
-    """Cells with the storage of each listed where that is asked for; see `Bounded`."""
+def _most_cells(case: Case) -> int:
+    """Return how many cells are tried: many only where all are held back by some limit."""
+    endless = any(cap(case, s) == unlimited(case, s) > (s.high or 0) for s in case.systems)
+    return MANY_CELLS if endless else MOST_CELLS
+
+
+class Cells:
+    """The cells of one case in one mode, for all limits on what may be used up.
+
+    Args:
+        case: the case under limits that no scenario's are looser than; `covers` says it is one.
+        mode: how checkpoints are saved.
+        supplies: what is limited.
+        plans: takes in plans, and says what those known are worth.
+        give: how much of the score a plan may be worth less that takes least: it fits tighter
+            limits, too. 0 where there are none.
+    """
 
     most_mixes = 6_000
     """More mixtures of a family's items in one cell are left to the solver."""
+
+    def __init__(
+        self, case: Case, mode: Mode, supplies: Sequence[Limit], plans: Plans, give: float = 0.0
+    ) -> None:
+        self.case, self.mode, self.supplies, self.plans = case, mode, tuple(supplies), plans
+        self.give = give
+        self.kernel, self.operation = Kernel(case), Operation(case, mode)
+        self.figures = [each.figure for each in supplies]
+        self.scales = np.array([each.scale for each in supplies], dtype=float)
+        self._lay_out()
+        self._know_storage()
+        count = len(self.way)
+        self.base = np.full((len(self.supplies), count), np.nan)
+        self.fits = np.zeros(count, dtype=bool)
+        self.refined = np.zeros(count, dtype=bool)
+        self.bounds = self._outer()
+
+    def _lay_out(self) -> None:
+        """Number the cells: the way, and how many systems."""
+        offers = self.case.systems
+        owners = [(row, system) for row, system in enumerate(offers) for _ in system.ways]
+        self.row_of = np.array([row for row, _ in owners], dtype=np.int64)
+        first = np.array([max(1, system.min_units) for _, system in owners], dtype=np.int64)
+        last = np.array([cap_in_use(self.case, system) for _, system in owners], dtype=np.int64)
+        if last.sum() > MANY_CELLS:
+            last = self._most_that_fit(first, last)
+        sizes = np.maximum(last - first + 1, 0)
+        self.way = np.repeat(np.arange(len(owners)), sizes)
+        begun = np.repeat(np.cumsum(sizes) - sizes, sizes)
+        self.systems = np.arange(len(self.way)) - begun + first[self.way]
+        self.step = self.operation.step
+        self.most = np.zeros(len(self.way), dtype=np.int64)
+        for place in range(len(owners)):
+            here = self.way == place
+            self.most[here] = most_gpus(self.case, place, self.systems[here])
+
+    def _most_that_fit(
+        self, first: NDArray[np.int64], last: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return how many systems fit the limits at most in each way, without any storage."""
+        ways = np.arange(len(first))
+
+        def over(rows: Places, counts: NDArray[np.int64]) -> Flags:
+            units = np.zeros((len(self.kernel.offers), len(rows)), dtype=np.int64)
+            units[self.row_of[rows], np.arange(len(rows))] = first[rows] + counts
+            return ~self.kernel.fit(self.kernel.bills(units, ways[rows], least=True))
+
+        return first + least_that(np.maximum(last - first + 1, 0), over) - 1
+
+    def _know_storage(self) -> None:
+        """Take down what one unit of each item takes at least, and gives at most."""
+        case, items = self.case, self.case.storage
+        numbers = {item.id: n for n, item in enumerate(self.kernel.items)}
+        self.weights = [
+            None if figure == "racks" else self.kernel.weights(case, figure)
+            for figure in self.figures
+        ]
+        takes = np.zeros((len(items), len(self.supplies)))
+        for column, weights in enumerate(self.weights):
+            if weights is None:
+                uses = [item.rack_use for item in items]
+                takes[:, column] = [u.racks_each / u.per_rack if u else 0.0 for u in uses]
+                continue
+            standing, bought = weights
+            for row, item in enumerate(items):
+                takes[row, column] = standing[self.kernel.index[item.place]]
+                takes[row, column] += bought[numbers[item.id]]
+        self.takes = takes / self.scales
+        each = [_most_each(item) for item in items]
+        endured = [endurance_tb_per_day(item) for item in items]
+        usable = [item.usable_tb for item in items]
+        self.gives = np.column_stack([*zip(*each, strict=True), usable, endured]).astype(float)
+        self.high = np.array([math.inf if i.high is None else i.high for i in items])
+        most = case.limits.most_write_gb_per_s
+        self.most_write = (
+            math.inf if most is None else most * (1 + TOLERANCE) / case.delivered_write
+        )
+        self.families = self._families()
+        self._lay_out_families()
+
+    def _families(self) -> list[tuple[Places, float, float, float]]:
+        """Return what may be mixed: items, the most units of all, the clients' factors."""
+        known = {family.id: family for family in self.case.families}
+        found = []
+        for family in dict.fromkeys(item.family for item in self.case.storage):
+            places = [n for n, item in enumerate(self.case.storage) if item.family == family]
+            one = known[family]
+            most = math.inf if one.max_units is None else float(one.max_units)
+            found.append((np.array(places), most, one.write_factor, one.read_factor))
+        if self.case.max_families > 1 and len(found) > 1:
+            everything = np.arange(len(self.case.storage))
+            factors = max(f[2] for f in found), max(f[3] for f in found)
+            found.append((everything, math.inf, *factors))
+        return found
+
+    def _lay_out_families(self) -> None:
+        """Take down the members of all families one after the other, and the best of each.
+
+        ``best`` is the most of each good that a family gives for one of each thing it takes: of
+        every supply, and of the units that it may have.
+        """
+        self.members = np.concatenate([items for items, *_ in self.families])
+        sizes = np.array([len(items) for items, *_ in self.families])
+        self.starts = np.cumsum(sizes) - sizes
+        self.units = np.array([units for _, units, *_ in self.families])
+        self.units_of = np.repeat(self.units, sizes)[:, None]
+        gives = self.gives[self.members][:, :, None]
+        takes = np.column_stack([self.takes, np.ones(len(self.takes))])[self.members][:, None, :]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rates = np.where(gives > 0, gives / takes, 0.0)
+        self.best = np.maximum.reduceat(rates, self.starts, axis=0)
+
+    # The first bound: storage without end.
+
+    def _outer(self) -> Numbers:
+        """Return a bound of each cell with storage without end and nothing ever waited for.
+
+        Useful work has one peak in the GPUs in use, so where one step fewer is worse the most are
+        best; elsewhere nothing is known yet.
+        """
+        if not len(self.way):
+            return np.zeros(0)
+        least = self.step[self.way]
+        most = np.maximum(self.most, least)
+        top = self._without_waiting(np.arange(len(self.way)), most)
+        # What the next cell's more GPUs are better than, fewer are not either.
+        known = np.zeros(len(top), dtype=bool)
+        known[:-1] = (most[1:] > most[:-1]) & (top[1:] > top[:-1]) & (self.way[1:] == self.way[:-1])
+        asked = np.flatnonzero(~known & (self.most >= least))
+        fewer = np.maximum(most[asked] - least[asked], least[asked])
+        known[asked] = self._without_waiting(asked, fewer) <= top[asked]
+        if self.case.job.interval.policy == "lost_work":
+            known &= np.isfinite(top)
+        bounds = np.where(known, top, self._peaks(known, top)[self.way])
+        return np.where(self.most >= least, bounds, -np.inf)
+
+    def _peaks(self, known: Flags, top: Numbers) -> Numbers:
+        """Return for each way the most that any cell scores of which nothing is known."""
+        peaks = np.full(len(self.row_of), np.inf)
+        for way in range(len(peaks)):
+            here = np.flatnonzero((self.way == way) & (self.most >= self.step[way]))
+            if known[here].all() or not np.isfinite(top[here]).all():
+                continue
+            first = here[np.argmin(known[here])]
+            low = self.most[here[here < first][-1:]].max(initial=0)
+            gpus = np.arange(low + self.step[way], self.most[first] + 1, self.step[way])
+            some = self._without_waiting(np.full(len(gpus), first), gpus)
+            # Useful work has one peak: up to the last known it rises, and it falls from there on.
+            peaks[way] = max(float(some.max()), float(top[here[here < first]].max(initial=-np.inf)))
+        return peaks
+
+    def _without_waiting(self, cells: Places, gpus: NDArray[np.int64]) -> Numbers:
+        """Return the score of cells with endless storage, where repairs are never waited for."""
+        use = Uses(self.way[cells], self.systems[cells], gpus, self._endless(cells))
+        return self.operation.without_waiting(use)
+
+    def _endless(self, cells: Places) -> Stores:
+        """Return storage without end, but for the write bandwidth that may be bought."""
+        endless, write = np.full(len(cells), np.inf), np.full(len(cells), self.most_write)
+        factors = [max(f[side] for f in self.families) for side in (2, 3)]
+        return Stores(
+            write, endless, write, endless, np.zeros(len(cells)),
+            np.full(len(cells), factors[0]), np.full(len(cells), factors[1]),
+        )  # fmt: skip
+
+    def _best_use(self, cells: Places, stores: Stores) -> tuple[Numbers, NDArray[np.int64]]:
+        """Return the best score of each purchase over the GPUs in use, and those GPUs."""
+        return self.operation.best(self.way[cells], self.systems[cells], self.most[cells], stores)
+
+    # The second bound: what the room holds.
 
     def answer(self, place: int, limits: Numbers, most: Callable[[], float]) -> float:
         """Return what no plan's score passes under limits; plans found on the way are kept.
@@ -74,10 +280,182 @@ class Cells(Bounded):
             limits: what may be used up of each supply.
             most: how high the bound may be for the best plan known to be good enough.
         """
-        where = np.array([place])
-        return float(Opening(self, where, limits[:, None], lambda: np.array([most()])).run()[0])
+        proved = -math.inf
+        order = np.argsort(-self.bounds, kind="stable")
+        for begin in range(0, len(order), CHUNK):
+            cells = order[begin : begin + CHUNK]
+            if self.bounds[cells[0]] <= most() or not self._looks():
+                return max(proved, float(self.bounds[cells[0]]))
+            self._refine(cells[self.bounds[cells] > most()])
+            open_ = self.bounds[cells] > most()
+            proved = max(proved, float(self.bounds[cells[~open_]].max(initial=-np.inf)))
+            proved = max(proved, self._open(place, cells[open_], limits, most))
+            if proved > most():  # the solver is asked anyway
+                return max(proved, float(self.bounds[order[begin:]].max(initial=-np.inf)))
+        return proved
 
-    def spread(self, items: Places, mixes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _looks(self) -> bool:
+        """Say whether to look on: there is no end to it here."""
+        return True
+
+    def _refine(self, cells: Places) -> None:
+        """Bring the bounds of cells closer by the spares they have; work out what systems take."""
+        cells = cells[~self.refined[cells]]
+        if not len(cells):
+            return
+        self.bounds[cells] = self._best_use(cells, self._endless(cells))[0]
+        self.refined[cells] = True
+        units = np.zeros((len(self.kernel.offers), len(cells)), dtype=np.int64)
+        rows = self.row_of[self.way[cells]]
+        units[rows, np.arange(len(cells))] = self.systems[cells]
+        bills = self.kernel.bills(units, self.way[cells], least=True)
+        self.base[:, cells] = self._taken(bills)
+        self.fits[cells] = self.kernel.can_be_had(bills)
+
+    def _taken(self, bills: Bills) -> Numbers:
+        """Return what bills take of each supply; see `Kernel.sums`."""
+        taken = np.empty((len(self.figures), bills.counts.shape[1]))
+        for row, (figure, weights) in enumerate(zip(self.figures, self.weights, strict=True)):
+            if weights is None:
+                taken[row] = self.kernel.sums(self.case, bills, [figure])[0]
+            else:
+                taken[row] = weights[0] @ bills.counts + weights[1] @ bills.purchased
+        taken /= self.scales[:, None]
+        return taken
+
+    def _open(self, place: int, cells: Places, limits: Numbers, most: Callable[[], float]) -> float:
+        """Return what is proven of some cells under limits, each opened as far as it must be."""
+        room = limits[:, None] * (1 + TOLERANCE) - self.base[:, cells]
+        there = self.fits[cells] & (room >= 0).all(axis=0)
+        cells, room = cells[there], room[:, there]
+        proved, begin, count = -math.inf, 0, FIRST
+        while begin < len(cells):
+            rest = self.bounds[cells[begin:]]
+            if (rest <= most()).all():
+                return max(proved, float(rest.max()))
+            some = slice(begin, begin + count)
+            proved = max(proved, self._opened(place, cells[some], room[:, some], limits, most))
+            begin, count = begin + count, 2 * count
+        return proved
+
+    def _opened(
+        self, place: int, cells: Places, room: Numbers, limits: Numbers, most: Callable[[], float]
+    ) -> float:
+        open_ = self.bounds[cells] > most()
+        left = float(self.bounds[cells[~open_]].max(initial=-np.inf))
+        cells, family, bounds = self._by_family(cells[open_], room[:, open_])
+        settled = np.zeros(len(cells), dtype=bool)
+        while True:
+            order = np.argsort(-bounds, kind="stable")
+            if not len(order) or bounds[order[0]] <= most() or settled[order[0]]:
+                return max(left, float(bounds.max(initial=-np.inf)))
+            for row in order[~settled[order]][:BATCH].tolist():
+                if bounds[row] > most():
+                    one = int(cells[row]), int(family[row])
+                    bounds[row] = min(bounds[row], self._settle(place, *one, limits))
+                    settled[row] = True
+
+    def _by_family(self, cells: Places, room: Numbers) -> tuple[Places, Places, Numbers]:
+        """Return cells with families that may serve them, and the second bound of each pair."""
+        which, families, bounds = self.by_family(cells, room)
+        return cells[which], families, bounds
+
+    def by_family(self, cells: Places, room: Numbers) -> tuple[Places, Places, Numbers]:
+        """Return which of some cells which families may serve, and the second bound of each pair.
+
+        Args:
+            cells: the cells; one may stand there several times.
+            room: what their systems leave of each supply, a column for each.
+        """
+        stores, enough = self._most_stored(cells, room)
+        rows = np.flatnonzero(enough)
+        which = rows % len(cells) if len(cells) else rows
+        bounds = self._best_use(cells[which], stores.at(rows))[0]
+        return which, rows // max(1, len(cells)), bounds
+
+    def _most_stored(self, cells: Places, room: Numbers) -> tuple[Stores, Flags]:
+        """Return the most that the items of each family could give, and where that is enough.
+
+        Of each limit alone: what gives most for what it takes. The least over the limits counts.
+        Families stand one after the other, each with all the cells.
+        """
+        takes, gives = self.takes[self.members][:, :, None], self.gives[self.members][:, :, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            alone = np.where(takes > 0, room / takes, np.inf).min(axis=1, initial=np.inf)
+            alone = np.minimum(alone, self.units_of)
+            alone = np.minimum(np.floor(alone * (1 + NOISE) + NOISE), self.high[self.members, None])
+            limited = self.best[:, :, :-1, None] * room
+            most = np.where(np.isnan(limited), np.inf, limited).min(axis=2, initial=np.inf)
+            limited = self.best[:, :, -1] * self.units[:, None]
+            most = np.minimum(most, np.where(np.isnan(limited), np.inf, limited)[:, :, None])
+            each = np.where(gives > 0, gives * alone[:, None, :], 0.0)
+            most = np.fmin(most, np.add.reduceat(each, self.starts, axis=0)) * (1 + NOISE)
+        some = np.logical_or.reduceat(alone >= 1, self.starts, axis=0).ravel()
+        read, write, usable, endured = most.transpose(1, 0, 2).reshape(most.shape[1], -1)
+        write = np.minimum(write, self.most_write)
+        worn = worn_interval_s(self.case, endured)
+        factors = (
+            np.repeat([family[side] for family in self.families], len(cells)) for side in (2, 3)
+        )
+        everywhere = np.tile(cells, len(self.families))
+        stores = Stores(write, read, write, read, worn, *factors)
+        return stores, self._enough(everywhere, read, write, usable) & some
+
+    def _enough(self, cells: Places, read: Numbers, write: Numbers, usable: Numbers) -> Flags:
+        """Say where storage has what is asked of it, however the job runs."""
+        job, rule = self.case.job, self.case.rule
+        enough: Flags = usable >= job.capacity_needed_tb * (1 - TOLERANCE)
+        least = self.operation.least[self.way[cells]]
+        arrives = self.case.delivered_read * read * (1 + SLACK)
+        enough &= least * job.ingest_per_gpu_gb_per_s <= arrives
+        if job.max_restore_s is not None:
+            fan = self.operation.fan_once + self.operation.fan_each * self.operation.least
+            enough &= fan[self.way[cells]] * job.checkpoint_gb <= job.max_restore_s * arrives
+        asked = self.case.limits.least_write_gb_per_s
+        if asked is not None:
+            enough &= self.case.delivered_write * write >= asked * (1 - TOLERANCE)
+        enough &= write <= self.most_write * (1 + NOISE)
+        if rule is not None:
+            each = np.array([system.gpus for system in self.case.systems])
+            gpus = each[self.row_of[self.way[cells]]] * self.systems[cells]
+            groups = -(-gpus // rule.per_gpus)
+            enough &= read >= groups * rule.read_gb_per_s * (1 - TOLERANCE)
+            enough &= write >= groups * rule.write_gb_per_s * (1 - TOLERANCE)
+        return enough
+
+    # The third: counts of storage.
+
+    def _settle(self, place: int, cell: int, family: int, limits: Numbers) -> float:
+        """Enumerate the storage of a cell and family; keep the best plans; return what is proven.
+
+        Where mixtures are too many the fullest are enough; where these are, too, each item alone is
+        tried, and nothing is proven.
+        """
+        items, most_units, _, _ = self.families[family]
+        room = limits * (1 + TOLERANCE) - self.base[:, cell]
+        mixes = self._mixes(items, most_units, room)
+        if mixes is None:
+            mixes = self._fullest(cell, items, most_units, limits)
+        whole = mixes is not None
+        if mixes is None:
+            alone = [self._mixes(items[n : n + 1], most_units, room) for n in range(len(items))]
+            placed = [_placed(one, n, len(items)) for n, one in enumerate(alone) if one is not None]
+            mixes = np.column_stack([np.zeros((len(items), 0), dtype=np.int64), *placed])
+        counts = self._spread(items, mixes)
+        known = float(self.plans.score[place])
+        score, gpus, counts, taken = self._scored(cell, counts, limits, known - self.give)
+        for best in np.argsort(-score, kind="stable")[:TRIES].tolist():
+            if score[best] <= self.plans.score[place]:
+                break
+            self.take(cell, counts[:, best], int(gpus[best]))
+        good = np.flatnonzero(score >= float(self.plans.score[place]) - self.give)
+        if self.give and len(good):
+            share = taken[:, good] / np.where(limits > 0, limits, 1.0)[:, None]
+            least = good[np.argmin(share.sum(axis=0))]
+            self.take(cell, counts[:, least], int(gpus[least]))
+        return max(known, float(score.max(initial=-np.inf))) + NOISE if whole else math.inf
+
+    def _spread(self, items: Places, mixes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return counts of some items as counts of all."""
         counts = np.zeros((len(self.case.storage), mixes.shape[1]), dtype=np.int64)
         counts[items] = mixes
@@ -132,7 +510,7 @@ class Cells(Bounded):
         whole: Numbers = np.floor(most * (1 + NOISE) + NOISE)
         return whole
 
-    def fullest(
+    def _fullest(
         self, cell: int, items: Places, most_units: float, limits: Numbers
     ) -> NDArray[np.int64] | None:
         """Return the mixtures of a family's items to which no unit of the last can be added.
@@ -155,11 +533,11 @@ class Cells(Bounded):
         if np.isinf(unrounded).any():
             return None
         most = unrounded.astype(np.int64)
-        counts = self.spread(others, mixes)
+        counts = self._spread(others, mixes)
         low, high = np.full(len(most), -1), most
         while (low < high).any():
             counts[last] = np.maximum((low + high + 1) // 2, 0)
-            taken, fits = self.taken(cell, counts, least=True)
+            taken, fits = self._taken_of(cell, counts)
             fits &= np.all(taken <= limits[:, None] * (1 + TOLERANCE), axis=0)
             fits &= stored(self.case, counts)[0].write <= self.most_write * (1 + NOISE)
             low = np.where(fits, counts[last], low)
@@ -167,26 +545,78 @@ class Cells(Bounded):
         counts[last] = np.where(_ordered(some[-1], np.maximum(low, 0)), low, 0)
         return counts[items][:, (low >= 0) & (counts.sum(axis=0) > 0)]
 
+    def _scored(
+        self, cell: int, counts: NDArray[np.int64], limits: Numbers, need: float
+    ) -> tuple[Numbers, NDArray[np.int64], NDArray[np.int64], Numbers]:
+        """Return the storage of a cell that scores more than is needed and fits.
+
+        That is: scores, GPUs in use, counts, and what each takes at least of every supply.
+        """
+        score, gpus, counts = self._better(cell, counts, need)
+        taken, fits = self._taken_of(cell, counts)
+        fits &= np.all(taken <= limits[:, None] * (1 + TOLERANCE), axis=0)
+        return score[fits], gpus[fits], counts[:, fits], taken[:, fits]
+
+    def _better(
+        self, cell: int, counts: NDArray[np.int64], need: float
+    ) -> tuple[Numbers, NDArray[np.int64], NDArray[np.int64]]:
+        """Return of the storage of a cell what scores more than is needed: scores, GPUs, counts."""
+        cells = np.full(counts.shape[1], cell)
+        stores, usable = stored(self.case, counts)
+        enough = np.flatnonzero(self._enough(cells, stores.read, stores.write, usable))
+        score, gpus = self._best_use(cells[enough], stores.at(enough))
+        better = score > need
+        return score[better], gpus[better], counts[:, enough[better]]
+
+    def _taken_of(self, cell: int, counts: NDArray[np.int64]) -> tuple[Numbers, Flags]:
+        """Return what purchases of a cell take at least, and which can be had."""
+        bills = self.kernel.bills(*self.columns(cell, counts), least=True)
+        return self._taken(bills), self.kernel.can_be_had(bills)
+
+    def columns(
+        self, cell: int | Places, counts: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], Places]:
+        """Return purchases of a cell, or each of its own, as `Kernel.bills` takes them: units and
+        ways."""
+        units = np.zeros((len(self.kernel.offers), counts.shape[1]), dtype=np.int64)
+        first = len(self.case.systems)
+        units[first : first + len(counts)] = counts
+        cells = np.broadcast_to(cell, counts.shape[1:])
+        way = self.way[cells]
+        units[self.row_of[way], np.arange(len(cells))] = self.systems[cells]
+        return units, way
+
     def take(self, cell: int, counts: NDArray[np.int64], gpus: int) -> Run | None:
         """Offer a purchase to the plans, which take it where it may be made; return how it runs."""
-        return self.plans.offer(self._proposed(cell, counts, gpus))
+        return self.plans.offer(self.proposed(cell, counts, gpus))
 
-    def _proposed(self, cell: int, counts: NDArray[np.int64], gpus: int) -> Proposal:
+    def proposed(self, cell: int, counts: NDArray[np.int64], gpus: int) -> Proposal:
+        """Return a purchase of a cell and a use of it as a proposal."""
         case, number = self.case, int(self.way[cell])
-        way, system = case.ways[number], case.systems[int(self.rows[number])]
+        way, system = case.ways[number], case.systems[int(self.row_of[number])]
         units = {offer.id: 0 for offer in case.offers()} | {system.id: int(self.systems[cell])}
         units |= {item.id: n for item, n in zip(case.storage, counts.tolist(), strict=True)}
         used = {system.id: way.systems_for(gpus)}
         return Proposal(self.mode, units, used, gpus, (way.id,))
 
-    def note(self, cells: Places, some: Listed, taken: Numbers) -> None:
-        """Tell the plans of purchases that fit: what each is worth, and all that it takes."""
-        for row in self.plans.winners(some.score, taken).tolist():
-            one = int(cells[row]), some.counts[:, row], int(some.gpus[row])
-            if self.plans.lazy:
-                self.plans.note(self._proposed(*one), float(some.score[row]), taken[:, row])
-            elif self.plans.score.min() < some.score[row]:
-                self.take(*one)
+
+def _placed(mixes: NDArray[np.int64], row: int, rows: int) -> NDArray[np.int64]:
+    """Return counts of one item as a row among those of others."""
+    placed = np.zeros((rows, mixes.shape[1]), dtype=np.int64)
+    placed[row] = mixes[0]
+    return placed
+
+
+def least_that(
+    high: NDArray[np.int64], enough: Callable[[Places, NDArray[np.int64]], Flags]
+) -> NDArray[np.int64]:
+    """Return the least numbers that are enough, none above those given, which are, by halves."""
+    low, high = np.zeros_like(high), high.copy()
+    while len(open_ := np.flatnonzero(low < high)):
+        middle = (low[open_] + high[open_]) // 2
+        fine = enough(open_, middle)
+        high[open_[fine]], low[open_[~fine]] = middle[fine], middle[~fine] + 1
+    return low
 
 
 def _ordered(item: Storage, count: NDArray[np.int64]) -> Flags:
@@ -197,214 +627,9 @@ def _ordered(item: Storage, count: NDArray[np.int64]) -> Flags:
     return fine
 
 
-# Cells opened for many scenarios at once.
-
-
-CHUNK = 256
-"""Cells that are looked at together."""
-FIRST = 8
-"""Of those so many are opened first, then twice as many each time: what they hold closes others."""
-BATCH = 1
-"""Cells and families of one scenario that are enumerated together."""
-TRIES = 4
-"""So many purchases of a cell and family are tried at first, then four times as many each time."""
-
-
-class Opening:
-    """Cells opened for some scenarios, all of them together, until nothing more can matter.
-
-    Args:
-        cells: the cells.
-        places: the scenarios, for `Plans`.
-        limits: what may be used up: a row for each supply, a column for each scenario.
-        most: how high each one's bound may be for the best plan known to be good enough.
-    """
-
-    def __init__(
-        self, cells: Cells, places: Places, limits: Numbers, most: Callable[[], Numbers]
-    ) -> None:
-        self.cells, self.plans, self.places, self.most = cells, cells.plans, places, most
-        self.limits, self.allowed = limits, limits * (1 + TOLERANCE)
-        self.proved = np.full(len(places), -np.inf)
-
-    def run(self) -> Numbers:
-        """Return what no plan's score passes, for each scenario."""
-        cells, proved = self.cells, self.proved
-        order = np.argsort(-cells.bounds, kind="stable")
-        waiting = np.ones(len(self.places), dtype=bool)
-        for begin in range(0, len(order), CHUNK):
-            some = order[begin : begin + CHUNK]
-            most = self.most()
-            rest = float(cells.bounds[order[begin:]].max())
-            # What no cell that is left can better, and what the solver is asked about anyway.
-            done = waiting & ((rest <= most) | (proved > most))
-            proved[done] = np.maximum(proved[done], rest)
-            waiting &= ~done
-            if not waiting.any():
-                break
-            cells.refine(some[cells.bounds[some] > most[waiting].min()])
-            self._open(np.flatnonzero(waiting), some[np.argsort(-cells.bounds[some])])
-        return proved
-
-    def _open(self, which: Places, some: Places) -> None:
-        """Open some cells, highest bound first, for some scenarios as far as each must be."""
-        cells, done, count = self.cells, 0, FIRST
-        bounds = cells.bounds[some]
-        room = self.allowed[:, which, None] - cells.base[:, None, some]
-        left = cells.fits[some] & (room >= 0).all(axis=0)
-        left |= bounds <= self.most()[which, None]
-        rank = np.cumsum(left, axis=1)
-        while left.any():
-            closed = left & (bounds <= self.most()[which, None])
-            highest = np.where(closed, bounds, -np.inf).max(axis=1)
-            self.proved[which] = np.maximum(self.proved[which], highest)
-            left &= ~closed
-            # What is not settled the solver is asked about anyway.
-            failed = self.proved[which] > self.most()[which]
-            rest = np.where(left, bounds, -np.inf).max(axis=1)
-            self.proved[which[failed]] = np.maximum(self.proved[which], rest)[failed]
-            left[failed] = False
-            now = left & (rank <= done + count)
-            owners, places = np.nonzero(now)
-            if len(owners):
-                self._opened(which[owners], some[places])
-            left &= ~now
-            done, count = done + count, 2 * count
-
-    def _opened(self, owners: Places, cells: Places) -> None:
-        """Settle pairs of a scenario and a cell by the families that may serve them."""
-        room = self.allowed[:, owners] - self.cells.base[:, cells]
-        pairs, families, bounds = self.cells.by_family(cells, room)
-        owners, cells = owners[pairs], cells[pairs]
-        settled = np.zeros(len(owners), dtype=bool)
-        while True:
-            above = bounds > self.most()[owners]
-            failed = np.zeros(len(self.places), dtype=bool)
-            failed[owners[settled & above]] = True
-            order = np.flatnonzero(above & ~settled & ~failed[owners])
-            if not len(order):
-                break
-            order = order[np.lexsort((-bounds[order], owners[order]))]
-            first = np.searchsorted(owners[order], owners[order])
-            rows = order[np.arange(len(order)) - first < BATCH]
-            proven = self._settled(owners[rows], cells[rows], families[rows])
-            bounds[rows] = np.minimum(bounds[rows], proven)
-            settled[rows] = True
-        np.maximum.at(self.proved, owners, bounds)
-
-    def _settled(self, owners: Places, cells: Places, families: Places) -> Numbers:
-        """Enumerate the storage of cells and families; keep the best plans; return what is proven.
-
-        Where mixtures are too many the fullest are enough; where these are, too, each item alone is
-        tried, and nothing is proven.
-        """
-        counts, own, whole, fullest = self._listed(owners, cells, families)
-        known = self.plans.score[self.places[owners]]
-        need = known - self.cells.give
-        score, gpus, rows = self.cells.better(cells[own], counts, need[own])
-        order = np.lexsort((-score, own[rows]))
-        rows = rows[order]
-        found = Listed(own[rows], score[order], gpus[order], counts[:, rows])
-        best = self._best(owners, cells, found, fullest)
-        if self.cells.give:
-            self._thinnest(owners, cells, found)
-        return np.where(whole, np.maximum(known, best) + NOISE, np.inf)
-
-    def _listed(
-        self, owners: Places, cells: Places, families: Places
-    ) -> tuple[NDArray[np.int64], Places, Flags, Flags]:
-        """Return storage as columns, the row that each is of, and of which rows it is all there is,
-        or the fullest of it."""
-        room = self.allowed[:, owners] - self.cells.base[:, cells]
-        whole, fullest = np.ones(len(owners), dtype=bool), np.zeros(len(owners), dtype=bool)
-        parts: list[NDArray[np.int64]] = []
-        places: list[Places] = []
-        for family in np.unique(families).tolist():
-            items, most_units, _, _ = self.cells.families[family]
-            here = np.flatnonzero(families == family)
-            mixes, own, many = self.cells.mixes(items, most_units, room[:, here])
-            own = here[own]
-            parts.append(self.cells.spread(items, mixes))
-            places.append(own)
-            for row in here[many].tolist():
-                limits = self.limits[:, owners[row]]
-                full = self.cells.fullest(int(cells[row]), items, most_units, limits)
-                if full is not None:
-                    fullest[row] = True
-                    parts.append(self.cells.spread(items, full))
-                else:
-                    whole[row] = False
-                    parts += [
-                        self.cells.spread(
-                            item, self.cells.mixes(item, most_units, room[:, [row]])[0]
-                        )
-                        for item in items[:, None]
-                    ]
-                places += [np.full(each.shape[1], row) for each in parts[len(places) :]]
-        return np.column_stack(parts), np.concatenate(places), whole, fullest
-
-    def _best(self, owners: Places, cells: Places, found: Listed, fullest: Flags) -> Numbers:
-        """Take up the best purchase of each row that fits; return what no other passes.
-
-        They are tried from the best on, some at a time.
-        """
-        best = np.full(len(owners), -np.inf)
-        known = self.plans.score[self.places[owners]]
-        left = np.flatnonzero(found.score > known[found.own])
-        rank = np.arange(len(found.own)) - np.searchsorted(found.own, found.own)
-        done, count = 0, TRIES if self.plans.lazy else CHUNK
-        while len(left):
-            some = left[rank[left] < done + count]
-            of = owners[found.own[some]]
-            taken, fits = self.cells.taken(
-                cells[found.own[some]], found.counts[:, some], least=True
-            )
-            fits &= np.all(taken <= self.allowed[:, of], axis=0)
-            some = some[fits]
-            fits = self._taken_up(owners, cells, found.at(some))
-            # Of the fullest it is not known what fewer units would take: they count as if they fit.
-            rows = some[fits | fullest[found.own[some]]]
-            np.maximum.at(best, found.own[rows], found.score[rows])
-            left = left[(rank[left] >= done + count) & np.isinf(best[found.own[left]])]
-            done, count = done + count, 4 * count
-        return best
-
-    def _taken_up(self, owners: Places, cells: Places, some: Listed) -> Flags:
-        """Tell the plans of purchases; say which fit, all of what they take counted."""
-        of, where = owners[some.own], cells[some.own]
-        if len(self.plans.limits) == 1 and len(where):
-            # What is taken fits the one scenario there is, and of no other row is anything asked.
-            if self.cells.take(int(where[0]), some.counts[:, 0], int(some.gpus[0])) is not None:
-                return np.asarray(np.arange(len(where)) == 0)
-        taken, fits = self.cells.taken(where, some.counts, least=False)
-        fits &= np.all(taken <= self.allowed[:, of], axis=0)
-        rows = np.flatnonzero(fits)
-        nth = np.arange(len(rows)) - np.searchsorted(some.own[rows], some.own[rows])
-        rows = rows[nth < (1 if self.plans.lazy else TRIES)]
-        self.cells.note(where[rows], some.at(rows), taken[:, rows])
-        return fits
-
-    def _thinnest(self, owners: Places, cells: Places, found: Listed) -> None:
-        """Tell the plans of that purchase of each row that takes least of those good enough."""
-        good = self.plans.score[self.places[owners[found.own]]] - self.cells.give
-        some = np.flatnonzero(found.score >= good)
-        if len(some):
-            scales = np.where(self.limits > 0, self.limits, 1.0)[:, owners[found.own[some]]]
-            share = (self.cells.takes.T @ found.counts[:, some] / scales).sum(axis=0)
-            order = np.lexsort((share, found.own[some]))
-            first = np.unique(found.own[some][order], return_index=True)[1]
-            self._taken_up(owners, cells, found.at(some[order[first]]))
-
-
-@dataclass(frozen=True)
-class Listed:
-    """Purchases: the row that each is of, scores, GPUs in use, counts of storage."""
-
-    own: Places
-    score: Numbers
-    gpus: NDArray[np.int64]
-    counts: NDArray[np.int64]
-
-    def at(self, rows: Places) -> Listed:
-        """Return some of them."""
-        return Listed(self.own[rows], self.score[rows], self.gpus[rows], self.counts[:, rows])
+def _most_each(item: Storage) -> tuple[float, float]:
+    """Return the most (read, write) bandwidth that a unit of an item gives, GB/s."""
+    if not item.segments:
+        return item.read_gb_per_s, item.write_gb_per_s
+    known = ends(item)
+    return max(r / n for n, r, _ in known), max(w / n for n, _, w in known)

@@ -17,8 +17,8 @@ from planner.optimizer.goals import goal_of
 from planner.optimizer.objective import LOGARITHMIC
 from planner.optimizer.operate import Run
 from planner.optimizer.parametric import cells
-from planner.optimizer.parametric.bounded import NOISE
-from planner.optimizer.parametric.cells import Opening
+from planner.optimizer.parametric.cells import NOISE
+from planner.optimizer.parametric.opening import ManyCells, Opening
 from planner.optimizer.parametric.plans import Plans, Proposal, likely_ways, purchases, uses
 from planner.optimizer.parametric.relaxed import Kept, Seen, Vector
 from planner.optimizer.solver import Effort
@@ -201,7 +201,7 @@ class Search:
         self.plans = Plans(case, goals, supplies, limits)
         self.supplies = tuple(supplies)
         give = math.log1p(gap) * (1 - CUTOFF) if self.logarithmic and len(limits) > 1 else 0.0
-        self.cells = [cells.Cells(case, mode, supplies, self.plans, give) for mode in modes]
+        self.cells = [ManyCells(case, mode, supplies, self.plans, give) for mode in modes]
         self.kept: list[Kept] = []
         self.begun = False
         self.divided = divided
@@ -288,7 +288,11 @@ class Search:
             scores = self.plans.score[places]
             return scores + share * self.widths(scores)
 
-        proven = [Opening(each, places, limits.T, most).run() for each in self.cells]
+        if len(self.limits) == 1:
+            alone = (each.answer(0, limits[0], lambda: float(most()[0])) for each in self.cells)
+            proven = [np.array([bound]) for bound in alone]
+        else:
+            proven = [Opening(each, places, limits.T, most).run() for each in self.cells]
         for row, bound in zip(limits, np.max(proven, axis=0).tolist(), strict=True):
             mask = below(self.limits, row)
             self.least_bound[mask] = np.minimum(self.least_bound[mask], bound)
