@@ -21,6 +21,7 @@ from planner.outputs.words import scale
 from planner.outputs.workbook import cells
 from planner.schema.base import Record
 from planner.schema.plan import Plan
+from planner.studies.registry import RESULTS
 from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM, changed
 
@@ -184,8 +185,8 @@ def test_a_restated_plan_has_half_of_every_amount(tmp_path: Path) -> None:
 
 def test_every_field_that_is_money_by_its_unit_is_one_of_a_record() -> None:
     """The table of restated fields names classes; each is there, with its unit and fields."""
-    modules = [import_module(f"planner.schema.{name}") for name in (
-        "bids", "comparison", "explanation", "plan", "sensitivity")]  # fmt: skip
+    named = {each.record.partition(":")[0] for each in RESULTS} | {"planner.schema.plan"}
+    modules = [import_module(name) for name in sorted(named)]
     known = [each for module in modules for each in vars(module).values()
              if isinstance(each, type) and issubclass(each, Record)]  # fmt: skip
     fields = {name for each in known for name in each.model_fields}

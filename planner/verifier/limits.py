@@ -1,4 +1,4 @@
-"""Every limit of the problem obeyed and listed with the right numbers; objective and gap."""
+"""Every limit of the problem obeyed and listed with its numbers; the objective and its gap."""
 
 from __future__ import annotations
 
