@@ -62,7 +62,7 @@ def jobs(count: int) -> Iterator[tuple[Shrinking, float]]:
             count -= 1
 
 
-HOW = Restarts(0.8, 3600.0, ((0.7, 60.0), (0.3, 400.0)), 60.0, 9.0)
+HOW = Restarts(0.8, 3600.0, ((0.7, 60.0), (0.3, 400.0)), 460.0, 60.0, 9.0)
 """Repairs of an hour after four of five failures; three of ten need a far restart."""
 
 
@@ -79,7 +79,7 @@ def test_three_computations_agree() -> None:
             running.append(job.running(len(running)))
         mean_s, interval_s = mtti_s(job, load), 500.0
         times = (0.8, 60.0, (0.3, 400.0), 9.0, interval_s, 60.0)
-        runs, seen, restarts = closed_forms.shrunk(running, load, 3600.0, *times)
+        runs, seen, restarts = closed_forms.shrunk(running, load, 3600.0, *times, 60.0)
         assert 1.0 - found.lost(HOW, interval_s, mean_s) == pytest.approx(runs, abs=1e-12)
         assert found.failing == pytest.approx(seen, rel=1e-12)
         assert found.failing - found.spared(HOW) == pytest.approx(restarts, rel=1e-9)
@@ -91,7 +91,7 @@ def test_three_computations_agree() -> None:
         every_s, grow_s = np.array([interval_s]), np.array([69.0])
         assert growing.runs(every_s, grow_s, mean_s)[0] == pytest.approx(runs, abs=1e-9)
         seldom_s = mean_s * found.failing / (found.failing - found.spared(HOW))
-        assert growing.restarts_see_s(mean_s) == pytest.approx(seldom_s, rel=1e-9)
+        assert growing.restarts_see_s(mean_s, np.array(460.0)) == pytest.approx(seldom_s, rel=1e-9)
         assert found.units_out == pytest.approx(
             load * chain.runs, rel=1e-9
         )  # what fails comes back
@@ -99,7 +99,7 @@ def test_three_computations_agree() -> None:
 
 def test_restarts_see_a_quarter_of_the_failures_or_more() -> None:
     """The model's rows count on it: a unit takes a replica, or no more than two thirds of them."""
-    at_once = Restarts(1.0, 3600.0, ((1.0, 0.0),), 0.0, 0.0)  # nothing is back before it ends
+    at_once = Restarts(1.0, 3600.0, ((1.0, 0.0),), 0.0, 0.0, 0.0)  # nothing is back before it ends
     for job, load in jobs(400):
         found = shrunk(job.running, load)
         assert 0.0 <= found.spared(at_once) < 0.75 * found.failing
@@ -296,7 +296,7 @@ def test_the_figures_by_hand() -> None:
     assert told(plan).late == pytest.approx(late)
     left = 1.0 - found.idle - found.grown * planned * (restart_s + job.drain_s) / DAY_S - late
     # Restarts after failures are of those that are left, unless the unit is back before they end.
-    out = job.restart_s / DAY_S
+    out = restart_s / DAY_S
     spared = 0.8 * found.resized * (1.0 - math.exp(-out)) / out
     left *= math.exp(restart_s / job.mtti_s * spared / found.failing)
     assert repair.availability == pytest.approx(left)

@@ -421,9 +421,10 @@ def restarts(job: Job, run: Run) -> Restarts:
     if run.mode == "local" and job.levels is not None:
         near_s, far = job.levels.local_restart_s, job.levels.remote_share
         after = ((1.0 - far, near_s), (far, job.restart_s))
-        return Restarts(share, repair_s, after, near_s, run.local_drain_s)
+        longest_s = max(near_s, job.restart_s + run.restore_s)
+        return Restarts(share, repair_s, after, longest_s, near_s, run.local_drain_s)
     grow_s = job.restart_s + run.restore_s
-    return Restarts(share, repair_s, ((1.0, job.restart_s),), grow_s, run.drain_s)
+    return Restarts(share, repair_s, ((1.0, job.restart_s),), grow_s, grow_s, run.drain_s)
 
 
 def short_of_units(job: Job, run: Run, shrunk: Shrunk) -> float:
@@ -444,7 +445,7 @@ def short_of_units(job: Job, run: Run, shrunk: Shrunk) -> float:
         spared = two_levels.log_spared(saved, fewer_per_s)
     else:
         spared = how.grow_s * fewer_per_s
-    return min(1.0, lost - (1.0 - lost) * math.expm1(spared))
+    return min(1.0, max(0.0, lost - (1.0 - lost) * math.expm1(spared)))
 
 
 def _run(

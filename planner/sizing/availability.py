@@ -235,13 +235,15 @@ class Restarts:
     """How a job restarts that goes on with fewer replicas; times in seconds.
 
     ``after_failures`` are shares of failures, each with the restart after it, without reading a
-    checkpoint back. A restart with more replicas takes ``grow_s``, after the ``safe_s`` from its
-    capture until that is safe. A ``hardware_share`` of failures takes a unit out, for ``repair_s``.
+    checkpoint back; with that the longest is ``longest_s``. A restart with more replicas takes
+    ``grow_s``, after the ``safe_s`` from its capture until that is safe. A ``hardware_share`` of
+    failures takes a unit out, for ``repair_s``.
     """
 
     hardware_share: float
     repair_s: float
     after_failures: tuple[tuple[float, float], ...]
+    longest_s: float
     grow_s: float
     safe_s: float
 
@@ -255,7 +257,7 @@ class Restarts:
 
     def left_out(self) -> float:
         """Return for which share of the longest restart a unit that failed before it is out."""
-        longest = max(each_s for _, each_s in self.after_failures) / self.repair_s
+        longest = self.longest_s / self.repair_s
         return -math.expm1(-longest) / longest if longest > 0.0 else 1.0
 
 

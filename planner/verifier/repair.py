@@ -173,7 +173,7 @@ def _short(now: _Running, rhythm: progress.ProgressTimes, share: float, full_s: 
     stops = math.fsum(rate * could for rate, could, _ in rises) * first * (safe_s + back_s)
     gained = math.fsum(rate * (could - ran) for rate, could, ran in rises)
     late = gained * alone * mtti_s * passes * max(0.0, 1.0 - now.eased()) / now.all
-    longest_s = max(each_s for _, each_s in rhythm.starting_s)
+    longest_s = max(back_s, rhythm.restart_s + rhythm.restore_s)
     out = now.repair_s * -math.expm1(-longest_s / now.repair_s) / longest_s if longest_s else 1.0
     fewer_per_s = out * gained / (now.all * now.all_share)
     spared = progress.log_spared(replace(rhythm, mtti_s=mtti_s), fewer_per_s)

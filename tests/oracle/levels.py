@@ -130,7 +130,7 @@ def _run(
 
     def worth(log_s: Array) -> Array:
         times = (write_s, far_s, level, choice.mtti_s)
-        seldom_s = mended.restarts_see_s(choice.mtti_s)
+        seldom_s = mended.restarts_see_s(choice.mtti_s, np.maximum(far_s, level.restart_s))
         rate = goodput(np.exp(log_s), every, stopped_s, *times, seldom_s, anew=anew)
         return np.asarray(rate * mended.factor(np.exp(log_s), grow_s, choice.mtti_s))
 
@@ -153,7 +153,7 @@ def goodput(
     far_s: Array,
     level: Near,
     mtti_s: float,
-    restarts_see_s: float,
+    restarts_see_s: Array,
     *,
     anew: bool,
 ) -> Array:

@@ -53,9 +53,12 @@ class Mended:
         after = ((1.0 - far, restart_s), (far, self.growing.after[-1][1]))
         return replace(self, growing=replace(self.growing, after=after))
 
-    def restarts_see_s(self, mtti_s: float) -> float:
-        """Return the mean time between the failures that restarts see."""
-        return mtti_s if self.growing is None else self.growing.restarts_see_s(mtti_s)
+    def restarts_see_s(self, mtti_s: float, longest_s: Array) -> Array:
+        """Return the mean time between the failures that restarts see, the longest taking so long,
+        reading back included."""
+        if self.growing is None:
+            return np.asarray(mtti_s)
+        return self.growing.restarts_see_s(mtti_s, longest_s)
 
 
 @dataclass(frozen=True)
@@ -83,13 +86,12 @@ class Growing:
         late = max(0.0, 1.0 - self.chain.eased) * comes_back * waits_s
         return np.asarray(self.chain.runs - computes * (alone * could * grow_s + late))
 
-    def restarts_see_s(self, mtti_s: float) -> float:
+    def restarts_see_s(self, mtti_s: float, longest_s: Array) -> Array:
         """Return the mean time between failures without those whose units make no restart."""
-        longest_s = max(each_s for _, each_s in self.after)
-        out_s = self.repair_s * -math.expm1(-longest_s / self.repair_s)
-        share = out_s / longest_s if longest_s > 0.0 else 1.0
+        out_s = self.repair_s * -np.expm1(-longest_s / self.repair_s)
+        share = np.where(longest_s > 0.0, out_s / np.maximum(longest_s, 1e-300), 1.0)
         gone_per_s = self.chain.grown[1] / self.chain.runs / self.repair_s
-        return 1.0 / (1.0 / mtti_s - share * gone_per_s)
+        return np.asarray(1.0 / (1.0 / mtti_s - share * gone_per_s))
 
 
 def _passes(x: Array) -> Array:

@@ -35,6 +35,7 @@ def shrunk(
     safe_s: float,
     interval_s: float,
     back_s: float,
+    read_s: float = 0.0,
 ) -> tuple[float, float, float]:
     """Return what a job does of the work of all its replicas, which share of their failures its
     work sees, and which its restarts.
@@ -49,6 +50,7 @@ def shrunk(
         safe_s: until a capture is safe before a restart with more replicas.
         interval_s: start of one checkpoint to the start of the next.
         back_s: a restart with more replicas.
+        read_s: reading back after a far failure.
     """
     weights = [1.0]
     for out, count in enumerate(replicas[:-1], start=1):
@@ -76,7 +78,7 @@ def shrunk(
     weighted = math.fsum(out * p * d for out, (p, d) in enumerate(pairs)) / runs
     late = brought * waits_s * max(0.0, 1.0 - mean + weighted)
     left = runs - alone * (grown * both / math.expm1(both) * (back_s + safe_s) + late)
-    longest_s = max(near_s, far_s)
+    longest_s = max(near_s, far_s + read_s)
     out_s = repair_s * -math.expm1(-longest_s / repair_s)
     spared = brought / runs * out_s / longest_s if longest_s else brought / runs
     return left, seen, seen * (1.0 - spared / rate)

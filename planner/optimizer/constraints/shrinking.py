@@ -595,15 +595,16 @@ def _units_at_hand(build: Build, repair: Repair, system: System, way: Way) -> Va
 def _units(build: Build, repair: Repair, way: Way) -> Units:
     unit, step, job = way.spare_unit, way.step_gpus, build.case.job
     grow_s, safe_s = shortest_growth_s(build)
-    each_s = 0.0
+    each_s, longest_s = 0.0, grow_s
     after: tuple[tuple[float, float], ...] = ((1.0, job.restart_s),)
     if build.mode == "local" and way.drives is not None and job.levels is not None:
         far = job.levels.remote_share
         after = ((1.0 - far, grow_s), (far, job.restart_s))
+        longest_s = max(grow_s, job.restart_s)
         each_s = local_drain_s(job, way, 1)
         if job.one_replica_writes:
             safe_s, each_s = each_s, 0.0
-    how = Restarts(repair.hardware_share, repair.repair_s, after, grow_s, safe_s)
+    how = Restarts(repair.hardware_share, repair.repair_s, after, longest_s, grow_s, safe_s)
     load_each = repair.load(way.failures_per_gpu_day, step)
     most = int(build.gpus_range[1] // step)
     return Units(unit.holding_gpus, step, way.least_running, most, load_each, how, each_s)

@@ -111,16 +111,17 @@ def _short_of_units(job: JobRun, world: World, shrinks: Shrunk) -> float:
     if levels is not None:
         far = levels.remote_share
         after = ((1.0 - far, levels.local_restart_s), (far, job.restart_s))
-        how = Restarts(*ways, after, levels.local_restart_s, levels.local_drain_s)
+        near_s = levels.local_restart_s
+        how = Restarts(*ways, after, max(near_s, restart_s), near_s, levels.local_drain_s)
     else:
         until_safe_s = 0.0 if job.sync else drain_s(job, world)
-        how = Restarts(*ways, ((1.0, job.restart_s),), restart_s, until_safe_s)
+        how = Restarts(*ways, ((1.0, job.restart_s),), restart_s, restart_s, until_safe_s)
     fewer_per_s = shrinks.spared(how) / shrinks.failing / mean_s
     spared = restart_s * fewer_per_s
     if levels is not None:
         spared = two_levels.log_spared(levels, fewer_per_s)
     lost = shrinks.lost(how, job.interval_s, mean_s)
-    return lost - (1.0 - lost) * math.expm1(spared)
+    return max(0.0, lost - (1.0 - lost) * math.expm1(spared))
 
 
 def repair_s_of(job: JobRun) -> float:
