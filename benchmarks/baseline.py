@@ -2,7 +2,10 @@
 
 It reads the same problem and catalogs, maximises peak PFLOP/s under the same power, space and cost
 budgets, and sizes storage for one fixed interval and the restore limit: the linear part only. No
-goodput, no choice of interval, no certificate, no check of the input, no workbook.
+goodput, no choice of interval, no certificate, no check of the input. With a second argument it
+writes the items bought and their prices to that workbook, by openpyxl.
+
+    python benchmarks/baseline.py problems/10MW.yaml [BILL.xlsx]
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import sys
 from math import floor
 from pathlib import Path
 
+import openpyxl
 import pulp
 import yaml
 
@@ -39,8 +43,19 @@ def load(path: Path) -> dict:
         return yaml.load(stream, Loader=yaml.CSafeLoader)
 
 
+def write_bill(bought: list[tuple[str, int, float]], path: Path) -> None:
+    """Write a bill: a line for each item, its price, and the sum."""
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.append(["Item", "Count", "List price, USD", "Sum, USD"])
+    for row, line in enumerate(bought, start=2):
+        sheet.append([*line, f"=B{row}*C{row}"])
+    sheet.append(["Sum", None, None, f"=SUM(D2:D{len(bought) + 1})"])
+    book.save(path)
+
+
 def main() -> None:
-    """Solve and print."""
+    """Solve and print; write the bill where one is asked for."""
     problem = load(Path(sys.argv[1]))
     prices = load(ROOT / "catalogs/prices/estimates_2026.yaml")["prices"]
     items = []
@@ -80,9 +95,15 @@ def main() -> None:
     model += pulp.lpSum(read) >= size_gb / 300
     model.solve(pulp.COIN_CMD(path=pulp.PULP_CBC_CMD.pulp_cbc_path, msg=False, gapRel=1e-6))
     print(pulp.LpStatus[model.status], pulp.value(model.objective))
-    for variable in model.variables():
-        if variable.varValue and not variable.name.startswith("racks_"):
-            print(variable.name, round(variable.varValue))
+    bought = [
+        (variable.name, round(variable.varValue), value(prices[variable.name]["list"]))
+        for variable in model.variables()
+        if variable.varValue and not variable.name.startswith("racks_")
+    ]
+    for name, count, _ in bought:
+        print(name, count)
+    if len(sys.argv) > 2:
+        write_bill(bought, Path(sys.argv[2]))
 
 
 if __name__ == "__main__":

@@ -487,7 +487,7 @@ def rfq(
     """Write a neutral request for quotes, PROBLEM.rfq.xlsx: what the job needs, no product, no
     budget. Answers in it come back through planner quote import.
     """
-    from planner.commands.rfq import write_rfq
+    from planner.commands.quote import write_rfq
 
     with running.progress("rfq"):
         path = write_rfq(

@@ -22,8 +22,8 @@ from planner.inputs import Document
 from planner.loader import yaml12
 from planner.optimizer import joint
 from planner.outputs.workbook import book
-from planner.outputs.workbook.data import Packed
-from planner.outputs.workbook.inputs import InputCell
+from planner.outputs.workbook.cells import InputCell
+from planner.outputs.workbook.fingerprint import Packed
 from planner.schema.plan import Plan
 from tests.world import solved
 from tests.world.files import FILES

@@ -15,15 +15,15 @@ import pytest
 
 from planner import api
 from planner.assemble.cables import cable_schedule
-from planner.assemble.live import live
+from planner.assemble.ways import live
 from planner.case.cabling import longest_run_m
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.outputs.bill import bill, json_bytes
-from planner.outputs.cables import COLUMNS, csv_bytes
+from planner.outputs.netbox import COLUMNS, schedule_csv
 from planner.outputs.plan_json import to_bytes
 from planner.outputs.workbook import STUDY_SHEETS, write
-from planner.schema.cables import Cable, CableSchedule
+from planner.schema.beside import Cable, CableSchedule
 from planner.schema.catalog import Copper, Item, LengthOnOffer, Lengths, PortGroup
 from planner.schema.plan import PartByLength, Plan
 from planner.schema.site import Floor
@@ -149,7 +149,7 @@ def rows(data: bytes) -> list[dict[str, str]]:
 
 
 def test_the_file_has_a_row_for_every_link(schedule: CableSchedule) -> None:
-    found = rows(csv_bytes(schedule))
+    found = rows(schedule_csv(schedule))
     assert tuple(found[0]) == COLUMNS
     assert len(found) == len(schedule.cables)
     first: Cable = schedule.cables[0]
@@ -681,7 +681,7 @@ def test_lengths_and_ends_follow_positions_where_the_hall_has_groups(tmp_path: P
     way = (2 - row) * 3 + abs(0 - along) * 0.6 + 2 * 1.5
     way += ((48 - 1) + (48 - (system.upper.position_ru or 0))) * 0.04445
     assert system.length_m == -(-way * 1.1 // 1)
-    first = rows(csv_bytes(found))[0]
+    first = rows(schedule_csv(found))[0]
     assert first["from_position"] == "group 2-01"
     racks = tables(plan, found)["6-racks"]
     assert racks[0]["facility_id"] == "group 2-01"

@@ -17,10 +17,11 @@ from planner.loader import load, load_with_findings
 from planner.outputs import answer, words
 from planner.outputs.bill import bill
 from planner.outputs.restated import _BY_UNIT, restated
-from planner.outputs.scales import scale
-from planner.outputs.workbook import formats
+from planner.outputs.words import scale
+from planner.outputs.workbook import cells
 from planner.schema.base import Record
 from planner.schema.plan import Plan
+from planner.studies.registry import RESULTS
 from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM, changed
 
@@ -184,8 +185,8 @@ def test_a_restated_plan_has_half_of_every_amount(tmp_path: Path) -> None:
 
 def test_every_field_that_is_money_by_its_unit_is_one_of_a_record() -> None:
     """The table of restated fields names classes; each is there, with its unit and fields."""
-    modules = [import_module(f"planner.schema.{name}") for name in (
-        "bids", "comparison", "explanation", "plan", "sensitivity")]  # fmt: skip
+    named = {each.record.partition(":")[0] for each in RESULTS} | {"planner.schema.plan"}
+    modules = [import_module(name) for name in sorted(named)]
     known = [each for module in modules for each in vars(module).values()
              if isinstance(each, type) and issubclass(each, Record)]  # fmt: skip
     fields = {name for each in known for name in each.model_fields}
@@ -245,7 +246,7 @@ def test_the_large_unit_of_a_workbook_divides_as_its_name_says(code: str) -> Non
     """A format divides by a thousand for each comma after its digits; none divides by a crore."""
     sizes = {"B": 1e9, "M": 1e6, "": 1.0}
     with currency.shown_in(Currency(code)):
-        number = formats.millions()
+        number = cells.millions()
         found = re.fullmatch(rf'#,##0[.0]*(,*)" ([BM]?){code}"', number.split(";")[-1])
         assert found is not None, number
         commas, prefix = found.groups()

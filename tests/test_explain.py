@@ -15,7 +15,7 @@ from planner.api import Options, solve
 from planner.levers import levers
 from planner.loader import load
 from planner.outputs import explain_text
-from planner.outputs.worth_words import holds
+from planner.outputs.why_text import holds
 from planner.schema.explanation import Explanation, Marginal
 from planner.schema.plan import Plan
 from planner.terminal import STANDARD

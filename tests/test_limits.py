@@ -26,15 +26,27 @@ from planner.auditor.draft import (
 from planner.case import resolve
 from planner.case.money import SUMS
 from planner.errors import VerificationError
-from planner.figures import FIGURES, OBJECTIVES
+from planner.figures import FIGURES, OBJECTIVES, Objective
 from planner.inputs import Inputs, changed, value_at
 from planner.levers import levers
-from planner.limits import BY_NAME, LIMITS, NO_LIMITS, SUPPLIES, Limit, of_group, path_of
+from planner.limits import (
+    BY_NAME,
+    COUNTED_IN,
+    LIMITS,
+    NO_LIMITS,
+    SUPPLIES,
+    Limit,
+    of_group,
+    path_of,
+)
+from planner.loader.vary.place import slot_of
 from planner.optimizer.build import build
 from planner.optimizer.objective import EXPRESSIONS, can_be_missed
 from planner.outputs.workbook import write
 from planner.schema import problem as schema
 from planner.schema.plan import Plan, Totals
+from planner.studies.changes import no_worse
+from planner.studies.sensitivity.solve import COUNTED
 from planner.verifier import verify
 from tests.optimizer.test_names import BOUNDS, everything_limited, row_name
 from tests.world.random_cases import inputs_of
@@ -143,6 +155,19 @@ def test_each_elastic_limit_can_be_missed_and_no_other() -> None:
         assert can_be_missed(case, limit.name) == (limit.elastic != ""), limit.name
 
 
+@pytest.mark.parametrize("limit", SUPPLIES, ids=lambda limit: str(limit.name))
+def test_a_limit_in_whole_numbers_has_a_unit_of_such(limit: Limit) -> None:
+    """Else a sweep would write 40.0 where the file takes 40."""
+    part, _, name = limit.path.partition(".")
+    model: type[BaseModel] = schema.Budget if part == "budget" else schema.Site
+    while "." in name:
+        step, _, name = name.partition(".")
+        model = type(getattr(everything().problem.site, step))
+    known = {each.alias or field: field for field, each in model.model_fields.items()}
+    assert slot_of(model, known[name]).whole == (limit.unit in COUNTED_IN)
+    assert (limit.path in COUNTED) == (limit.unit in COUNTED_IN)
+
+
 def test_each_editable_limit_is_a_cell_and_no_other() -> None:
     cells = write(solved(), io.BytesIO(), created=datetime(2026, 3, 1))
     keys = {cell.key for cell in cells if cell.kind == "limit"}
@@ -196,6 +221,15 @@ def test_the_verifier_weighs_by_itself() -> None:
         verify(everything(), plan.model_copy(update={"limits": others}))
     with pytest.raises(VerificationError, match="weight: the plan breaks the limit"):
         verify(changed(everything(), "site.weight_limit", weight.value - 1.0), plan)
+
+
+def test_no_worse_in_a_ceiling_of_whole_numbers_is_no_more_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fewest = Objective("racks", FIGURES["racks"], "minimize", "racks")
+    monkeypatch.setitem(OBJECTIVES, "racks", fewest)
+    asked = [no_worse(everything(), "racks", worst).value for worst in (12.0, 12.9, 99.0)]  # type: ignore[arg-type]
+    assert asked == [12, 12, value_at(everything(), "site.racks")]
 
 
 def table() -> str:

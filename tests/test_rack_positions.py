@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from planner import api
-from planner.assemble.positions import spread
+from planner.assemble.racks import spread
 from planner.errors import InputError, VerificationError
 from planner.levers.problem import cluster_levers
 from planner.schema.plan import LimitReport, Plan

@@ -410,11 +410,22 @@ def test_command_line() -> None:
     assert CliRunner().invoke(app, ["size", str(MAIN), "--gpus", "0"]).exit_code == 2
 
 
-def test_no_solver_is_loaded() -> None:
+@pytest.mark.parametrize(
+    ("call", "heavy"),
+    [
+        ("report_sizes({}, (), None, None, as_json=False)", "pulp highspy pandas xlsxwriter"),
+        (
+            "report_findings({}, (), None, as_json=False)",
+            "pulp highspy pandas xlsxwriter numpy pint rich",
+        ),
+    ],
+)
+def test_what_only_reads_files_loads_no_solver(call: str, heavy: str) -> None:
     code = (
-        "import sys; from pathlib import Path; from planner.commands.problem import report_sizes; "
-        f"report_sizes(Path({str(MAIN)!r}), (), None, None, as_json=False); "
-        "sys.exit(', '.join({'pulp', 'highspy', 'pandas', 'xlsxwriter'} & set(sys.modules)) or 0)"
+        "import sys; from pathlib import Path; "
+        "from planner.commands.problem import report_findings, report_sizes; "
+        f"{call.format(f'Path({str(MAIN)!r})')}; "
+        f"sys.exit(', '.join(set({heavy!r}.split()) & set(sys.modules)) or 0)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr.strip()) == (0, "")

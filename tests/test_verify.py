@@ -21,11 +21,10 @@ from planner.schema.catalog import Figure
 from planner.schema.plan import LimitReport, NotConsidered
 from planner.schema.problem import Quantity
 from planner.sizing import goodput
-from planner.verifier import progress, verify
-from planner.verifier.basis import Basis
+from planner.verifier import levels, verify
+from planner.verifier.basis import Basis, Ledger
 from planner.verifier.decisions import read_decisions
 from planner.verifier.job import Degraded, check_job, shortest_allowed_s
-from planner.verifier.ledger import Ledger
 from planner.verifier.limits import Reached
 from planner.verifier.money import cents
 from planner.verifier.racks import Placement, place
@@ -482,16 +481,16 @@ def test_half_a_cent_may_go_either_way(amount: float, expected: tuple[float, ...
 
 
 def test_goodput_has_the_known_value() -> None:
-    rhythm = progress.ProgressTimes(1800, 5, 50.5, 600, 0, 11123)
-    assert progress.goodput(rhythm) == pytest.approx(0.86652, abs=5e-6)
-    assert sum(progress.losses(rhythm).values()) == pytest.approx(1 - progress.goodput(rhythm))
+    rhythm = levels.ProgressTimes(1800, 5, 50.5, 600, 0, 11123)
+    assert levels.goodput(rhythm) == pytest.approx(0.86652, abs=5e-6)
+    assert sum(levels.losses(rhythm).values()) == pytest.approx(1 - levels.goodput(rhythm))
 
 
 @pytest.mark.parametrize("interval_s", [1.0, 900.0, 6e6])
 def test_the_losses_agree_with_the_sizing_model(interval_s: float) -> None:
-    rhythm = progress.ProgressTimes(interval_s, 0.1, 0.2, 30, 4, 1e4)
+    rhythm = levels.ProgressTimes(interval_s, 0.1, 0.2, 30, 4, 1e4)
     theirs = goodput.goodput_loss(interval_s, 0.1, 0.2, 30, 4, 1e4)
-    assert progress.losses(rhythm) == pytest.approx(vars(theirs), rel=1e-9)
+    assert levels.losses(rhythm) == pytest.approx(vars(theirs), rel=1e-9)
 
 
 # First 3 nodes of 0.8 kW and 1 RU, then 30 drawers of 1.1 kW and 3 RU.
@@ -503,9 +502,9 @@ def test_a_bundle_is_placed_first_fit(power_kw: float | None, racks: int) -> Non
 
 
 def test_a_stall_that_fills_the_interval_leaves_nothing() -> None:
-    rhythm = progress.ProgressTimes(10, 10, 0, 0, 0, 1000)
-    assert progress.goodput(rhythm) == 0
-    assert progress.losses(rhythm)["stall"] == 1
+    rhythm = levels.ProgressTimes(10, 10, 0, 0, 0, 1000)
+    assert levels.goodput(rhythm) == 0
+    assert levels.losses(rhythm)["stall"] == 1
 
 
 @pytest.mark.parametrize("stall_per_mtti", [1e-12, 1e-8, 1e-5, 1e-4, 1e-2, 0.3, 1.9, 2.1, 40.0])
@@ -513,9 +512,9 @@ def test_the_intervals_agree_with_the_sizing_model(stall_per_mtti: float) -> Non
     mtti_s = 7000.0
     stall_s = stall_per_mtti * mtti_s
     for ours, theirs in (
-        (progress.exact_s, goodput.exact_period_s),
-        (progress.daly_s, goodput.daly_s),
-        (progress.young_s, goodput.young_s),
+        (levels.exact_s, goodput.exact_period_s),
+        (levels.daly_s, goodput.daly_s),
+        (levels.young_s, goodput.young_s),
     ):
         assert ours(stall_s, mtti_s) == pytest.approx(theirs(stall_s, mtti_s), rel=1e-11)
 
@@ -530,7 +529,7 @@ def test_verify_shares_no_code_with_what_it_judges() -> None:
                 imported |= {(alias.name, "") for alias in node.names}
     ours = {pair for pair in imported if pair[0].startswith("planner")}
     modules = {module for module, _ in ours}
-    assert "planner.verifier.ledger" in modules
+    assert "planner.verifier.basis" in modules
     assert not {m for m in modules if m.startswith(("planner.optimizer", "planner.case"))}
     tables = {name for module, name in ours if module.startswith("planner.sizing")}
     assert tables == {"BYTES_PER_PARAMETER", "FAILURES_PER_GPU_DAY", "VENDOR_RULES"}

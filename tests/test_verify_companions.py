@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from planner.inputs import Inputs
-from planner.verifier.basis import Basis
+from planner.verifier.basis import Basis, at_least, at_most, divisors
 from planner.verifier.companions import Companions, count_companions
 from planner.verifier.fabrics import Fabric, PartCounts, compute_fabrics
-from planner.verifier.ledger import at_least, at_most, divisors
 from planner.verifier.money import present_years
 from planner.verifier.racks import RackSet, Room, first_fit
 from planner.verifier.trees import Tree, fat_tree, split

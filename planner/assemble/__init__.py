@@ -22,7 +22,6 @@ from planner.inputs import Inputs
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import LOGARITHMIC, natural
 from planner.optimizer.purchase import bill as bill_of
-from planner.schema.currency import ShownIn
 from planner.schema.infeasibility import Infeasibility
 from planner.schema.plan import (
     NotConsidered,
@@ -31,6 +30,7 @@ from planner.schema.plan import (
     Provenance,
     Site,
 )
+from planner.schema.prices import ShownIn
 
 
 def assemble(

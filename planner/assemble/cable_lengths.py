@@ -18,7 +18,7 @@ from planner import currency
 from planner.case.cabling import longest_run_m, part_that_reaches
 from planner.case.money import unit_net_usd
 from planner.inputs import Inputs
-from planner.schema.cables import Cable, CableSchedule
+from planner.schema.beside import Cable, CableSchedule
 from planner.schema.catalog import Copper, Item, PortGroup
 from planner.schema.plan import Line, PartByLength, Plan
 

@@ -16,11 +16,19 @@ from planner.case import Case, cabling, resolve
 from planner.case.figures import base_group, group_for, parts_per_panel
 from planner.case.model import Fabric
 from planner.inputs import Inputs
-from planner.schema.cables import Cable, CableEnd, CableSchedule, NetworkOfCable
+from planner.schema.beside import Cable, CableEnd, CableSchedule, NetworkOfCable
 from planner.schema.catalog import Item, Link, Port, PortGroup, Switch
 from planner.schema.plan import Plan, RackGroup
-from planner.sizing.fabric import FabricSize, Tree, smallest, split_ports
-from planner.sizing.wiring import SwitchPort, free_ports, switch_links, system_port
+from planner.sizing.fabric import (
+    FabricSize,
+    SwitchPort,
+    Tree,
+    free_ports,
+    smallest,
+    split_ports,
+    switch_links,
+    system_port,
+)
 
 DAC_M, ACC_M = 2.0, 5.0
 """Most of passive and of active copper at 800 Gb/s: NVIDIA MCP4Y10 (2 m) and MCA4J80 (5 m)."""

@@ -21,10 +21,10 @@ from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
+from planner.schema.beside import OptionItem, StorageOption, StorageOptions
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
 from planner.schema.prices import Price
-from planner.schema.storage_options import OptionItem, StorageOption, StorageOptions
 
 WITHIN = 0.005
 """How far behind the best, as a share, a plan with other storage may be; indifference if more."""

@@ -7,8 +7,13 @@ from typing import Any, Literal
 
 from planner.assemble.ways import way_fields
 from planner.case import Case, System, Way
-from planner.case.bandwidth import bought_nameplate
-from planner.case.levels import copy_s, local_part_gb, local_room_tb, writing_gpus
+from planner.case.bandwidth import (
+    bought_nameplate,
+    copy_s,
+    local_part_gb,
+    local_room_tb,
+    writing_gpus,
+)
 from planner.case.repair import Repair as RepairNumbers
 from planner.case.repair import SpareUnit
 from planner.inputs import Inputs

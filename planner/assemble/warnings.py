@@ -21,8 +21,8 @@ from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
 from planner.paths import job_path
 from planner.schema.catalog import Figure, Item, Source
-from planner.schema.levels import DEFAULT_FAILURES
 from planner.schema.plan import Assumption, FabricReport, JobPlan, Line
+from planner.schema.running import DEFAULT_FAILURES
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.fabric import (
     FabricSize,

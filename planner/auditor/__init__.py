@@ -36,8 +36,8 @@ from planner.outputs import workbook
 from planner.outputs.plan_json import from_bytes
 from planner.outputs.workbook import STUDY_SHEETS
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.data import live_of
-from planner.outputs.workbook.inputs import InputCell
+from planner.outputs.workbook.cells import InputCell
+from planner.outputs.workbook.fingerprint import live_of
 from planner.schema.plan import Plan
 from planner.schema.verification import Audit, breaches_of
 from planner.verifier import faults

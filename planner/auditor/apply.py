@@ -17,9 +17,9 @@ from planner.errors import Finding, InputError
 from planner.inputs import Inputs, changed
 from planner.limits import COUNTED_IN, named, path_of
 from planner.outputs.workbook.book import RATE
-from planner.outputs.workbook.inputs import Scalar
+from planner.outputs.workbook.cells import Scalar
+from planner.schema.beside import Live
 from planner.schema.catalog import Item
-from planner.schema.live import Live
 from planner.schema.plan import Plan
 from planner.schema.prices import AS_LISTED, Price, SupportMoney
 from planner.schema.problem import MOST_SPARES, Extra, Quantity

@@ -12,13 +12,12 @@ from planner.case.model import Way
 from planner.currency import Currency
 from planner.inputs import Inputs
 from planner.outputs.workbook.book import RATE
-from planner.outputs.workbook.inputs import Scalar
+from planner.outputs.workbook.cells import Scalar
 from planner.schema.catalog import Figure
-from planner.schema.levels import FailureRate
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.prices import Discount, Price, SupportMoney
 from planner.schema.problem import FixedInterval, Problem, Quantity, Term
-from planner.schema.running import Parallelism
+from planner.schema.running import FailureRate, Parallelism
 from planner.schema.site import Pue
 
 ModelT = TypeVar("ModelT", bound=BaseModel)

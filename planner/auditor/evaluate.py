@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from openpyxl.workbook import Workbook
 
 from planner.assemble import assemble
-from planner.assemble.live import enlarged
+from planner.assemble.ways import enlarged
 from planner.auditor.draft import (
     Draft,
 )
@@ -25,9 +25,9 @@ from planner.outputs import scope
 from planner.outputs.restated import restated
 from planner.outputs.workbook import recalculated
 from planner.outputs.workbook.book import RATE
-from planner.outputs.workbook.data import live_of
-from planner.outputs.workbook.inputs import InputCell
-from planner.schema.live import SHARED_RACKS
+from planner.outputs.workbook.cells import InputCell
+from planner.outputs.workbook.fingerprint import live_of
+from planner.schema.beside import SHARED_RACKS
 from planner.schema.plan import Plan
 from planner.schema.verification import Edit, Shortage, Stale
 from planner.verifier import Recheck, recheck

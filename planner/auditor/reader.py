@@ -20,9 +20,9 @@ from openpyxl.worksheet.worksheet import Worksheet
 from planner.errors import Finding, InputError
 from planner.foreign_workbooks import open_xlsx
 from planner.outputs.workbook import STUDY_SHEETS
-from planner.outputs.workbook.data import SHEET, Packed, UnreadableError, unpack
-from planner.outputs.workbook.data import SHEET as DATA
-from planner.outputs.workbook.inputs import InputCell, Scalar
+from planner.outputs.workbook.cells import InputCell, Scalar
+from planner.outputs.workbook.fingerprint import DATA_SHEET, Packed, UnreadableError, unpack
+from planner.outputs.workbook.fingerprint import DATA_SHEET as DATA
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.verification import Edit
 
@@ -98,16 +98,17 @@ def open_workbook(path: Path) -> Opened:
     """
     name = str(path)
     cells = open_xlsx(path, without="audit a copy without what was added to it")
-    if SHEET not in cells.sheetnames:
+    if DATA_SHEET not in cells.sheetnames:
         raise InputError(_not_ours(name, cells))
-    column = sorted((cell.row, cell.value) for cell in filled(cells[SHEET]) if cell.column == 1)
+    data = filled(cells[DATA_SHEET])
+    column = sorted((cell.row, cell.value) for cell in data if cell.column == 1)
     chunks = [text for _, text in column if isinstance(text, str) and " " not in text]
     try:
         packed = unpack(chunks)
     except UnreadableError as error:
         message = f"what planner packed into the sheet cannot be read: {error}"
         fix = "audit a copy in which that sheet is as planner wrote it"
-        raise InputError(Finding("workbook", message, name, path=SHEET, fix=fix)) from None
+        raise InputError(Finding("workbook", message, name, path=DATA_SHEET, fix=fix)) from None
     return Opened(name, cells, Shown(path), packed)
 
 
@@ -117,8 +118,8 @@ def _not_ours(name: str, cells: Workbook) -> Finding:
         return Finding("workbook", message, name, fix="audit the plan's own workbook, PROBLEM.xlsx")
     if {"About", "BOM", "Checkpoint"} <= set(cells.sheetnames):
         message = (
-            f"the workbook has no sheet '{SHEET}': it is an edition for the outside, or it was "
-            "removed"
+            f"the workbook has no sheet '{DATA_SHEET}': it is an edition for the outside, or it "
+            "was removed"
         )
         return Finding("workbook", message, name, fix="audit the internal edition")
     if STUDIES & set(cells.sheetnames):

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from planner.case.model import Case, Offer, Storage, System
 from planner.case.money import SUMS
 from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, RackUse, Steps
-from planner.sizing.placement import packing
 
 UNLIMITED_UNITS = 20_000
 """At least so many may be bought where no limit holds an item back; more where demands ask."""
@@ -186,7 +185,7 @@ class Bounds:
 
     def _by_kind(self, quantity: Packed) -> Majorant:
         """Return the racks that would hold every kind by itself."""
-        alone = packing(quantity.shares).alone
+        alone = quantity.packing.alone
         terms = ((1.0 / n, name) for n, (_, name) in zip(alone, quantity.terms, strict=True))
         factors, constant = self.linear(terms)
         return factors, constant + len(alone)

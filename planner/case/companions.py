@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from planner.case import figures
-from planner.case.builder import CompanionsBuilder
 from planner.case.cabling import longest_run_m
 from planner.case.fabrics import (
+    CompanionsBuilder,
     add_compute,
     add_console_cables,
     add_ethernet,

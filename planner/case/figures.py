@@ -18,8 +18,8 @@ from planner.limits import SUPPLIES
 from planner.paths import of_job, value_at
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item, Port, PortGroup, Switch
-from planner.schema.levels import DEFAULT_FAILURES
 from planner.schema.problem import Job, Problem
+from planner.schema.running import DEFAULT_FAILURES
 from planner.sizing import checkpoint as sizing
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.sizing.placement import Space

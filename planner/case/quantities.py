@@ -7,9 +7,13 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from planner.sizing import placement
-from planner.sizing.placement import Shares, Space, packing
+from planner.sizing.placement import Space
+
+if TYPE_CHECKING:
+    from planner.sizing.packing import Packing, Shares
 
 ROUNDING = 1e-9
 Terms = tuple[tuple[float, str], ...]
@@ -154,6 +158,13 @@ class Packed:
         """Return how many of each kind there are."""
         return tuple(round(values[name]) for _, name in self.terms)
 
+    @property
+    def packing(self) -> Packing:
+        """The packing of these kinds; it needs numpy, which the checks of a problem do without."""
+        from planner.sizing.packing import packing
+
+        return packing(self.shares)
+
 
 Quantity = AtLeast | Ceil | Sum | Steps | Packed
 
@@ -234,7 +245,7 @@ def _of_amount(quantity: Quantity, amount: float, values: Mapping[str, float]) -
         count = ceil(amount + quantity.constant)
         return (count + (quantity.if_any if count else 0),)
     if isinstance(quantity, Packed):
-        return (packing(quantity.shares).least(quantity.counts(values)),)
+        return (quantity.packing.least(quantity.counts(values)),)
     size = quantity.size(round(amount))
     if size is None and amount > 0:
         raise ValueError(f"{quantity.name}: {amount:g} is more than any size holds")

@@ -49,7 +49,7 @@ from planner.schema.problem import (
     Problem,
 )
 from planner.schema.problem import Split as SplitRule
-from planner.schema.repair import Repair as RepairRule
+from planner.schema.running import Repair as RepairRule
 from planner.sizing.demand import VENDOR_RULES, capacity_tb
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
 from planner.sizing.throughput import ScaleLaw, pipeline_bubble

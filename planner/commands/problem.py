@@ -149,7 +149,7 @@ def report_sizes(
     Raises:
         InputError: the inputs are wrong, or there is no number of GPUs to size for.
     """
-    from planner.outputs import first_screen, size_screen
+    from planner.outputs import blocks, size_screen
     from planner.sizing_report import size_report
 
     sized = size_report(load(problem, settings=settings, scenario=scenario), gpus)
@@ -157,4 +157,4 @@ def report_sizes(
         return json.dumps(asdict(sized), indent=2, ensure_ascii=False), ()
     shown = size_screen.first(sized)
     whole = partial(size_screen.render, sized)
-    return first_screen.render(shown, parts, whole).rstrip("\n"), shown.labels
+    return blocks.render(shown, parts, whole).rstrip("\n"), shown.labels

@@ -1,21 +1,29 @@
-"""Quotes of vendors read into price books and catalogs, and what is said of them."""
+"""Requests to vendors, and their quotes read into price books and catalogs."""
 
 from __future__ import annotations
 
+import io
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from planner import shipped
+from planner.api import Options, load, solve_with
+from planner.commands.solve import created_today
 from planner.errors import Finding, InputError
-from planner.loader import load
+from planner.inputs import Inputs
 from planner.loader.market import load_catalogs
-from planner.quotes.catalog import catalog_text, one_line, yaml_text
+from planner.outputs.words import clean, duration, size
+from planner.outputs.workbook.request import Asked, Inquiry, write_inquiry
 from planner.quotes.importing import Said, read_quote
+from planner.quotes.products import catalog_text, one_line, yaml_text
+from planner.schema.bill import Quote, Quoted, QuoteMap
 from planner.schema.catalog import Item
-from planner.schema.quote import Quote, Quoted, QuoteMap
+from planner.schema.plan import JobPlan, Plan
 from planner.studies.bids.asking import iso_date, mapping_of, rates_of
+from planner.studies.request import stem_of
 from planner.whole_files import write_all
 
 
@@ -136,3 +144,169 @@ def map_text(quote: Quote, mapping: QuoteMap) -> str:
         key = yaml_text(product.part_number or product.description)
         lines.append(f"# not known; name the item here: items: {{{key}: ...}}")
     return "\n".join(lines) + "\n"
+
+
+_TERMS = (
+    "Answer on the sheet Quote: one line per product, each with its part number, quantity, list "
+    "and net price per unit. Lines may be added; a heading stands alone in its row.",
+    "Say on the sheet Products what each product needs and gives, once per part number: power at "
+    "most and typically, height, weight, ports, and for storage what is read, written and usable.",
+    "Bandwidth is what clients see, writes sustained; say how it was measured. A figure that is "
+    "left open is asked for again: nothing is assumed in its place.",
+    "Prices are net of taxes. Support and subscriptions stand in lines of their own, right under "
+    "what they are for, with their term in months.",
+)
+
+
+def write_rfq(
+    problem: Path,
+    settings: tuple[str, ...],
+    scenario: str | None,
+    folder: Path,
+    *,
+    answer_by: str | None,
+    valid_days: int,
+) -> Path:
+    """Write a request for quotes for a problem; return its path.
+
+    The amounts are those of the best plan of the problem, rounded up to two figures: what its job
+    needs of any storage, not what a product has.
+
+    Raises:
+        InputError: the problem is wrong, or has no plan to ask by.
+    """
+    inputs = load(problem, settings=settings, scenario=scenario)
+    plan = solve_with(inputs, Options())
+    if not plan.jobs:
+        message = "there is no plan, so nobody can say how much is needed"
+        raise InputError(Finding("rfq", message, str(problem), fix="see planner explain"))
+    stream = io.BytesIO()
+    made = inquiry(inputs, plan, plan.jobs[0], answer_by=answer_by, valid_days=valid_days)
+    write_inquiry(stream, made, created=created_today())
+    path = folder / f"{stem_of(problem, plan.provenance.scenario)}.rfq.xlsx"
+    write_all({path: stream.getvalue()})
+    return path
+
+
+def inquiry(
+    inputs: Inputs, plan: Plan, job: JobPlan, *, answer_by: str | None, valid_days: int
+) -> Inquiry:
+    """Return what a request for quotes says of a problem and the needs of its best plan."""
+    asked = [
+        Asked("GPU systems", tuple(_systems(inputs, job))),
+        Asked("Storage", tuple(_storage(inputs, job))),
+        *_fabrics(inputs),
+        *_hall(inputs),
+        Asked("Services", tuple(_services(inputs))),
+    ]
+    facts = [*_facts(inputs, job)]
+    if answer_by:
+        facts.append(("Answer by", answer_by))
+    facts.append(("Validity", f"prices hold for {valid_days} days from the date of the quote"))
+    return Inquiry(
+        clean(f"Request for quotes: {plan.problem}", 200), tuple(facts), tuple(asked), _TERMS
+    )
+
+
+def two_figures(value: float) -> str:
+    """Return a need rounded up to two figures, so that no plan is too small for it."""
+    if value <= 0.0:
+        return "0"
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.ceil(value / step - 1e-9) * step:,.6g}"
+
+
+def _facts(inputs: Inputs, job: JobPlan) -> Iterator[tuple[str, str]]:
+    asked = inputs.problem.job
+    if asked.parameters:
+        words = f"training of a model of {asked.parameters / 1e9:,.4g} billion parameters"
+        if asked.training.tokens:
+            words += f" on {asked.training.tokens / 1e12:,.4g} trillion tokens"
+        yield "What it is for", f"{words}, in {asked.training.precisions[0].upper()}"
+    yield "Checkpoints", (
+        f"{size(job.checkpoint_gb)} each, about every {duration(job.interval_s)}, written while "
+        "the job goes on" if job.mode == "async" else
+        f"{size(job.checkpoint_gb)} each, about every {duration(job.interval_s)}; the job waits"
+    )  # fmt: skip
+    site = inputs.problem.site
+    if site.facility_limit_kw is not None:
+        yield "Power", f"{site.facility_limit_kw:,.6g} kW at the meter for everything together"
+    if site.racks is not None and site.rack is not None:
+        words = f"{site.racks:,} positions of {site.rack.height_ru:g} RU"
+        if site.rack.power_kw is not None:
+            words += f" and {site.rack.power_kw:,.4g} kW each"
+        if site.rack.whole_rack_limit_kw is not None:
+            words += f"; {site.rack.whole_rack_limit_kw:,.4g} kW for a product that is a rack"
+        yield "Racks", words
+    weeks = inputs.problem.targets.max_lead_time_days
+    if weeks is not None:
+        yield "Delivery", f"within {weeks:,.4g} days from the order"
+
+
+def _systems(inputs: Inputs, job: JobPlan) -> Iterator[str]:
+    yield (
+        f"GPU systems for one job of about {two_figures(job.gpus_used)} GPUs or as many as do the "
+        "same work; type and number are open. Say the price of one, and from how many on it falls."
+    )
+    if job.replica_gpus:
+        words = f"{job.replica_gpus} GPUs hold a replica of the model"
+        parallel = inputs.problem.job.parallelism
+        tensor = getattr(parallel, "tensor", None)
+        if tensor:
+            words += f", of which groups of {tensor} exchange data within one NVLink or like domain"
+        yield words + "."
+    precision = inputs.problem.job.training.precisions[0].upper()
+    yield f"Dense {precision} FLOP/s and memory of each GPU."
+
+
+def _storage(inputs: Inputs, job: JobPlan) -> Iterator[str]:
+    share = job.max_overlap if job.mode == "async" else job.max_blocking
+    if share:
+        write = job.checkpoint_gb / (share * job.interval_s)
+        yield f"Writes of {two_figures(write)} GB/s as clients see them, sustained."
+    limit = inputs.problem.job.restore.max_time_s
+    if limit is not None:
+        read = job.fan_out * job.checkpoint_gb / limit
+        yield f"Reads of {two_figures(read)} GB/s, so that a restore ends in {duration(limit)}."
+    yield f"{two_figures(job.capacity_needed_tb)} TB usable in one namespace."
+    if job.tolerate_down:
+        yield f"All of it with {job.tolerate_down} of its units down."
+    yield "Raw capacity, type of flash, smallest order and step of growth of what is offered."
+
+
+def _fabrics(inputs: Inputs) -> Iterator[Asked]:
+    network = inputs.problem.network
+    needs = []
+    if network.compute is not None:
+        ratio = network.compute.oversubscription
+        needs.append(
+            f"Compute fabric between all GPUs at {ratio:g}:1, with the ports of the systems."
+        )
+    for name, fabric in (("Storage", network.storage), ("In-band", network.in_band)):
+        if fabric is not None:
+            needs.append(f"{name} fabric at {fabric.oversubscription:g}:1, at least "
+                         f"{fabric.min_switches} switches.")  # fmt: skip
+    if network.out_of_band is not None:
+        needs.append("Out-of-band network for every management port.")
+    if needs:
+        needs.append("Transceivers and cables for every link, with their lengths left open.")
+        yield Asked("Network, optics and cables", tuple(needs))
+
+
+def _hall(inputs: Inputs) -> Iterator[Asked]:
+    site = inputs.problem.site
+    needs = []
+    if site.rack is not None and site.rack.item is not None:
+        needs.append("Racks as stated on top, with rack PDUs.")
+    if site.cooling.cdu is not None:
+        needs.append(f"Coolant distribution units, redundancy {site.cooling.redundancy}.")
+    if needs:
+        yield Asked("Racks, power and cooling", tuple(needs))
+
+
+def _services(inputs: Inputs) -> Iterator[str]:
+    term = inputs.problem.term
+    years = None if term is None else term.support_years or term.years
+    if years:
+        yield f"Support for {years:g} years, per product: response time, parts, software."
+    yield "Freight, installation, commissioning and acceptance test, each on a line of its own."

@@ -17,7 +17,7 @@ from planner.commands.running import progress
 from planner.commands.solve import created_today, listed, study_sheets
 from planner.currency import shown_in
 from planner.errors import StoppedError
-from planner.outputs.first_screen import PARTS, render
+from planner.outputs.blocks import PARTS, render
 from planner.outputs.restated import currency_of
 from planner.schema.plan import Plan
 from planner.studies.request import Found, Request

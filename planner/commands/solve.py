@@ -19,8 +19,8 @@ from planner.inputs import Inputs, inputs_to_text
 from planner.loader.price_building import today
 from planner.outputs import answer, plan_json
 from planner.outputs.audience import Audience, Prices
-from planner.outputs.comparison_words import listed as listed_words
 from planner.outputs.restated import currency_of, restated, restated_columns
+from planner.outputs.words import listed as listed_words
 from planner.schema.plan import Plan
 from planner.studies.registry import BESIDE_PLANS
 from planner.studies.request import stem_of
@@ -157,15 +157,15 @@ def _cables(
 ) -> tuple[tuple[str, Callable[[Book], None]], dict[Path, bytes]]:
     """Return the cable schedule as a sheet and as a file: no money is in it."""
     from planner.assemble.cables import cable_schedule
-    from planner.outputs import cables
-    from planner.outputs.workbook import cables as sheet
+    from planner.outputs import netbox
+    from planner.outputs.workbook import fabric as sheet
 
     schedule = cable_schedule(inputs, plan)
     name = path.name if audience == "internal" else f"{path.name}.{audience}"
     file = path.parent / f"{name}.cables.csv"
     return (
-        (sheet.SHEET, partial(sheet.add, schedule=schedule)),
-        {file: cables.csv_bytes(schedule)},
+        (sheet.SCHEDULE_SHEET, partial(sheet.add_schedule, schedule=schedule)),
+        {file: netbox.schedule_csv(schedule)},
     )
 
 
@@ -200,7 +200,7 @@ def _books(
 
     The sheets of studies stand in the last of them.
     """
-    from planner.assemble.live import live
+    from planner.assemble.ways import live
     from planner.outputs import workbook
 
     made = live(inputs, plan)

@@ -155,7 +155,8 @@ def _write_shown(
     """Write the pictures and the workbook of a sweep; return their names."""
     shown = {"rows": rows}
     drawn = pictures(SWEEP, study, shown, folder, stem)
-    write_all(drawn)
+    if drawn:  # where no scenario has a plan there is nothing to draw
+        write_all(drawn)
     sheets = list(study_sheets(SWEEP, study, **shown).values())
     return (*drawn, *write_workbook(folder, f"{SWEEP.book.format(stem=stem)}.xlsx", base, sheets))
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from planner.outputs.charts.telemetry import Window
     from planner.schema.plan import Plan
     from planner.schema.telemetry import Calibration, Characterization, JobFound, JobTruth
-    from planner.studies.compare.sides import Read
+    from planner.studies.compare.side_by_side import Read
     from planner.synthesis.make import Format, Made
-    from planner.synthesis.quality import Quality
+    from planner.synthesis.samples import Quality
     from planner.telemetry import Characterized, ClusterTrace
     from planner.telemetry.calibration import JobLog, Known
 
@@ -168,7 +168,7 @@ def _known(target: Target) -> Known:
 
 
 def _plan(path: Path) -> Plan:
-    from planner.studies.compare.sides import read_side
+    from planner.studies.compare.side_by_side import read_side
 
     plan = read_side(path).plan
     if not plan.jobs:
@@ -264,7 +264,7 @@ def run_synthesize(
         InputError: a file or an option is wrong, or a file cannot be written.
     """
     from planner.synthesis.make import Targets, clusters_of, make
-    from planner.synthesis.quality import Quality, require, start_of
+    from planner.synthesis.samples import Quality, require, start_of
 
     quality = Quality(start=start_of(start), **sampled)
     require(quality, clusters)
@@ -303,7 +303,7 @@ def _no_idle_changes(request: Request) -> None:
 
 def _read(path: Path, request: Request) -> Read:
     """Return the plan in a file, or the best one of a problem."""
-    from planner.studies.compare.sides import read_side
+    from planner.studies.compare.side_by_side import read_side
 
     options = Options(explain=False)
     models = request.models

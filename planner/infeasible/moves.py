@@ -12,7 +12,7 @@ from planner.case.model import Elastic
 from planner.infeasible.oracle import Decision, Oracle, UndecidedError, off
 from planner.inputs import Inputs
 from planner.levers import Change, Lever, applied
-from planner.levers.numbers import grid
+from planner.levers.model import grid
 from planner.limits import BY_NAME
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.objective import can_be_missed

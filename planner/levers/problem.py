@@ -6,13 +6,12 @@ import math
 from collections.abc import Iterator
 
 from planner.inputs import Change, Inputs, weights_gb_per_gpu
-from planner.levers.model import Direction, Lever, amount, bounded, choice, given, moved
-from planner.levers.numbers import written
+from planner.levers.model import Direction, Lever, amount, bounded, choice, given, moved, written
 from planner.limits import BY_NAME, LIMITS, SUPPLIES, Limit, of_group
 from planner.paths import job_path
 from planner.schema.catalog import Item
-from planner.schema.levels import MOST_EVERY, OPEN_EVERY
 from planner.schema.problem import FixedInterval, Job, LostWorkInterval, OptimalInterval, Quantity
+from planner.schema.running import MOST_EVERY, OPEN_EVERY
 from planner.schema.site import Site
 
 # Levers of the whole cluster: site, budgets, targets, storage.

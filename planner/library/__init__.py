@@ -157,7 +157,7 @@ def workbook(plan: PlanSource, path: File) -> Path:
         plan: a plan file, or what ``solve`` returned.
         path: where it goes.
     """
-    from planner.assemble.live import live
+    from planner.assemble.ways import live
     from planner.commands.solve import created_today
     from planner.outputs.workbook import write
     from planner.studies.verification import open_plan

@@ -20,7 +20,7 @@ from planner.currency import OLD_DAYS, Currency
 from planner.errors import Finding, InputError
 from planner.inputs import Document, Inputs
 from planner.loader.price_building import latest_day, today
-from planner.schema.currency import ExchangeRate
+from planner.schema.prices import ExchangeRate
 from planner.schema.problem import Problem
 from planner.units import rate_wanted
 

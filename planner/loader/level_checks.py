@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from planner.inputs import Inputs
 from planner.paths import job_path
-from planner.schema.levels import LocalLevel
+from planner.schema.running import LocalLevel
 from planner.sizing.two_levels import remote_share
 
 LevelFault = tuple[str, str, str, str]

@@ -21,8 +21,7 @@ from planner.loader.catalog_checks import LIST_IT
 from planner.loader.price_building import NoQuantityError, built, with_range
 from planner.paths import steps_of
 from planner.schema.catalog import Catalog, Family, Item, Source
-from planner.schema.currency import ExchangeRate
-from planner.schema.prices import Discount, Price, PriceBook, Rate
+from planner.schema.prices import Discount, ExchangeRate, Price, PriceBook, Rate
 
 MAX_EXTENDS = 20
 ModelT = TypeVar("ModelT", bound=BaseModel)

@@ -102,7 +102,7 @@ class Carriers:
             sized = [(item, count) for item, count in counts if count is not None]
             for item, count in sorted(sized, key=lambda pair: priced(*pair)):
                 operation = self._run(self._units(item, count, like), like)
-                if operation is not None and self._allowed(operation):
+                if operation is not None:
                     return Carrier(item, operation, self.worth(operation), dropped)
         return None
 
@@ -145,12 +145,14 @@ class Carriers:
         return not self.case.maximise or self.worth(found) <= self.within + 1e-9
 
     def _run(self, units: Mapping[str, int], like: Run) -> Run | None:
-        """Return the operation on such a purchase if it does the job."""
-        case = self.case
-        found = operate(case, like.mode, units, like.used, like.gpus, like.ways)
-        if found is None or self.worth(found) > self.within + 1e-9:
+        """Return the operation on such a purchase if it does the job and may be ordered.
+
+        Whether it may is asked first: beyond any fabric nothing tells what is to be least.
+        """
+        found = operate(self.case, like.mode, units, like.used, like.gpus, like.ways)
+        if found is None or not self._allowed(found):
             return None
-        return None if purchase.broken_needs(case, units) else found
+        return found if self.worth(found) <= self.within + 1e-9 else None
 
     def _allowed(self, operation: Run) -> bool:
         """Say whether a purchase may be ordered and keeps every limit and floor."""

@@ -24,7 +24,6 @@ from planner.optimizer.model import (
     highest,
     total,
 )
-from planner.sizing.placement import packing
 
 SMALLEST_INTERVAL_S = 1e-3
 
@@ -486,7 +485,7 @@ class Counts:
             model.row(f"in_{kind}", standing - self[kind], "==", 0.0)
             kinds.append(standing)
         racks = model.var(f"count__{name}", 0.0, float(math.ceil(self.top(name))), True)
-        model.share(name, racks, tuple(kinds), packing(quantity.shares))
+        model.share(name, racks, tuple(kinds), quantity.packing)
         return racks
 
     def _make_steps(self, quantity: Steps) -> None:

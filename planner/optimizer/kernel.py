@@ -24,7 +24,6 @@ from planner.case.quantities import (
     Terms,
 )
 from planner.optimizer import purchase
-from planner.sizing.placement import packing
 
 Numbers = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -261,14 +260,14 @@ def _packed(quantity: Packed, kinds: Numbers) -> Numbers:
     if not kinds.shape[1]:
         return np.zeros(0)
     each, places = np.unique(kinds, axis=1, return_inverse=True)
-    least = packing(quantity.shares).least
+    least = quantity.packing.least
     racks = [least(tuple(round(n) for n in column)) for column in each.T.tolist()]
     return np.array(racks, dtype=float)[np.ravel(places)]
 
 
 def _apart(quantity: Packed, kinds: Numbers) -> Numbers:
     """Return the racks that hold each kind by itself."""
-    alone = np.array(packing(quantity.shares).alone, dtype=float)[:, None]
+    alone = np.array(quantity.packing.alone, dtype=float)[:, None]
     racks: Numbers = np.ceil(kinds / alone).sum(axis=0)
     return racks
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planner.case import Way
-from planner.case.levels import copy_s, local_drain_s, local_room_tb, worn_interval_s
+from planner.case.bandwidth import copy_s, local_drain_s, local_room_tb, worn_interval_s
 from planner.case.model import Levels
 from planner.optimizer import surfaces
 from planner.optimizer.context import MOST_SPARED, Build

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 
 import pulp
 
-from planner.sizing.placement import FULL, Packing
+from planner.sizing.packing import FULL, Packing
 from planner.whole_files import OTHER_NAME, whole
 
 # Concave functions of one variable and their tangents.

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from planner.case import Case, System, Way, levels
+from planner.case import Case, System, Way, bandwidth
 from planner.case.bandwidth import bought_nameplate, safe_bandwidth
 from planner.case.model import Elastic, Job, Mode
 from planner.limits import BY_NAME, LIMITS, of_group
@@ -301,7 +301,7 @@ def run_at(
     if mode == "local" and any(way.drives is None for _, way in running):
         return None
     if flow is not None and mode == "local":
-        local = _Local(max(levels.local_drain_s(case.job, way, gpus) for _, way in running), 0.0)
+        local = _Local(max(bandwidth.local_drain_s(case.job, way, gpus) for _, way in running), 0.0)
         flow = replace(flow, local=local)
     run = None if flow is None else _run(case, mode, units, used, gpus, interval_s, flow, every)
     return None if run is None or run.goodput <= 0 else run
@@ -365,7 +365,7 @@ def _flow(
         write, read, write_clients, read_clients, writers, readers, safe_write, safe_read,
         a + c * gpus, mtti_s(rate, gpus * seen), rate, _rate(case, ways, gpus),
         tuple(way.id for way in ways), ways[0].replica_gpus, *mended,
-        max(levels.stall_s(case.job, way, gpus) for way in ways),
+        max(bandwidth.stall_s(case.job, way, gpus) for way in ways),
     )  # fmt: skip
 
 
@@ -377,13 +377,13 @@ def _on_drives(case: Case, running: Running, flow: _Flow, gpus: int) -> _Flow | 
         return None
     for way in types:
         most_tb = 0.0 if way.drives is None else way.drives.capacity_tb
-        if levels.local_room_tb(job, way, gpus) > most_tb * (1 + purchase.TOLERANCE):
+        if bandwidth.local_room_tb(job, way, gpus) > most_tb * (1 + purchase.TOLERANCE):
             return None
-    drain_s = max(levels.local_drain_s(job, way, gpus) for way in types)
+    drain_s = max(bandwidth.local_drain_s(job, way, gpus) for way in types)
     mean_s = mtti_s(flow.failures_per_gpu_day, gpus)  # of all replicas, where fewer may run
     if job.levels.local_restart_s + drain_s > mean_s * (1 + TOLERANCE):
         return None
-    worn_s = max(levels.worn_interval_s(job, way, gpus) for way in types)
+    worn_s = max(bandwidth.worn_interval_s(job, way, gpus) for way in types)
     return replace(flow, local=_Local(drain_s, worn_s))
 
 

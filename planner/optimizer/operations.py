@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.case import Case, levels
+from planner.case import Case, bandwidth
 from planner.case.bandwidth import ends
 from planner.case.model import Mode, Storage
 from planner.case.quantities import ROUNDING
@@ -108,7 +108,7 @@ class Operation:
         self.usable = each([way.usable_gpus for way in ways])
         self.least = each([max(job.gpus_min, way.least_gpus) for way in ways])
         self.rate = each([way.failures_per_gpu_day for way in ways])
-        self.copy_s = each([levels.copy_s(job, way, 1) for way in ways])
+        self.copy_s = each([bandwidth.copy_s(job, way, 1) for way in ways])
         self.client_write = each([system.client_write_gb_per_s for system in owner])
         self.client_read = each([system.client_read_gb_per_s for system in owner])
         self.of_replica = each([-(-(w.replica_gpus or 0) // w.usable_gpus) for w in ways])

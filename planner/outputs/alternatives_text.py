@@ -6,11 +6,9 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from planner.figures import OBJECTIVES
-from planner.outputs.blocks import Column, Table, joined, screen
-from planner.outputs.comparison_words import counted
-from planner.outputs.first_screen import FirstScreen
+from planner.outputs.blocks import Column, FirstScreen, Table, joined, screen
 from planner.outputs.scope import decided_on
-from planner.outputs.words import INDENT, in_millions, millions, money, number, wrapped
+from planner.outputs.words import INDENT, counted, in_millions, millions, money, number, wrapped
 from planner.schema.comparison import Alternative, Alternatives, Direction
 from planner.schema.plan import Plan
 

@@ -9,14 +9,15 @@ from collections.abc import Collection, Iterator
 
 from planner.figures import objective_label
 from planner.limits import SUPPLIES, of_group
-from planner.outputs import console, rivals_text, scope
-from planner.outputs.comparison_words import listed, next_step
-from planner.outputs.first_screen import MOST_NOTES, labelled, noted
+from planner.outputs import console, scope, why_text
+from planner.outputs.blocks import MOST_NOTES, labelled, noted
 from planner.outputs.restated import in_its_currency
 from planner.outputs.run_text import spares_standing_by
 from planner.outputs.words import (
     duration,
+    listed,
     money,
+    next_step,
     number,
     percent,
     product,
@@ -188,8 +189,8 @@ def _storage(plan: Plan, job: JobPlan) -> str:
         busy_s = job.stall_s if job.mode == "sync" else job.drain_s
         write = f"{job.delivered_write_gb_per_s:,.0f} GB/s of write"
         return f"{each}; with {write} {drain} in {duration(busy_s)}"
-    *_, close = rivals_text.needs(plan, found).partition(": ")
-    return f"{each} {rivals_text.needed(found)}: {close}; {rivals_text.decided(found)}"
+    *_, close = why_text.needs(plan, found).partition(": ")
+    return f"{each} {why_text.needed(found)}: {close}; {why_text.decided(found)}"
 
 
 def _more(plan: Plan, parts: Collection[str]) -> str:

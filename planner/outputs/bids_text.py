@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from planner import currency
 from planner.figures import RATIOS
-from planner.outputs.blocks import PAGE, Block, Column, Heading, Table, Text, screen
-from planner.outputs.comparison_words import breach_text, counted, listed
-from planner.outputs.first_screen import FirstScreen
+from planner.outputs.blocks import PAGE, Block, Column, FirstScreen, Heading, Table, Text, screen
 from planner.outputs.words import (
+    breach_text,
+    counted,
     in_millions,
     in_money,
+    listed,
     millions,
     money,
     number,

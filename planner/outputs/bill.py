@@ -20,10 +20,9 @@ from decimal import Decimal
 from typing import Any
 
 from planner.outputs.audience import PRICES, Audience, Prices, for_audience
-from planner.outputs.numbering import Entry, blocks
 from planner.outputs.restated import listed, restated
-from planner.outputs.scope import CORE_SECTIONS
-from planner.outputs.text_safety import clean
+from planner.outputs.scope import CORE_SECTIONS, Entry, blocks
+from planner.outputs.words import clean
 from planner.schema.bill import (
     MONEY_OF_LINES,
     MONEY_OF_TOTALS,
@@ -310,7 +309,7 @@ def json_bytes(bill: Bill, prices: Prices | None = None) -> bytes:
     """Return the bill as indented UTF-8 JSON with a final newline.
 
     Texts are as the catalogs have them, without control characters and without what turns text
-    round (see `planner.outputs.text_safety`); outside there are no keys of money but the prices
+    round (see `planner.outputs.words`); outside there are no keys of money but the prices
     asked for.
     """
     shown = prices or PRICES[bill.audience]

@@ -5,26 +5,23 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from planner.outputs.blocks import Column, Table, Text, aligned, joined
-from planner.outputs.comparison_words import (
-    changed_by,
-    fitted,
-    signed,
-    titled,
-    valued,
-    write_figure,
-)
-from planner.outputs.first_screen import FirstScreen
+from planner.outputs.blocks import Column, FirstScreen, Table, Text, aligned, joined
 from planner.outputs.words import (
     INDENT,
+    changed_by,
     duration,
+    fitted,
     gap,
     in_millions,
     millions,
     money,
     number,
     percent,
+    signed,
+    titled,
+    valued,
     wrapped,
+    write_figure,
 )
 from planner.schema.comparison import (
     Bought,

@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import get_args
 
 from planner import currency
-from planner.outputs import rivals_text, scope
-from planner.outputs.infeasible_text import explanation
+from planner.outputs import scope, why_text
 from planner.outputs.restated import in_its_currency
 from planner.outputs.run_text import run_part
 from planner.outputs.scope import CORE_SECTIONS
+from planner.outputs.why_text import explanation
 from planner.outputs.words import (
     INDENT,
     NETWORKS,
@@ -311,7 +311,7 @@ def render(plan: Plan) -> str:
     elif plan.message:
         parts.append("\n".join(wrapped(plan.message)))
     if plan.totals is not None and plan.jobs:
-        parts += [bill(plan, plan.totals), rivals_text.headline(plan)]
+        parts += [bill(plan, plan.totals), why_text.headline(plan)]
         parts += [standing_idle(plan), _fabrics(plan)]
         parts += [run_part(plan, plan.jobs[0]), _limits(plan)]
         parts += [_proof(plan), _notes(plan)]
@@ -324,7 +324,7 @@ def render_parts(plan: Plan, parts: Collection[str]) -> str:
     assert plan.totals is not None
     totals, job = plan.totals, plan.jobs[0]
     told: dict[str, Callable[[], list[str]]] = {
-        "lines": lambda: [bill(plan, totals), rivals_text.headline(plan)],
+        "lines": lambda: [bill(plan, totals), why_text.headline(plan)],
         "run": lambda: [run_part(plan, job), _limits(plan)],
         "network": lambda: [_fabrics(plan)],
         "proof": lambda: [_proof(plan)],

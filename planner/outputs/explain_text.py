@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.figures import OBJECTIVES, RATIOS
-from planner.outputs import console, rivals_text, why_not_text
-from planner.outputs.blocks import joined
-from planner.outputs.comparison_words import counted, listed
-from planner.outputs.first_screen import FirstScreen
+from planner.outputs import console, why_text
+from planner.outputs.blocks import FirstScreen, joined
 from planner.outputs.scope import decided_on
-from planner.outputs.words import INDENT, money, product, ratio, so_many, wrapped
-from planner.outputs.worth_words import holds, signed, small, worth
+from planner.outputs.why_text import holds, signed, small, worth
+from planner.outputs.words import INDENT, counted, listed, money, product, ratio, so_many, wrapped
 from planner.schema.explanation import Explanation, Forced, Marginal
 from planner.schema.infeasibility import UNDECIDED
 from planner.terminal import STANDARD, width
@@ -24,9 +22,9 @@ def render(found: Explanation) -> str:
     if not found.plan.jobs:
         return console.render(found.plan)
     parts = [_title(found), _table(found), _without(found), console.standing_idle(found.plan)]
-    parts += [*_next(found), _idle(found), rivals_text.whose_quote(found.plan)]
+    parts += [*_next(found), _idle(found), why_text.whose_quote(found.plan)]
     if found.why_not is not None:
-        parts.append(why_not_text.render(found.why_not).rstrip("\n"))
+        parts.append(why_text.render(found.why_not).rstrip("\n"))
     if found.undecided:
         parts.append("\n".join(wrapped(f"{UNDECIDED}: {', '.join(found.undecided)}", "")))
     return joined(parts)
@@ -52,14 +50,13 @@ def first(found: Explanation) -> FirstScreen:
         ("Counts", "; ".join(_gains(found, row) for row in also[:_MOST_MORE])),
         ("Levers", _levers(found)),
         ("Instead", _instead(found)),
-        ("Prices", "" if options is None else rivals_text.decided(options)),
+        ("Prices", "" if options is None else why_text.decided(options)),
         ("Idle", f"{counted(idle, 'limit')} could move a step and nothing would change: "
          f"{listed(_idle_names(found))}" if idle else ""),
     ]  # fmt: skip
     if why is not None:
         answer[1:1] = [
-            ("Why not", f"{item.model}: {' '.join(why_not_text.details(why, item))}")
-            for item in asked
+            ("Why not", f"{item.model}: {' '.join(why_text.details(why, item))}") for item in asked
         ]
     notes = [f"{UNDECIDED}: {', '.join(found.undecided)}"] if found.undecided else []
     bound = found.plan.objective.bound
@@ -151,7 +148,7 @@ def _instead(found: Explanation) -> str:
     worse = sorted((row for row in rows if row not in alike), key=lambda row: row.loss or 0.0)
     texts = [f"as good: {listed(list(map(_forced, alike)))}"] if alike else []
     shown = worse[:_MOST_MORE] + worse[_MOST_MORE:][-1:]
-    told = [f"{_forced(row)} {why_not_text.difference(why, row)}" for row in shown]
+    told = [f"{_forced(row)} {why_text.difference(why, row)}" for row in shown]
     return "; ".join([*texts, *([f"behind: {', '.join(told)}"] if told else [])])
 
 

@@ -12,15 +12,13 @@ from planner.outputs.blocks import (
     SCREEN,
     Block,
     Column,
+    FirstScreen,
     Heading,
     Medium,
     Table,
     Text,
     screen,
 )
-from planner.outputs.comparison_words import listed, relative
-from planner.outputs.first_screen import FirstScreen
-from planner.outputs.scales import Scale, results
 from planner.outputs.sensitivity_words import (
     as_it_stands,
     asked_gap,
@@ -28,7 +26,16 @@ from planner.outputs.sensitivity_words import (
     sentence,
     units,
 )
-from planner.outputs.words import in_millions, millions, number, small_share
+from planner.outputs.words import (
+    Scale,
+    in_millions,
+    listed,
+    millions,
+    number,
+    relative,
+    results,
+    small_share,
+)
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 
 

@@ -1,9 +1,12 @@
-"""Files for NetBox: racks, devices with their positions, interfaces and cables, to be imported.
+"""What is installed, for other programs: files for NetBox, the cable schedule as CSV.
 
 One CSV for each of NetBox' import forms, numbered in the order in which they must go in: what a row
 refers to, by name as the forms ask, stands in a file before it. Columns are fields of the forms in
 ``netbox/dcim/forms/bulk_import.py`` (netbox-community/netbox @016a533, 2025), values those that the
 forms choose from. Everything is ``planned``. No money is in it.
+
+Like the bill it has a byte order mark, CRLF line ends, and text that no spreadsheet takes for a
+formula. Cables are numbered by network and kind; two rows of a number share a splitter.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.outputs.bill import harmless
-from planner.schema.cables import Cable, CableEnd, CableSchedule
+from planner.schema.beside import Cable, CableEnd, CableSchedule
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.plan import Line, Plan, RackGroup
 
@@ -268,3 +271,51 @@ def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:g}" if isinstance(value, float) else harmless(str(value))
+
+
+COLUMNS = (
+    "cable", "network", "from_device", "from_rack", "from_ru", "from_port", "to_device", "to_rack",
+    "to_ru", "to_port", "sku", "model", "part_number", "medium", "length_m", "ordered_m",
+    "from_position", "to_position",
+)  # fmt: skip
+"""The columns, in order."""
+
+Value = str | int | float | None
+
+
+def cells(cable: Cable) -> tuple[Value, ...]:
+    """Return one link as the values of the columns."""
+    lower, upper = cable.lower, cable.upper
+    return (
+        cable.number,
+        cable.network,
+        lower.device,
+        lower.rack,
+        lower.position_ru,
+        lower.port,
+        upper.device,
+        upper.rack,
+        upper.position_ru,
+        upper.port,
+        cable.sku,
+        cable.model,
+        cable.part_number,
+        cable.medium,
+        cable.length_m,
+        cable.ordered_m,
+        lower.position,
+        upper.position,
+    )
+
+
+def schedule_csv(schedule: CableSchedule) -> bytes:
+    """Return the schedule as CSV in UTF-8; what is not known is an empty cell."""
+    records = [",".join(COLUMNS)]
+    records += [",".join(map(_schedule_cell, cells(cable))) for cable in schedule.cables]
+    return ("\ufeff" + "".join(f"{record}\r\n" for record in records)).encode()
+
+
+def _schedule_cell(value: Value) -> str:
+    if isinstance(value, str):
+        return '"' + harmless(value).replace('"', '""') + '"' if value else ""
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

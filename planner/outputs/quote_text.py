@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from planner.outputs.blocks import Block, Column, Heading, Table, Text, screen
-from planner.schema.quote import LineKind, Quote, QuoteLine
+from planner.schema.bill import LineKind, Quote, QuoteLine
 
 _MOST_LINES, _MOST_FINDINGS = 60, 20
 _KINDS: dict[LineKind, str] = {

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from planner.currency import Currency, shown, shown_in
 from planner.schema.base import Record
-from planner.schema.currency import ShownIn
 from planner.schema.plan import Line, Plan
+from planner.schema.prices import ShownIn
 
 if TYPE_CHECKING:
     from planner.schema.sensitivity import Column

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from planner.figures import RATIOS, objective_label
-from planner.outputs.comparison_words import counted, listed
-from planner.outputs.words import money, ratio
+from planner.outputs.words import counted, listed, money, ratio
 from planner.schema.comparison import RulesTable
 from planner.schema.sensitivity import End, Study, Swing, Tornado
 

@@ -6,10 +6,8 @@ import math
 from collections.abc import Iterator
 
 from planner.figures import FIGURES
-from planner.outputs.blocks import aligned, joined
-from planner.outputs.comparison_words import counted, listed
-from planner.outputs.first_screen import FirstScreen
-from planner.outputs.words import DAY_S, duration, number, percent, size, wrapped
+from planner.outputs.blocks import FirstScreen, aligned, joined
+from planner.outputs.words import DAY_S, counted, duration, listed, number, percent, size, wrapped
 from planner.schema.simulation import (
     FailuresAssumed,
     IntervalTried,

@@ -6,10 +6,18 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from planner.figures import FIGURES
-from planner.outputs.blocks import Column, Table, aligned, narrowed, titled_text
-from planner.outputs.comparison_words import listed
-from planner.outputs.first_screen import FirstScreen
-from planner.outputs.words import INDENT, duration, money, number, percent, size, too_low, wrapped
+from planner.outputs.blocks import Column, FirstScreen, Table, aligned, narrowed, titled_text
+from planner.outputs.words import (
+    INDENT,
+    duration,
+    listed,
+    money,
+    number,
+    percent,
+    size,
+    too_low,
+    wrapped,
+)
 from planner.sizing_report.model import (
     ApplianceRow,
     Cluster,

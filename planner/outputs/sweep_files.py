@@ -143,12 +143,6 @@ def columns_of(path: Path, most: int | None = None) -> dict[str, list[Any]]:
     return {} if rows is None else dict(rows.to_pydict())
 
 
-def batches(path: Path) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of a file, some at a time."""
-    for batch in pq.ParquetFile(path).iter_batches():
-        yield batch.to_pylist()
-
-
 @dataclass(frozen=True)
 class Counted:
     """The rows that were written, by status and by certificate, and the first of them by column."""

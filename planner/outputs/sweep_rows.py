@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from planner.outputs.comparison_words import plain
 from planner.outputs.sensitivity_words import units
+from planner.outputs.words import plain
 from planner.schema.sensitivity import PLANNED, VARIED, Column, Sweep
 
 Rows = Mapping[str, Sequence[Any]]

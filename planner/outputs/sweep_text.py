@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from planner.outputs.blocks import Block, Column, Heading, Table, Text, screen
-from planner.outputs.comparison_words import counted, fitted, listed
-from planner.outputs.first_screen import FirstScreen
-from planner.outputs.scales import Scale, results, scale
+from planner.outputs.blocks import Block, Column, FirstScreen, Heading, Table, Text, screen
 from planner.outputs.sensitivity_words import (
     STATUS,
     amount,
@@ -32,6 +29,7 @@ from planner.outputs.sweep_rows import (
     varied,
     write_value,
 )
+from planner.outputs.words import Scale, counted, fitted, listed, results, scale
 from planner.schema.sensitivity import PLANNED, Sweep
 from planner.schema.sensitivity import Column as Varied
 

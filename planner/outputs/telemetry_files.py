@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from planner.outputs import sweep_files
 from planner.outputs.bill import harmless
-from planner.outputs.comparison_words import counted
 from planner.outputs.sweep_files import COMPRESSION
 from planner.outputs.telemetry_text import value_of
 from planner.outputs.telemetry_words import (
@@ -31,8 +30,7 @@ from planner.outputs.telemetry_words import (
     span,
     stated,
 )
-from planner.outputs.text_safety import clean
-from planner.outputs.words import DAY_S, duration
+from planner.outputs.words import DAY_S, clean, counted, duration
 from planner.schema.sensitivity import Column
 from planner.schema.telemetry import (
     CHECKPOINT_COLUMNS,

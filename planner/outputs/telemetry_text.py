@@ -6,9 +6,15 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
-from planner.outputs.blocks import Column, Table, aligned, joined, narrowed, titled_text
-from planner.outputs.comparison_words import counted, fitted, listed
-from planner.outputs.first_screen import FirstScreen
+from planner.outputs.blocks import (
+    Column,
+    FirstScreen,
+    Table,
+    aligned,
+    joined,
+    narrowed,
+    titled_text,
+)
 from planner.outputs.telemetry_words import (
     USUAL_OVERLAP,
     day,
@@ -24,7 +30,17 @@ from planner.outputs.telemetry_words import (
     stated,
     within,
 )
-from planner.outputs.words import DAY_S, INDENT, duration, number, percent, wrapped
+from planner.outputs.words import (
+    DAY_S,
+    INDENT,
+    counted,
+    duration,
+    fitted,
+    listed,
+    number,
+    percent,
+    wrapped,
+)
 from planner.schema.telemetry import (
     CONFIDENCE,
     Calibration,

@@ -6,9 +6,7 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from planner.outputs.scales import Scale
-from planner.outputs.text_safety import clean
-from planner.outputs.words import DAY_S, HOUR_S, MINUTE_S, duration
+from planner.outputs.words import DAY_S, HOUR_S, MINUTE_S, Scale, clean, duration
 from planner.schema.telemetry import Characterization, JobFound, Measured
 
 USUAL_OVERLAP = 0.10

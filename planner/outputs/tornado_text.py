@@ -7,9 +7,17 @@ from itertools import pairwise
 from typing import Any
 
 from planner.figures import RATIOS
-from planner.outputs.blocks import PAGE, SCREEN, Block, Column, Heading, Table, Text, screen
-from planner.outputs.comparison_words import changed_by, counted, fitted, listed, write_figure
-from planner.outputs.first_screen import FirstScreen
+from planner.outputs.blocks import (
+    PAGE,
+    SCREEN,
+    Block,
+    Column,
+    FirstScreen,
+    Heading,
+    Table,
+    Text,
+    screen,
+)
 from planner.outputs.sensitivity_words import (
     STATUS,
     amount,
@@ -22,7 +30,7 @@ from planner.outputs.sensitivity_words import (
     no_plan,
     sentence,
 )
-from planner.outputs.words import ratio
+from planner.outputs.words import changed_by, counted, fitted, listed, ratio, write_figure
 from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
 
 _HALF = 12

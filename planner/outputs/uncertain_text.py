@@ -10,14 +10,12 @@ from planner.outputs.blocks import (
     SCREEN,
     Block,
     Column,
+    FirstScreen,
     Heading,
     Table,
     Text,
     screen,
 )
-from planner.outputs.comparison_words import counted, fitted, listed, plain, titled
-from planner.outputs.first_screen import FirstScreen
-from planner.outputs.scales import results, scale
 from planner.outputs.sensitivity_words import (
     amount,
     ended,
@@ -26,7 +24,18 @@ from planner.outputs.sensitivity_words import (
     scenarios,
     units,
 )
-from planner.outputs.words import gap, number, percent
+from planner.outputs.words import (
+    counted,
+    fitted,
+    gap,
+    listed,
+    number,
+    percent,
+    plain,
+    results,
+    scale,
+    titled,
+)
 from planner.schema.sensitivity import CandidatePlan, Percentiles, Uncertain, UncertainInput
 
 METHODS = {"lhs": "Latin hypercube", "sobol": "Sobol sequence"}

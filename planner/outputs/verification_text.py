@@ -8,11 +8,20 @@ from typing import Any
 
 from planner.currency import Currency, shown_in
 from planner.figures import FIGURES
-from planner.outputs.blocks import Column, Table, aligned, joined, printable
-from planner.outputs.comparison_words import breach_text, fitted
-from planner.outputs.first_screen import FirstScreen
+from planner.outputs.blocks import Column, FirstScreen, Table, aligned, joined, printable
 from planner.outputs.restated import in_its_currency
-from planner.outputs.words import INDENT, duration, gap, money, number, percent, quantity, wrapped
+from planner.outputs.words import (
+    INDENT,
+    breach_text,
+    duration,
+    fitted,
+    gap,
+    money,
+    number,
+    percent,
+    quantity,
+    wrapped,
+)
 from planner.schema.plan import Plan
 from planner.schema.verification import Audit, Check, Edit, Verification
 

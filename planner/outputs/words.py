@@ -1,13 +1,68 @@
-"""Numbers as people read them."""
+"""Numbers, changes and lists as people read them; strings of users fit for files that others open.
+
+Bidirectional embeddings, overrides and isolates (U+202A to U+202E, U+2066 to U+2069) are stripped
+like control characters: they change the order in which letters are shown, so that a part number or
+an amount can read otherwise than it is. Marks (U+200E, U+200F, U+061C) can do that to digits; they
+stay where there are letters of Arabic or Hebrew, which need them.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 import textwrap
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from planner import currency
 from planner.figures import OBJECTIVES
-from planner.schema.plan import Line, ObjectiveReport, Plan
+from planner.schema.plan import Line, NextStep, ObjectiveReport, Plan, StepNeed
+from planner.schema.verification import Breach
 from planner.terminal import width
+
+CELL_LIMIT = 32_767
+"""Characters a cell can hold."""
+
+_CUT = " … [cut]"
+_LINE_BREAK = re.compile("\r\n|[\r\u2028\u2029]")
+# Control characters (line feeds apart), what reorders text, lone surrogates and noncharacters: XML
+# refuses some of them, and UTF-8 the surrogates.
+_FORBIDDEN = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+)
+_MARKS = re.compile("[\u200e\u200f\u061c]")
+
+
+def clean(text: str, limit: int | None = CELL_LIMIT) -> str:
+    """Return ``text`` without control characters, cut to what fits.
+
+    Args:
+        text: anything a user or a catalog wrote.
+        limit: longest result, in characters as a spreadsheet counts them (UTF-16); None for any.
+    """
+    if text.isascii() and text.isprintable() and (limit is None or len(text) <= limit):
+        return text
+    text = _FORBIDDEN.sub("", _LINE_BREAK.sub("\n", text).replace("\t", " "))
+    if _MARKS.search(text) and not _runs_to_the_left(text):
+        text = _MARKS.sub("", text)
+    if limit is None or 2 * len(text) <= limit or _utf16_length(text) <= limit:
+        return text
+    kept = text[: limit - len(_CUT)]
+    while _utf16_length(kept) > limit - len(_CUT):
+        kept = kept[: -max(1, (_utf16_length(kept) - limit + len(_CUT)) // 2)]
+    return kept + _CUT
+
+
+def _runs_to_the_left(text: str) -> bool:
+    """Return whether there are letters that are written from right to left."""
+    letters = _MARKS.sub("", text)
+    return any(unicodedata.bidirectional(character) in ("R", "AL") for character in letters)
+
+
+def _utf16_length(text: str) -> int:
+    return len(text) + sum(1 for character in text if ord(character) > 0xFFFF)
+
 
 INDENT = "  "
 
@@ -212,3 +267,206 @@ def given_away(plan: Plan) -> str | None:
     if goal.given_away <= goal.indifference * 1.001:
         return f"{text}; `indifference: 0` takes the last of it"
     return f"{text} (policy.prefer, objective.indifference)"
+
+
+_BY_ITSELF = ("USD", "USD/year", "s", "share", "")
+"""Units that a figure brings along; all others stand with the label."""
+
+
+def titled(label: str, unit: str) -> str:
+    """Return a label with its unit, where neither the figures nor the label tell it."""
+    told = unit in _BY_ITSELF or unit.casefold() in label.casefold()
+    return label if told else f"{label}, {in_money(unit)}"
+
+
+def valued(value: float | str, unit: str) -> str:
+    """Return a figure with its unit, as a sentence states it."""
+    text = write_figure(value, unit)
+    return text if isinstance(value, str) or unit in _BY_ITSELF else f"{text} {in_money(unit)}"
+
+
+def write_figure(value: float | str | None, unit: str) -> str:
+    """Return a figure as a table shows it, a dash where there is none."""
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return value or "-"
+    if unit in ("USD", "USD/year"):
+        return money(value)
+    if unit == "s":
+        return duration(value)
+    if unit == "share":
+        return f"{100 * value:,.2f} %" if abs(value) >= 1e-3 else f"{100 * value:.2g} %"
+    return plain(currency.shown().of(value), in_money(unit)) if "USD" in unit else plain(value)
+
+
+def plain(value: float, unit: str = "") -> str:
+    """Return a number with as many digits as its size asks for, grouped as its unit has it."""
+    size = abs(value)
+    if 0 < size < 0.01:
+        return f"{value:.3g}"
+    digits = 0 if float(value).is_integer() or size >= 10_000 else 1 if size >= 100 else 2
+    return currency.grouped(value, digits, unit)
+
+
+def changed_by(change: float | None, unit: str) -> str:
+    """Return a change with its sign, a dash where there is none to tell; shares in points."""
+    if change is None:
+        return "-"
+    if change == 0:
+        return "="
+    size = write_figure(abs(change), unit)
+    if unit == "share":
+        size = size.removesuffix(" %") + " pt"
+    return f"{'+' if change > 0 else '-'}{size}"
+
+
+def relative(share: float) -> str:
+    """Return the size of a relative difference, with more digits the smaller it is."""
+    size = abs(share)
+    digits = 1 if size >= 0.01 else 2 if size >= 0.001 else 3 if size >= 5e-6 else 4
+    return f"{100 * size:,.{digits}f} %"
+
+
+def signed(share: float | None) -> str:
+    """Return a relative difference with its sign, a dash where there is none to tell."""
+    if share is None:
+        return "-"
+    return "0 %" if abs(share) < 5e-7 else f"{'+' if share > 0 else '-'}{relative(share)}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a sentence lists them."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """Return a count with its noun."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def breach_text(breach: Breach) -> str:
+    """Return what a plan reaches of a limit that it breaks, and by how much that is too far."""
+    value = "not known" if breach.value is None else quantity(breach.value, breach.unit)
+    bound, far = ("at most", "much") if breach.sense == "<=" else ("at least", "little")
+    over = "" if breach.over is None else f", {quantity(breach.over, breach.unit)} too {far}"
+    return f"{breach.label}: {value}, allowed {bound} {quantity(breach.limit, breach.unit)}{over}"
+
+
+def fitted(text: str, width: int) -> str:
+    """Return a text cut to a width."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def next_step(plan: Plan, step: NextStep) -> str:
+    """Return what the fewest GPU systems more that the job can use would need and give."""
+    goal = plan.objective
+    models = {line.sku: product(line) for line in plan.lines}
+    gain = step.value - (goal.value or 0.0)
+    amount = money(gain) if goal.unit == "USD" else f"{gain:,.3g} {goal.unit}"
+    needs = listed([_need(need) for need in step.needs])
+    return f"{step.systems:,} {models[step.sku]} more would need {needs} and give {amount}"
+
+
+def _need(need: StepNeed) -> str:
+    value = quantity(need.value, need.unit)
+    return value if need.unit == "racks" else f"{value} of {need.label}"
+
+
+_SIZES: dict[str, tuple[tuple[float, float, str], ...]] = {
+    "s": ((2 * DAY_S, DAY_S, "days"), (2 * HOUR_S, HOUR_S, "h"), (2 * MINUTE_S, MINUTE_S, "min")),
+    "share": ((0.0, 0.01, "%"),),
+}
+"""Per unit: from which largest figure on it is written in parts of which size and name."""
+
+BARE = ("", "1", "number")
+"""Units of figures that have none."""
+
+_EXACT_DIGITS, _MOST_DIGITS = 4, 9
+_RESULT_DIGITS = 5
+_SHORT_DIGITS = 2
+"""Decimals of a time in a larger unit: one that needs more is told in a smaller unit."""
+
+_EXACT, _NEAR = 1e-12, 5e-4
+
+
+class Scale(NamedTuple):
+    """How figures of one kind are written: the size and name of their unit, their decimals."""
+
+    size: float
+    unit: str
+    digits: int
+
+    def text(self, value: float | None) -> str:
+        """Return a figure without its unit, a dash where there is none."""
+        if value is None:
+            return "-"
+        return currency.grouped(value / self.size, self.digits, self.unit)
+
+    def with_unit(self, value: float | None) -> str:
+        """Return a figure with its unit."""
+        return f"{self.text(value)} {self.unit}".rstrip()
+
+
+def scale(values: Iterable[float | None], unit: str) -> Scale:
+    """Return how these figures are written so that different ones read differently.
+
+    Args:
+        values: the figures; those that are not known do not count.
+        unit: their unit.
+    """
+    shown = currency.shown()
+    one = shown.usd if "USD" in unit else 1.0
+    sizes = _SIZES.get(unit, ())
+    if unit in ("USD", "USD/year"):
+        per = unit.removeprefix("USD")
+        sizes = tuple((size, size, f"{name}{per}") for size, name in shown.sizes)
+    there = [value for value in values if value is not None]
+    largest = max((abs(value) / one for value in there), default=0.0)
+    suited = [
+        Scale(size * one, shown.named(name), decimals([value / (size * one) for value in there]))
+        for least, size, name in (*sizes, (0.0, 1.0, _named(unit)))
+        if largest >= least
+    ]
+    if unit != "s":
+        return suited[0]
+    short = [each for each in suited if each.digits <= _SHORT_DIGITS]
+    return short[0] if short else min(suited, key=lambda each: each.digits)
+
+
+def results(values: Iterable[float | None], unit: str) -> Scale:
+    """Return how figures that were computed are written: with no more than five or six digits.
+
+    Args:
+        values: the figures; those that are not known do not count.
+        unit: their unit.
+    """
+    there = [value for value in values if value is not None]
+    written = scale(there, unit)
+    largest = max((abs(value) / written.size for value in there), default=0.0)
+    most = max(0, _RESULT_DIGITS - len(f"{largest:.0f}"))
+    return written._replace(digits=min(most, written.digits))
+
+
+def _named(unit: str) -> str:
+    return "" if unit in BARE else unit
+
+
+def decimals(values: Sequence[float]) -> int:
+    """Return the fewest decimals that give the figures exactly, or near enough and all apart."""
+    distinct = sorted({value for value in values if math.isfinite(value)})
+    for digits in range(_EXACT_DIGITS + 1):
+        if _within(distinct, digits, _EXACT):
+            return digits
+    for digits in range(_MOST_DIGITS):
+        if _within(distinct, digits, _NEAR) and _apart(distinct, digits):
+            return digits
+    return _MOST_DIGITS
+
+
+def _within(values: Sequence[float], digits: int, share: float) -> bool:
+    return all(abs(round(value, digits) - value) <= share * abs(value) for value in values)
+
+
+def _apart(values: Sequence[float], digits: int) -> bool:
+    return len({round(value, digits) for value in values}) == len(values)

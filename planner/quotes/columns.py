@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from openpyxl.utils import get_column_letter
 
 from planner.errors import Finding, InputError
-from planner.quotes.grid import Grid, Row
-from planner.quotes.numbers import currency_of, size_of
-from planner.schema.quote import QuoteField
+from planner.quotes.grid import Grid, Row, currency_of, size_of
+from planner.schema.bill import QuoteField
 
 _HEAD_ROWS = 200
 """A header further down is none."""

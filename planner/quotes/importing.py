@@ -14,14 +14,13 @@ from pathlib import Path
 
 from planner.errors import Finding, InputError
 from planner.quotes import products
-from planner.quotes.answers import described
 from planner.quotes.columns import Header, headers
-from planner.quotes.grid import Cell, Grid, Row
+from planner.quotes.grid import Cell, Grid, Row, currency_of, date_of
 from planner.quotes.grid import read as read_grid
 from planner.quotes.lines import check_sums, decimal_of, read_lines, settled
-from planner.quotes.numbers import currency_of, date_of
+from planner.quotes.products import described
+from planner.schema.bill import Quote, QuoteLine, QuoteMap
 from planner.schema.catalog import Item
-from planner.schema.quote import Quote, QuoteLine, QuoteMap
 
 _DATED = re.compile(r"\b(quote|offer|issue|quotation|angebots?)?[ -]?(date|dated|datum)\b", re.I)
 _UNTIL = re.compile(r"\b(valid|expir\w*|until|due|delivery|g[üu]ltig)\b", re.I)

@@ -13,17 +13,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from planner.quotes.columns import Header
-from planner.quotes.grid import Cell, Grid, Row
-from planner.quotes.numbers import (
+from planner.quotes.grid import (
     INCLUDED,
     NOTHING,
+    Cell,
     Decimal,
+    Grid,
+    Row,
     currency_of,
     number,
     style,
     term_years,
 )
-from planner.schema.quote import LineKind, QuoteField, QuoteLine, QuoteSum
+from planner.schema.bill import LineKind, QuoteField, QuoteLine, QuoteSum
 
 CENT = 0.011
 """Sums of rounded amounts may differ by a cent for each of them."""

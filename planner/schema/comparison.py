@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.schema.base import Record, Shown
-from planner.schema.currency import InCurrency
 from planner.schema.plan import Plan, Status
+from planner.schema.prices import InCurrency
 from planner.schema.problem import Minimized
 
 COMPARISON_SCHEMA_VERSION = 1

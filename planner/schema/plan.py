@@ -11,10 +11,10 @@ from pydantic import Field
 
 from planner.currency import USD, Currency
 from planner.schema.base import PlanModel, Shown
+from planner.schema.beside import StorageOptions
 from planner.schema.catalog import Category, Confidence, Lifecycle, Precision
-from planner.schema.currency import ShownIn
 from planner.schema.infeasibility import Infeasibility
-from planner.schema.storage_options import StorageOptions
+from planner.schema.prices import ShownIn
 
 SCHEMA_VERSION = 1
 

@@ -33,17 +33,20 @@ from planner.schema.base import (
     Whole,
 )
 from planner.schema.catalog import Category
-from planner.schema.currency import CurrencyCode, Exchange
-from planner.schema.levels import (
+from planner.schema.prices import CurrencyCode, Exchange
+from planner.schema.running import (
     DEFAULT_FAILURES,
     FailurePreset,
     FailureRate,
     LocalLevel,
+    Options,
+    Parallelism,
+    PowerPoints,
+    Repair,
     Restart,
     Stall,
+    Training,
 )
-from planner.schema.repair import Repair
-from planner.schema.running import Options, Parallelism, PowerPoints, Training
 from planner.schema.site import Site
 
 Years = Annotated[float, Unit(units.NUMBER, high=50.0, open_low=True)]

@@ -1,4 +1,4 @@
-"""How the job may run on what is bought: power set points, precision, rate and replicas."""
+"""How the job runs: power, precision, rate; levels of checkpoints; how hardware is mended."""
 
 from __future__ import annotations
 
@@ -10,15 +10,199 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from planner.schema.base import (
     Count,
+    Identifier,
     Model,
     Number,
     PositiveShare,
     PositiveWhole,
+    Seconds,
+    SecondsOrZero,
     Share,
     SizeOrZero,
     Text,
+    Whole,
 )
 from planner.schema.catalog import Precision
+
+LONGEST_S = 365 * 86_400.0
+"""The longest mean time of repair: what stays out for longer is bought anew, not waited for."""
+
+
+class RepairClass(Model):
+    """Failures that take hardware out for a time of their own, as a share of interruptions."""
+
+    share: PositiveShare
+    time_s: Seconds = Field(alias="time")
+
+    @model_validator(mode="after")
+    def _comes_back(self) -> RepairClass:
+        _check_comes_back(self.time_s)
+        return self
+
+
+def _check_comes_back(time_s: float) -> None:
+    if time_s > LONGEST_S:
+        raise ValueError(
+            f"time {time_s / 86_400.0:,.0f} days: a repair takes 365 days at most; what is out for "
+            "longer is bought anew, so give the time until its replacement runs"
+        )
+
+
+def _standing_kind(value: object) -> str:
+    return "open" if isinstance(value, str) and not value.strip().isdigit() else "units"
+
+
+StandingBy = Annotated[
+    Annotated[Whole, Tag("units")] | Annotated[Literal["open"], Tag("open")],
+    Discriminator(_standing_kind),
+]
+
+
+class Repair(Model):
+    """How failed hardware is mended, and what stands by for it meanwhile.
+
+    ``share`` of the job's interruptions takes one ``unit`` out for ``time`` on average, whatever
+    the law of that time; ``classes`` give both by kind of failure. The unit is a GPU system, or the
+    tray of one where the catalog states it. ``swap`` is how much longer a restart takes where
+    hardware failed. ``spares`` stand by and are decided unless a number is given. While more units
+    are out than stood by the job waits, or with ``when_short: shrink`` goes on with fewer replicas.
+    """
+
+    share: PositiveShare | None = None
+    time_s: Seconds | None = Field(default=None, alias="time")
+    classes: tuple[RepairClass, ...] = ()
+    unit: Literal["system", "tray"] = "system"
+    swap_s: SecondsOrZero = Field(default=0.0, alias="swap")
+    spares: StandingBy = "open"
+    when_short: Literal["wait", "shrink"] = "wait"
+
+    @property
+    def hardware_share(self) -> float:
+        """Share of interruptions that take a unit out."""
+        return sum(each.share for each in self.classes) if self.share is None else self.share
+
+    @property
+    def out_s(self) -> float:
+        """Repair time that an interruption causes on average, s: share times time, summed."""
+        if self.share is None or self.time_s is None:
+            return sum(each.share * each.time_s for each in self.classes)
+        return self.share * self.time_s
+
+    @model_validator(mode="after")
+    def _complete(self) -> Repair:
+        example = "{share: 78 %, time: 24 h}"
+        plain = (self.share is not None) + (self.time_s is not None)
+        if plain == 1 or (plain == 0 and not self.classes):
+            raise ValueError(f"give share and time: {example}")
+        if plain and self.classes:
+            raise ValueError(f"give {example} or classes: [{example}], not both")
+        if self.time_s is not None:
+            _check_comes_back(self.time_s)
+        if self.hardware_share > 1.0 + 1e-9:
+            raise ValueError(
+                f"the shares of the classes add up to {100.0 * self.hardware_share:g} %; "
+                "they are shares of all interruptions, at most 100 %"
+            )
+        return self
+
+
+def _stall_kind(value: object) -> str:
+    return "derived" if value == "derived" else "time"
+
+
+Stall = Annotated[
+    Annotated[SecondsOrZero, Tag("time")] | Annotated[Literal["derived"], Tag("derived")],
+    Discriminator(_stall_kind),
+]
+
+
+def _every_kind(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return "list"
+    return "open" if isinstance(value, str) else "one"
+
+
+MOST_LOCAL = 1000
+OneIn = Annotated[int, Field(ge=1, le=MOST_LOCAL)]
+MOST_EVERY = 20
+"""Values of ``k`` in a list."""
+Every = Annotated[
+    Annotated[Literal["open"], Tag("open")]
+    | Annotated[OneIn, Tag("one")]
+    | Annotated[tuple[OneIn, ...], Field(min_length=1, max_length=MOST_EVERY), Tag("list")],
+    Discriminator(_every_kind),
+]
+OPEN_EVERY = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""What is tried where ``k`` is open: close enough that the next value costs less than 0.1 %."""
+
+
+class LocalLevel(Model):
+    """Checkpoints on drives of the GPU systems; each ``k``-th of them goes on to storage.
+
+    ``recovers`` says of each class of ``failures.shares`` whether a local copy survives it: any
+    (yes), only one on a peer, which takes ``copies`` of 2 or more (peer), or none (no). ``keep``
+    local checkpoints need room at a time: the last one and the one being written, at least. A
+    restart from the local level lets a drain to storage go on, or it ``restarts`` the drain.
+    """
+
+    use: Literal["open", "yes", "no"] = "open"
+    copies: Annotated[int, Field(ge=1, le=8)]
+    # as in the NVIDIA Resiliency Extension's usage guide of local checkpoints (2025)
+    keep: Annotated[int, Field(ge=2, le=100)] = 2
+    recovers: dict[Identifier, Literal["yes", "peer", "no"]]
+    k: Every = "open"
+    drain: Literal["continues", "restarts"] = "restarts"
+
+    @property
+    def every(self) -> tuple[int, ...]:
+        """Return the values of k that may be chosen, in order."""
+        if self.k == "open":
+            return OPEN_EVERY
+        return (self.k,) if isinstance(self.k, int) else tuple(sorted(set(self.k)))
+
+
+class Restart(Model):
+    """Seconds from a failure until computing goes on, by the level the job comes back from.
+
+    From the remote level without the restore read; from the local level with it.
+    """
+
+    remote_s: SecondsOrZero | None = Field(default=None, alias="remote")
+    local_s: Seconds | None = Field(default=None, alias="local")
+
+
+FailurePreset = Literal["rsc2", "llama3", "mlcommons", "rsc1", "shared_research"]
+
+
+def _rate_kind(value: object) -> str:
+    return "preset" if isinstance(value, str) else "number"
+
+
+class FailureRate(Model):
+    """Job-interrupting failures per GPU and day, and their shares by class.
+
+    ``rate`` is a preset or a number; a ``per_gpu_day`` counts in its place. Without either the rate
+    is the catalog's, or the default.
+    """
+
+    per_gpu_day: Number | None = None
+    rate: (
+        Annotated[
+            Annotated[FailurePreset, Tag("preset")] | Annotated[Number, Tag("number")],
+            Discriminator(_rate_kind),
+        ]
+        | None
+    ) = None
+    shares: dict[Identifier, PositiveShare] = {}
+
+    @model_validator(mode="after")
+    def _says_something(self) -> FailureRate:
+        if self.per_gpu_day is None and self.rate is None and not self.shares:
+            raise ValueError("give a rate, such as rate: llama3 or per_gpu_day: 0.0005, or shares")
+        return self
+
+
+DEFAULT_FAILURES: FailurePreset = "llama3"
 
 
 class ReplicaMemory(Model):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.schema.base import Record, Shown
-from planner.schema.currency import InCurrency
 from planner.schema.plan import Status
+from planner.schema.prices import InCurrency
 
 SENSITIVITY_SCHEMA_VERSION = 1
 

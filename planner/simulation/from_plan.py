@@ -7,8 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from planner.schema.plan import JobPlan, Plan
-from planner.simulation.laws import Exponential, Failures, Law
-from planner.simulation.operation import FailureClass, LocalCopies, RepairUnits
+from planner.simulation.operation import (
+    Exponential,
+    FailureClass,
+    Failures,
+    Law,
+    LocalCopies,
+    RepairUnits,
+)
 from planner.simulation.world import Appliances, JobRun, Outages, Planned, World
 
 

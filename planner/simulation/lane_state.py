@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.simulation.history import COUNTS, TIMES
-from planner.simulation.laws import Array
-from planner.simulation.operation import LocalCopies, UnitsOut
+from planner.simulation.operation import Array, LocalCopies, UnitsOut
 from planner.simulation.world import Disturbances, JobRun, World
 
 Cells: TypeAlias = npt.NDArray[np.intp]

@@ -27,7 +27,7 @@ from planner.simulation.lane_state import (
     Flags,
     LaneState,
 )
-from planner.simulation.laws import Array
+from planner.simulation.operation import Array
 
 SAVE, SAVED, GROW = 1, 2, 3
 """What a planned stop has come to: the job is saving; the checkpoint drains before the stop. Or the

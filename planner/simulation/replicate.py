@@ -13,7 +13,7 @@ import numpy as np
 from planner.errors import PlannerError
 from planner.processes import LOST, Processes
 from planner.simulation.lanes import Lanes
-from planner.simulation.laws import Array
+from planner.simulation.operation import Array
 from planner.simulation.world import Disturbances, JobRun, World, draw
 
 Progress = Callable[[int, int], None]

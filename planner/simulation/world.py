@@ -12,8 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.simulation.laws import Array, Failures
-from planner.simulation.operation import FailureClass, LocalCopies, Marks, RepairUnits, draw_marks
+from planner.simulation.operation import (
+    Array,
+    FailureClass,
+    Failures,
+    LocalCopies,
+    Marks,
+    RepairUnits,
+    draw_marks,
+)
 
 
 @dataclass(frozen=True)

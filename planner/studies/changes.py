@@ -51,6 +51,9 @@ def no_worse(inputs: Inputs, objective: ObjectiveName, worst: float, margin: flo
     own, worst = value_at(inputs, row.path), worst / asked.per
     if row.file_unit in COUNTED_IN:
         count = max(math.ceil(worst - 1e-6), own or 1)
+        if row.sense == "<=":
+            most = math.floor(worst + 1e-6)
+            count = most if own is None else min(most, own)
         return Change(row.path, count, f"{count}")
     if row.sense == ">=":
         value = max(worst * (1.0 + margin), own or 0.0)

@@ -13,7 +13,7 @@ from planner.infeasible.moves import threshold
 from planner.infeasible.oracle import Oracle, UndecidedError
 from planner.inputs import Inputs, key_of
 from planner.levers import Change, Lever, applied, levers
-from planner.levers.numbers import read
+from planner.levers.model import read
 from planner.optimizer.joint import fitted, optimise
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run

@@ -182,8 +182,8 @@ SCHEMAS = {
     "prices": "planner.schema.prices:PriceBook",
     "plan": "planner.schema.plan:Plan",
     "bill": "planner.schema.bill:Bill",
-    "quote": "planner.schema.quote:Quote",
-    "quote-map": "planner.schema.quote:QuoteMap",
+    "quote": "planner.schema.bill:Quote",
+    "quote-map": "planner.schema.bill:QuoteMap",
 } | {each.name: each.record for each in RESULTS}
 """The files that have a JSON Schema."""
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planner.outputs.text_safety import clean
+from planner.outputs.words import clean
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -27,8 +27,7 @@ from planner.simulation.history import History
 from planner.simulation.record import record
 from planner.simulation.world import World, draw
 from planner.synthesis import truth as true
-from planner.synthesis.quality import Quality
-from planner.synthesis.samples import Sampler, TraceRows, Whole
+from planner.synthesis.samples import Quality, Sampler, TraceRows, Whole
 from planner.synthesis.truth import Entry, events
 from planner.telemetry.calibration import COLUMNS
 from planner.whole_files import whole

@@ -11,8 +11,7 @@ from statistics import median
 from planner.schema.plan import JobPlan
 from planner.schema.telemetry import ClockStep, ClusterTruth, Interrupted, JobTruth, Moved, Truth
 from planner.simulation.history import History, Stay, Transfer
-from planner.synthesis.quality import Quality
-from planner.synthesis.samples import Sampler
+from planner.synthesis.samples import Quality, Sampler
 from planner.telemetry.calibration import Event
 
 Entry = tuple[float, str, Event]

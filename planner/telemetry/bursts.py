@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.telemetry.ranges import MAD, Z
-from planner.telemetry.raw import Numbers, Places, runs
+from planner.telemetry.raw import MAD, Numbers, Places, Z, runs
 
 _CLEAR, _OVER = 6.0, 2.0
 """So many times the scatter above the background a burst rises, and as many it lasts above."""

@@ -18,8 +18,7 @@ import numpy as np
 
 from planner.schema.telemetry import CHECKPOINT_COLUMNS, JobFound, Measured, Segment
 from planner.telemetry.bursts import Bursts
-from planner.telemetry.ranges import Z, middle, ratio, scaled, scatter
-from planner.telemetry.raw import Numbers, Places
+from planner.telemetry.raw import Numbers, Places, Z, middle, ratio, scaled, scatter
 from planner.telemetry.restarts import Breaks, mtti
 from planner.telemetry.series import Series
 from planner.telemetry.tracking import CUT, INFERRED, WHOLE, Track

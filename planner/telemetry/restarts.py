@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from planner.schema.telemetry import Measured
 from planner.telemetry.bursts import Bursts
-from planner.telemetry.ranges import poisson
-from planner.telemetry.raw import Numbers, Places
+from planner.telemetry.raw import Numbers, Places, poisson
 from planner.telemetry.tracking import INFERRED, Track, neighbours
 from planner.units import DAY_S
 

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.telemetry.bursts import Bursts
-from planner.telemetry.ranges import scatter
-from planner.telemetry.raw import Numbers, Places
+from planner.telemetry.raw import Numbers, Places, scatter
 
 SCALES = (0.008, 0.02, 0.05)
 """Scatter of sizes that is tried, the narrowest first, as a share."""

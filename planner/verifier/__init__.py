@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING
 
 from planner.errors import VerificationError
 from planner.schema.plan import Plan
-from planner.verifier.basis import Basis, facility_limit_kw
+from planner.verifier.basis import Basis, Ledger, facility_limit_kw
 from planner.verifier.cabling import check_cabling
 from planner.verifier.companions import count_companions
 from planner.verifier.decisions import Decisions, read_decisions
 from planner.verifier.fabrics import check_fabrics
 from planner.verifier.job import check_degraded, check_job
-from planner.verifier.ledger import Ledger
 from planner.verifier.levels import check_choice
-from planner.verifier.limits import Recomputed, check_limits
+from planner.verifier.limits import Recomputed, check_limits, check_objective, check_status
 from planner.verifier.lines import check_lines
-from planner.verifier.objective import check_objective, check_status
 from planner.verifier.options import check_next_step, check_options
 from planner.verifier.placement import check_placement, check_places, shared_racks
 from planner.verifier.totals import check_ratios, check_totals

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from planner.schema.catalog import Licence, ServiceCount
 from planner.schema.problem import Extra
-from planner.verifier.basis import Basis, gpus
+from planner.verifier.basis import Basis, at_least, gpus
 from planner.verifier.fabrics import (
     Fabric,
     PartCounts,
@@ -20,7 +20,6 @@ from planner.verifier.fabrics import (
     port_fabric,
     slowest,
 )
-from planner.verifier.ledger import at_least
 from planner.verifier.money import owned, unit_money
 from planner.verifier.racks import Room, first_fit, network_racks, own_racks, pdus
 

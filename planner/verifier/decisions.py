@@ -12,9 +12,8 @@ from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import Job
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.verifier.basis import DECIDED, Basis
+from planner.verifier.basis import DECIDED, Basis, Ledger
 from planner.verifier.fabrics import plug
-from planner.verifier.ledger import Ledger
 from planner.verifier.money import owned, purchased
 from planner.verifier.racks import place
 from planner.verifier.ways import Pace, gpus_of_replica, share_per_gpu

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from planner.schema.catalog import FormLink, Item, Link, LinkEnd, Port, PortGroup
 from planner.schema.plan import FabricReport, Plan
 from planner.schema.problem import ComputeFabric, EthernetFabric, OutOfBand, StorageFabric
-from planner.verifier.basis import DECIDED, Basis
-from planner.verifier.ledger import Ledger, at_least, close
+from planner.verifier.basis import DECIDED, Basis, Ledger, at_least, close
 from planner.verifier.trees import Tree, fat_tree, split, three_tiers, two_tiers
 
 _REPORTED = (

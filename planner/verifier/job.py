@@ -8,12 +8,19 @@ from dataclasses import dataclass, fields, replace
 
 from planner.limits import TIMED
 from planner.schema.catalog import Item
-from planner.schema.levels import DEFAULT_FAILURES
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import FixedInterval, Job, LostWorkInterval, OptimalInterval
+from planner.schema.running import DEFAULT_FAILURES
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
-from planner.verifier import progress, repair
-from planner.verifier.basis import Basis, nameplate_gb_per_s, total_nameplate_gb_per_s
+from planner.verifier import levels, repair
+from planner.verifier.basis import (
+    Basis,
+    Ledger,
+    at_least,
+    close,
+    nameplate_gb_per_s,
+    total_nameplate_gb_per_s,
+)
 from planner.verifier.decisions import (
     Clients,
     Decisions,
@@ -23,7 +30,6 @@ from planner.verifier.decisions import (
     replica_gpus,
     usable_gpus,
 )
-from planner.verifier.ledger import Ledger, at_least, close
 from planner.verifier.levels import check_levels, copy_s, find_levels, shortest_worn_s
 from planner.verifier.ways import as_sold, gpus_of_replica, slowest
 
@@ -83,7 +89,7 @@ class _Storage:
 
 def compute_figures(
     basis: Basis, decisions: Decisions, clients: Clients
-) -> tuple[JobFigures, progress.ProgressTimes]:
+) -> tuple[JobFigures, levels.ProgressTimes]:
     """Return every figure of the job, and the times its goodput follows from.
 
     Args:
@@ -96,7 +102,7 @@ def compute_figures(
     rate = failures_per_gpu_day(basis, decisions)
     stall_s, rhythm = _rhythm(basis, decisions, storage, SECONDS_PER_DAY / (rate * used))
     rhythm = _mended(basis, decisions, rhythm, rate)
-    share = progress.goodput(rhythm)
+    share = levels.goodput(rhythm)
     paces = decisions.paces or as_sold(basis, decisions.gpu_types)
     pace = slowest(paces, job, used)
     each = pace.useful_tflops(job, used)
@@ -124,14 +130,14 @@ def compute_figures(
         restore_s=rhythm.restore_s,
         restart_s=rhythm.restart_s,
         mtti_s=rhythm.mtti_s,
-        young_s=progress.young_s(rhythm.stopped_s, rhythm.mtti_s),
-        daly_s=progress.daly_s(rhythm.stopped_s, rhythm.mtti_s),
-        exact_s=progress.exact_s(rhythm.stopped_s, rhythm.mtti_s),
+        young_s=levels.young_s(rhythm.stopped_s, rhythm.mtti_s),
+        daly_s=levels.daly_s(rhythm.stopped_s, rhythm.mtti_s),
+        exact_s=levels.exact_s(rhythm.stopped_s, rhythm.mtti_s),
         goodput=share,
-        goodput_first_order=progress.first_order_goodput(rhythm),
+        goodput_first_order=levels.first_order_goodput(rhythm),
         goodput_understated=0.0
         if rhythm.levels is not None
-        else progress.understated(
+        else levels.understated(
             rhythm, rhythm.stopped_s - stall_s if decisions.mode == "async" else 0.0
         ),
         useful_gpus=used * share,
@@ -162,7 +168,7 @@ def _storage(basis: Basis, decisions: Decisions, clients: Clients) -> _Storage:
 
 def _rhythm(
     basis: Basis, decisions: Decisions, storage: _Storage, mtti_s: float
-) -> tuple[float, progress.ProgressTimes]:
+) -> tuple[float, levels.ProgressTimes]:
     """Return the stall in seconds and the times that goodput follows from."""
     job = basis.problem.job
     write_s = storage.size_gb / storage.write_gb_per_s
@@ -171,7 +177,7 @@ def _rhythm(
         slowed_s = job.checkpoint.drain_slowdown * drain_s / (decisions.every or 1)
     else:
         stall_s, drain_s, slowed_s = write_s, 0.0, 0.0
-    return stall_s, progress.ProgressTimes(
+    return stall_s, levels.ProgressTimes(
         interval_s=decisions.interval_s,
         stopped_s=stall_s + slowed_s,
         drain_s=drain_s,
@@ -183,8 +189,8 @@ def _rhythm(
 
 
 def _mended(
-    basis: Basis, decisions: Decisions, rhythm: progress.ProgressTimes, failures_per_gpu_day: float
-) -> progress.ProgressTimes:
+    basis: Basis, decisions: Decisions, rhythm: levels.ProgressTimes, failures_per_gpu_day: float
+) -> levels.ProgressTimes:
     """Return the times of a job with its swaps, and what it waits for repairs."""
     mended = repair.compute(basis, decisions, failures_per_gpu_day, 1.0, rhythm)
     if mended is None:
@@ -336,8 +342,8 @@ def _check_bottlenecks(
         ledger.one_of(f"jobs.{field}", getattr(stated, field), sorted(getattr(clients, field)))
 
 
-def _check_losses(ledger: Ledger, stated: JobPlan, rhythm: progress.ProgressTimes) -> None:
-    computed = progress.losses(rhythm)
+def _check_losses(ledger: Ledger, stated: JobPlan, rhythm: levels.ProgressTimes) -> None:
+    computed = levels.losses(rhythm)
     for cause, share in computed.items():
         ledger.same(f"jobs.loss.{cause}", getattr(stated.loss, cause), share)
     total = math.fsum(getattr(stated.loss, cause) for cause in computed)
@@ -535,7 +541,7 @@ def _check_best(
         return
     shortest_s = max(policy.min_s, shortest_s)
     best_s = min(max(figures.exact_s, shortest_s), max(policy.max_s, shortest_s))
-    best = progress.goodput(_rhythm_at(basis, decisions, figures, best_s))
+    best = levels.goodput(_rhythm_at(basis, decisions, figures, best_s))
     if figures.goodput < best * (1 - BEST_WITHIN):
         ledger.breach(
             "jobs.interval_s",
@@ -561,7 +567,7 @@ def _check_best_of_two(
             continue
 
         def share(log_s: float, other: Decisions = other) -> float:
-            return progress.goodput(_rhythm_at(basis, other, figures, math.exp(log_s)))
+            return levels.goodput(_rhythm_at(basis, other, figures, math.exp(log_s)))
 
         best_s = math.exp(_peak(share, math.log(low_s), math.log(policy.max_s)))
         best = share(math.log(best_s))
@@ -623,9 +629,9 @@ def shortest_allowed_s(
 
 def _rhythm_at(
     basis: Basis, decisions: Decisions, figures: JobFigures, interval_s: float
-) -> progress.ProgressTimes:
+) -> levels.ProgressTimes:
     slowdown = basis.problem.job.checkpoint.drain_slowdown if decisions.mode == "async" else 0.0
-    rhythm = progress.ProgressTimes(
+    rhythm = levels.ProgressTimes(
         interval_s=interval_s,
         stopped_s=figures.stall_s + slowdown * figures.drain_s / (decisions.every or 1),
         drain_s=figures.drain_s,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from planner.schema.catalog import Component, Item
 from planner.schema.plan import Line, Plan, PriceNote
 from planner.schema.prices import Price
-from planner.verifier.basis import DECIDED, Basis, gpus, nameplate_gb_per_s, usable_tb
+from planner.verifier.basis import DECIDED, Basis, Ledger, gpus, nameplate_gb_per_s, usable_tb
 from planner.verifier.companions import Companions
 from planner.verifier.decisions import Decisions
-from planner.verifier.ledger import Ledger
 from planner.verifier.money import (
     cents,
     cold_spares,

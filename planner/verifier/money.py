@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from planner.currency import Currency
 from planner.schema.catalog import Item
 from planner.schema.prices import Price, SupportMoney, SupportShare
-from planner.verifier.basis import Basis
-from planner.verifier.ledger import at_least
+from planner.verifier.basis import Basis, at_least
 
 # Half a cent may be rounded either way; the floats do not tell on which side it lies.
 _HALF_CENT_NOISE = 1e-6

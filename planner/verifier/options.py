@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner.figures import OBJECTIVES
+from planner.schema.beside import OptionItem, StorageOption, StorageOptions
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
-from planner.schema.storage_options import OptionItem, StorageOption, StorageOptions
-from planner.verifier.basis import Basis, nameplate_gb_per_s
+from planner.verifier.basis import Basis, Ledger, nameplate_gb_per_s
 from planner.verifier.companions import count_companions
 from planner.verifier.decisions import Decisions, find_clients
 from planner.verifier.job import compute_figures
-from planner.verifier.ledger import Ledger
 from planner.verifier.money import (
     discount_share,
     present_years,

@@ -6,10 +6,9 @@ from collections import Counter
 from itertools import pairwise
 
 from planner.schema.plan import Device, Plan, RackGroup
-from planner.verifier.basis import Basis
+from planner.verifier.basis import Basis, Ledger
 from planner.verifier.companions import Companions
 from planner.verifier.decisions import Decisions
-from planner.verifier.ledger import Ledger
 from planner.verifier.racks import Space, first_fit, pdus_per_rack, product_limit_kw, space
 
 RackKind = tuple[str | None, str]

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from planner.schema.catalog import Item
 from planner.schema.plan import RackClassName
 from planner.schema.site import Rack
-from planner.verifier.basis import DECIDED, Basis
-from planner.verifier.ledger import at_least, at_most
+from planner.verifier.basis import DECIDED, Basis, at_least, at_most
 
 # Twelve units of a twelfth of a rack fill it, whatever the floats say.
 _NOISE = 1e-9

@@ -14,11 +14,10 @@ import math
 from dataclasses import dataclass, fields, replace
 
 from planner.schema.plan import JobPlan, ShrunkPlan
-from planner.schema.repair import Repair
-from planner.verifier import progress
-from planner.verifier.basis import Basis
+from planner.schema.running import Repair
+from planner.verifier.basis import Basis, Ledger
 from planner.verifier.decisions import Decisions, replica_gpus, usable_gpus
-from planner.verifier.ledger import Ledger
+from planner.verifier.levels import ProgressTimes, log_rework, log_spared
 from planner.verifier.ways import least_replicas
 
 SECONDS_PER_DAY = 86_400
@@ -149,7 +148,7 @@ class _Short:
     grows_per_s: float
 
 
-def _short(now: _Running, rhythm: progress.ProgressTimes, share: float, full_s: float) -> _Short:
+def _short(now: _Running, rhythm: ProgressTimes, share: float, full_s: float) -> _Short:
     """Return what such a job loses.
 
     A unit that is back finds the job in a restart, which another failure or its own began, or
@@ -167,8 +166,8 @@ def _short(now: _Running, rhythm: progress.ProgressTimes, share: float, full_s: 
     safe_s, back_s = rhythm.growing_s
     alone = math.fsum(part * math.exp(-each_s / now.repair_s - each_s / mtti_s)
                       for part, each_s in rhythm.starting_s)  # fmt: skip
-    first = alone * math.exp(progress.log_rework((1.0 + share) * rhythm.interval_s / mtti_s))
-    passes = -math.expm1(progress.log_rework(rhythm.interval_s / mtti_s))
+    first = alone * math.exp(log_rework((1.0 + share) * rhythm.interval_s / mtti_s))
+    passes = -math.expm1(log_rework(rhythm.interval_s / mtti_s))
     rises = now.rises()
     stops = math.fsum(rate * could for rate, could, _ in rises) * first * (safe_s + back_s)
     gained = math.fsum(rate * (could - ran) for rate, could, ran in rises)
@@ -176,12 +175,12 @@ def _short(now: _Running, rhythm: progress.ProgressTimes, share: float, full_s: 
     longest_s = max(back_s, rhythm.restart_s + rhythm.restore_s)
     out = now.repair_s * -math.expm1(-longest_s / now.repair_s) / longest_s if longest_s else 1.0
     fewer_per_s = out * gained / (now.all * now.all_share)
-    spared = progress.log_spared(replace(rhythm, mtti_s=mtti_s), fewer_per_s)
+    spared = log_spared(replace(rhythm, mtti_s=mtti_s), fewer_per_s)
     states = zip(now.shares, now.replicas, strict=True)
     idle = math.fsum(p * (now.all - d) for p, d in states)
     lost = (idle + stops) / now.all + late
     return _Short(
-        lost - (1.0 - lost) * math.expm1(spared),
+        max(0.0, lost - (1.0 - lost) * math.expm1(spared)),
         late,
         first * math.fsum(rate for rate, _, _ in rises),
     )
@@ -218,7 +217,7 @@ def compute(
     decisions: Decisions,
     failures_per_gpu_day: float,
     kept: float,
-    rhythm: progress.ProgressTimes,
+    rhythm: ProgressTimes,
 ) -> RepairFigures | None:
     """Return every figure of the repair, None where the problem does not state it.
 

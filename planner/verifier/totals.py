@@ -8,11 +8,10 @@ from dataclasses import dataclass, fields
 from planner.schema.catalog import Item
 from planner.schema.plan import Line, Plan, Totals
 from planner.schema.problem import Term
-from planner.verifier.basis import Basis, gpus, total_nameplate_gb_per_s, usable_tb
+from planner.verifier.basis import Basis, Ledger, gpus, total_nameplate_gb_per_s, usable_tb
 from planner.verifier.companions import Companions
 from planner.verifier.decisions import Decisions
 from planner.verifier.job import JobFigures
-from planner.verifier.ledger import Ledger
 from planner.verifier.money import present_years, support_years
 
 BTU_PER_H_PER_KW = 3412.14

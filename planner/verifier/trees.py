@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.verifier.ledger import at_least, divisors
+from planner.verifier.basis import at_least, divisors
 
 
 @dataclass(frozen=True)

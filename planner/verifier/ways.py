@@ -10,8 +10,7 @@ from planner.schema.catalog import Achieved, Item
 from planner.schema.plan import JobPlan, Plan, WayPlan
 from planner.schema.problem import Job
 from planner.schema.running import Parallelism, Scale
-from planner.verifier.basis import Basis
-from planner.verifier.ledger import Ledger, at_least
+from planner.verifier.basis import Basis, Ledger, at_least
 
 _SAME_CAP = 1e-9
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import openpyxl
 from openpyxl.workbook import Workbook
 
-from planner.assemble.live import live
+from planner.assemble.ways import live
 from planner.inputs import inputs_to_text
 from planner.loader import load
 from planner.outputs.workbook import write
-from planner.outputs.workbook.inputs import InputCell, Scalar
+from planner.outputs.workbook.cells import InputCell, Scalar
 from planner.schema.plan import Plan
 from tests.workbook.office import to_read, with_value
 from tests.world.solved import solved

@@ -19,7 +19,7 @@ import openpyxl
 import pytest
 
 from planner.auditor import audit
-from planner.outputs.workbook.inputs import InputCell, Scalar
+from planner.outputs.workbook.cells import InputCell, Scalar
 from planner.schema.plan import LimitReport
 from planner.schema.verification import Audit
 from tests.audit.books import SOLVABLE, Book, Edits, book, edited

@@ -14,7 +14,7 @@ from planner import api
 from planner.inputs import Inputs
 from planner.schema.prices import Discount
 from planner.schema.problem import Quantity
-from planner.studies.bids import awards
+from planner.studies.bids import standing
 from tests.bids.material import plain, problem
 from tests.bids.test_bids import judged
 
@@ -162,7 +162,7 @@ def test_a_mix_by_hand(tmp_path: Path) -> None:
 def test_of_too_many_awards_those_with_a_lot_each_are_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(awards, "MOST_AWARDS", 3)
+    monkeypatch.setattr(standing, "MOST_AWARDS", 3)
     offers = [
         Offer({"gpu_box": (40, 240_000.0), "quick_store": (4, 220_000.0)}, 0.0),
         Offer({"gpu_box": (40, 280_000.0), "slow_store": (4, 70_000.0)}, 0.0),
@@ -171,7 +171,7 @@ def test_of_too_many_awards_those_with_a_lot_each_are_tried(
     found = judged(problem(tmp_path), written(offers, tmp_path))
     assert found.mix is not None
     assert (found.mix.bids, found.mix.tried, found.mix.proven) == (("A", "B"), 4, False)
-    assert found.mix_reason == awards.OWNERS_ALONE
+    assert found.mix_reason == standing.OWNERS_ALONE
 
 
 def test_a_lot_may_have_to_come_from_elsewhere(tmp_path: Path) -> None:

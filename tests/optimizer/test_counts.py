@@ -25,7 +25,7 @@ from planner.case.quantities import (
     ceil,
 )
 from planner.optimizer import purchase
-from planner.sizing.placement import packing
+from planner.sizing.packing import packing
 from tests.optimizer.cases import Counting, furnish, resolved
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request

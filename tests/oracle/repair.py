@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.schema.catalog import Item
 from planner.schema.problem import Job
-from planner.schema.repair import Repair
+from planner.schema.running import Repair
 from tests.oracle.money import Array
 from tests.oracle.ways import least_replicas
 

@@ -7,8 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from planner.outputs.audience import HIDDEN_OBJECTIVE, RULES, Prices, for_audience
-from planner.outputs.inside_words import MoneyWords, OutsideWords
+from planner.outputs.audience import (
+    HIDDEN_OBJECTIVE,
+    RULES,
+    MoneyWords,
+    OutsideWords,
+    Prices,
+    for_audience,
+)
 from planner.schema.base import PlanModel
 from planner.schema.plan import LimitReport, ObjectiveReport, Plan
 from tests.world.gear_plans import infeasible, plan

@@ -10,7 +10,7 @@ import re
 import pytest
 
 from planner.outputs.bill import bill, csv_bytes, harmless, json_bytes
-from planner.outputs.text_safety import CELL_LIMIT
+from planner.outputs.words import CELL_LIMIT
 from planner.schema.plan import Plan
 from tests.world.gear_plans import plan
 from tests.world.setups import CASES

@@ -15,7 +15,7 @@ import pytest
 
 from planner.outputs.audience import PRICES, Audience
 from planner.outputs.bill import COLUMNS, bill, columns_of, csv_bytes, harmless, json_bytes
-from planner.outputs.numbering import blocks
+from planner.outputs.scope import blocks
 from planner.schema.bill import Bill, BillLine
 from planner.schema.plan import Line, Plan
 from planner.studies.registry import json_schema

@@ -10,8 +10,7 @@ import pytest
 
 from planner import terminal
 from planner.outputs import frontier_text, sweep_text, tornado_text, uncertain_text
-from planner.outputs.blocks import Column, Table, fitting, screen
-from planner.outputs.first_screen import FirstScreen, render
+from planner.outputs.blocks import Column, FirstScreen, Table, fitting, render, screen
 from planner.schema.sensitivity import Frontier, Sweep, Tornado
 from planner.studies.registry import RESULTS, STUDIES
 from planner.studies.study import load

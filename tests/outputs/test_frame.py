@@ -1,6 +1,6 @@
 import pytest
 
-from planner.outputs.frame import frame
+from planner.library.shown import frame
 from tests.world.gear_plans import plan
 from tests.world.setups import CASES
 from tests.world.solved import solved as solved_once

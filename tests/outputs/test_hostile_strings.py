@@ -18,7 +18,7 @@ import pytest
 from openpyxl.workbook import Workbook
 
 from planner.outputs.bill import harmless
-from planner.outputs.text_safety import CELL_LIMIT, clean
+from planner.outputs.words import CELL_LIMIT, clean
 from tests.outputs.hostile import HARMLESS, TEXTS, command, lay_out
 from tests.outputs.leaks import opened
 from tests.workbook.office import convert, needs_office

@@ -14,7 +14,7 @@ from planner import api, shipped
 from planner.assemble.cables import cable_schedule
 from planner.loader import load
 from planner.outputs import netbox
-from planner.schema.cables import CableSchedule
+from planner.schema.beside import CableSchedule
 from planner.schema.plan import Plan
 from tests.world.commands import ran
 from tests.world.random_cases import inputs_of, random_case

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from planner.outputs import frontier_text, sweep_text, tornado_text, uncertain_text
-from planner.outputs.scales import decimals, scale
 from planner.outputs.sweep_rows import best, reasons, stretches
+from planner.outputs.words import decimals, scale
 from planner.schema.sensitivity import Frontier, Sweep, Tornado
 from planner.terminal import STANDARD
 from tests.outputs import samples_sensitivity as samples

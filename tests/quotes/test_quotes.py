@@ -17,11 +17,11 @@ from planner.case.money import discount
 from planner.cli import app
 from planner.errors import InputError
 from planner.loader import load
+from planner.quotes.grid import currency_of, date_of, number, style, term_years
 from planner.quotes.importing import Said, read_quote
-from planner.quotes.numbers import currency_of, date_of, number, style, term_years
+from planner.schema.bill import Quote, QuoteMap
 from planner.schema.catalog import Item
 from planner.schema.prices import Discount
-from planner.schema.quote import Quote, QuoteMap
 from tests.world.files import FILES
 
 Write = Callable[[Worksheet], None]

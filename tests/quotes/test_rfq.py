@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from planner import api
 from planner.cli import app
-from planner.commands.rfq import two_figures
-from planner.quotes.answers import ANSWER_COLUMNS, QUESTIONS
+from planner.commands.quote import two_figures
 from planner.quotes.columns import headers
 from planner.quotes.grid import read
+from planner.quotes.products import ANSWER_COLUMNS, QUESTIONS
 from planner.schema.plan import Plan
 from tests.world.files import FILES
 

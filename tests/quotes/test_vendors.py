@@ -10,12 +10,11 @@ import pytest
 from openpyxl.worksheet.worksheet import Worksheet
 
 from planner.quotes.columns import headers
-from planner.quotes.grid import read
+from planner.quotes.grid import currency_of, read, size_of
 from planner.quotes.importing import Said, read_quote
-from planner.quotes.numbers import currency_of, size_of
 from planner.quotes.products import lead_time, supports
+from planner.schema.bill import Quote, QuoteMap
 from planner.schema.catalog import Item
-from planner.schema.quote import Quote, QuoteMap
 
 Rows = list[list[object]]
 

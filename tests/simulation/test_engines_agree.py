@@ -12,8 +12,15 @@ import pytest
 
 from planner.simulation.history import NAMES, TIMES, History
 from planner.simulation.lanes import Lanes
-from planner.simulation.laws import Constant, Exponential, LogNormal, Weibull
-from planner.simulation.operation import FailureClass, LocalCopies, RepairUnits
+from planner.simulation.operation import (
+    Constant,
+    Exponential,
+    FailureClass,
+    LocalCopies,
+    LogNormal,
+    RepairUnits,
+    Weibull,
+)
 from planner.simulation.record import record
 from planner.simulation.world import Appliances, JobRun, Outages, Planned, World, draw
 

@@ -10,7 +10,7 @@ import pytest
 
 from planner.errors import InputError
 from planner.simulation.lanes import Lanes
-from planner.simulation.laws import Empirical, Exponential, Failures, Weibull
+from planner.simulation.operation import Empirical, Exponential, Failures, Weibull
 from planner.simulation.world import Outages, Planned, World, draw, failure_times, planned_times
 from planner.studies.simulation.options import read_times
 from tests.simulation.worlds import TWO, job, world

@@ -11,8 +11,16 @@ import numpy as np
 import pytest
 
 from planner.simulation.lanes import Lanes
-from planner.simulation.laws import Array, Constant, Exponential, Law, LogNormal
-from planner.simulation.operation import FailureClass, LocalCopies, RepairUnits
+from planner.simulation.operation import (
+    Array,
+    Constant,
+    Exponential,
+    FailureClass,
+    Law,
+    LocalCopies,
+    LogNormal,
+    RepairUnits,
+)
 from planner.simulation.world import Appliances, JobRun, World, draw
 from tests.simulation.closed_forms import (
     availability,

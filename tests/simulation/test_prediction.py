@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from planner.simulation.lanes import Lanes
-from planner.simulation.laws import Exponential
+from planner.simulation.operation import Exponential
 from planner.simulation.world import Disturbances, JobRun, World
 from planner.sizing.goodput import goodput, understated_goodput
 from tests.simulation.worlds import TWO, job

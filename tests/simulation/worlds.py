@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.simulation.history import NAMES
 from planner.simulation.lanes import Lanes
-from planner.simulation.laws import Empirical
+from planner.simulation.operation import Empirical
 from planner.simulation.record import record
 from planner.simulation.world import Appliances, Disturbances, JobRun, World, planned_times
 

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from planner.sizing.placement import Packing, packing
+from planner.sizing.packing import Packing, packing
 from tests.oracle.netracks import fewest, programmed, tried
 
 Shares = tuple[tuple[float, float, float], ...]

@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.sizing.fabric import ComputeDesign, compute_sizes, fat_tree, smallest
-from planner.sizing.wiring import SwitchPort, free_ports, switch_links, system_port
+from planner.sizing.fabric import (
+    ComputeDesign,
+    SwitchPort,
+    compute_sizes,
+    fat_tree,
+    free_ports,
+    smallest,
+    switch_links,
+    system_port,
+)
 
 DESIGNS = st.builds(
     ComputeDesign,

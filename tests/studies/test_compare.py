@@ -19,8 +19,7 @@ from planner.inputs import inputs_to_text
 from planner.outputs import plan_json
 from planner.outputs.compare_text import render_comparison
 from planner.schema.comparison import Comparison, FigureRow, LimitRow, LineRow
-from planner.studies.compare.side_by_side import compare
-from planner.studies.compare.sides import read_sides
+from planner.studies.compare.side_by_side import compare, read_sides
 from tests.audit.books import book, edited
 from tests.world.solved import solved
 

@@ -12,7 +12,7 @@ from planner.api import Options, load, solve, solve_inputs
 from planner.infeasible.oracle import UndecidedError
 from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
-from planner.levers.numbers import read
+from planner.levers.model import read
 from planner.schema.explanation import Marginal, NextStep
 from planner.studies.explain import PAYS, Baseline, Prober, marginals, next_step
 from tests.infeasible.plant import drawn

@@ -14,9 +14,8 @@ import pytest
 import xlsxwriter
 
 from planner import api
-from planner.outputs.audience import for_audience
+from planner.outputs.audience import MoneyWords, for_audience
 from planner.outputs.compare_text import render_rules
-from planner.outputs.inside_words import MoneyWords
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.studies import rules as sheet
 from planner.outputs.workbook.studies import write_study

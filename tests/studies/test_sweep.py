@@ -150,6 +150,14 @@ class Stops:
             yield number, self.work.rows(piece)
 
 
+def test_where_no_scenario_has_a_plan_nothing_is_drawn(small: str, tmp_path: Path) -> None:
+    vary = ("--vary", "site.facility_power=1kW,2kW", "--jobs", "1", "-o", str(tmp_path))
+    done = ran("sweep", small, *vary)
+    assert "infeasible" in done.out or "no plan" in done.out, done.err
+    assert {path.suffix for path in tmp_path.iterdir()} >= {".csv", ".xlsx"}
+    assert not [*tmp_path.glob("*.png")]
+
+
 def stop_after(monkeypatch: pytest.MonkeyPatch, pieces: int, error: BaseException) -> None:
     from contextlib import contextmanager
 

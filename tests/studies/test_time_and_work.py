@@ -12,7 +12,7 @@ import pytest
 import planner.infeasible
 from planner import api, shipped
 from planner.api import Options, load
-from planner.optimizer import entry, joint
+from planner.optimizer import joint, master
 from planner.optimizer.branch import Found
 from planner.outputs import explain_text
 from planner.studies.alternatives import alternatives
@@ -51,7 +51,7 @@ def test_the_proof_of_a_plan_needs_no_clock(small: str) -> None:
 def nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """What is built, which must be nothing."""
     built: list[str] = []
-    for module in (joint, entry):
+    for module in (joint, master):
         make = module.build
         monkeypatch.setattr(
             module, "build", lambda *given, make=make: (built.append("model"), make(*given))[1]
@@ -73,7 +73,7 @@ def test_after_the_time_no_question_is_begun_and_all_are_named(
     inputs = load(Path(small))
     plan = api.solve_with(inputs, Options())
     built: list[str] = []
-    for module in (joint, entry):
+    for module in (joint, master):
         monkeypatch.setattr(module, "build", lambda *_: built.append("model"))
     found = explain(inputs, OVER, plan=plan)
     rules = rules_table(inputs, plan, OVER)

@@ -23,7 +23,7 @@ from planner.loader import load
 from planner.loader.vary.apply import applied
 from planner.optimizer.joint import optimise
 from planner.optimizer.objective import natural
-from planner.outputs import first_screen, uncertain_text
+from planner.outputs import blocks, uncertain_text
 from planner.outputs.charts import picture
 from planner.schema.plan import Plan
 from planner.schema.problem import FailureRate, Quantity
@@ -664,8 +664,8 @@ def test_report_prints_and_writes(
     found = Uncertain.model_validate_json(written["problem.uncertain.json"])
     assert found.status == "optimal"
     first = uncertain_text.first(found)
-    assert made.text == first_screen.render(first, (), str).rstrip("\n")
-    whole = first_screen.render(first, ("full",), partial(uncertain_text.render, found))
+    assert made.text == blocks.render(first, (), str).rstrip("\n")
+    whole = blocks.render(first, ("full",), partial(uncertain_text.render, found))
     assert uncertain_text.render(found).partition("\n")[2].strip("\n") in whole
     printed = report(STUDIES["uncertain"], replace(request, as_json=True), asked)
     assert Uncertain.model_validate_json(printed.text) == found

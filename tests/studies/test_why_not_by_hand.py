@@ -14,8 +14,8 @@ import pytest
 from planner import api
 from planner.errors import InputError
 from planner.inputs import Inputs
-from planner.outputs import why_not_text
-from planner.outputs.workbook.studies import why_not as sheet
+from planner.outputs import why_text
+from planner.outputs.workbook.studies import why as sheet
 from planner.outputs.workbook.studies import write_study
 from planner.schema.explanation import WhyNot
 from planner.schema.plan import Plan
@@ -105,7 +105,7 @@ def test_a_forced_plan_is_what_its_settings_give() -> None:
 
 
 def test_text_fits_the_screen_and_answers_first_what_was_asked() -> None:
-    text = why_not_text.render(answered())
+    text = why_text.render(answered())
     assert max(len(line) for line in text.splitlines()) <= 100
     assert text.startswith(f"Why not AFF A90 ({ASKED})\n  The best plan with it costs ")
     assert "no plan holds even one" in text
@@ -115,9 +115,9 @@ def test_text_fits_the_screen_and_answers_first_what_was_asked() -> None:
 def test_the_sheet_holds_every_row() -> None:
     _, plan = solved()
     stream = io.BytesIO()
-    add = partial(sheet.add, study=answered())
+    add = partial(sheet.add_why_not, study=answered())
     write_study(stream, plan, [add], created=datetime(2026, 1, 1))
-    page = openpyxl.load_workbook(stream)[sheet.SHEET]
+    page = openpyxl.load_workbook(stream)[sheet.WHY_NOT_SHEET]
     cells = {cell.value for row in page.iter_rows() for cell in row}
     assert {row.label for row in answered().forced} <= cells
     assert {item.sku for item in answered().items} <= cells
@@ -145,4 +145,4 @@ def test_without_a_plan_there_is_nothing_to_compare() -> None:
     plan = api.solve_with(inputs, api.Options())
     answer = why_not(inputs, plan, api.Options())
     assert answer.message == "there is no plan to compare with"
-    assert why_not_text.render(answer) == "there is no plan to compare with\n"
+    assert why_text.render(answer) == "there is no plan to compare with\n"

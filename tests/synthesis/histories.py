@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from planner.simulation.history import History, Interruption, Stay, Transfer
-from planner.synthesis.quality import Quality
-from planner.synthesis.samples import Sampler
+from planner.synthesis.samples import Quality, Sampler
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 START_MS = 1_767_225_600_000

@@ -12,8 +12,7 @@ import pytest
 from planner.schema.telemetry import JobFound
 from planner.telemetry.bursts import Bursts
 from planner.telemetry.characterize import cluster
-from planner.telemetry.ranges import poisson
-from planner.telemetry.raw import Raw, ReadOptions
+from planner.telemetry.raw import Raw, ReadOptions, poisson
 from planner.telemetry.restarts import Breaks, Holes, Restores, Tried, breaks, mtti, restores
 from planner.telemetry.tracking import INFERRED, WHOLE, Track
 from tests.world.commands import ran

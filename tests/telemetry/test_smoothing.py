@@ -11,8 +11,7 @@ import pytest
 from planner.schema.telemetry import Characterization, JobFound, Measured
 from planner.telemetry.bursts import bursts, window_of
 from planner.telemetry.characterize import ClusterTrace, cluster
-from planner.telemetry.ranges import ratio
-from planner.telemetry.raw import Raw, ReadOptions
+from planner.telemetry.raw import Raw, ReadOptions, ratio
 from tests.world.commands import ran
 
 SIZE_GB, INTERVAL_S, DAYS = 1000.0, 1800.0, 3

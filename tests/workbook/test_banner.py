@@ -17,7 +17,7 @@ from openpyxl.workbook import Workbook
 
 from planner.outputs.workbook import book as sheets
 from planner.outputs.workbook import write
-from planner.outputs.workbook.inputs import InputCell, Kind, Scalar
+from planner.outputs.workbook.cells import InputCell, Kind, Scalar
 from planner.outputs.workbook.own_lines import key
 from planner.schema.plan import Plan
 from tests.workbook.conftest import CREATED, written, written_afresh

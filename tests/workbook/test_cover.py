@@ -12,8 +12,7 @@ import openpyxl
 import pytest
 from openpyxl.workbook import Workbook
 
-from planner.outputs.audience import Audience, Prices
-from planner.outputs.inside_words import MoneyWords
+from planner.outputs.audience import Audience, MoneyWords, Prices
 from planner.outputs.workbook import SHEETS
 from planner.schema.plan import Plan
 from tests.workbook.conftest import written

@@ -11,7 +11,7 @@ import openpyxl
 import pytest
 
 from planner.api import load, solve
-from planner.assemble.live import live
+from planner.assemble.ways import live
 from planner.auditor import audit
 from planner.inputs import inputs_to_text
 from planner.outputs.audience import Audience

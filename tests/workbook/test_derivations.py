@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.outputs.workbook import formulas
-from planner.outputs.workbook.bom.line_figures import (
+from planner.outputs.workbook.bom.columns import (
     least_order,
     paid_support,
 )

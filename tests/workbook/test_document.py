@@ -14,7 +14,7 @@ import pytest
 from openpyxl.utils import get_column_letter
 from openpyxl.workbook import Workbook
 
-from planner.outputs.text_safety import CELL_LIMIT, clean
+from planner.outputs.words import CELL_LIMIT, clean
 from planner.outputs.workbook import write
 from planner.schema.plan import Assumption, NotConsidered, Plan
 from tests.workbook.conftest import written, written_afresh

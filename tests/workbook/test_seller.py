@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.assemble.live import growth, live
+from planner.assemble.ways import growth, live
 from planner.auditor import audit
 from planner.auditor.apply import (
     apply,
@@ -20,7 +20,7 @@ from planner.outputs.verification_text import render_audit
 from planner.outputs.workbook import recalculated
 from planner.outputs.workbook.book import Book as Sheets
 from planner.outputs.workbook.own_lines import key
-from planner.schema.live import SHARED_RACKS
+from planner.schema.beside import SHARED_RACKS
 from planner.schema.verification import Audit
 from tests.audit.books import PROBLEMS, Book, Edits, book, edited
 from tests.workbook.excel import Excel

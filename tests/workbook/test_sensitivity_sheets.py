@@ -17,18 +17,16 @@ from openpyxl.workbook import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
 from planner.commands.report import write_workbook
-from planner.outputs.text_safety import clean
+from planner.outputs.words import clean
 from planner.outputs.workbook import STUDY_SHEETS, write
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.studies import (
     frontier,
     sweep,
-    sweep_table,
     tornado,
     uncertain,
     write_study,
 )
-from planner.outputs.workbook.studies import sweep_table as sweep_matrix
 from planner.outputs.workbook.studies.stack import beginning, caption
 from planner.schema.plan import Plan
 from tests.outputs import samples_sensitivity as samples
@@ -234,7 +232,7 @@ def test_a_matrix_of_few_columns_is_drawn_as_lines() -> None:
 def test_what_is_too_large_for_a_matrix_is_in_the_table_alone(
     name: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep_matrix, name, most)
+    monkeypatch.setattr(sweep, name, most)
     book = opened(adder(*samples.grid_sweep(12, 9)))
     assert list(book["Sweep"].conditional_formatting) == []
     assert book["Sweep table"].max_row == 6 + 12 * 9
@@ -253,7 +251,7 @@ def test_a_choice_is_drawn_as_bars() -> None:
 
 
 def test_more_rows_than_fit_are_said_to_be_in_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep_table, "MOST_ROWS", 50)
+    monkeypatch.setattr(sweep, "MOST_ROWS", 50)
     book = opened(adder(*samples.power_sweep()))
     assert book["Sweep table"].max_row == 6 + 50
     said = "The first 50 of 101 rows; the Parquet file has all of them."
@@ -275,11 +273,11 @@ def test_a_sweep_without_rows_or_without_any_plan() -> None:
 
 def test_inputs_show_the_digits_that_tell_them_apart() -> None:
     column = samples.POWER
-    assert sweep_table.format_of(column, [10_073.1, 10_073.2]) == "#,##0.0"
-    assert sweep_table.format_of(column, [1000.0, 2000.0]) == "#,##0"
+    assert sweep.format_of(column, [10_073.1, 10_073.2]) == "#,##0.0"
+    assert sweep.format_of(column, [1000.0, 2000.0]) == "#,##0"
     share = column.model_copy(update={"unit": "share"})
-    assert sweep_table.format_of(share, [0.125, 0.25]) == "0.0%"
-    assert sweep_table.format_of(column, [1e-9, 2e-9]) == "General"
+    assert sweep.format_of(share, [0.125, 0.25]) == "0.0%"
+    assert sweep.format_of(column, [1e-9, 2e-9]) == "General"
 
 
 # Frontiers.

@@ -2,6 +2,7 @@
 
 from planner.loader.vary.apply import applied, check_key, checked
 from planner.loader.vary.axis import (
+    MOST,
     Axis,
     Display,
     Input,
@@ -13,7 +14,6 @@ from planner.loader.vary.axis import (
 )
 from planner.loader.vary.place import Cell, NoPlaceError, Place, places
 from planner.loader.vary.rows import Rows, ScenarioTable, of_samples, of_table, read_table
-from planner.loader.vary.values import MOST
 
 __all__ = [
     "MOST",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner.optimizer.constraints import repair, selection, storage, supply, work
+from planner.optimizer.constraints import repair, storage, supply, work
 from planner.optimizer.context import Build
 
 
@@ -19,14 +19,14 @@ def families() -> tuple[Callable[[Build], None], ...]:
         storage.add_capacity,
         work.add_checkpoint,
         storage.add_held_write,
-        selection.add_in_use,
+        supply.add_in_use,
         supply.add_money,
-        selection.add_policy,
+        supply.add_policy,
         supply.add_power,
         work.add_ratios,
         storage.add_restore,
         storage.add_rules,
-        selection.add_selection,
+        supply.add_selection,
         repair.add_spares,
         supply.add_racks,
         work.add_targets,

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.case import System, Way
-from planner.case.levels import local_drain_s
+from planner.case.bandwidth import local_drain_s
 from planner.case.repair import Repair
 from planner.optimizer.context import LEAST_RUNNING, MOST_SPARED, Build
 from planner.optimizer.model import Change, Ends, Linear, Log, NegativeExp, Row, Variable, total

@@ -7,9 +7,16 @@ from collections.abc import Iterable, Iterator
 
 from planner.outputs.bids_text import STATE_WORDS, answer, broken, named, ranked, to_win, view
 from planner.outputs.bids_text import findings as remarks
-from planner.outputs.charts.markup import DataTable, tables_under, words
 from planner.outputs.charts.model import Axis, Bars, Chart, Panel, Whiskers
-from planner.outputs.charts.words import axis_scale, capital, in_scale, short
+from planner.outputs.charts.words import (
+    DataTable,
+    axis_scale,
+    capital,
+    in_scale,
+    short,
+    tables_under,
+    words,
+)
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import money
 from planner.schema.bids import Bid, Bids

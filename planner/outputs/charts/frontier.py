@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from planner.outputs.charts.axes import powers
-from planner.outputs.charts.markup import DataTable, tables_under
 from planner.outputs.charts.model import (
     Axis,
     Band,
@@ -18,9 +16,11 @@ from planner.outputs.charts.model import (
     Points,
     Shape,
     Steps,
+    powers,
 )
 from planner.outputs.charts.words import (
     BOUND,
+    DataTable,
     amount,
     axis_scale,
     capital,
@@ -31,12 +31,11 @@ from planner.outputs.charts.words import (
     proven,
     short,
     shows,
+    tables_under,
 )
-from planner.outputs.comparison_words import counted, listed
 from planner.outputs.frontier_text import knee, ruled, view
-from planner.outputs.scales import Scale
 from planner.outputs.sweep_rows import Rows
-from planner.outputs.words import duration, percent
+from planner.outputs.words import Scale, counted, duration, listed, percent
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 
 _FEW = 60

@@ -9,7 +9,6 @@ from importlib.resources import files
 from typing import Any, NamedTuple, TypeAlias
 
 from planner.currency import shown_in
-from planner.outputs.charts.markup import data, paragraph, render_table, tag, text
 from planner.outputs.charts.model import Chart, Panel
 from planner.outputs.charts.plan_drawings import fabrics, hall
 from planner.outputs.charts.plan_page import (
@@ -22,9 +21,10 @@ from planner.outputs.charts.plan_page import (
     storage,
 )
 from planner.outputs.charts.studies import AnyStudy, charts, heading, headline, tables
+from planner.outputs.charts.words import data, paragraph, render_table, tag, text
 from planner.outputs.sensitivity_words import as_it_stands, named
 from planner.outputs.sweep_rows import Rows
-from planner.outputs.text_safety import clean
+from planner.outputs.words import clean
 from planner.schema.comparison import RulesTable
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Frontier, Sweep

@@ -16,7 +16,6 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from matplotlib.transforms import Affine2D, AffineDeltaTransform
 
 from planner.currency import grouped
-from planner.outputs.charts.axes import across, position, upward
 from planner.outputs.charts.model import (
     CROSSED,
     CROSSES,
@@ -44,8 +43,11 @@ from planner.outputs.charts.model import (
     Shape,
     Steps,
     Whiskers,
+    across,
+    position,
+    upward,
 )
-from planner.outputs.text_safety import clean
+from planner.outputs.words import clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,7 +18,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from planner.outputs.charts.markup import tag, text
 from planner.outputs.charts.model import (
     CROSSES,
     GRID,
@@ -32,7 +31,8 @@ from planner.outputs.charts.model import (
     Panel,
 )
 from planner.outputs.charts.panel import PointerTargets, draw, drawing_px, find, wrap
-from planner.outputs.text_safety import clean
+from planner.outputs.charts.words import tag, text
+from planner.outputs.words import clean
 
 _DPI = 100
 _LETTERS, _SMALL_LETTERS, _HANDLE_LETTERS = 84, 124, 8

@@ -11,11 +11,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from planner.outputs.charts.markup import DataColumn, DataTable, words
 from planner.outputs.charts.model import Axis, Boxes, Chart, Layer, Line, Look, Panel, Tone
-from planner.outputs.charts.words import capital, short
-from planner.outputs.comparison_words import counted, listed
-from planner.outputs.words import NETWORKS, number, product, so_many
+from planner.outputs.charts.words import DataColumn, DataTable, capital, short, words
+from planner.outputs.words import NETWORKS, counted, listed, number, product, so_many
 from planner.schema.plan import FabricReport, Plan, RackClassName, RackGroup
 from planner.schema.site import Site
 

@@ -12,28 +12,31 @@ from planner.outputs.alternatives_text import bought
 from planner.outputs.answer import asked as asked_in_words
 from planner.outputs.answer import standing_idle
 from planner.outputs.audience import HIDDEN_OBJECTIVE
-from planner.outputs.charts.markup import (
+from planner.outputs.charts.studies import AnyStudy
+from planner.outputs.charts.words import (
     DataColumn,
     DataTable,
+    capital,
     figures,
+    gap,
     paragraph,
     render_table,
+    short,
     tag,
     text,
     words,
 )
-from planner.outputs.charts.studies import AnyStudy
-from planner.outputs.charts.words import capital, gap, short
-from planner.outputs.comparison_words import listed, next_step
-from planner.outputs.rivals_text import decided, needed, units
 from planner.outputs.scope import decided_on, holding, own_lines
 from planner.outputs.sensitivity_words import STATUS
+from planner.outputs.why_text import decided, needed, units
 from planner.outputs.words import (
     amount_of,
     duration,
     given_away,
     in_money,
+    listed,
     money,
+    next_step,
     number,
     percent,
     product,

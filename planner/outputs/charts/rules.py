@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from planner import currency
-from planner.outputs.charts.markup import DataColumn, DataTable, figures, words
 from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference
-from planner.outputs.charts.words import amount, capital, counted_lines, gap, short
+from planner.outputs.charts.words import (
+    DataColumn,
+    DataTable,
+    amount,
+    capital,
+    counted_lines,
+    figures,
+    gap,
+    short,
+    words,
+)
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import duration, in_millions, percent, so_many
 from planner.schema.comparison import Outcome, RuleRow, RulesTable

@@ -12,9 +12,9 @@ from typing import Any
 from planner.errors import Finding, InputError
 from planner.foreign_files import regular
 from planner.outputs.charts.words import amount, counted_lines, proof, short
-from planner.outputs.comparison_words import counted
 from planner.outputs.sensitivity_words import STATUS, goal
 from planner.outputs.sweep_rows import Rows, cell, is_number, known, length, numeric, varied
+from planner.outputs.words import counted
 from planner.schema.sensitivity import Column, Sweep
 
 _ALSO = ("gpus_in_use", "write_gb_per_s", "capex_usd", "facility_power_kw")

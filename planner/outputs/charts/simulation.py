@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference, Tone, Whiskers
 from planner.outputs.charts.words import capital, short
-from planner.outputs.scales import Scale, scale
 from planner.outputs.simulation_text import (
     CAUSES,
     SELDOM,
@@ -16,7 +15,7 @@ from planner.outputs.simulation_text import (
     span,
     verdict,
 )
-from planner.outputs.words import duration, percent
+from planner.outputs.words import Scale, duration, percent, scale
 from planner.schema.simulation import Doing, JobSimulated, Simulation, TimelineBar
 
 _LABEL = 40

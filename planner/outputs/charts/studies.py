@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from planner.outputs.charts import bids, frontier, rules, sweep, tornado, uncertain
-from planner.outputs.charts.markup import DataTable
 from planner.outputs.charts.model import Chart
-from planner.outputs.charts.words import capital
+from planner.outputs.charts.words import DataTable, capital
 from planner.outputs.sensitivity_words import STATUS
 from planner.outputs.sweep_rows import Rows
 from planner.schema.bids import Bids

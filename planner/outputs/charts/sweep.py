@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from planner.outputs.charts.axes import is_wide, powers
-from planner.outputs.charts.markup import MOST_ROWS, DataColumn, DataTable, figures, words
 from planner.outputs.charts.model import (
     Axis,
     Band,
@@ -20,25 +18,31 @@ from planner.outputs.charts.model import (
     Points,
     Reference,
     ShadedRange,
+    is_wide,
+    powers,
 )
 from planner.outputs.charts.scenarios import Scenarios, spread
 from planner.outputs.charts.words import (
     BOUND,
+    MOST_ROWS,
+    DataColumn,
+    DataTable,
     amount,
     axis_scale,
     capital,
+    figures,
     gap,
     in_scale,
     plain,
     proven,
     short,
     shows,
+    words,
 )
-from planner.outputs.comparison_words import counted, listed
-from planner.outputs.scales import Scale, scale
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sensitivity_words import ended, goal
 from planner.outputs.sweep_rows import Rows
+from planner.outputs.words import Scale, counted, listed, scale
 from planner.schema.sensitivity import VARIED, Column, Sweep
 
 _MOST_NAMED = 3

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.outputs.charts.axes import powers, time_axis
 from planner.outputs.charts.model import (
     Axis,
     Bars,
@@ -25,10 +24,10 @@ from planner.outputs.charts.model import (
     Shape,
     Tone,
     Whiskers,
+    powers,
+    time_axis,
 )
 from planner.outputs.charts.words import plain
-from planner.outputs.comparison_words import counted, listed
-from planner.outputs.scales import Scale
 from planner.outputs.telemetry_words import (
     USUAL_OVERLAP,
     figure,
@@ -41,7 +40,7 @@ from planner.outputs.telemetry_words import (
     suited,
     within,
 )
-from planner.outputs.words import HOUR_S, MINUTE_S, percent
+from planner.outputs.words import HOUR_S, MINUTE_S, Scale, counted, listed, percent
 from planner.schema.telemetry import Characterization, ClusterFound, JobFound
 
 Columns = Mapping[str, NDArray[Any]]

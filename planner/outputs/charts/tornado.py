@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from planner.outputs.charts.markup import DataTable, tables_under
 from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference, Tone, Whiskers
-from planner.outputs.charts.words import axis_scale, capital, counted_lines, in_scale, proof, short
-from planner.outputs.comparison_words import counted, listed
-from planner.outputs.scales import Scale
+from planner.outputs.charts.words import (
+    DataTable,
+    axis_scale,
+    capital,
+    counted_lines,
+    in_scale,
+    proof,
+    short,
+    tables_under,
+)
 from planner.outputs.sensitivity_words import STATUS, goal
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.tornado_text import view
+from planner.outputs.words import Scale, counted, listed
 from planner.schema.sensitivity import End, Swing, Tornado
 
 MOST_ROWS = 20

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from planner.outputs.charts.axes import is_wide, powers
-from planner.outputs.charts.markup import DataTable, tables_under
 from planner.outputs.charts.model import (
     Axis,
     Bars,
@@ -17,16 +15,24 @@ from planner.outputs.charts.model import (
     Shape,
     Tone,
     Whiskers,
+    is_wide,
+    powers,
 )
-from planner.outputs.charts.words import amount, capital, counted_lines, plain, short
-from planner.outputs.comparison_words import counted
-from planner.outputs.scales import results, scale
+from planner.outputs.charts.words import (
+    DataTable,
+    amount,
+    capital,
+    counted_lines,
+    plain,
+    short,
+    tables_under,
+)
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sensitivity_words import goal
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.uncertain_text import describe_draw, proof, view
 from planner.outputs.uncertain_text import findings as all_findings
-from planner.outputs.words import percent
+from planner.outputs.words import counted, percent, results, scale
 from planner.schema.sensitivity import (
     BreakRate,
     CandidatePlan,

@@ -20,18 +20,18 @@ import xlsxwriter
 from planner.currency import shown_in
 from planner.outputs.audience import Audience, Prices, for_audience
 from planner.outputs.restated import restated
-from planner.outputs.workbook import data, fingerprint
+from planner.outputs.workbook import fingerprint
 from planner.outputs.workbook.about import add as _about
 from planner.outputs.workbook.alternatives import add as _alternatives
 from planner.outputs.workbook.bom import add as _bom
-from planner.outputs.workbook.bom.line_notes import add as _line_notes
-from planner.outputs.workbook.bom.line_notes import add_sources as _sources
+from planner.outputs.workbook.bom import add_line_notes as _line_notes
+from planner.outputs.workbook.bom import add_sources as _sources
 from planner.outputs.workbook.book import Book, new_workbook
+from planner.outputs.workbook.cells import InputCell, Scalar
 from planner.outputs.workbook.checkpoint import add as _checkpoint
 from planner.outputs.workbook.checks import add as _checks
 from planner.outputs.workbook.counts import add as _counts
 from planner.outputs.workbook.fabric import add as _fabric
-from planner.outputs.workbook.inputs import InputCell, Scalar
 from planner.outputs.workbook.notes import add as _notes
 from planner.outputs.workbook.notes import add_assumptions as _assumptions
 from planner.outputs.workbook.notes import add_left_out as _left_out
@@ -43,7 +43,7 @@ from planner.outputs.workbook.sensitivity import add as _sensitivity
 from planner.outputs.workbook.summary import add as _summary
 from planner.outputs.workbook.tco import add as _tco
 from planner.outputs.workbook.ways import add as _ways
-from planner.schema.live import Live
+from planner.schema.beside import Live
 from planner.schema.plan import Plan
 
 SHEETS: dict[str, Callable[[Book], None]] = {
@@ -151,7 +151,7 @@ def write(
         for _, add in studies if inside else ():
             add(book)
         if inputs is not None and inside and not appendix:
-            data.add(book, solved, inputs, tuple(name for name, _ in studies))
+            fingerprint.add_data(book, solved, inputs, tuple(name for name, _ in studies))
         SHEETS["Summary"](book)
         fingerprint.add(book)
         _hide(book)
@@ -207,7 +207,12 @@ def _hide(book: Book) -> None:
 
     Outside, what the limits come to stands on the first page; the sheet it is read from is hidden.
     """
-    names = [fingerprint.SHEET, data.SHEET, "Counts", *(SHEETS if book.appendix else ())]
+    names = [
+        fingerprint.SHEET,
+        fingerprint.DATA_SHEET,
+        "Counts",
+        *(SHEETS if book.appendix else ()),
+    ]
     for name in (*names, *(() if book.inside else ("Checks",))):
         sheet = book.workbook.get_worksheet_by_name(name)
         if sheet is not None and name != "About":
@@ -221,7 +226,7 @@ def _put_in_reading_order(workbook: xlsxwriter.Workbook, appendix: bool) -> None
     names = [*list(SHEETS)[:before], *STUDY_SHEETS, *list(SHEETS)[before:]]
     if appendix:
         names = ["About", *APPENDIX, *STUDY_SHEETS, *(name for name in SHEETS if name != "About")]
-    names += [fingerprint.SHEET, data.SHEET]
+    names += [fingerprint.SHEET, fingerprint.DATA_SHEET]
     places = {name: place for place, name in enumerate(names)}
     workbook.worksheets_objs.sort(key=lambda sheet: places[sheet.get_name()])
     # The tab that opens, print areas and repeated rows refer to a sheet by its place.

@@ -7,10 +7,9 @@ from datetime import datetime, time
 
 from xlsxwriter.format import Format
 
-from planner.outputs.text_safety import clean
-from planner.outputs.words import gives_away, quantity, small_share
+from planner.outputs.words import clean, gives_away, quantity, small_share
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.inputs import Range
+from planner.outputs.workbook.cells import Range
 from planner.outputs.workbook.page import FIRST_ROW, Page
 
 _WIDTHS = (28, 54, 30, 30, 28)

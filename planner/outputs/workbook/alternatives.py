@@ -7,16 +7,15 @@ from typing import Any
 
 from planner.figures import FIGURES
 from planner.outputs import scope
-from planner.outputs.numbering import Entry
-from planner.outputs.text_safety import clean
-from planner.outputs.words import in_money, product
+from planner.outputs.scope import Entry
+from planner.outputs.words import clean, in_money, product
 from planner.outputs.workbook.bom import subtotal_name
-from planner.outputs.workbook.bom.line_figures import (
+from planner.outputs.workbook.bom.columns import (
     figure_name,
     quantity_name,
 )
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, INTEGER, PERCENT, Role
+from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_2, INTEGER, PERCENT, Role
 from planner.outputs.workbook.page import BANNER_ROW, FIRST_ROW
 from planner.outputs.workbook.rows import UNKNOWN
 from planner.outputs.workbook.sensitivity.charts import (

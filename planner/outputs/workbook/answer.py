@@ -15,8 +15,8 @@ from planner import currency
 from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.outputs.words import in_money, small_share
 from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.cells import DECIMAL_1, INTEGER, PERCENT_2, millions
 from planner.outputs.workbook.checkpoint.money import TCO_FLAG
-from planner.outputs.workbook.formats import DECIMAL_1, INTEGER, PERCENT_2, millions
 from planner.outputs.workbook.page import Page
 from planner.outputs.workbook.rows import UNKNOWN
 

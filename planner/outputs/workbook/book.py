@@ -26,19 +26,17 @@ from xlsxwriter.worksheet import (
 )
 
 from planner.outputs.audience import PRICES, Audience, Prices
-from planner.outputs.numbering import Block, blocks
-from planner.outputs.text_safety import clean
-from planner.outputs.words import small_share, status
+from planner.outputs.scope import Block, blocks
+from planner.outputs.words import clean, small_share, status
+from planner.outputs.workbook.cells import Formats, InputCell
 from planner.outputs.workbook.evaluate import (
     Evaluator,
 )
-from planner.outputs.workbook.formats import Formats
 from planner.outputs.workbook.functions import (
     FormulaError,
     Scalar,
 )
-from planner.outputs.workbook.inputs import InputCell
-from planner.schema.live import Live
+from planner.schema.beside import Live
 from planner.schema.plan import JobPlan, Line, Plan
 
 

@@ -11,15 +11,14 @@ from collections.abc import Sequence
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from planner.outputs.numbering import blocks
-from planner.outputs.scope import CORE_SECTIONS
-from planner.outputs.workbook.bom.line_figures import (
+from planner.outputs.scope import CORE_SECTIONS, blocks
+from planner.outputs.workbook.bom.columns import (
     working_name,
 )
 from planner.outputs.workbook.book import Book, counted_name
-from planner.outputs.workbook.formats import DECIMAL_2, DECIMAL_3_OR_DASH, INTEGER
+from planner.outputs.workbook.cells import DECIMAL_2, DECIMAL_3_OR_DASH, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page, names
-from planner.schema.live import SHARED_RACKS, Growth
+from planner.schema.beside import SHARED_RACKS, Growth
 from planner.schema.plan import Plan
 
 SHEET = "Counts"

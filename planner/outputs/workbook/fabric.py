@@ -1,4 +1,4 @@
-"""The sheet ``Fabric``: one column per network with its switches, links and how full it is."""
+"""The sheets ``Fabric`` and ``Cables``: how full each network is, and its links, a row each."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from xlsxwriter.utility import xl_col_to_name
 
+from planner.outputs.netbox import cells
 from planner.outputs.words import NETWORKS
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import INTEGER, PERCENT
+from planner.outputs.workbook.cells import GENERAL, INTEGER, PERCENT
 from planner.outputs.workbook.page import FIRST_ROW, Page, names
+from planner.schema.beside import CableSchedule
 from planner.schema.plan import FabricReport
 
 _LABEL_WIDTH, _NETWORK_WIDTH, _SUM_WIDTH = 36, 27, 14
@@ -142,3 +144,33 @@ def _oversubscription(page: Page, fabrics: tuple[FabricReport, ...], row: int) -
         page.text(row, column, ratio, "formula", "right")
     page.number(row, len(fabrics) + 1, None)
     return row + 1
+
+
+SCHEDULE_SHEET = "Cables"
+_SCHEDULE = (
+    ("Cable", 8.0), ("Network", 24.0), ("From", 28.0), ("Rack", 7.0), ("RU", 6.0), ("Port", 13.0),
+    ("To", 28.0), ("Rack", 7.0), ("RU", 6.0), ("Port", 9.0), ("SKU", 22.0), ("Model", 30.0),
+    ("Part number", 19.0), ("Medium", 22.0), ("Length, m", 10.0),
+    ("Ordered, m", 10.0), ("From position", 14.0), ("To position", 14.0),
+)  # fmt: skip
+_NETWORK = 1
+
+
+def add_schedule(book: Book, schedule: CableSchedule) -> None:
+    """Add the sheet."""
+    page = Page(book, SCHEDULE_SHEET, "Cable schedule")
+    notes = ["As solved: edited quantities change nothing here.", *schedule.notes]
+    page.text(FIRST_ROW - 3, 0, "; ".join(notes), "subtitle")
+    page.headers(FIRST_ROW, _SCHEDULE, 20)
+    row = FIRST_ROW
+    for row, cable in enumerate(schedule.cables, start=FIRST_ROW + 1):
+        for column, value in enumerate(cells(cable)):
+            if column == _NETWORK:
+                page.text(row, column, NETWORKS[cable.network])
+            elif value is None or isinstance(value, str):
+                page.text(row, column, value or "")
+            else:
+                page.number(row, column, value, INTEGER if isinstance(value, int) else GENERAL)
+    last = len(_SCHEDULE) - 1
+    page.sheet.autofilter(FIRST_ROW, 0, row, last)
+    page.finish(last, (FIRST_ROW + 1, 3))

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from planner import currency
 from planner.outputs import scope
-from planner.outputs.numbering import blocks
+from planner.outputs.scope import blocks
 from planner.outputs.words import NETWORKS, in_money, number, percent, product, small_share
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import GENERAL
+from planner.outputs.workbook.cells import GENERAL
 from planner.outputs.workbook.functions import (
     Scalar,
 )

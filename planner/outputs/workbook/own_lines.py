@@ -15,15 +15,16 @@ from planner.outputs import scope
 from planner.outputs.words import in_money
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import (
+from planner.outputs.workbook.cells import (
     DECIMAL_2,
     DECIMAL_2_OR_DASH,
     GENERAL,
     INTEGER,
     PERCENT,
+    InputCell,
+    Range,
     paid,
 )
-from planner.outputs.workbook.inputs import InputCell, Range
 from planner.outputs.workbook.page import FIRST_ROW, Page
 
 SHEET = "Own lines"
@@ -32,8 +33,6 @@ LINES = 10
 SECTIONS = (
     "Compute", "Storage", "Network", "Optics & cables", "Racks & power", "Software", "Services",
 )  # fmt: skip
-EXAMPLES = ("Installation", "Freight")
-"""What lines of a section of services may be for."""
 
 Field = Literal[
     "model", "vendor", "part_number", "quantity", "unit_list", "discount", "per_year", "remark"

@@ -10,14 +10,12 @@ from xlsxwriter.format import Format
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
-from planner.outputs.text_safety import clean
-from planner.outputs.words import in_money, product
+from planner.outputs.words import clean, in_money, product
 from planner.outputs.workbook.book import RATE, Book
-from planner.outputs.workbook.formats import GENERAL, Role
+from planner.outputs.workbook.cells import GENERAL, InputCell, Kind, Range, Role
 from planner.outputs.workbook.functions import (
     Scalar,
 )
-from planner.outputs.workbook.inputs import InputCell, Kind, Range
 from planner.schema.plan import Plan
 
 BANNER_ROW = 2

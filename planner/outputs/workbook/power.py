@@ -9,10 +9,10 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.figures import BTU_PER_H_PER_KW, FIGURES
 from planner.outputs import scope
-from planner.outputs.numbering import Block
+from planner.outputs.scope import Block
 from planner.outputs.workbook.bom import KNOWN_PART, subtotal_name
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import (
+from planner.outputs.workbook.cells import (
     DECIMAL_1,
     DECIMAL_1_OR_DASH,
     DECIMAL_2,

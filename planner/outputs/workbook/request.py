@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import BinaryIO
 
 from planner.outputs.workbook.book import Sheet, new_workbook
-from planner.quotes.answers import ANSWER_COLUMNS, QUESTIONS
+from planner.quotes.products import ANSWER_COLUMNS, QUESTIONS
 
 ANSWERS, PRODUCTS, NEEDS = "Quote", "Products", "Request"
 _LINES = 6

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2
+from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_2, Range
 from planner.outputs.workbook.formulas import known
 from planner.outputs.workbook.functions import (
     Scalar,
 )
-from planner.outputs.workbook.inputs import Range
 from planner.units import MOST
 
 UNKNOWN = "n/a"

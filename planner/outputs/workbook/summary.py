@@ -17,20 +17,17 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 from planner import currency
 from planner.figures import FIGURES
 from planner.limits import known as known_limit
-from planner.outputs.comparison_words import next_step
-from planner.outputs.numbering import Block, Entry
-from planner.outputs.rivals_text import decided, needed, units
-from planner.outputs.scope import holding
-from planner.outputs.text_safety import clean
-from planner.outputs.words import in_money, product, quantity
+from planner.outputs.scope import Block, Entry, holding
+from planner.outputs.why_text import decided, needed, units
+from planner.outputs.words import clean, in_money, next_step, product, quantity
 from planner.outputs.workbook.answer import COUNT, NAME, TILES, add_answer, add_tiles
 from planner.outputs.workbook.bom import subtotal_name
-from planner.outputs.workbook.bom.line_figures import (
+from planner.outputs.workbook.bom.columns import (
     figure_name,
     quantity_name,
 )
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import (
+from planner.outputs.workbook.cells import (
     DECIMAL_1,
     DECIMAL_1_OR_DASH,
     DECIMAL_2,
@@ -160,7 +157,7 @@ def _quotient(
     page.formula(row, column, f'=IFERROR({over}/{under},"{UNKNOWN}")', number, role, "right")
 
 
-_KW, _USD, _YEARLY = "bom_it_power_kw", "bom_capex_usd", "bom_yearly_usd"
+_KW, _USD = "bom_it_power_kw", "bom_capex_usd"
 
 
 @dataclass(frozen=True)

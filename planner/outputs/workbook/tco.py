@@ -12,12 +12,11 @@ from planner.figures import FIGURES
 from planner.outputs.words import in_money
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.bom import subtotal_name
-from planner.outputs.workbook.bom.line_figures import (
+from planner.outputs.workbook.bom.columns import (
     SPANS,
 )
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.checkpoint.money import TCO_FLAG
-from planner.outputs.workbook.formats import (
+from planner.outputs.workbook.cells import (
     DECIMAL_2,
     GENERAL,
     INTEGER,
@@ -27,6 +26,7 @@ from planner.outputs.workbook.formats import (
     Role,
     in_large,
 )
+from planner.outputs.workbook.checkpoint.money import TCO_FLAG
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.rows import UNKNOWN
 

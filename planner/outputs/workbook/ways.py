@@ -9,9 +9,9 @@ from __future__ import annotations
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_3, INTEGER, PERCENT
+from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_3, INTEGER, PERCENT
 from planner.outputs.workbook.page import FIRST_ROW, Page
-from planner.schema.live import Ways
+from planner.schema.beside import Ways
 
 SHEET = "Ways"
 

@@ -19,14 +19,14 @@ from planner.schema.bids import (
     Quantities,
     Remedy,
 )
+from planner.schema.bill import Quote
 from planner.schema.plan import Plan
-from planner.schema.quote import Quote
 from planner.studies.bids.asking import LETTERS, read_bids
-from planner.studies.bids.awards import best_mix
 from planner.studies.bids.judging import Desk, Judged, figures_of, offered, own_measure
 from planner.studies.bids.standing import (
     DRAWS,
     Score,
+    best_mix,
     break_even,
     holdings,
     money_alone,

@@ -14,10 +14,10 @@ from planner.inputs import Inputs
 from planner.loader import locate, yaml12
 from planner.loader.catalog_checks import check_item
 from planner.loader.market import validated
-from planner.quotes.catalog import catalog_text
 from planner.quotes.importing import Said, read_quote
+from planner.quotes.products import catalog_text
+from planner.schema.bill import Asked, Quote, QuoteMap
 from planner.schema.catalog import Catalog, Item
-from planner.schema.quote import Asked, Quote, QuoteMap
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -17,10 +17,10 @@ from planner.currency import amount
 from planner.inputs import Inputs
 from planner.quotes.products import supports
 from planner.schema.bids import BidCharge, ChargeKind, TraceRow
+from planner.schema.bill import Asked, Quote, QuoteLine
 from planner.schema.catalog import Item, Source
 from planner.schema.prices import Discount, Price, SupportMoney
 from planner.schema.problem import Quantity
-from planner.schema.quote import Asked, Quote, QuoteLine
 
 LOTS = ("gpu_system", "storage")
 """Categories whose counts are decided; everything else follows from them."""

@@ -9,7 +9,7 @@ from planner.api import Options, solve_with
 from planner.errors import Finding, InputError
 from planner.inputs import Change, Inputs, applied
 from planner.loader.checks import check_problem
-from planner.outputs.comparison_words import counted, listed, relative, write_figure
+from planner.outputs.words import counted, listed, relative, write_figure
 from planner.paths import job_path
 from planner.schema.catalog import Family
 from planner.schema.comparison import Measure, Outcome, RowGroup, RuleRow, RulesTable
@@ -18,8 +18,13 @@ from planner.schema.problem import CustomRule, Problem
 from planner.sizing.demand import VENDOR_RULES
 from planner.studies.compare import side_by_side as families
 from planner.studies.compare.differences import measure_of, measured, outcome
-from planner.studies.compare.side_by_side import compare, proven_alike, worse_by, write_loss
-from planner.studies.compare.sides import read_sides
+from planner.studies.compare.side_by_side import (
+    compare,
+    proven_alike,
+    read_sides,
+    worse_by,
+    write_loss,
+)
 from planner.studies.request import PROBLEMS, Found, Progress, Request, ignore
 
 _RULE, _MODE, _FAMILIES = "storage.rule", job_path("checkpoint.mode"), "consider.storage_families"

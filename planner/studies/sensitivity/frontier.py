@@ -17,8 +17,8 @@ from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import natural
-from planner.schema.currency import ShownIn
 from planner.schema.plan import Status
+from planner.schema.prices import ShownIn
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 from planner.sizing.demand import VENDOR_RULES
 from planner.studies.request import Found, Request, SweepOptions

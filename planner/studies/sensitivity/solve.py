@@ -22,7 +22,7 @@ from planner.figures import RATIOS
 from planner.infeasible import clash
 from planner.inputs import Change, Inputs, changed
 from planner.levers import Lever
-from planner.limits import SUPPLIES
+from planner.limits import COUNTED_IN, SUPPLIES
 from planner.loader.vary import applied, checked
 from planner.optimizer import purchase
 from planner.optimizer.goals import without_end
@@ -31,7 +31,7 @@ from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
 from planner.optimizer.parametric import Found, Search
 from planner.optimizer.purchase import amounts, given, used
-from planner.outputs.comparison_words import listed
+from planner.outputs.words import listed
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import PLANNED, RowStatus
 from planner.studies.request import SweepOptions
@@ -70,6 +70,8 @@ class Answer:
 
 FIELDS: Mapping[str, str] = {limit.path: limit.field for limit in SUPPLIES}
 """Where a problem says what may be used up, and the limit of a case that follows from it alone."""
+COUNTED = frozenset(limit.path for limit in SUPPLIES if limit.unit in COUNTED_IN)
+"""Those of them that are whole numbers."""
 
 LEAST_SPLIT = 64
 HALVED = 512
@@ -230,7 +232,7 @@ def prepare(
 
 
 def _typed(path: str, value: float) -> float | int:
-    return round(value) if path == "site.racks" else value
+    return round(value) if path in COUNTED else value
 
 
 def solve(asked: Asked) -> list[Answer]:

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from planner.figures import OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
-from planner.schema.currency import ShownIn
 from planner.schema.plan import Plan
+from planner.schema.prices import ShownIn
 from planner.schema.sensitivity import VARIED, Column, Sweep
 from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.journal import Journal

@@ -14,12 +14,12 @@ from planner.figures import OBJECTIVES
 from planner.infeasible import clash
 from planner.inputs import Change, Inputs, needs_energy_cost
 from planner.levers import levers
-from planner.levers.numbers import written
+from planner.levers.model import written
 from planner.loader.vary import checked
 from planner.loader.vary.place import NoPlaceError, short
 from planner.paths import job_path
-from planner.schema.currency import ShownIn
 from planner.schema.plan import Status
+from planner.schema.prices import ShownIn
 from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
 from planner.studies.request import Found, Request, SweepOptions
 from planner.studies.sensitivity.scenarios import Scenario, label, labels

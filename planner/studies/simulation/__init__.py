@@ -28,7 +28,7 @@ from planner.schema.simulation import (
 )
 from planner.simulation.from_plan import appliances, copies_of, full_mtti_s, world_of
 from planner.simulation.history import History, Interruption
-from planner.simulation.laws import Array, Empirical, Failures, Weibull
+from planner.simulation.operation import Array, Empirical, Failures, Weibull
 from planner.simulation.record import record
 from planner.simulation.replicate import Progress, Replications, Runs, confidence, events, replicate
 from planner.simulation.world import Disturbances, JobRun, World, draw
@@ -42,7 +42,7 @@ from planner.sizing.availability import (
     waiting,
 )
 from planner.sizing.goodput import goodput, goodput_loss
-from planner.studies.compare.sides import read_side
+from planner.studies.compare.side_by_side import read_side
 from planner.studies.request import Found, Request, stem_of_side
 from planner.studies.sensitivity.workers import cores
 from planner.studies.simulation.options import (

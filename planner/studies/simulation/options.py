@@ -22,11 +22,11 @@ from planner.loader import yaml12
 from planner.loader.market import validated
 from planner.paths import DataPath
 from planner.schema.base import Model
-from planner.schema.levels import DEFAULT_FAILURES
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import FixedInterval, Job, LostWorkInterval
+from planner.schema.running import DEFAULT_FAILURES
 from planner.simulation.from_plan import Mending, job_run
-from planner.simulation.laws import (
+from planner.simulation.operation import (
     Constant,
     Empirical,
     Exponential,
@@ -38,7 +38,7 @@ from planner.simulation.laws import (
 from planner.simulation.world import Appliances, JobRun, Outages, Planned, World
 from planner.sizing.checkpoint import restore_fan_out
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, mtti_s
-from planner.studies.compare.sides import read_side
+from planner.studies.compare.side_by_side import read_side
 
 YEAR_S = 365 * 86_400.0
 MOST_SIGMA = 2.0

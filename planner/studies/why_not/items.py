@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from planner import api
 from planner.case import with_companions
 from planner.case.money import unit_net_usd
-from planner.optimizer.entry import Bound, bounds_with
+from planner.optimizer.master import Bound, bounds_with
 from planner.optimizer.objective import measure, natural
 from planner.schema.explanation import BreakEven, Forced, Item, ItemKind
 from planner.studies.why_not.plans import Contest, Rival

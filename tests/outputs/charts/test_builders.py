@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 import pytest
 
-from planner.outputs.charts.axes import across, is_wide, powers, upward
 from planner.outputs.charts.model import (
     Band,
     Bars,
@@ -17,6 +16,10 @@ from planner.outputs.charts.model import (
     Points,
     Steps,
     Whiskers,
+    across,
+    is_wide,
+    powers,
+    upward,
 )
 from planner.outputs.charts.scenarios import spread
 from planner.outputs.charts.studies import charts

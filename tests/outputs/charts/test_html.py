@@ -15,9 +15,9 @@ import pytest
 
 from planner.outputs.audience import for_audience
 from planner.outputs.charts.html import ShownPlan, report
-from planner.outputs.charts.markup import MOST_ROWS
 from planner.outputs.charts.model import ON_DARK, ON_LIGHT
 from planner.outputs.charts.studies import heading, headline
+from planner.outputs.charts.words import MOST_ROWS
 from tests.outputs.charts import samples
 from tests.outputs.samples_sensitivity import cost_frontier, power_sweep, storage_frontier, tornado
 from tests.world.gear_plans import plan

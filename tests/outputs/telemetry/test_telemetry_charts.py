@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from planner.outputs.charts import picture
-from planner.outputs.charts.axes import time_axis
-from planner.outputs.charts.model import Bars, Chart, Line, Points, Whiskers
+from planner.outputs.charts.model import Bars, Chart, Line, Points, Whiskers, time_axis
 from planner.outputs.charts.telemetry import Window, bandwidth, holes, look, outline, overlap, trace
 from planner.schema.telemetry import Characterization
 from tests.outputs.hostile import TEXTS

@@ -11,12 +11,12 @@ from xlsxwriter.format import Format
 from planner import currency
 from planner.figures import BTU_PER_H_PER_KW
 from planner.outputs import scope
-from planner.outputs.numbering import Block, Entry
 from planner.outputs.restated import listed
+from planner.outputs.scope import Block, Entry
 from planner.outputs.workbook import formulas
-from planner.outputs.workbook.bom.columns import Columns
-from planner.outputs.workbook.bom.line_figures import (
+from planner.outputs.workbook.bom.columns import (
     PER_UNIT,
+    Columns,
     figures,
     lacking,
     least_order,
@@ -24,8 +24,7 @@ from planner.outputs.workbook.bom.line_figures import (
     without_idle,
 )
 from planner.outputs.workbook.book import RATE, Book, counted_name
-from planner.outputs.workbook.formats import Role
-from planner.outputs.workbook.inputs import InputCell, Range
+from planner.outputs.workbook.cells import InputCell, Range, Role
 from planner.outputs.workbook.page import Page
 from planner.schema.plan import Line, Plan
 from planner.schema.prices import DAYS_PER_MONTH, LEAD_TIME

@@ -6,11 +6,11 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import RATE, Book
+from planner.outputs.workbook.cells import INTEGER, Role, paid
 from planner.outputs.workbook.checkpoint.goodput import goodput_sections, workings
 from planner.outputs.workbook.checkpoint.inputs import input_sections
 from planner.outputs.workbook.checkpoint.model import degraded_sections, model_sections
 from planner.outputs.workbook.checkpoint.money import totals
-from planner.outputs.workbook.formats import INTEGER, Role, paid
 from planner.outputs.workbook.page import BANNER_BAD, BANNER_ROW, FIRST_ROW, Page
 from planner.outputs.workbook.rows import Input, Result, Results
 from planner.schema.plan import JobPlan

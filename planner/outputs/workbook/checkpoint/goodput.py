@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from planner.figures import FIGURES
-from planner.outputs.numbering import blocks
+from planner.outputs.scope import blocks
 from planner.outputs.workbook import formulas
-from planner.outputs.workbook.bom.line_figures import (
+from planner.outputs.workbook.bom.columns import (
     working_name,
 )
+from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_3, INTEGER, PERCENT_2
 from planner.outputs.workbook.checkpoint import levels
-from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_3, INTEGER, PERCENT_2
 from planner.outputs.workbook.rows import Result, Results
 from planner.outputs.workbook.ways import scale
-from planner.schema.live import Ways
+from planner.schema.beside import Ways
 from planner.schema.plan import JobPlan, Plan, Repair, ShrunkPlan
 
 

@@ -6,13 +6,11 @@ from typing import Literal, get_args
 
 from planner.figures import FIGURES
 from planner.outputs import scope
-from planner.outputs.workbook.bom.line_figures import (
+from planner.outputs.workbook.bom.columns import (
     job_gpus,
 )
 from planner.outputs.workbook.book import RATE
-from planner.outputs.workbook.checkpoint.levels import local_inputs
-from planner.outputs.workbook.checkpoint.model import degraded_inputs
-from planner.outputs.workbook.formats import (
+from planner.outputs.workbook.cells import (
     DECIMAL_1,
     DECIMAL_2,
     DECIMAL_3,
@@ -22,11 +20,13 @@ from planner.outputs.workbook.formats import (
     PERCENT_2,
     SMALL,
 )
+from planner.outputs.workbook.checkpoint.levels import local_inputs
+from planner.outputs.workbook.checkpoint.model import degraded_inputs
 from planner.outputs.workbook.rows import NO_LIMIT, NOT_GIVEN, Input, Inputs
 from planner.outputs.workbook.ways import chosen_from
-from planner.schema.live import Ways
+from planner.schema.beside import Ways
 from planner.schema.plan import JobPlan, Line, Plan, Repair
-from planner.schema.repair import LONGEST_S
+from planner.schema.running import LONGEST_S
 
 FanOutKind = Literal["broadcast", "sharded_optimizer", "every_replica"]
 

@@ -6,7 +6,7 @@ the order rework, drains, restarts, restore: the losses are the logarithms of wh
 
 from __future__ import annotations
 
-from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_3, INTEGER, PERCENT_2
+from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_3, INTEGER, PERCENT_2
 from planner.outputs.workbook.rows import Input, Result
 from planner.schema.plan import JobPlan, LocalPlan
 

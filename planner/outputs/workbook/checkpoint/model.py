@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 
 from planner.figures import FIGURES
-from planner.outputs.numbering import blocks
-from planner.outputs.workbook.bom.line_figures import (
+from planner.outputs.scope import blocks
+from planner.outputs.workbook.bom.columns import (
     working_name,
 )
-from planner.outputs.workbook.checkpoint.levels import local_results, of_levels, remote_interval
-from planner.outputs.workbook.formats import (
+from planner.outputs.workbook.cells import (
     DECIMAL_1,
     DECIMAL_2,
     DECIMAL_3,
@@ -18,6 +17,7 @@ from planner.outputs.workbook.formats import (
     INTEGER,
     PERCENT_2,
 )
+from planner.outputs.workbook.checkpoint.levels import local_results, of_levels, remote_interval
 from planner.outputs.workbook.formulas import usable_gpus
 from planner.outputs.workbook.rows import Input, Result, Results
 from planner.schema.plan import JobPlan, Line, Plan

@@ -6,7 +6,7 @@ from planner.figures import FIGURES
 from planner.outputs import scope
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import (
+from planner.outputs.workbook.cells import (
     DECIMAL_1,
     DECIMAL_1_OR_DASH,
     DECIMAL_2,

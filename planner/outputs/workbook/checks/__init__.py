@@ -7,10 +7,9 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 from planner.limits import COUNTED_IN
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.cells import DECIMAL_2, INTEGER, PERCENT_2, Range, paid
 from planner.outputs.workbook.checks.rows import Check, check_for, editable, waiting
-from planner.outputs.workbook.formats import DECIMAL_2, INTEGER, PERCENT_2, paid
 from planner.outputs.workbook.formulas import known
-from planner.outputs.workbook.inputs import Range
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.schema.plan import LimitReport
 

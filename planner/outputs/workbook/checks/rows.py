@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from planner.limits import known, named
-from planner.outputs.numbering import Entry, blocks
-from planner.outputs.scope import CORE_SECTIONS
-from planner.outputs.workbook.bom.line_figures import (
+from planner.outputs.scope import CORE_SECTIONS, Entry, blocks
+from planner.outputs.workbook.bom.columns import (
     installed_name,
     purchased_name,
     quantity_name,

@@ -11,7 +11,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.outputs.workbook.bom import KNOWN_PART
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, GENERAL, INTEGER, Role
+from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_2, GENERAL, INTEGER, Role
 from planner.outputs.workbook.page import BANNER_ROW, FIRST_ROW, Page, names
 from planner.outputs.workbook.racks.drawing import (
     BODY_WIDTH,

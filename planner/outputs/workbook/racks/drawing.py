@@ -11,8 +11,8 @@ from xlsxwriter import Workbook
 from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from planner.outputs.text_safety import clean
-from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, INTEGER, PERCENT
+from planner.outputs.words import clean
+from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_2, INTEGER, PERCENT
 from planner.outputs.workbook.page import Page, names
 from planner.schema.plan import Device, Line, Plan, RackGroup
 

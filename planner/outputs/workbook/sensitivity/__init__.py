@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from planner.figures import FIGURES
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, PERCENT, SMALL, Role
-from planner.outputs.workbook.inputs import Range
+from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_2, PERCENT, SMALL, Range, Role
 from planner.outputs.workbook.page import BANNER_ROW, FIRST_ROW
 from planner.outputs.workbook.rows import UNKNOWN
 from planner.outputs.workbook.sensitivity.charts import TORNADO_ROWS, Tornado, add_tornado

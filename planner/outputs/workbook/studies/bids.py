@@ -16,15 +16,14 @@ from planner.outputs.bids_text import (
     named,
     whom,
 )
-from planner.outputs.comparison_words import breach_text
-from planner.outputs.words import in_money
+from planner.outputs.words import breach_text, in_money
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import DECIMAL_2, GENERAL, INTEGER, PERCENT_2
+from planner.outputs.workbook.cells import DECIMAL_2, GENERAL, INTEGER, PERCENT_2
 from planner.outputs.workbook.functions import (
     Scalar,
 )
 from planner.outputs.workbook.studies import Sheet
-from planner.outputs.workbook.studies.stack import RECORD, Stack, number_format
+from planner.outputs.workbook.studies.stack import RECORD, Cell, Stack, number_format
 from planner.schema.bids import Bid, BidFigures, BidLine, Bids, TraceRow
 
 SHEET, LINES, TRAIL = "Bids", "Bid lines", "Audit trail"
@@ -70,9 +69,8 @@ def add(book: Book, found: Bids) -> None:
     if found.mix is not None:
         page.heading("The best mix")
         for award in found.mix.awards:
-            page.line([(LOT_WORDS[award.lot], GENERAL), (whom(award), GENERAL),
-                       *((f"{n:,} {sku}", GENERAL) for sku, n in award.counts.items())]
-                      [: len(widths)])  # fmt: skip
+            counts = (f"{count:,} {sku}" for sku, count in award.counts.items())
+            page.line([LOT_WORDS[award.lot], whom(award), *counts][: len(widths)])
     page.heading("Limits that are broken, and what else is against it")
     _texts(page, found.bids, lambda bid: [*map(breach_text, bid.breaches), *bid.against,
                                           *bid.open])  # fmt: skip
@@ -117,7 +115,7 @@ def _standing(page: Stack, found: Bids) -> None:
                                     for bid in bids], INTEGER),
     )  # fmt: skip
     for label, unit, values, number in rows:
-        page.line([(label, GENERAL), (unit, GENERAL), *((value, number) for value in values)])
+        page.line([label, unit, *((value, number) for value in values)])
 
 
 def _figure(page: Stack, figures: Sequence[BidFigures | None], name: str) -> None:
@@ -126,14 +124,14 @@ def _figure(page: Stack, figures: Sequence[BidFigures | None], name: str) -> Non
     if any(value is not None for value in values):
         unit = "" if row.unit == "share" else in_money(row.unit)
         number = row.excel if row.unit != "USD" else "0.0000" if name in RATIOS else INTEGER
-        page.line([(row.label, GENERAL), (unit, GENERAL), *((v, number) for v in values)])
+        page.line([row.label, unit, *((v, number) for v in values)])
 
 
 def _texts(page: Stack, bids: Sequence[Bid], read: Callable[[Bid], list[str]]) -> None:
     columns = [read(bid) for bid in bids]
     for at in range(max((len(texts) for texts in columns), default=0)):
-        cells: list[tuple[Scalar, str]] = [("", GENERAL), ("", GENERAL)]
-        cells += [(texts[at] if at < len(texts) else "", GENERAL) for texts in columns]
+        cells: list[Cell] = ["", ""]
+        cells += [texts[at] if at < len(texts) else "" for texts in columns]
         page.line(cells)
 
 
@@ -160,9 +158,9 @@ def add_lines(book: Book, found: Bids) -> None:
         heads += [f"{named(bid)}\n{text}" for text in
                   ("needed", "quoted", "net per unit", "at once", "price of")]  # fmt: skip
     known: dict[str, BidLine] = {line.sku: line for bid in bids for line in bid.lines}
-    rows: list[list[tuple[Scalar, str]]] = []
+    rows: list[list[Cell]] = []
     for sku, line in known.items():
-        rows.append([(line.section, GENERAL), (line.product, GENERAL)])
+        rows.append([line.section, line.product])
         for bid in bids:
             rows[-1] += _line(next((each for each in bid.lines if each.sku == sku), None))
     page.table(heads, rows)
@@ -170,19 +168,19 @@ def add_lines(book: Book, found: Bids) -> None:
     for bid in bids:
         for lack in bid.lacks:
             page.line([
-                (named(bid), GENERAL), (f"{lack.product}: {LACK_WORDS[lack.kind]}", GENERAL),
-                (lack.units, INTEGER), (None, GENERAL), (lack.usd, INTEGER),
+                named(bid), f"{lack.product}: {LACK_WORDS[lack.kind]}",
+                (lack.units, INTEGER), None, (lack.usd, INTEGER),
                 (lack.low_usd, INTEGER), (lack.high_usd, INTEGER),
             ])  # fmt: skip
     page.finish_stack((_FROZEN, 2))
 
 
-def _line(line: BidLine | None) -> list[tuple[Scalar, str]]:
+def _line(line: BidLine | None) -> list[Cell]:
     if line is None:
-        return [(None, GENERAL)] * 5
+        return [None] * 5
     return [
         (line.needed, INTEGER), (line.quoted or None, "#,##0.###"), (line.unit_usd, DECIMAL_2),
-        (line.usd, DECIMAL_2), (_PRICED[line.priced_by], GENERAL),
+        (line.usd, DECIMAL_2), _PRICED[line.priced_by],
     ]  # fmt: skip
 
 
@@ -210,14 +208,12 @@ def add_trail(book: Book, found: Bids) -> None:
     page.finish_stack((_FROZEN, 3))
 
 
-def _traced(row: TraceRow) -> list[tuple[Scalar, str]]:
+def _traced(row: TraceRow) -> list[Cell]:
     cells = row.cells
     return [
-        (row.bid, GENERAL), (row.file, GENERAL), (row.row, INTEGER), (row.description, GENERAL),
-        (row.kind.replace("_", " "), GENERAL),
-        (row.quantity, "#,##0.###"), (cells.get("quantity", ""), GENERAL),
-        (row.unit_net, DECIMAL_2), (cells.get("unit_net", cells.get("unit_list", "")), GENERAL),
-        (row.amount, DECIMAL_2), (cells.get("amount", ""), GENERAL),
-        (row.currency, GENERAL), (row.usd_per_unit, "0.0000"), (row.usd, DECIMAL_2),
-        (row.became, GENERAL),
+        row.bid, row.file, (row.row, INTEGER), row.description, row.kind.replace("_", " "),
+        (row.quantity, "#,##0.###"), cells.get("quantity", ""),
+        (row.unit_net, DECIMAL_2), cells.get("unit_net", cells.get("unit_list", "")),
+        (row.amount, DECIMAL_2), cells.get("amount", ""),
+        row.currency, (row.usd_per_unit, "0.0000"), (row.usd, DECIMAL_2), row.became,
     ]  # fmt: skip

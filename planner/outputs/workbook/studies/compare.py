@@ -8,12 +8,12 @@ from functools import partial
 from planner.outputs.compare_text import status
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import DECIMAL_1, GENERAL, INTEGER
+from planner.outputs.workbook.cells import DECIMAL_1, INTEGER
 from planner.outputs.workbook.functions import (
     Scalar,
 )
 from planner.outputs.workbook.studies import Sheet
-from planner.outputs.workbook.studies.stack import Cells, Stack, number_format, over, signed
+from planner.outputs.workbook.studies.stack import Cell, Cells, Stack, number_format, over, signed
 from planner.schema.comparison import (
     Comparison,
     FigureRow,
@@ -59,7 +59,7 @@ def _titles(keys: Sequence[str]) -> list[tuple[str, float]]:
 
 
 def _line(line: LineRow, sides: int) -> Cells:
-    cells: list[tuple[Scalar, str]] = [(line.section, GENERAL), (line.product, GENERAL)]
+    cells: list[Cell] = [line.section, line.product]
     parts: tuple[Series, ...] = (line.quantity, line.capex_usd, line.it_power_kw)
     for series, (_, _, number) in zip(parts, _BLOCKS, strict=True):
         cells += [(value, number) for value in series.values]
@@ -95,7 +95,7 @@ class _Grid(Stack):
         """Write a figure of every plan and its changes from the first."""
         number = number_format(unit, values)
         told = "" if unit == "share" else in_money(unit)
-        cells: list[tuple[Scalar, str]] = [(label, GENERAL), (told, GENERAL)]
+        cells: list[Cell] = [label, told]
         cells += [(value, number) for value in values]
         self.line([*cells, *((change, signed(number)) for change in changes[1:])])
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from planner.figures import FIGURES
 from planner.outputs.frontier_text import across, knee, marks, rules, up
-from planner.outputs.scales import Scale
 from planner.outputs.sensitivity_words import as_it_stands, named, sentence, units
+from planner.outputs.words import Scale
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import GENERAL, INTEGER
+from planner.outputs.workbook.cells import INTEGER
 from planner.outputs.workbook.functions import (
     Scalar,
 )
@@ -237,7 +237,7 @@ def _table(page: Stack, study: Frontier, columns: list[_Column]) -> int:
     ]
     heads = ["Point", "", *(headed(column.title, column.unit) for column in columns)]
     rows: Iterator[Cells] = (
-        [(at + 1, "0"), (marks(study, at), GENERAL), *zip(row, numbers, strict=True)]
+        [(at + 1, "0"), marks(study, at), *zip(row, numbers, strict=True)]
         for at, row in enumerate(zip(*cells, strict=True))
     )
     return page.table(heads, rows, [at for at in (study.knee, study.best) if at is not None])
@@ -251,8 +251,8 @@ def _rules(page: Stack, study: Frontier) -> int | None:
     x_number, y_number = _exact(study.x_unit, across(study)), _exact(study.y_unit, up(study))
     first = page.row
     for mark in study.marks:
-        at = page.line([("", GENERAL), ("", GENERAL), (mark.x, x_number), (mark.y, y_number),
-                        (mark.bound, y_number)])  # fmt: skip
+        axes = ((mark.x, x_number), (mark.y, y_number), (mark.bound, y_number))
+        at = page.line(["", "", *axes])
         over(page, at, 0, 1, mark.label, page.widths[0] + page.widths[1])
         if mark.x is None:
             said = f"no plan: {mark.reason}" if mark.reason else "no plan"

@@ -13,10 +13,10 @@ from planner.outputs.alternatives_text import (
     what_it_is,
 )
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import GENERAL, INTEGER
+from planner.outputs.workbook.cells import INTEGER
 from planner.outputs.workbook.page import FIRST_ROW
 from planner.outputs.workbook.studies import Sheet
-from planner.outputs.workbook.studies.stack import RecordColumn, Stack, figure_column
+from planner.outputs.workbook.studies.stack import RecordColumn, Stack, figure_column, figures_of
 from planner.schema.comparison import Alternative, Alternatives
 from planner.schema.plan import Totals
 
@@ -74,14 +74,11 @@ def add(book: Book, study: Alternatives) -> None:
     ]
     title = f"Plans within {tolerance(study)} of the best"
     page = Stack(book, SHEET, title, [width for _, width in heads])
-    page.text(page.row, 0, study.message or _INTRODUCTION, "subtitle")
-    page.row = FIRST_ROW
-    page.sheet.repeat_rows(page.heads([title for title, _ in heads]))
+    page.records([study.message or _INTRODUCTION], [title for title, _ in heads])
     for place, each in enumerate(study.alternatives, start=1):
-        told = [what_it_is(each), bought(each.plan)]
         how = command(study, each) or "no problem file can ask for this one"
-        figures = ((column.read(each), column.number) for column in columns)
-        page.line([(place, INTEGER), *((text, GENERAL) for text in told), *figures, (how, GENERAL)])
+        what = (what_it_is(each), bought(each.plan))
+        page.line([(place, INTEGER), *what, *figures_of(columns, each), how])
     said = sentences(study)
     if said:
         page.heading("What was looked for")

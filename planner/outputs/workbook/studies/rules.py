@@ -8,13 +8,10 @@ from functools import partial
 from typing import Any
 
 from planner.figures import FIGURES, OBJECTIVES
-from planner.outputs.inside_words import MoneyWords
+from planner.outputs.audience import MoneyWords
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import DECIMAL_1, GENERAL, INTEGER
-from planner.outputs.workbook.functions import (
-    Scalar,
-)
+from planner.outputs.workbook.cells import DECIMAL_1, GENERAL, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.sensitivity.charts import (
     GRID,
@@ -25,7 +22,14 @@ from planner.outputs.workbook.sensitivity.charts import (
     axis,
 )
 from planner.outputs.workbook.studies import Sheet
-from planner.outputs.workbook.studies.stack import Cells, RecordColumn, Stack, figure_column
+from planner.outputs.workbook.studies.stack import (
+    Cell,
+    Cells,
+    RecordColumn,
+    Stack,
+    figure_column,
+    figures_of,
+)
 from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
 
 POWER, AGAINST = "Storage, kW", "Against what the job needs"
@@ -162,10 +166,7 @@ def add(book: Book, table: RulesTable) -> None:
     heads = [("", 29.0), ("What it asks", 48.0), *((c.title, c.width) for c in shown)]
     heads.append(("To see it in full: planner solve ... with", 58.0))
     page = Stack(book, SHEET, _TITLE, [width for _, width in heads])
-    for place, text in enumerate(_INTRODUCTION, start=page.row):
-        page.text(place, _LABEL, text, "subtitle")
-    page.row = FIRST_ROW + 1
-    page.sheet.repeat_rows(page.heads([title for title, _ in heads]))
+    page.records(_INTRODUCTION, [title for title, _ in heads])
     _rows(page, table.rows, shown)
     page.heading("What that shows")
     page.sentences(text for text in table.argument if book.money or not _SPEAKS(text))
@@ -178,22 +179,19 @@ def _rows(page: Stack, rows: Sequence[RuleRow], columns: Sequence[Column]) -> No
     group = ""
     for row in rows:
         if row.group != group and row.group in _GROUPS:
-            page.fill(page.row, (_GROUPS[row.group],), "heading", len(page.widths))
-            page.row += 1
+            page.heading(_GROUPS[row.group], apart=False)
         group = row.group
         page.line(_row(row, columns, money=page.book.money))
 
 
 def _row(row: RuleRow, columns: Sequence[Column], *, money: bool) -> Cells:
     plan = row.outcome
+    found: list[Cell] = [*figures_of(columns, plan)]
     if plan is None:
-        found: list[tuple[Scalar, str]] = [(None, column.number) for column in columns]
-        found[0] = (_why_none(row, money=money), GENERAL)
-    else:
-        found = [(column.read(plan), column.number) for column in columns]
+        found[0] = _why_none(row, money=money)
     label = f"{row.label} (as the problem asks)" if row.own else row.label
     settings = " ".join(f"--set {shlex.quote(setting)}" for setting in row.settings)
-    return [(label, GENERAL), (row.asks, GENERAL), *found, (settings, GENERAL)]
+    return [label, row.asks, *found, settings]
 
 
 def _why_none(row: RuleRow, *, money: bool) -> str:

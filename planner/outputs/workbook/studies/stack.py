@@ -12,11 +12,9 @@ from typing import Any, Generic, TypeVar
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 
 from planner.figures import FIGURES
-from planner.outputs.comparison_words import titled
-from planner.outputs.text_safety import clean
-from planner.outputs.words import in_money
+from planner.outputs.words import clean, in_money, titled
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import (
+from planner.outputs.workbook.cells import (
     DECIMAL_1,
     DECIMAL_2,
     GENERAL,
@@ -177,6 +175,13 @@ def figure_column(
     return RecordColumn(name, width, figure.excel, read, figure.money)
 
 
+def figures_of(
+    columns: Iterable[RecordColumn[RecordT]], record: RecordT | None
+) -> list[tuple[Scalar, str]]:
+    """Return what stands of a record in each column; blank cells where there is none."""
+    return [(None if record is None else each.read(record), each.number) for each in columns]
+
+
 ROW_PIXELS = 20
 """Height of a row of one line in pixels."""
 
@@ -194,8 +199,9 @@ _LETTERS = 1.05
 _WORKINGS_APART = 2
 _WORKINGS_WIDTH = 13.0
 
-Cells = Sequence[tuple[Scalar, str]]
-"""The figures of a row, each with its number format; texts have none."""
+Cell = Scalar | tuple[Scalar, str]
+Cells = Sequence[Cell]
+"""What stands in a row: texts, and figures with their number formats."""
 
 
 class Stack(Page):
@@ -239,9 +245,17 @@ class Stack(Page):
                 over(self, self.row, 0, self.last, text, sum(self.widths))
                 self.row += 1
 
-    def heading(self, text: str) -> None:
-        """Write the heading of a part after a blank row."""
+    def records(self, says: Iterable[str], titles: Sequence[str]) -> None:
+        """Write what the sheet is about, a row each, and heads that every printed page repeats."""
+        for text in says:
+            self.text(self.row, 0, text, "subtitle")
+            self.row += 1
         self.row += 1
+        self.sheet.repeat_rows(self.heads(titles))
+
+    def heading(self, text: str, *, apart: bool = True) -> None:
+        """Write the heading of a part, after a blank row where it stands apart."""
+        self.row += apart
         self.fill(self.row, (text,), "heading", len(self.widths))
         self.row += 1
 
@@ -291,13 +305,12 @@ class Stack(Page):
             cells: what stands in it.
             marked: whether it stands out.
         """
-        for column, (value, number) in enumerate(cells):
+        texts: list[tuple[str, float]] = []
+        for column, cell in enumerate(cells):
+            value, number = cell if isinstance(cell, tuple) else (cell, GENERAL)
             put(self, self.row, column, value, number)
-        texts = [
-            (value, self.widths[column])
-            for column, (value, _) in enumerate(cells)
-            if isinstance(value, str)
-        ]
+            if isinstance(value, str):
+                texts.append((value, self.widths[column]))
         self.grow(self.row, texts)
         if marked:
             rule = {"type": "no_errors", "format": self.book.formats.condition("good")}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from planner.outputs.comparison_words import changed_by
 from planner.outputs.sensitivity_words import (
     STATUS,
     amount,
@@ -17,16 +16,14 @@ from planner.outputs.sensitivity_words import (
     sentence,
     units,
 )
-from planner.outputs.words import in_money
+from planner.outputs.words import changed_by, in_money
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import GENERAL, INTEGER
-from planner.outputs.workbook.functions import (
-    Scalar,
-)
+from planner.outputs.workbook.cells import INTEGER
 from planner.outputs.workbook.sensitivity.charts import FONT, GREY, SOLID, STRIPED
 from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import (
     RECORD,
+    Cell,
     Stack,
     caption,
     figures,
@@ -190,17 +187,14 @@ def _table(page: Stack, study: Tornado) -> int:
     return page.table([title for title, _ in _HEADS], rows)
 
 
-def _row(study: Tornado, place: int, swing: Swing, number: str) -> list[tuple[Scalar, str]]:
-    cells: list[tuple[Scalar, str]] = [
-        (place, INTEGER), (swing.label, GENERAL), (swing.base_text, GENERAL),
-    ]  # fmt: skip
+def _row(study: Tornado, place: int, swing: Swing, number: str) -> list[Cell]:
+    cells: list[Cell] = [(place, INTEGER), swing.label, swing.base_text]
     for end, change in zip((swing.low, swing.high), changes(study, swing), strict=True):
         worth = STATUS[end.status] if end.status not in PLANNED else end.objective
-        cells += [(end.text, GENERAL), (worth, number), (change, signed(number))]
+        cells += [end.text, (worth, number), (change, signed(number))]
         cells.append((end.bound, number))
     cells += [(w, number) for w in (swing.width, swing.least_width, swing.most_width)]
-    return [*cells, *((describe_end(end), GENERAL) for end in (swing.low, swing.high)),
-            (swing.path, GENERAL)]  # fmt: skip
+    return [*cells, describe_end(swing.low), describe_end(swing.high), swing.path]
 
 
 def describe_end(end: End) -> str:

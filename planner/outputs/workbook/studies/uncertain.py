@@ -8,12 +8,11 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from planner.outputs.scales import scale
 from planner.outputs.sensitivity_words import goal, named, units
 from planner.outputs.uncertain_text import describe_draw, findings, marks, outcomes
-from planner.outputs.words import in_money
+from planner.outputs.words import in_money, scale
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import DECIMAL_3, GENERAL, INTEGER, PERCENT, PERCENT_2
+from planner.outputs.workbook.cells import DECIMAL_3, INTEGER, PERCENT, PERCENT_2
 from planner.outputs.workbook.functions import (
     Scalar,
 )
@@ -29,7 +28,14 @@ from planner.outputs.workbook.sensitivity.charts import (
     axis,
 )
 from planner.outputs.workbook.studies import Sheet
-from planner.outputs.workbook.studies.stack import RECORD, Stack, headed, legend, number_format
+from planner.outputs.workbook.studies.stack import (
+    RECORD,
+    Cell,
+    Stack,
+    headed,
+    legend,
+    number_format,
+)
 from planner.schema.sensitivity import CandidatePlan, Percentiles, Uncertain, UncertainInput
 
 CHART_ROWS = 17
@@ -202,7 +208,7 @@ def _inputs(page: Stack, inputs: Sequence[UncertainInput]) -> None:
         number = "0%" if each.unit == "share" else _exact(figures, each.unit)
         unit = "" if each.unit == "share" else in_money(each.unit)
         label = each.label if each.label == each.path else f"{each.label}\n{each.path}"
-        texts = [(text, GENERAL) for text in (label, each.distribution, unit)]
+        texts = (label, each.distribution, unit)
         page.line([*texts, *((figure, number) for figure in figures)])
 
 
@@ -226,11 +232,11 @@ def _outcomes(page: Stack, study: Uncertain) -> None:
             add_spread(page, shown, page.reserve(CHART_ROWS))
 
 
-def _outcome(each: Percentiles) -> list[tuple[Scalar, str]]:
+def _outcome(each: Percentiles) -> list[Cell]:
     figures = (each.mean, each.least, each.p5, each.p25, each.p50, each.p75, each.p95, each.most)
     number = number_format(each.unit, figures)
     unit = "" if each.unit == "share" else in_money(each.unit)
-    told: list[tuple[Scalar, str]] = [(each.label, GENERAL), (unit, GENERAL)]
+    told: list[Cell] = [each.label, unit]
     told.append((each.count, INTEGER))
     return [*told, *((figure, number) for figure in figures)]
 
@@ -245,7 +251,7 @@ def _breaks(page: Stack, study: Uncertain) -> None:
     listed = sorted(study.breaks, key=lambda each: -each.share)
     first = page.row
     for each in listed:
-        page.line([(each.label, GENERAL), (each.limit, GENERAL), (each.breaks, INTEGER),
+        page.line([each.label, each.limit, (each.breaks, INTEGER),
                    (each.share, PERCENT), (each.worst, PERCENT)])  # fmt: skip
     broken = sum(each.breaks > 0 for each in listed)
     if broken:
@@ -273,10 +279,10 @@ def _candidates(page: Stack, study: Uncertain) -> None:
         page.line(_candidate(each, marks(study, place), number), marked=chosen)
 
 
-def _candidate(each: CandidatePlan, mark: str, number: str) -> list[tuple[Scalar, str]]:
+def _candidate(each: CandidatePlan, mark: str, number: str) -> list[Cell]:
     return [
-        (f"{each.name}: {mark}" if mark else each.name, GENERAL),
-        (units(each.counts, len(each.counts)), GENERAL),
+        f"{each.name}: {mark}" if mark else each.name,
+        units(each.counts, len(each.counts)),
         (each.best_in, INTEGER),
         (each.feasible, PERCENT),
         (each.mean, number),
@@ -300,7 +306,7 @@ def _indices(page: Stack, study: Uncertain) -> None:
     first = page.row
     for each in sorted(study.indices, key=lambda each: -each.total):
         figures = (each.first, each.first_confidence, each.total, each.total_confidence)
-        page.line([(each.label, GENERAL), (each.path, GENERAL),
+        page.line([each.label, each.path,
                    *((figure, DECIMAL_3) for figure in figures)])  # fmt: skip
     last = page.row - 1
     page.row += 1

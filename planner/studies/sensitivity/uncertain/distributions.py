@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from planner import units
 from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Change, Inputs
-from planner.loader.vary.axis import FACTOR, Reading, Variable
+from planner.loader.vary.axis import FACTOR, Reading, Variable, factor
 from planner.loader.vary.place import NoPlaceError, number_of
-from planner.loader.vary.values import factor
 from planner.paths import job_path
-from planner.schema.levels import DEFAULT_FAILURES
+from planner.schema.running import DEFAULT_FAILURES
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.studies.sensitivity.scenarios import label, labels

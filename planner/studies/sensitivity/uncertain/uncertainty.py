@@ -20,8 +20,8 @@ from planner.loader.vary.apply import applied
 from planner.optimizer import operate, purchase
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import given
-from planner.schema.currency import ShownIn
 from planner.schema.plan import Plan, Status
+from planner.schema.prices import ShownIn
 from planner.schema.sensitivity import PLANNED, Index, Percentiles, Uncertain, UncertainInput
 from planner.studies.request import Found, Request, SweepOptions
 from planner.studies.sensitivity.scenarios import Scenario

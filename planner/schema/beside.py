@@ -1,0 +1,190 @@
+"""Parts of a plan's record and records beside it: other storage, its cables, what follows an edit.
+
+How the counts of what must come with a cluster move with it, and what each way of running the job
+draws and does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from planner.schema.base import PlanModel, Record
+
+NetworkOfCable = Literal["compute", "storage", "converged", "in_band", "out_of_band"]
+
+
+@dataclass(frozen=True, slots=True)
+class CableEnd:
+    """A device, where it stands and its port; a place is None where nobody gives racks.
+
+    ``position_ru`` is the lowest rack unit of the device, None for what has no height; ``position``
+    where its rack stands, in a hall of several groups of positions.
+    """
+
+    device: str
+    port: str
+    rack: int | None = None
+    position_ru: float | None = None
+    position: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cable:
+    """One link. Links with the same ``number`` and ``sku`` share a cable, as a splitter's do.
+
+    ``sku`` is None where no cable is listed for such ports. ``length_m`` is the run in whole
+    metres, None where the problem gives no ``site.floor``; ``medium`` says what such a length asks
+    for, or where parts are bought by length what they are. ``ordered_m`` is then the length as it
+    is sold, and ``counted_as`` the item that the bill counts for it.
+    """
+
+    number: int
+    network: NetworkOfCable
+    lower: CableEnd
+    upper: CableEnd
+    sku: str | None
+    model: str | None
+    part_number: str | None
+    length_m: int | None
+    medium: str
+    ordered_m: float | None = None
+    counted_as: str | None = None
+    in_place_of: int = 1
+    spares: str | None = None
+
+
+@dataclass(frozen=True)
+class CableSchedule:
+    """All cables of a plan, and what should be known of them."""
+
+    cables: tuple[Cable, ...]
+    notes: tuple[str, ...]
+
+
+SHARED_RACKS = "racks.shared"
+"""Stands for the racks that several lines share, among the catalog ids."""
+
+
+class Growth(Record):
+    """Counts of companions with more or fewer GPU systems, or storage units, than a plan has.
+
+    ``units`` of ``skus`` are in the cluster as solved; the one there is most of grows and shrinks.
+    ``counts`` of a catalog id (of `SHARED_RACKS`: racks) belong to ``steps``, which are the units
+    more, or fewer where they are negative; 0 is among them. Ascending, at least two.
+    """
+
+    of: Literal["gpu_systems", "storage"]
+    skus: tuple[str, ...]
+    units: int
+    steps: tuple[int, ...]
+    counts: dict[str, tuple[int, ...]]
+
+
+class WayRow(Record):
+    """A way in which the job may run: what a system draws in it, and what a GPU does.
+
+    ``id`` is the way's in the plan, ``label`` what a reader chooses it by. The GPUs are capped at
+    ``gpu_cap`` of their rated power, ``gpu_limit_w`` each. ``tflops_per_gpu`` is what the plan's
+    MFU applies to, at the GPUs that are in use as solved.
+    """
+
+    id: str
+    label: str
+    gpu_cap: float
+    gpu_limit_w: float | None
+    power_kw: float | None
+    typical_kw: float | None
+    tflops_per_gpu: float
+
+
+class Ways(Record):
+    """The ways in which the job of a plan may run on its GPU systems with its replicas.
+
+    ``chosen`` is the label of the plan's own. At other counts of GPUs in use than ``gpus_used`` a
+    GPU does another share of its rate: by an ``exponent``, or by the ``bubble`` of a pipeline, as
+    in `planner.sizing.throughput.ScaleLaw`; a law given as a table is not carried along.
+    """
+
+    sku: str
+    chosen: str
+    rows: tuple[WayRow, ...]
+    gpus_used: int
+    exponent: float = 0.0
+    bubble: float = 0.0
+
+
+class Live(Record):
+    """All that a workbook carries for its figures to follow."""
+
+    growth: tuple[Growth, ...] = ()
+    ways: Ways | None = None
+
+
+class OptionItem(PlanModel):
+    """So many units of a storage item, ``purchased`` of them bought, and what a quote may ask.
+
+    Prices are list prices of a unit, USD; ``basis`` says what its bandwidth is.
+    """
+
+    sku: str
+    model: str
+    vendor: str
+    units: int
+    purchased: int
+    unit_list_usd: float | None
+    unit_low_usd: float | None
+    unit_high_usd: float | None
+    read_basis: str
+    write_basis: str
+
+
+class StorageOption(PlanModel):
+    """A storage family with the fewest units that carry the plan's operation within every limit.
+
+    The plan's own (``chosen``) has what the plan has. ``fewer_systems`` GPU systems make room for
+    it. ``shortfall`` is how far behind the proven bound its objective is, as a share; a checkpoint
+    is saved every ``interval_s`` (each ``every``-th goes to storage; 0 without a local level), and
+    needs so much write bandwidth. ``low_usd``,
+    ``list_usd`` and ``high_usd`` are what its purchases come to at the ends of their prices'
+    ranges and at list; ``beside_usd`` is what everything else costs more than in the plan.
+    With those of all other vendors at list prices this is the cheapest where its unit is listed at
+    ``even_usd`` or less, and at ``sure_usd`` or less wherever their quotes come in; None where
+    several items make it up, no other vendor has one, or no price is low enough.
+    """
+
+    family: str
+    chosen: bool
+    items: tuple[OptionItem, ...]
+    fewer_systems: int
+    shortfall: float
+    interval_s: float
+    every: int
+    write_needed_gb_per_s: float
+    read_gb_per_s: float
+    write_gb_per_s: float
+    usable_tb: float
+    low_usd: float
+    list_usd: float
+    high_usd: float
+    beside_usd: float
+    even_usd: float | None
+    sure_usd: float | None
+
+
+class StorageOptions(PlanModel):
+    """What the plan's operation needs of storage, whoever sells it, and who could.
+
+    ``counted`` says which money: what is paid at once, or with support and subscriptions over the
+    term. Options are in the order of their money at list prices, everything else counted in.
+    ``choice`` is the vendor who is cheapest wherever quotes come in, None where prices decide;
+    ``settled_by`` are the items of whose quotes each alone could settle it.
+    """
+
+    read_gb_per_s: float
+    usable_tb: float
+    within: float
+    counted: Literal["purchase", "term"]
+    options: tuple[StorageOption, ...]
+    choice: str | None
+    settled_by: tuple[str, ...]
