@@ -17,7 +17,7 @@ from planner.case.model import Elastic, Job, Mode
 from planner.limits import BY_NAME, LIMITS, of_group
 from planner.optimizer import purchase
 from planner.sizing import two_levels
-from planner.sizing.availability import Restarts, Shrunk, rework_factor
+from planner.sizing.availability import Restarts, Shrunk, rework_factor, strikes
 from planner.sizing.demand import write_volume_tb_per_day
 from planner.sizing.goodput import best_interval_s, goodput, mtti_s
 from planner.sizing.two_levels import TwoLevels
@@ -615,17 +615,20 @@ def _best_shrinking(job: Job, shrunk: Shrunk, run: Run, low: float, high: float)
     stopped_s = run.stall_s + slowdown * run.drain_s / run.every
     restart = how.grow_s * rate * (1.0 - shrunk.spared(how) / shrunk.failing)
     share = 1.0 if job.levels is None else job.levels.remote_share
+    growing, late = shrunk.most_lost(how, run.mtti_s)
+    most, again = 1.0 - shrunk.idle, 1.0 + how.hardware_share
 
     def worth(log_interval: float) -> float:
         interval_s = math.exp(log_interval)
-        left = 1.0 - shrunk.lost(how, interval_s, run.mtti_s)
+        at = rate * interval_s
+        left = most - growing * rework_factor(again * at) - late * strikes(at)
         if stopped_s >= interval_s or left <= 0.0:
             return -math.inf
         left *= 1.0 - stopped_s / interval_s
         if run.mode == "local":
-            times = rate * interval_s, restart, rate * run.local_drain_s
+            times = at, restart, rate * run.local_drain_s
             return math.log(left) + two_levels.kept(*times, run.every, share)
-        kept = left * rework_factor(rate * interval_s)
+        kept = left * rework_factor(at)
         return math.log(kept) if kept > 0.0 else -math.inf
 
     return two_levels.peak_s(worth, low, high)

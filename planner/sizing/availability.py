@@ -305,18 +305,21 @@ class Shrunk:
 
         They wait for it, or for a failure, whichever is first.
         """
-        intervals = interval_s / mtti_s
-        strikes = 1.0 - rework_factor(intervals)
-        if intervals < SHORT:  # its series, of which nothing cancels
-            strikes = intervals / 2.0 - intervals**2 / 12.0 + intervals**4 / 720.0
-        waits_s = mtti_s * strikes
-        late = self.late * how.computing(mtti_s) * waits_s / how.repair_s
-        return max(0.0, 1.0 - self.eased) * late
+        return self.most_lost(how, mtti_s)[1] * strikes(interval_s / mtti_s)
+
+    def most_lost(self, how: Restarts, mtti_s: float) -> tuple[float, float]:
+        """Return what restarts to grow take if captures follow at once, so that none is needless,
+        and what units that are back do not do if they wait for the next failure."""
+        backs = how.computing(mtti_s) / how.repair_s
+        late = max(0.0, 1.0 - self.eased) * self.late
+        return self.grown * backs * (how.grow_s + how.safe_s), late * backs * mtti_s
 
     def lost(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
         """Return what the work of all replicas loses, restarts to grow included."""
-        growing = self.planned(how, interval_s, mtti_s) * (how.grow_s + how.safe_s) / how.repair_s
-        return self.idle + self.grown * growing + self.waiting(how, interval_s, mtti_s)
+        growing, late = self.most_lost(how, mtti_s)
+        intervals = interval_s / mtti_s
+        growing *= rework_factor((1.0 + how.hardware_share) * intervals)
+        return self.idle + growing + late * strikes(intervals)
 
     def spared(self, how: Restarts) -> float:
         """Return the share of the failures of all replicas that restarts see less than work does.
@@ -324,6 +327,13 @@ class Shrunk:
         Those that a failure has put out make none, until they are back.
         """
         return how.hardware_share * self.resized * how.left_out()
+
+
+def strikes(intervals: float) -> float:
+    """Return how likely a failure comes before the next capture: 1 less `rework_factor`."""
+    if intervals < SHORT:  # its series, of which nothing cancels
+        return intervals / 2.0 - intervals**2 / 12.0 + intervals**4 / 720.0
+    return 1.0 - rework_factor(intervals)
 
 
 def rework_factor(intervals: float) -> float:

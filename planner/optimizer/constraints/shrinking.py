@@ -45,7 +45,7 @@ NEAR_WHOLE = 1e-5
 """Solvers' whole numbers are so near to one."""
 BLOCK = 500_000
 """Numbers of an array at a time."""
-PIECES = 12
+PIECES = 8
 """A range of intervals is looked at in so many pieces."""
 STEPS = 2_048
 """So many pieces of a range of intervals are looked at for a line below what is lost."""
