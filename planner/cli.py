@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from planner import __version__, completion
+from planner import __version__
 from planner.cli_options import (
     AsJson,
     ChosenSolver,
@@ -29,6 +29,9 @@ from planner.cli_options import (
     Settings,
     Solver,
     TimeLimit,
+    complete_examples,
+    complete_items,
+    complete_owned,
     running_options,
 )
 from planner.commands import EXIT_CODES, running
@@ -341,7 +344,7 @@ def init(
         typer.Argument(
             help="A shipped example to copy.",
             show_default=False,
-            autocompletion=completion.examples,
+            autocompletion=complete_examples,
         ),
     ] = None,
     name: Annotated[str | None, _asked("Name of the problem and its file.")] = None,
@@ -355,7 +358,7 @@ def init(
     vendors: Annotated[str | None, _asked("Who may sell: 'DDN, VAST'.")] = None,
     own: Annotated[
         list[str] | None,
-        _asked("ITEM=UNITS that is owned. Repeatable.", autocompletion=completion.owned),
+        _asked("ITEM=UNITS that is owned. Repeatable.", autocompletion=complete_owned),
     ] = None,
     prices: Annotated[str | None, _asked("Price book: a file, or a shipped one.")] = None,
     output: Output = Path(),
@@ -431,7 +434,7 @@ def catalog_list(
 def catalog_show(
     item: Annotated[
         str,
-        typer.Argument(help="Item id.", show_default=False, autocompletion=completion.items),
+        typer.Argument(help="Item id.", show_default=False, autocompletion=complete_items),
     ],
     files: CatalogFiles = None,
     as_json: AsJson = False,
@@ -524,12 +527,12 @@ def quote_import(
     FILE.catalog.yaml for products that no catalog has.
     """
     from planner.commands.quote import Asking, import_quote, json_text
-    from planner.outputs.quote_text import render
+    from planner.outputs.bids_text import render_quote
 
     asking = Asking(vendor, map_, problem, date, currency, tuple(rate or ()))
     with running.progress("quote import"):
         quote, written = import_quote(file, asking, output)
-    say(json_text(quote).rstrip("\n") if as_json else render(quote))
+    say(json_text(quote).rstrip("\n") if as_json else render_quote(quote))
     say("wrote " + ", ".join(str(path) for path in written), err=True)
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import signal
 import tempfile
 from collections.abc import Iterator
-from functools import lru_cache
+from dataclasses import replace
+from functools import lru_cache, wraps
 from importlib import import_module
+from typing import Any
 
 import pytest
 import typer.main
@@ -48,7 +51,7 @@ LONGEST = (
 """Files that take longest: begun first, so that no process is left with one at the end."""
 SEARCHED_ANEW = {
     "test_cli.py", "test_exactness.py", "test_local_level.py", "test_progress.py",
-    "test_properties.py", "test_time_and_work.py",
+    "test_properties.py", "test_time_and_work.py", "test_warm.py",
 }  # fmt: skip
 """Files that change what searches, watch it, or ask whether it does the same twice."""
 SEARCH = solved.once(joint._optimise)
@@ -153,6 +156,25 @@ def audits_compare_with_one_copy() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(audit, "_written", written)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def panels_of_pages_are_drawn_once() -> Iterator[None]:
+    """Draw the same panel once: most pages that tests make show the same studies."""
+    picture = import_module("planner.outputs.charts.picture")
+    draw = picture.draw_panel
+    known: dict[bytes, Any] = {}
+
+    @wraps(draw)
+    def drawn(chart: Any, panel: Any, form: Any) -> Any:
+        key = pickle.dumps((replace(chart, panels=(panel,)), form))
+        if key not in known:
+            known[key] = draw(chart, panel, form)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(picture, "draw_panel", drawn)
         yield
 
 

@@ -11,8 +11,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from planner import completion, shipped
+from planner import shipped
 from planner.cli import EXAMPLES
+from planner.cli_options import (
+    complete_items,
+    complete_owned,
+    complete_scenarios,
+    complete_settings,
+)
 from planner.studies.registry import STUDIES
 from tests.world.commands import ran
 
@@ -37,28 +43,26 @@ def test_shells_are_offered_examples(shell: str) -> None:
 
 
 def test_settings_are_completed_step_by_step() -> None:
-    assert completion.settings(COMMAND, "site.facility") == ["site.facility_power="]
-    assert "jobs." in completion.settings(COMMAND, "j")
-    assert completion.settings(COMMAND, "jobs.") == ["jobs.0."]
-    assert "jobs.0.checkpoint." in completion.settings(COMMAND, "jobs.0.ch")
-    assert "jobs.0.checkpoint.interval.min=" in completion.settings(
+    assert complete_settings(COMMAND, "site.facility") == ["site.facility_power="]
+    assert "jobs." in complete_settings(COMMAND, "j")
+    assert complete_settings(COMMAND, "jobs.") == ["jobs.0."]
+    assert "jobs.0.checkpoint." in complete_settings(COMMAND, "jobs.0.ch")
+    assert "jobs.0.checkpoint.interval.min=" in complete_settings(
         COMMAND, "jobs.0.checkpoint.interval."
     )
-    assert completion.settings(COMMAND, "items.ddn_ai400x2_t") == ["items.ddn_ai400x2_turbo."]
-    assert "items.ddn_ai400x2_turbo.max=" in completion.settings(
-        COMMAND, "items.ddn_ai400x2_turbo.m"
-    )
-    assert completion.settings(COMMAND, "site.facility_power=1") == []
-    assert completion.settings(COMMAND, "nothing.of.it") == []
+    assert complete_settings(COMMAND, "items.ddn_ai400x2_t") == ["items.ddn_ai400x2_turbo."]
+    assert "items.ddn_ai400x2_turbo.max=" in complete_settings(COMMAND, "items.ddn_ai400x2_turbo.m")
+    assert complete_settings(COMMAND, "site.facility_power=1") == []
+    assert complete_settings(COMMAND, "nothing.of.it") == []
 
 
 def test_names_are_completed(tmp_path: Path) -> None:
-    assert completion.items("ddn_ai400x2_t") == ["ddn_ai400x2_turbo"]
-    assert completion.owned("ddn_ai400x2_t") == ["ddn_ai400x2_turbo="]
-    assert completion.scenarios(COMMAND, "h") == ["half_power"]
-    assert completion.scenarios(SimpleNamespace(params={}), "") == []
+    assert complete_items("ddn_ai400x2_t") == ["ddn_ai400x2_turbo"]
+    assert complete_owned("ddn_ai400x2_t") == ["ddn_ai400x2_turbo="]
+    assert complete_scenarios(COMMAND, "h") == ["half_power"]
+    assert complete_scenarios(SimpleNamespace(params={}), "") == []
     missing = SimpleNamespace(params={"problem": tmp_path / "none.yaml"})
-    assert completion.scenarios(missing, "") == []
+    assert complete_scenarios(missing, "") == []
 
 
 def test_no_help_is_cut() -> None:

@@ -18,7 +18,7 @@ from planner.case import resolve
 from planner.inputs import Inputs, weights_gb_per_gpu
 from planner.levers import applied, levers
 from planner.loader import load_with_findings
-from planner.loader.checks import contradictions
+from planner.loader.contradictions import contradictions
 from planner.schema.catalog import Figure
 from planner.verifier import verify
 from tests.infeasible.plant import drawn, has_plan

@@ -24,7 +24,8 @@ from planner.sizing import goodput
 from planner.verifier import levels, verify
 from planner.verifier.basis import Basis, Ledger
 from planner.verifier.decisions import read_decisions
-from planner.verifier.job import Degraded, check_job, shortest_allowed_s
+from planner.verifier.interval import shortest_allowed_s
+from planner.verifier.job import Degraded, check_job
 from planner.verifier.limits import Reached
 from planner.verifier.money import cents
 from planner.verifier.racks import Placement, place

@@ -9,10 +9,10 @@ import pytest
 from planner.inputs import Inputs
 from planner.verifier.basis import Basis, at_least, at_most, divisors
 from planner.verifier.companions import Companions, count_companions
-from planner.verifier.fabrics import Fabric, PartCounts, compute_fabrics
+from planner.verifier.fabrics import compute_fabrics
+from planner.verifier.links import Fabric, PartCounts, Tree, fat_tree, split
 from planner.verifier.money import present_years
 from planner.verifier.racks import RackSet, Room, first_fit
-from planner.verifier.trees import Tree, fat_tree, split
 from tests.world.catalog import FIBRE, GPU_PORTS, THIN, hardware, inputs_of, port, problem, switch
 
 

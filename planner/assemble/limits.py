@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from planner.case import Case, System, figures
+from planner.case import Case, System, suitability
 from planner.case.quantities import total
 from planner.inputs import Inputs
 from planner.limits import named, of_group, path_of
@@ -332,7 +332,7 @@ def _counts(c: _Context) -> Iterator[_Entry]:
             yield _Entry(f"max_units.{item.id}", count, item.max_units.value, item.model)
         yield from _demanded(c, item.id, item.model, in_place)
         if in_place > count:
-            least = figures.owned(item, c.inputs.problem)
+            least = suitability.owned(item, c.inputs.problem)
             yield _Entry(f"items.{item.id}.installed", in_place, least, item.model)
     for family in c.inputs.families:
         count = sum(units.get(i.id, 0) for i in c.inputs.items if i.family == family.id)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from planner.assemble.ways import chosen
-from planner.case import Case, Storage, System, figures
+from planner.case import Case, Storage, System, figures, suitability
 from planner.case.bandwidth import nameplate
 from planner.case.fabrics import WORDS
 from planner.case.model import BillItem, Companion, Fabric, Offer
@@ -251,7 +251,7 @@ def _storage(case: Case, operation: Run, item: Storage, known: Mapping[str, Item
 def _kept_out(inputs: Inputs, case: Case, item: Item) -> Why:
     """Return why the problem or the catalogs keep owned units out of the cluster."""
     reason = dict(case.not_considered)[item.id]
-    return reason, figures.let_in(item, inputs.problem) or ""
+    return reason, suitability.let_in(item, inputs.problem) or ""
 
 
 # The lines of the bill of materials.

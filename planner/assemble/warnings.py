@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from planner.assemble.ways import way_warnings
-from planner.case import Case, figures
+from planner.case import Case, figures, suitability
 from planner.case.fabrics import WORDS
 from planner.case.figures import CLIENT_GB_PER_S_PER_GPU, compute_port, fits
 from planner.case.model import Fabric
@@ -492,7 +492,7 @@ def _not_considered(inputs: Inputs) -> Iterator[str]:
     """Yield which products on offer are left out because nobody states a price or a figure."""
     models: dict[str, list[str]] = {}
     for item in inputs.items:
-        lacking = figures.lacking(item, inputs)
+        lacking = suitability.lacking(item, inputs)
         if item.category in ("gpu_system", "storage") and lacking is not None:
             models.setdefault(lacking, []).append(item.model)
     if models:

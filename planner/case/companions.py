@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from planner.case import figures
+from planner.case import figures, suitability
 from planner.case.cabling import longest_run_m
 from planner.case.fabrics import (
     CompanionsBuilder,
@@ -190,7 +190,7 @@ def _refuse_unusable(inputs: Inputs, item: Item, *, priced: bool) -> None:
         message, fix = "has no price in the price books", "give its price in a book of your own"
     elif item.vendor in inputs.problem.policy.forbid_vendors:
         message, fix = f"is from {item.vendor}, which policy forbids", "name another item"
-    elif figures.needs_power(inputs.problem) and figures.it_power_kw(item, inputs) is None:
+    elif suitability.needs_power(inputs.problem) and figures.it_power_kw(item, inputs) is None:
         message, fix = "has no power draw", "give consumes.it_power in a catalog of your own"
     if message is not None and fix is not None:
         raise refusal(inputs, item.id, message, f"{fix}{_because_of_the_hall(inputs, item)}")
@@ -375,7 +375,7 @@ def _has_liquid(inputs: Inputs) -> bool:
     return any(
         item.category == "gpu_system" and figures.liquid_kw(item, inputs) > 0
         for item in inputs.items
-        if figures.why_not(item, inputs) is None
+        if suitability.why_not(item, inputs) is None
     )
 
 

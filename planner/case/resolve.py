@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from planner.case import figures
+from planner.case import figures, suitability
 from planner.case.bounds import cap
 from planner.case.choices import Choice
 from planner.case.companions import derive_companions
@@ -70,10 +70,10 @@ def resolve(inputs: Inputs) -> Case:
     for item in sorted(inputs.items, key=lambda item: item.id):
         if item.category not in ("gpu_system", "storage"):
             continue
-        reason = figures.why_not(item, inputs)
+        reason = suitability.why_not(item, inputs)
         if reason is not None:
             _refuse_if_demanded(inputs, item, reason)
-            if figures.owned(item, problem):
+            if suitability.owned(item, problem):
                 standing.append(_standing(item, inputs))
             left_out.append((item.id, reason))
         elif item.category == "gpu_system":
@@ -259,7 +259,7 @@ def _at_items(inputs: Inputs, item: Item, code: str, message: str, fix: str) -> 
 
 def _standing(item: Item, inputs: Inputs) -> Offer:
     """Return owned units that nothing can use and none may be added to: they stand there."""
-    reason = figures.cannot_stand(item, inputs)
+    reason = suitability.cannot_stand(item, inputs)
     if reason is not None:
         message = f"'{item.id}' is installed and stays, but cannot be counted: {reason}"
         fix = f"give the figure in a catalog of your own, or say items.{item.id}.retire: true"
@@ -483,7 +483,7 @@ def _levels(job: Job) -> Levels | None:
     local = job.levels
     if local is None:
         return None
-    assert job.restart.local_s is not None  # see planner/loader/level_checks.py
+    assert job.restart.local_s is not None  # see planner/loader/contradictions.py
     return Levels(
         copies=local.copies,
         keep=local.keep,

@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 
 from planner import shipped, units
-from planner.case import figures
+from planner.case import suitability
 from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Inputs
 from planner.loader import load_with_findings
@@ -331,8 +331,8 @@ def _meant(name: str, inputs: Inputs) -> str | None:
 
 
 def _on_offer(item: Item, inputs: Inputs) -> bool:
-    wanted = figures.not_wanted(item, inputs.problem) is None
-    return wanted and figures.lacking(item, inputs) is None
+    wanted = suitability.not_wanted(item, inputs.problem) is None
+    return wanted and suitability.lacking(item, inputs) is None
 
 
 def _sellers(part: str, sellers: Sequence[str]) -> list[str]:

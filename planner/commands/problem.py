@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from planner import shipped
-from planner.case import figures, resolve
+from planner.case import resolve, suitability
 from planner.errors import Finding, InputError, did_you_mean, listed
 from planner.loader import load, load_with_findings, scenario_names, yaml12
 from planner.paths import steps_of
@@ -115,7 +115,7 @@ def _findings(
             return len(inputs.items), findings
         known = inputs.by_id
         for sku, reason in resolve(inputs).not_considered:
-            if figures.not_wanted(known[sku], inputs.problem) is None:
+            if suitability.not_wanted(known[sku], inputs.problem) is None:
                 message = f"{sku} is left out: {reason}"
                 findings.append(Finding("left-out", message, severity="warning"))
         return len(inputs.items), findings

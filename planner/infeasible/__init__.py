@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from planner.case import figures
+from planner.case import suitability
 from planner.infeasible.moves import (
     Threshold,
     Together,
@@ -245,7 +245,7 @@ def _left_out(inputs: Inputs, kind: str) -> str:
     """Return why each product of a kind is left out, those with the same reason together."""
     names: dict[str, list[str]] = {}
     for item in inputs.items:
-        reason = figures.why_not(item, inputs) if item.category == kind else None
+        reason = suitability.why_not(item, inputs) if item.category == kind else None
         if reason is not None:
             names.setdefault(reason, []).append(item.id)
     told = (f"{', '.join(skus)}: {reason}" for reason, skus in names.items())
@@ -274,4 +274,4 @@ def _other_vendors(inputs: Inputs, kind: str) -> str | None:
 def _sold_by(inputs: Inputs, items: Sequence[Item], vendor: str) -> bool:
     """Say whether a vendor has an item that could be in the cluster."""
     own = [item for item in items if item.vendor == vendor]
-    return any(figures.why_not(item, inputs) is None for item in own)
+    return any(suitability.why_not(item, inputs) is None for item in own)

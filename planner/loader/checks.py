@@ -1,11 +1,7 @@
-"""Whether the parts of a problem fit together: cross-references, and what contradicts itself.
-
-Contradictions are found by arithmetic, before anything is solved, whatever might be bought.
-"""
+"""Whether the parts of a problem fit together: cross-references, and what is needed and missing."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from functools import cache
 
@@ -22,9 +18,8 @@ from planner.inputs import (
     needs_energy_cost,
     needs_flops,
     needs_tokens,
-    weights_gb_per_gpu,
 )
-from planner.loader.level_checks import level_faults
+from planner.loader.contradictions import contradictions, level_faults
 from planner.paths import job_path, steps_of
 from planner.schema.catalog import Category, Item
 from planner.schema.prices import NO_SUPPORT
@@ -40,9 +35,6 @@ SIZE_TOLERANCE = 0.005
 WEIGHT_BYTES = 2.0
 """Bytes per parameter of the weights, which every replica of a sharded optimizer reads."""
 STALL_FIX = "shorten the stall or lengthen the interval"
-
-Contradiction = tuple[str, str, str]
-"""(path in the problem file, what is wrong, what would be right)"""
 
 
 def companion_faults(inputs: Inputs) -> Iterator[Fault]:
@@ -518,144 +510,3 @@ def _shipped_ids() -> frozenset[str]:
     for path in shipped.price_files().values():
         ids |= set(re.findall(r"^  ([a-z][a-z0-9_]*):", path.read_text("utf-8"), re.MULTILINE))
     return frozenset(ids)
-
-
-def contradictions(inputs: Inputs) -> Iterator[Contradiction]:
-    """Yield every contradiction between parts of a problem."""
-    yield from _gpus(inputs)
-    yield from _goodput(inputs)
-    yield from _days(inputs)
-    yield from _memory(inputs)
-    yield from _domains(inputs)
-    yield from _exact_families(inputs)
-
-
-def _gpus(inputs: Inputs) -> Iterator[Contradiction]:
-    job, targets = inputs.problem.job, inputs.problem.targets
-    most, path = job.gpus.max, job_path("gpus.max")
-    if most is None:
-        return
-    smallest = min(job.options, key=lambda option: option.replica_gpus, default=None)
-    if smallest is not None and smallest.replica_gpus > most:
-        tensor, pipeline = smallest.tensor, smallest.pipeline
-        need, context = smallest.replica_gpus, smallest.context
-        more = f" x context {context}" if context > 1 else ""
-        more += f", experts over {smallest.expert_gpus}" if smallest.expert_gpus > 1 else ""
-        message = f"one replica takes {need} GPUs (tensor {tensor} x pipeline {pipeline}{more})"
-        yield path, f"{message}, and at most {most} may be used", f"raise it to {need} or more"
-    if targets.min_gpus is not None and targets.min_gpus > most:
-        message = f"targets.min_gpus asks for {targets.min_gpus} GPUs in use"
-        fix = f"raise it to {targets.min_gpus}, or ask for fewer"
-        yield path, f"{message}, and at most {most} may be used", fix
-    if targets.min_useful_gpus is not None and targets.min_useful_gpus >= most:
-        message = f"targets.min_useful_gpus asks for the work of {targets.min_useful_gpus:g} GPUs"
-        fix = "raise it, or ask for less"
-        yield path, f"{message} that never stop, and at most {most} may be used", fix
-
-
-def _goodput(inputs: Inputs) -> Iterator[Contradiction]:
-    """Yield a floor on goodput that the stalls alone do not leave."""
-    checkpoint, floor = inputs.problem.job.checkpoint, inputs.problem.targets.min_goodput
-    rule = checkpoint.interval
-    if floor is None or checkpoint.mode != "async":
-        return
-    if isinstance(rule, FixedInterval):
-        longest_s = rule.every_s
-    elif isinstance(rule, OptimalInterval):
-        longest_s = rule.max_s
-    else:
-        return
-    left = 1.0 - checkpoint.known_stall_s / longest_s
-    if 0.0 < left < floor:
-        message = (
-            f"goodput of {100 * floor:g} % cannot be had: a stall of "
-            f"{checkpoint.known_stall_s:g} s in every interval of at most "
-            f"{longest_s / 60:g} min leaves {100 * left:.4g} %"
-        )
-        fix = "lower it, shorten the stall, or lengthen the interval"
-        yield "targets.min_goodput", message, fix
-
-
-def _days(inputs: Inputs) -> Iterator[Contradiction]:
-    """Yield a deadline that the most GPUs, never stopping, do not meet."""
-    job, most_days = inputs.problem.job, inputs.problem.targets.max_days_to_train
-    tokens, mfu, most = job.training.tokens, job.training.mfu, job.gpus.max
-    parameters = job.training.active_parameters or job.parameters
-    if None in (most_days, tokens, mfu, most, parameters):
-        return
-    assert most_days and tokens and mfu and most and parameters
-    fp8 = job.training.precisions[0] == "fp8"
-    figures = (i.gpu.fp8_dense if fp8 else i.gpu.bf16_dense for i in _systems(inputs))
-    rates = [figure.value for figure in figures if figure is not None]
-    if not rates:
-        return
-    days = 6.0 * parameters * tokens / (most * max(rates) * 1e12 * mfu) / 86_400.0
-    if days > most_days:
-        message = (
-            f"{most_days:g} days cannot be met: {most} GPUs of the fastest type take at least "
-            f"{days:.4g} days without any interruption"
-        )
-        yield (
-            "targets.max_days_to_train",
-            message,
-            f"allow more days, or raise {job_path('gpus.max')}",
-        )
-
-
-def _memory(inputs: Inputs) -> Iterator[Contradiction]:
-    """Yield a model whose weights fit into no GPU that is on offer."""
-    job = inputs.problem.job
-    need_gb = weights_gb_per_gpu(job)
-    sizes = [item.gpu.memory for item in _systems(inputs)]
-    known_gb = [size.value for size in sizes if size is not None]
-    if need_gb is None or not sizes or len(known_gb) < len(sizes) or need_gb <= max(known_gb):
-        return
-    if len(job.options) > 1:  # another spread may take less: the items left out say why
-        return
-    assert job.parallelism is not None
-    message = (
-        f"the weights alone take {need_gb:.4g} GB a GPU where {job.parallelism.replica_gpus} hold "
-        f"a replica, and no GPU on offer has more than {max(known_gb):g} GB"
-    )
-    least = math.ceil(job.parallelism.replica_gpus * need_gb / max(known_gb) * (1.0 - 1e-12))
-    yield job_path("parallelism"), message, f"spread a replica over {least:,} GPUs or more"
-
-
-def _domains(inputs: Inputs) -> Iterator[Contradiction]:
-    """Yield tensor groups that no GPU system on offer holds within itself."""
-    job = inputs.problem.job
-    systems = [item for item in _systems(inputs) if item.provides.gpus]
-    sizes = [item.provides.gpus.value for item in systems if item.provides.gpus]
-    if not job.whole_replicas or job.parallelism is None or not sizes or len(job.options) > 1:
-        return
-    largest, tensor = max(sizes), job.parallelism.tensor
-    used = (job.gpus.most_of(item.id) for item in systems)
-    most = max(min(size, each or size) for size, each in zip(sizes, used, strict=True))
-    if tensor > most:
-        why = f"the largest has {largest}" if most == largest else f"the job uses {most} of each"
-        message = f"a tensor group of {tensor} GPUs fits into no system on offer: {why}"
-        fix = (
-            f"give a tensor of {most} or less, or `gpus.whole: systems` to count GPUs all the same"
-        )
-        yield job_path("parallelism"), message, fix
-
-
-def _exact_families(inputs: Inputs) -> Iterator[Contradiction]:
-    exact, consider = inputs.problem.storage.exact_families, inputs.problem.consider
-    names = {item.family for item in inputs.items if item.category == "storage"}
-    if consider.storage_families is not None:
-        names &= set(consider.storage_families)
-    if exact is not None and exact > len(names):
-        there = "1 is" if len(names) == 1 else f"{len(names)} are"
-        message = f"{exact} storage families are asked for, and {there} on offer"
-        yield "storage.exact_families", message, "ask for fewer, or add catalogs"
-
-
-def _systems(inputs: Inputs) -> list[Item]:
-    """Return the GPU systems that the problem considers, as far as names tell."""
-    chosen = inputs.problem.consider.gpu_systems
-    return [
-        item
-        for item in inputs.items
-        if item.category == "gpu_system" and (chosen is None or item.id in chosen)
-    ]

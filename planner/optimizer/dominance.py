@@ -113,6 +113,25 @@ def _dominated(case: Case) -> set[str]:
     return gone
 
 
+def stands_in(case: Case) -> list[tuple[str, str]]:
+    """Return pairs of storage items: as many of the first do all that the second do, but for what
+    they hold, and take no more. Of alike ones the first is the one that ties would take."""
+    uses, figures, groups = _uses(case), _figures(case), defaultdict(list)
+    for item in case.storage:
+        if _removable(case, item) and item.installed == 0 and item.unit_net_usd is not None:
+            empty = replace(item, usable_tb=0.0)
+            takes = _takes(case, empty, uses, figures)
+            groups[_alike(case, empty, uses)].append((takes, name_weight(item.id), item))
+    return [
+        (one[2].id, other[2].id)
+        for some in groups.values()
+        for one, other in itertools.permutations(some, 2)
+        if one[2].high is None
+        and all(mine <= theirs for mine, theirs in zip(one[0], other[0], strict=True))
+        and (one[0] != other[0] or (one[1], one[2].id) < (other[1], other[2].id))
+    ]
+
+
 def _removable(case: Case, offer: Offer) -> bool:
     return offer.low == 0 and not offer.forced and offer.id not in case.must_use
 

@@ -27,9 +27,11 @@ from planner.optimizer.goals import FLOOR_TOLERANCE, TIE_TOLERANCE, goal_of, wid
 from planner.optimizer.objective import TIE_BREAKS, measure
 from planner.optimizer.operate import Run
 from planner.optimizer.operations import WORTH
-from planner.optimizer.parametric.bands import Band, Bands
+from planner.optimizer.parametric.bands import Bands
+from planner.optimizer.parametric.boxes import Points
 from planner.optimizer.parametric.cells import covers
 from planner.optimizer.parametric.plans import Plans
+from planner.optimizer.solver import Effort
 
 PAID = "capex_usd"
 ROUNDING = 1e-12
@@ -49,7 +51,7 @@ class Enumerated:
     """What enumeration tells of a case.
 
     ``taken`` is the plan with its value and what no plan passes; ``best`` is the best value found.
-    Where it is not ``settled`` the plan is only one to begin with.
+    Where it is not ``settled`` the plan is one to begin with, or to take where time is over.
     """
 
     taken: Found
@@ -58,7 +60,12 @@ class Enumerated:
 
 
 def enumerated(
-    case: Case, gap: float, known: Sequence[Run] = (), *, ties: bool
+    case: Case,
+    gap: float,
+    known: Sequence[Run] = (),
+    *,
+    ties: bool,
+    effort: Effort | None = None,
 ) -> Enumerated | None:
     """Return the best plan of a case; None where enumeration does not cover it.
 
@@ -67,18 +74,19 @@ def enumerated(
         gap: how far from the best value its bound may be, as a share.
         known: plans of the case.
         ties: whether to choose among equally good plans.
+        effort: until when; work is counted otherwise than with models.
     """
     least = case.objective not in WORTH
     if least and (_least_figure(case) is None or (ties and case.policy.disliked)):
         return None
     if not covers(_for_work(case)):
         return None
-    search = _Enumeration(case, gap)
+    search = _Enumeration(case, gap, effort or Effort())
     if least:
         return search.least_plan(known)
     found = search.best()
-    if found is None:
-        return Enumerated(Found(search.run, search.value), search.value, settled=False)
+    if not search.proven:
+        return Enumerated(found, found.value, settled=False)
     if without_end(case, found.operation):  # models say whether anything holds it back
         return None
     if found.operation is None or not ties:
@@ -105,8 +113,9 @@ def _for_work(case: Case) -> Case:
 class _Enumeration:
     """The cells of a case in each mode, and the plans found in them."""
 
-    def __init__(self, case: Case, gap: float) -> None:
-        self.case, self.gap = case, gap
+    def __init__(self, case: Case, gap: float, effort: Effort) -> None:
+        self.case, self.gap, self.effort = case, gap, effort
+        self.proven = False
         self.tolerance = min(TIE_TOLERANCE, gap / 2.0)
         # The proof goes further than is asked, as it does with models.
         self.goals = {mode: goal_of(case, None, gap / 20.0) for mode in case.job.modes}
@@ -123,7 +132,9 @@ class _Enumeration:
         self.limits = exact * (1.0 + ROUNDING)
         self.plans = Plans(case, self.goals, self.supplies, exact[None])
         self.work = _for_work(case)
-        self.cells = [Bands(self.work, m, self.supplies, self.plans) for m in case.job.modes]
+        self.cells = [
+            Bands(self.work, mode, self.supplies, self.plans, effort) for mode in case.job.modes
+        ]
 
     @property
     def run(self) -> Run | None:
@@ -136,13 +147,13 @@ class _Enumeration:
         """What it is worth, as the model scales it."""
         return None if self.run is None else float(self.plans.sign * self.plans.score[0])
 
-    def best(self) -> Found | None:
-        """Return the plan of most work, or that there is none; None where neither is proven."""
+    def best(self) -> Found:
+        """Return the best plan known, or none, with what no plan passes; see ``proven``."""
         bound = max(each.answer(0, self.limits, self._most) for each in self.cells)
-        if self.value is None:
-            return Found() if bound == -math.inf else None
-        found = Found(self.run, self.value, max(bound, self.value))
-        return found if bound <= self._most() else None
+        self.proven = bound <= self._most()
+        if self.value is None or bound == math.inf:
+            return Found(self.run, self.value, stopped=not self.proven)
+        return Found(self.run, self.value, max(bound, self.value))
 
     def _most(self) -> float:
         """Return how high the bound may be for the best plan to be good enough."""
@@ -157,9 +168,10 @@ class _Enumeration:
         liked, best = self, found.value
         if self.case.policy.disliked:
             within = max(self.tolerance, self.case.policy.within)
-            liked = _Enumeration(_without(self.case, self.case.policy.disliked), self.gap)
+            without = _without(self.case, self.case.policy.disliked)
+            liked = _Enumeration(without, self.gap, self.effort)
             again = liked.best()
-            if again is None or again.value is None or again.value < self._least(best, within):
+            if not liked.proven or again.value is None or again.value < self._least(best, within):
                 return None
             best = again.value
         taken = liked.first(liked._least(best, max(self.tolerance, self.case.indifference)))
@@ -224,7 +236,7 @@ class _Enumeration:
             return None
         return [run for each in found if (run := each.run()) is not None]
 
-    def _in_order(self, cells: Bands, band: Band) -> list[_Listed]:
+    def _in_order(self, cells: Bands, band: Points) -> list[_Listed]:
         takes = band.taken[self.place]
         order = np.argsort(takes, kind="stable").tolist()
         return [_Listed(cells, band, place, float(takes[place])) for place in order]
@@ -246,15 +258,16 @@ class _Enumeration:
     def least_plan(self, known: Sequence[Run]) -> Enumerated:
         """Return the plan that takes least of those that reach the floors."""
         if not known:
-            any_plan = _Enumeration(self.work, START_GAP)
-            proven = any_plan.best()
+            any_plan = _Enumeration(self.work, START_GAP, self.effort)
+            any_plan.best()
             if any_plan.run is None:
-                return Enumerated(Found(), None, settled=proven is not None)
+                return Enumerated(Found(), None, settled=any_plan.proven)
             known = [any_plan.run]
         share = max(self.tolerance, self.case.indifference)
         listed = self._listed(self._floor(), known, share)
         if not listed:
-            return Enumerated(Found(known[0]), None, settled=False)
+            value = self._worth(known[0])
+            return Enumerated(Found(known[0], value, stopped=True), value, settled=False)
         best = min(map(self._worth, listed))
         untouched = None
         if self.case.given_away > self.tolerance:
@@ -280,7 +293,7 @@ class _Listed:
     """A purchase that is good enough: one of a band, with what it takes at least."""
 
     cells: Bands
-    band: Band
+    band: Points
     number: int
     takes: float
 
@@ -288,7 +301,7 @@ class _Listed:
         """Return how it runs; None where it may not be made."""
         band = self.band
         counts, gpus = band.counts[:, self.number], int(band.gpus[self.number])
-        return self.cells.take(band.cell, counts, gpus)
+        return self.cells.take(int(band.cell[self.number]), counts, gpus)
 
 
 def _without(case: Case, names: Collection[str]) -> Case:
@@ -303,7 +316,9 @@ def _may_shrink(listed: Sequence[_Listed]) -> bool:
     """Say whether a fabric of some purchase would have less of something if it were larger."""
     for cells in {id(each.cells): each.cells for each in listed}.values():
         of_cells = (each for each in listed if each.cells is cells)
-        columns = [cells.columns(e.band.cell, e.band.counts[:, [e.number]]) for e in of_cells]
+        columns = [
+            cells.columns(e.band.cell[[e.number]], e.band.counts[:, [e.number]]) for e in of_cells
+        ]
         units = np.column_stack([units for units, _ in columns])
         ways = np.concatenate([ways for _, ways in columns])
         if cells.kernel.may_shrink(cells.kernel.bills(units, ways)):

@@ -141,9 +141,11 @@ def _optimise(
     case = needed(case)
     if solver == "highs" and save_model is None and not effort.over:
         runs = [run for one in known if (run := fitted(case, one)) is not None]
-        quick = enumerated(case, gap, runs, ties=ties)
-        if quick is not None and quick.settled:
-            return _certificate(case, quick.taken, quick.best, [quick.taken], gap, 0, 0.0, False)
+        quick = enumerated(case, gap, runs, ties=ties, effort=effort)
+        if quick is not None and (quick.settled or (effort.late and quick.best is not None)):
+            found, late = quick.taken, not quick.settled
+            answer = _certificate(case, found, quick.best, [found], gap, 0, 0.0, late)
+            return replace(answer, ties_cut=late)
         if quick is not None and quick.taken.operation is not None:
             known = (*known, quick.taken.operation)
     return _by_models(case, solver, gap, effort, save_model, ties=ties, known=known)

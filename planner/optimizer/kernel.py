@@ -218,14 +218,15 @@ class Kernel:
 
         Shared racks are packed only where that decides.
         """
-        fits = self._fit(self.bills(units, ways, least=True))
-        sure = self._fit(self.bills(units, ways, apart=True))
+        fits = self.fit(self.bills(units, ways, least=True))
+        sure = self.fit(self.bills(units, ways, apart=True))
         open_ = np.flatnonzero(fits & ~sure)
         if len(open_):
-            fits[open_] = self._fit(self.bills(units[:, open_], ways[open_]))
+            fits[open_] = self.fit(self.bills(units[:, open_], ways[open_]))
         return fits
 
-    def _fit(self, bills: Bills) -> Flags:
+    def fit(self, bills: Bills) -> Flags:
+        """Say which bills take no more than the limits of the case, and can be had."""
         supplies = purchase.given(self.case.limits)
         most = purchase.amounts(supplies, self.case.limits) * [each.scale for each in supplies]
         taken = self.sums(self.case, bills, [each.figure for each in supplies])

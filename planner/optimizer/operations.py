@@ -99,6 +99,7 @@ class Operation:
     def __init__(self, case: Case, mode: Mode) -> None:
         assert covers(case, mode)
         self.case, self.mode = case, mode
+        self.ran = 0  # uses that were looked at
         job, ways = case.job, case.ways
         owner = [system for system in case.systems for _ in system.ways]
 
@@ -209,16 +210,18 @@ class Operation:
         """
         best, chosen = np.full(len(way), -np.inf), most.copy()
         step = self.step[way]
+        least = np.maximum(step, self.least[way])
         # Where the interval follows from the time between interruptions, fewer GPUs may make
         # possible what more cannot do at all.
         rises = self.case.job.interval.policy == "lost_work"
-        open_, first = np.flatnonzero(most >= step), 0
+        open_, first = np.flatnonzero((most >= least) & self._restores(way, most, stores)), 0
         while len(open_):
             tried = np.arange(first, max(2, 2 * first))
             first = int(tried[-1]) + 1
             gpus = most[open_, None] - tried * step[open_, None]
             some = gpus > 0
             rows = np.repeat(open_, len(tried))[some.ravel()]
+            self.ran += len(rows)
             score, patient = np.full((2, *gpus.shape), -np.inf)
             use = Uses(way[rows], systems[rows], gpus[some], stores.at(rows))
             score[some], patient[some] = self.worth(use)
@@ -229,9 +232,22 @@ class Operation:
             falls = patient[:, -1] <= patient[:, -2]
             if rises:
                 falls &= np.isfinite(patient[:, -1])
-            done = (falls & (patient[:, -1] <= best[open_])) | (gpus[:, -1] <= step[open_])
+            done = (falls & (patient[:, -1] <= best[open_])) | (gpus[:, -1] <= least[open_])
             open_ = open_[~done]
         return best, chosen
+
+    def _restores(self, way: Places, most: NDArray[np.int64], stores: Stores) -> Flags:
+        """Say where a restore may be in time: read by most, fanned out to least of the GPUs."""
+        job = self.case.job
+        if job.max_restore_s is None:
+            return np.ones(len(way), dtype=bool)
+        used = np.ceil(most / self.usable[way] - ROUNDING)
+        readers = self.of_replica[way] if job.one_replica_reads else used
+        read_most = self.client_read[way] * readers * stores.read_factor
+        read = np.minimum(self.case.delivered_read * stores.safe_read, read_most)
+        fan = self.fan_once[way] + self.fan_each[way] * self.step[way]
+        in_time: Flags = fan * job.checkpoint_gb <= job.max_restore_s * (1 + TOLERANCE) * read
+        return in_time
 
     def _gpus_allowed(self, use: Uses, used: Numbers) -> Flags:
         job = self.case.job
@@ -273,7 +289,7 @@ class Operation:
             return np.zeros_like(mtti), np.ones(len(mtti), dtype=bool)
         waiting = np.zeros_like(mtti)
         mends: Flags = mtti >= repair.shortest_mtti_s() * (1.0 - 1e-9)
-        for number in np.unique(use.way).tolist():
+        for number in np.flatnonzero(np.bincount(use.way)).tolist():
             here, unit = np.flatnonzero(use.way == number), self.units[number]
             gpus, rate = use.gpus[here].astype(float), float(self.rate[number])
             if unit.in_rack:

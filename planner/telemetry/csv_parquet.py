@@ -21,7 +21,8 @@ from pyarrow import types
 
 from planner.errors import Finding, InputError
 from planner.foreign_files import in_words
-from planner.telemetry.cells import EMPTY, NUMBER, PLAIN_TIME, TIME_OF_DAY, find, is_text
+from planner.telemetry.cells import EMPTY, NUMBER, PLAIN_TIME, TIME_OF_DAY, is_text
+from planner.telemetry.columns import find
 from planner.telemetry.raw import ReadOptions, refusal, unreadable
 
 PACKED = {".gz", ".bz2", ".zst", ".lz4"}

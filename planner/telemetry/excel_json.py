@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from planner.errors import InputError
 from planner.foreign_files import contents, in_words, regular
-from planner.telemetry.cells import TIME_OF_DAY, find, is_text
+from planner.telemetry.cells import TIME_OF_DAY, is_text
+from planner.telemetry.columns import find
 from planner.telemetry.raw import ReadOptions, refusal, unreadable
 
 _BATCH_ROWS = 1 << 18

@@ -17,7 +17,7 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.foreign_files import in_words, regular
-from planner.telemetry.cells import as_said, parse_unit
+from planner.telemetry.columns import as_said, parse_unit
 from planner.telemetry.raw import (
     DATED_FROM_S,
     LAST_S,

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from planner.foreign_files import regular
 from planner.telemetry import excel_json
-from planner.telemetry.cells import Cells, Columns
+from planner.telemetry.cells import Cells
+from planner.telemetry.columns import Columns
 from planner.telemetry.csv_parquet import MOST_CLUSTERS, PACKED, CsvTable, ParquetTable
 from planner.telemetry.raw import (
     MOST_SAMPLES,

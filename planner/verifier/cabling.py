@@ -17,7 +17,7 @@ from planner.schema.catalog import FormLink, Item, Link, PortGroup
 from planner.schema.plan import Line, PartByLength, Plan, RackGroup
 from planner.verifier.basis import DECIDED, Basis, Ledger, divisors
 from planner.verifier.companions import Companions
-from planner.verifier.fabrics import Fabric, Plugged, Wiring, slowest
+from planner.verifier.links import Fabric, Plugged, Wiring, slowest
 from planner.verifier.money import unit_money
 
 _RACK_UNIT_M = 1.75 * 0.0254

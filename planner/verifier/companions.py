@@ -9,17 +9,8 @@ from dataclasses import dataclass
 from planner.schema.catalog import Licence, ServiceCount
 from planner.schema.problem import Extra
 from planner.verifier.basis import Basis, at_least, gpus
-from planner.verifier.fabrics import (
-    Fabric,
-    PartCounts,
-    Plugged,
-    compute_fabrics,
-    oob_uplinks,
-    out_of_band,
-    plugged,
-    port_fabric,
-    slowest,
-)
+from planner.verifier.fabrics import compute_fabrics, oob_uplinks, out_of_band, plugged, port_fabric
+from planner.verifier.links import Fabric, PartCounts, Plugged, slowest
 from planner.verifier.money import owned, unit_money
 from planner.verifier.racks import Room, first_fit, network_racks, own_racks, pdus
 

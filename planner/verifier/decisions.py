@@ -13,7 +13,7 @@ from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import Job
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.verifier.basis import DECIDED, Basis, Ledger
-from planner.verifier.fabrics import plug
+from planner.verifier.links import plug
 from planner.verifier.money import owned, purchased
 from planner.verifier.racks import place
 from planner.verifier.ways import Pace, gpus_of_replica, share_per_gpu

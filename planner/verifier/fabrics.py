@@ -8,14 +8,28 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 
-from planner.schema.catalog import FormLink, Item, Link, LinkEnd, Port, PortGroup
+from planner.schema.catalog import FormLink, Item, Link, PortGroup
 from planner.schema.plan import FabricReport, Plan
 from planner.schema.problem import ComputeFabric, EthernetFabric, OutOfBand, StorageFabric
 from planner.verifier.basis import DECIDED, Basis, Ledger, at_least, close
-from planner.verifier.trees import Tree, fat_tree, split, three_tiers, two_tiers
+from planner.verifier.links import (
+    Fabric,
+    PartCounts,
+    Plug,
+    Plugged,
+    Tree,
+    Wiring,
+    fastest,
+    fat_tree,
+    planes_of_port,
+    plug,
+    slowest,
+    split,
+    three_tiers,
+    two_tiers,
+)
 
 _REPORTED = (
     "planes",
@@ -33,143 +47,6 @@ _REPORTED = (
     "leaf_spine_links",
     "spine_core_links",
 )
-
-
-@dataclass
-class PartCounts:
-    """Units by item, added up fabric by fabric; ``reaching`` names what parts of links are."""
-
-    units: Counter[str] = field(default_factory=Counter)
-    reaching: Callable[[str], str] = str
-
-    def add(self, sku: str, count: int) -> None:
-        """Add units of an item; none leave no trace."""
-        if count > 0:
-            self.units[sku] += count
-
-    def cables(self, link: Link | None, links: int) -> None:
-        """Add the cables of one kind that carry so many links."""
-        if link is not None:
-            self.add(self.reaching(link.cable), -(-links // link.links))
-
-    def optics(self, end: LinkEnd | None, ports: int, devices: int = 1) -> None:
-        """Add the transceivers of so many ports on each of ``devices``."""
-        if end is not None:
-            self.add(self.reaching(end.item), -(-ports // end.links) * devices)
-
-    def switch_ends(self, link: Link | None, ports: int, devices: int = 1) -> None:
-        """Add the transceivers at the switch end of links."""
-        self.optics(link.switch_end if link else None, ports, devices)
-
-    def system_ends(
-        self, link: Link | None, own: LinkEnd | None, ports: int, devices: int = 1
-    ) -> None:
-        """Add the transceivers at the device end of links: its own, or the switch's usual."""
-        self.optics(own or (link.system_end if link else None), ports, devices)
-
-
-@dataclass(frozen=True)
-class Wiring:
-    """By what the links of a fabric run: the tree of one plane, and what is plugged into it.
-
-    ``leaves`` are (number, ports to devices, uplinks) of each kind of leaf, those of storage last;
-    of a compute fabric those of one plane. ``per_rail`` leaves in a row are of one rail (and unit,
-    where systems are in rail groups). ``group`` are the ports of links between switches.
-    """
-
-    group: PortGroup
-    tree: Tree
-    leaves: tuple[tuple[int, int, int], ...]
-    per_rail: int
-    plug: Plug | None = None
-    devices: tuple[Plugged, ...] = ()
-
-
-@dataclass(frozen=True)
-class Fabric:
-    """One fabric as it follows from the counts, under the names the plan gives its figures.
-
-    ``serves`` are the GPU systems and storage it connects; ``endpoints`` and ``capacity`` are in
-    parts of a base port.
-    """
-
-    network: str
-    switch_sku: str
-    serves: frozenset[str]
-    planes: int
-    tiers: int
-    units: int
-    radix: int
-    leaf_switches: int
-    spine_switches: int
-    core_switches: int
-    endpoints: int
-    parts_per_port: int
-    capacity: int
-    uplinks_per_leaf: int
-    system_links: int
-    leaf_spine_links: int
-    spine_core_links: int
-    wiring: Wiring | None = None
-
-    @property
-    def switches(self) -> int:
-        """All its switches."""
-        return self.leaf_switches + self.spine_switches + self.core_switches
-
-
-def slowest(switch: Item, least_gbit_per_s: float = 0.0) -> PortGroup | None:
-    """Return the slowest group of at least a speed."""
-    groups = () if switch.switch is None else switch.switch.ports
-    enough = [group for group in groups if group.speed_gbit_per_s >= least_gbit_per_s]
-    return min(enough, key=lambda group: group.speed_gbit_per_s, default=None)
-
-
-def fastest(switch: Item) -> PortGroup | None:
-    """Return the fastest group of a switch."""
-    groups = () if switch.switch is None else switch.switch.ports
-    return max(groups, key=lambda group: group.speed_gbit_per_s, default=None)
-
-
-@dataclass(frozen=True)
-class Plug:
-    """What makes GPU types share a fabric: the switch, its group, ports and rails per system."""
-
-    switch: str
-    speed_gbit_per_s: float
-    radix: int
-    ports: int
-    rails: int
-    rail_group: int | None
-
-    @property
-    def order(self) -> tuple[str, float, int, int, int]:
-        """In this order fabrics take the switches of a model."""
-        return self.switch, self.speed_gbit_per_s, self.ports, self.rails, self.rail_group or 0
-
-
-def _lanes(asked: ComputeFabric, port: Port) -> int:
-    """Return how many ports each port is: one on every plane where it can be split so, else 1."""
-    return port.split.into if port.split and port.split.into == asked.planes else 1
-
-
-def plug(basis: Basis, item: Item) -> Plug | None:
-    """Return how a GPU type plugs into the compute fabric, None where it does not fit."""
-    asked, port = basis.problem.network.compute, item.ports.compute
-    if asked is None or port is None:
-        return None
-    lanes = _lanes(asked, port)
-    ports, speed = lanes * port.count, port.speed_gbit_per_s / lanes
-    if ports % (asked.planes * port.rails):
-        return None
-    for name in asked.switches:
-        switch = basis.items[name]
-        fits = switch.switch and port.protocol in (None, switch.switch.protocol)
-        group = slowest(switch, speed) if fits else None
-        if group is not None:
-            served = group.speed_gbit_per_s
-            return Plug(name, served, group.count, ports, port.rails, port.rail_group)
-    return None
 
 
 def compute_fabrics(
@@ -244,7 +121,7 @@ def _build_compute(
     for sku, units in systems.items():
         port = basis.items[sku].ports.compute
         own = None if port is None else port.transceiver
-        if port is not None and port.split is not None and _lanes(asked, port) > 1:
+        if port is not None and port.split is not None and planes_of_port(asked, port) > 1:
             own = port.split.transceiver
         bill.system_ends(group.link, own, how.ports, units)
     return fabric
@@ -311,37 +188,6 @@ def _wire_compute(
     bill.switch_ends(link, fabric.uplinks_per_leaf, fabric.leaf_switches)
     bill.switch_ends(link, tree.spine_ports, fabric.spine_switches)
     bill.switch_ends(link, tree.core_ports, fabric.core_switches)
-
-
-@dataclass(frozen=True)
-class Plugged:
-    """``units`` devices with so many ports of one speed each; no ``sku`` is the customer's edge.
-
-    Switches of out-of-band management are told apart, for others may be of their model.
-    """
-
-    sku: str
-    units: int
-    ports: int
-    speed_gbit_per_s: float
-    end: LinkEnd | None = None
-    form: str | None = None
-    manages: bool = False
-
-    def served(self, switch: Item) -> tuple[PortGroup, Link | None] | None:
-        """Return the ports of a switch that serve these, and what links the two."""
-        groups = () if switch.switch is None else switch.switch.ports
-        fitting = {g.speed_gbit_per_s: f for g in groups for f in g.forms if f.form == self.form}
-        fast = [
-            group
-            for group in groups
-            if group.speed_gbit_per_s >= self.speed_gbit_per_s
-            and (not fitting or group.speed_gbit_per_s in fitting)
-        ]
-        if not fast:
-            return None
-        group = min(fast, key=lambda each: each.speed_gbit_per_s)
-        return group, fitting.get(group.speed_gbit_per_s, group.link)
 
 
 def plugged(basis: Basis, units: Mapping[str, int], network: str) -> list[Plugged]:

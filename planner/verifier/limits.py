@@ -15,15 +15,8 @@ from planner.schema.problem import CustomRule, Problem, Split
 from planner.sizing.demand import VENDOR_RULES
 from planner.verifier.basis import DECIDED, RELATIVE, Basis, Ledger, close, facility_limit_kw
 from planner.verifier.decisions import Decisions
-from planner.verifier.job import (
-    Degraded,
-    JobFigures,
-    check_interval,
-    endurance_tb_per_day,
-    hot_spares,
-    stall_and_drain_s,
-    systems_by_type,
-)
+from planner.verifier.interval import check_interval, endurance_tb_per_day, stall_and_drain_s
+from planner.verifier.job import Degraded, JobFigures, hot_spares, systems_by_type
 from planner.verifier.levels import find_levels, near_limits
 from planner.verifier.money import owned, purchased, stock, unit_money
 from planner.verifier.racks import Room, space

@@ -11,11 +11,13 @@ import pytest
 from planner.case import Case, resolve
 from planner.case.model import ObjectiveName, Policy
 from planner.errors import InputError
+from planner.limits import SUPPLIES
 from planner.optimizer.enumerated import enumerated
 from planner.optimizer.goals import width_of
 from planner.optimizer.joint import LOOSE, Certificate, _by_models
 from planner.optimizer.objective import TIE_BREAKS, measure
 from planner.optimizer.operate import Run
+from planner.optimizer.parametric import boxes
 from planner.optimizer.solver import Effort
 from planner.optimizer.ways import needed
 from tests.test_ways import with_levers
@@ -38,7 +40,9 @@ def cases(kind: str, seed: int) -> Iterator[Case]:
         case = needed(resolve(inputs_of(MAKERS[kind](seed))))
     except InputError:  # what is drawn does not always go together
         return
-    asked = "goodput" if case.job.mfu is not None else "useful_gpus"
+    # Where only GPUs counted a type without a rate stands in the case, too.
+    counted = case.job.mfu is not None and all(way.tflops_per_gpu > 0 for way in case.ways)
+    asked: ObjectiveName = "goodput" if counted else "useful_gpus"
     case = freed(replace(case, objective="gpus" if seed % 5 == 0 else asked, policy=Policy()))
     yield case
     yield replace(case, indifference=0.02)
@@ -123,7 +127,39 @@ def beside(case: Case, one: Run, other: Run) -> bool:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", MAKERS)
 def test_enumeration_says_what_models_prove(kind: str, seed: int) -> None:
-    for case in cases(kind, seed):
+    same_as_models(cases(kind, seed))
+
+
+@pytest.mark.exhaustive(keep=8, most=60)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind", MAKERS)
+def test_boxes_say_what_models_prove(kind: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where so many purchases fit that boxes are halved; and with 30 times as much of all."""
+    same_as_models(larger(case) for case in cases(kind, seed + 1_000))
+    monkeypatch.setattr(boxes, "AT_ONCE", -1)
+    same_as_models(cases(kind, seed + 1_000))
+
+
+def larger(case: Case) -> Case:
+    """Return a case with 30 times as much of every supply."""
+    most = {each.field: getattr(case.limits, each.field) for each in SUPPLIES}
+    wide = {name: 30 * limit for name, limit in most.items() if limit is not None}
+    return replace(case, limits=replace(case.limits, **wide))
+
+
+def test_time_holds_for_enumeration() -> None:
+    """The best plan so far is taken, with the bound there is."""
+    case = freed(needed(resolve(inputs_of(random_case(3004)))))
+    found = enumerated(case, GAP, ties=True, effort=Effort(deadline=-math.inf))
+    assert found is not None
+    assert not found.settled
+    whole = enumerated(case, GAP, ties=True)
+    assert whole is not None
+    assert whole.settled
+
+
+def same_as_models(cases: Iterator[Case]) -> None:
+    for case in cases:
         if enumerated(case, GAP, ties=True) is None:
             return
         proven = _by_models(case, "highs", GAP, Effort(), None, ties=True, known=())

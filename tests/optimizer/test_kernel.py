@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,15 @@ from planner.errors import InputError
 from planner.limits import SUPPLIES
 from planner.optimizer import operate, purchase
 from planner.optimizer.kernel import Bills, Kernel
-from planner.optimizer.operations import Operation, Stores, Uses, covers, nameplates
+from planner.optimizer.operations import (
+    Operation,
+    Stores,
+    Uses,
+    covers,
+    most_gpus,
+    nameplates,
+    stored,
+)
 from tests.test_ways import with_levers
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.random_repair import repaired_case
@@ -163,3 +172,46 @@ def operations_agree(case: Case, mode: Mode, seed: int) -> int:
             pflops = ran.pflops_per_gpu[place] * gpus * ran.goodput[place]
             assert pflops == pytest.approx(one.useful_pflops(case.job.mfu or 0.0), rel=1e-12)
     return found
+
+
+@pytest.mark.exhaustive(keep=6)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("restore_s", [None, 0.3, 1.0])
+def test_the_best_use_is_that_of_all_numbers_of_gpus(seed: int, restore_s: float | None) -> None:
+    """With the time of a restore as drawn, and shares of what this storage takes for one."""
+    for case in cases(seed):
+        counts = drawn(case, seed)[-len(case.storage) :]
+        stores, _ = stored(case, counts)
+        reads = stores.safe_read[stores.safe_read > 0]
+        if case.job.scale is not None or not len(reads):
+            continue
+        if restore_s is not None:
+            slowest = case.job.checkpoint_gb / (case.delivered_read * float(np.median(reads)))
+            case = replace(case, job=replace(case.job, max_restore_s=restore_s * slowest))
+        draw = random.Random(seed)
+        way = np.array([draw.randrange(len(case.ways)) for _ in range(COUNT)])
+        systems = np.array([draw.randint(1, 12) for _ in way])
+        most = np.array([most_gpus(case, int(w), n)[()] for w, n in zip(way, systems, strict=True)])
+        for mode in case.job.modes:
+            if covers(case, mode):
+                operation = Operation(case, mode)
+                found, _ = operation.best(way, systems, most, stores)
+                for place, step in enumerate(operation.step[way]):
+                    gpus = np.arange(step, most[place] + 1, step)
+                    each = np.full(len(gpus), place)
+                    use = Uses(way[each], systems[each], gpus, stores.at(each))
+                    scores, _ = operation.worth(use)
+                    best = scores.max(initial=-np.inf)
+                    assert found[place] == pytest.approx(best, rel=1e-12)
+
+
+def test_where_no_restore_is_in_time_no_number_of_gpus_is_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    case = next(cases(3))
+    case = replace(case, job=replace(case.job, max_restore_s=1e-9))
+    operation = Operation(case, case.job.modes[0])
+    monkeypatch.setattr(operation, "worth", pytest.fail)
+    stores, _ = stored(case, np.ones((len(case.storage), 1), dtype=np.int64))
+    one = np.zeros(1, dtype=np.int64)
+    assert operation.best(one, one + 40, one + 40 * operation.step[0], stores)[0] == -np.inf

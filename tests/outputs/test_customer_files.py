@@ -5,10 +5,8 @@ By default the customer's edition here is the one without any price.
 
 from __future__ import annotations
 
-import io
 import re
 from dataclasses import replace
-from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 
@@ -17,17 +15,17 @@ import yaml
 
 from planner import api, shipped
 from planner.loader.market import load_catalogs, load_prices
-from planner.outputs import plan_json, workbook
+from planner.outputs import plan_json
 from planner.outputs.audience import Audience, Prices, for_audience
 from planner.outputs.bill import bill, csv_bytes, json_bytes
 from planner.schema.base import PlanModel
 from planner.schema.plan import Assumption, IdleUnits, NotConsidered, Plan, PriceNote
 from tests.outputs.leaks import kept_numbers, leaks, money, opened, parts, patterns, spellings
+from tests.workbook.conftest import written
 from tests.world.gear_plans import plan
 from tests.world.setups import CASES
 
 PROBLEM = Path(__file__).resolve().parents[2] / "problems" / "10MW.yaml"
-CREATED = datetime(2026, 3, 1)
 TERM = (
     "term={years: 4.5, electricity: 0.08123 USD/kWh, discount_rate: 7.123 %, "
     "colocation: 123.45 USD/kW/month}"
@@ -86,18 +84,22 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Plan]:
     return made
 
 
-def files(document: Plan, audience: Audience, prices: Prices | None = None) -> dict[str, bytes]:
-    """Return every file of an edition; of a customer's by default the one without prices."""
+KINDS = ("x.xlsx", "x.bill.csv", "x.bill.json")
+
+
+def file(document: Plan, kind: str, audience: Audience, prices: Prices | None = None) -> bytes:
+    """Return a file of an edition; of a customer's by default the one without prices."""
     if audience == "customer":
         prices = prices or "none"
-    stream = io.BytesIO()
-    workbook.write(document, stream, created=CREATED, audience=audience, prices=prices)
+    if kind == "x.xlsx":
+        return written(document, audience, prices)
     listed = bill(document, audience, prices)
-    return {
-        "x.xlsx": stream.getvalue(),
-        "x.bill.csv": csv_bytes(listed, prices),
-        "x.bill.json": json_bytes(listed, prices),
-    }
+    return (csv_bytes if kind.endswith("csv") else json_bytes)(listed, prices)
+
+
+def files(document: Plan, audience: Audience, prices: Prices | None = None) -> dict[str, bytes]:
+    """Return every file of an edition."""
+    return {kind: file(document, kind, audience, prices) for kind in KINDS}
 
 
 def found_in(document: Plan, name: str, content: bytes) -> list[tuple[str, str]]:
@@ -137,20 +139,20 @@ def _strings(part: object) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", ["x.bill.csv", "x.bill.json"])
 def test_the_customers_bill_has_no_money(name: str, kind: str, plans: dict[str, Plan]) -> None:
-    content = files(plans[name], "customer")[kind]
+    content = file(plans[name], kind, "customer")
     assert summary(found_in(plans[name], kind, content)) == []
 
 
 @pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_customers_workbook_has_no_money(name: str, plans: dict[str, Plan]) -> None:
-    content = files(plans[name], "customer")["x.xlsx"]
+    content = file(plans[name], "x.xlsx", "customer")
     assert summary(found_in(plans[name], "x.xlsx", content)) == []
 
 
 def test_the_customers_workbook_packs_nothing(plans: dict[str, Plan]) -> None:
     """What is compressed cannot be searched, so nothing in it may be."""
-    content = files(plans["goodput"], "customer")["x.xlsx"]
+    content = file(plans["goodput"], "x.xlsx", "customer")
     packed = re.compile(r"[A-Za-z0-9+/=]{400,}")
     assert [part for part, text in parts("x.xlsx", content) if packed.search(text)] == []
 
@@ -161,7 +163,7 @@ def test_the_search_finds_the_money_of_the_internal_edition(
 ) -> None:
     """The control: where there is money, the same search finds words and every line's amounts."""
     document = plans["goodput"]
-    found = {what for _, what in found_in(document, kind, files(document, "internal")[kind])}
+    found = {what for _, what in found_in(document, kind, file(document, kind, "internal"))}
     searched = patterns(money(document), kept_numbers(for_audience(document, "customer", "none")))
     stated = money_of_lines(document)
     told_apart = {amount for amount in stated if searched.keys() & set(spellings(amount))}
@@ -319,10 +321,10 @@ OF_THE_MAKING = re.compile(
 def test_no_word_of_the_making_stands_outside(
     name: str, audience: Audience, plans: dict[str, Plan]
 ) -> None:
-    content = files(plans[name], audience, None if audience == "partner" else "net")["x.xlsx"]
+    content = file(plans[name], "x.xlsx", audience, None if audience == "partner" else "net")
     texts = {
         str(cell.value)
-        for sheet in opened(content)
+        for sheet in opened(content, cells_alone=True)
         for row in sheet.iter_rows()
         for cell in row
         if isinstance(cell.value, str)

@@ -4,7 +4,7 @@ import pytest
 
 from planner.schema.plan import JobPlan
 from planner.simulation.history import History, Interruption, Stay
-from planner.synthesis.truth import events, of_cluster
+from planner.synthesis.make import events, of_cluster
 from tests.synthesis.histories import HISTORY, quality, sampled
 
 PLAN = JobPlan.model_construct(

@@ -18,8 +18,7 @@ from planner.schema.telemetry import Truth
 from planner.simulation.from_plan import world_of
 from planner.simulation.record import record
 from planner.simulation.world import draw
-from planner.synthesis.make import clusters_of
-from planner.synthesis.truth import of_cluster
+from planner.synthesis.make import clusters_of, of_cluster
 from tests.synthesis.histories import quality, sampled
 from tests.world.commands import Ran, ran
 from tests.world.solved import write_plan

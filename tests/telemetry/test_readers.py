@@ -17,7 +17,7 @@ import pytest
 from planner import foreign_files
 from planner.errors import InputError
 from planner.telemetry import characterize, hdf5, tables
-from planner.telemetry.cells import find
+from planner.telemetry.columns import find
 from planner.telemetry.raw import Raw, ReadOptions, require
 
 RATE = np.where(np.arange(120) % 30 < 4, 8.0, 0.5)

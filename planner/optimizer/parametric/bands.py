@@ -2,53 +2,81 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.optimizer.kernel import Flags, Numbers, Places
-from planner.optimizer.operations import stored
+from planner.case import Case
+from planner.case.model import Mode
+from planner.limits import Limit
+from planner.optimizer.kernel import Numbers, Places
+from planner.optimizer.parametric.boxes import Boxed, Points
 from planner.optimizer.parametric.cells import NOISE, Cells
+from planner.optimizer.parametric.plans import Plans
 from planner.optimizer.purchase import TOLERANCE
+from planner.optimizer.solver import Effort
 
-TOGETHER = 64
-"""Purchases good enough whose bills are worked out together."""
-
-
-@dataclass(frozen=True)
-class Band:
-    """Purchases of one cell: scores, GPUs in use, counts of storage, what they take at least."""
-
-    cell: int
-    score: Numbers
-    gpus: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    taken: Numbers
-
-
-MOST_LOOKED = 300_000
-"""Purchases that are looked at in all; then the solver is quicker."""
-OF_A_CELL = 100
-"""What looking at a cell counts, whatever is in it."""
+MOST_LOOKED = 60_000
+"""Boxes of purchases that are looked at in all; then the solver is quicker."""
+MOST_RAN = 10_000_000
+"""Uses of purchases that are looked at in all."""
+MOST_TRIED = 50
+"""Purchases that are offered as plans one by one before what is left is told as a bound."""
 
 
 class Bands(Cells):
-    """Cells whose purchases are listed, as long as that is not too much work."""
+    """Cells of one problem: their storage is divided together, as long as that is not too much."""
 
-    most_mixes = 40_000
-    looked = 0
+    def __init__(
+        self,
+        case: Case,
+        mode: Mode,
+        supplies: Sequence[Limit],
+        plans: Plans,
+        effort: Effort,
+    ) -> None:
+        super().__init__(case, mode, supplies, plans)
+        self.boxed, self.effort = Boxed(self), effort
 
-    def _mixes(self, items: Places, most_units: float, room: Numbers) -> NDArray[np.int64] | None:
-        found = super()._mixes(items, most_units, room) if self.looked < MOST_LOOKED else None
-        self.looked += OF_A_CELL if found is None else found.shape[1]
-        return found
+    def _looks(self) -> bool:
+        within = self.boxed.looked < MOST_LOOKED and self.operation.ran < MOST_RAN
+        return within and not self.effort.late
 
-    def good_enough(self, need: float, by: int, limits: Numbers) -> Iterator[Band | None]:
-        """Yield every purchase that scores more than is needed and fits; None where that are too
-        many to tell.
+    def _opened(
+        self, place: int, cells: Places, room: Numbers, limits: Numbers, most: Callable[[], float]
+    ) -> float:
+        open_ = self.bounds[cells] > most()
+        self.boxed.left = float(self.bounds[cells[~open_]].max(initial=-np.inf))
+        cells, families, bounds = self._by_family(cells[open_], room[:, open_])
+        good = bounds > most()
+        self.boxed.left = max(self.boxed.left, float(bounds[~good].max(initial=-np.inf)))
+        pairs, refused = (cells[good], families[good]), -np.inf
+        for found in self.boxed.explore(*pairs, limits, most, self._looks, least=False):
+            if isinstance(found, float):
+                return max(self.boxed.left, refused, found)
+            refused = max(refused, self._taken_up(place, found, most))
+        return max(self.boxed.left, refused)
+
+    def _taken_up(self, place: int, found: Points, most: Callable[[], float]) -> float:
+        """Offer purchases as plans; return what is scored at most by what none of them is."""
+        for number, best in enumerate(np.argsort(-found.score, kind="stable").tolist()):
+            score = float(found.score[best])
+            if score <= self.plans.score[place]:
+                return score + NOISE
+            if number == MOST_TRIED:
+                return score + NOISE
+            counts, gpus = found.counts[:, best], int(found.gpus[best])
+            run = self.take(int(found.cell[best]), counts, gpus)
+            known = float(self.plans.score[place])
+            if known >= score - NOISE:
+                return max(score, known) + NOISE
+            if run is not None:  # it may be made, and runs less well than arrays say
+                return score + NOISE
+        return -np.inf
+
+    def good_enough(self, need: float, by: int, limits: Numbers) -> Iterator[Points | None]:
+        """Yield every purchase that scores more than is needed and fits, of those that differ in
+        the count of one item the least; None where they are too many to tell.
 
         Args:
             need: the score.
@@ -57,118 +85,13 @@ class Bands(Cells):
         """
         self._refine(np.flatnonzero(self.bounds > need))
         cells = np.flatnonzero((self.bounds > need) & self.fits)
-        for cell in cells[np.argsort(self.base[by, cells], kind="stable")].tolist():
-            if self.base[by, cell] > limits[by] * (1 + TOLERANCE):
-                return
-            room = limits * (1 + TOLERANCE) - self.base[:, cell]
-            if np.any(room < 0):
-                continue
-            self.looked += OF_A_CELL
-            _, families, bounds = self._by_family(np.array([cell]), room[:, None])
-            for family in families[bounds > need].tolist():
-                yield from self._banded(cell, family, need, by, limits)
-
-    def _banded(
-        self, cell: int, family: int, need: float, by: int, limits: Numbers
-    ) -> Iterator[Band | None]:
-        """Yield what `good_enough` does of one cell and family, some at a time."""
-        items, most_units, _, _ = self.families[family]
-        room = limits * (1 + TOLERANCE) - self.base[:, cell]
-        whole = self._mixes(items, most_units, room) is not None
-        # What each item costs by itself leaves less room for mixtures.
-        each = [] if whole else [items[number : number + 1] for number in range(len(items))]
-        for some in (*each, items):
-            room = limits * (1 + TOLERANCE) - self.base[:, cell]
-            mixes = self._mixes(some, most_units, room)
-            if mixes is None and self._add_up(some):
-                mixes = self._least_mixes(cell, some, most_units, room, need)
-            if mixes is None:
+        room = limits[:, None] * (1 + TOLERANCE) - self.base[:, cells]
+        there = (room >= 0).all(axis=0)
+        cells, families, bounds = self._by_family(cells[there], room[:, there])
+        pairs = cells[bounds > need], families[bounds > need]
+        for found in self.boxed.explore(*pairs, limits, lambda: need, self._looks, least=True):
+            if isinstance(found, float):
                 yield None
                 return
-            yield from self._fitting(cell, self._spread(some, mixes), need, by, limits)
-
-    def _add_up(self, items: Places) -> bool:
-        """Say whether more of one item never makes others give less, nor may be too much."""
-        if self.case.limits.most_write_gb_per_s is not None:
-            return False
-        families = {self.case.storage[item].family for item in items.tolist()}
-        return len(families) == 1 and not self.case.tolerate_down
-
-    def _least_mixes(
-        self, cell: int, items: Places, most_units: float, room: Numbers, need: float
-    ) -> NDArray[np.int64] | None:
-        """Return counts of a family's items that score more than is needed: with all others as they
-        are, the least of the one of which there can be most. More of it scores no less, takes more.
-
-        None where they are too many.
-        """
-        with np.errstate(divide="ignore", invalid="ignore"):
-            alone = np.where(self.takes[items] > 0, room / self.takes[items], np.inf).min(axis=1)
-        last = int(np.argmax(np.minimum(alone, self.high[items])))
-        others, item = np.delete(items, last), self.case.storage[items[last]]
-        mixes = self._mixes(others, most_units, room)
-        if mixes is None:
-            return None
-        mixes = np.column_stack([np.zeros(len(others), dtype=np.int64), mixes])
-        left = room[:, None] - self.takes[others].T @ mixes
-        takes = self.takes[items[last]][:, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            most = np.where(takes > 0, left / takes, np.inf).min(axis=0) * (1 + NOISE) + NOISE
-        top = item.segments[-1].high if item.segments else math.inf
-        most = np.minimum(most, min(self.high[items[last]], top))
-        most = np.minimum(most, most_units - mixes.sum(axis=0))
-        if np.isinf(most).any():
-            return None
-        first = max(1, item.min_units, item.segments[0].low if item.segments else 1)
-        high = np.maximum(np.floor(most).astype(np.int64) - first + 1, 0)
-
-        def counts(rows: Places, places: NDArray[np.int64]) -> NDArray[np.int64]:
-            found = np.zeros((len(items), len(rows)), dtype=np.int64)
-            found[np.arange(len(items)) != last] = mixes[:, rows]
-            found[last] = np.where(places > 0, places + first - 1, 0)  # as may be ordered
-            return found
-
-        def enough(rows: Places, places: NDArray[np.int64]) -> Flags:
-            return self._needed(cell, self._spread(items, counts(rows, places)), need)
-
-        rows = np.flatnonzero(enough(np.arange(len(high)), high))
-        return counts(rows, _least(high[rows], lambda some, n: enough(rows[some], n)))
-
-    def _needed(self, cell: int, counts: NDArray[np.int64], need: float) -> Flags:
-        """Say which storage of a cell scores more than is needed."""
-        cells = np.full(counts.shape[1], cell)
-        stores, usable = stored(self.case, counts)
-        better: Flags = self._enough(cells, stores.read, stores.write, usable)
-        better &= counts.sum(axis=0) > 0
-        some = np.flatnonzero(better)
-        better[some] = self._best_use(cells[some], stores.at(some))[0] > need
-        return better
-
-    def _fitting(
-        self, cell: int, counts: NDArray[np.int64], need: float, by: int, limits: Numbers
-    ) -> Iterator[Band]:
-        """Yield what scores more than is needed and fits, what takes least of a supply first."""
-        score, gpus, counts = self._better(cell, counts, need)
-        least = self.base[by, cell] + self.takes[:, by] @ counts
-        order = np.argsort(least, kind="stable")
-        for begin in range(0, len(order), TOGETHER):
-            some = order[begin : begin + TOGETHER]
-            if least[some[0]] > limits[by] * (1 + TOLERANCE):
-                return
-            taken, fits = self._taken_of(cell, counts[:, some])
-            fits &= np.all(taken <= limits[:, None] * (1 + TOLERANCE), axis=0)
-            if fits.any():
-                some = some[fits]
-                yield Band(cell, score[some], gpus[some], counts[:, some], taken[:, fits])
-
-
-def _least(
-    high: NDArray[np.int64], enough: Callable[[Places, NDArray[np.int64]], Flags]
-) -> NDArray[np.int64]:
-    """Return the least numbers that are enough, none above those given, which are, by halves."""
-    low, high = np.zeros_like(high), high.copy()
-    while len(open_ := np.flatnonzero(low < high)):
-        middle = (low[open_] + high[open_]) // 2
-        fine = enough(open_, middle)
-        high[open_[fine]], low[open_[~fine]] = middle[fine], middle[~fine] + 1
-    return high
+            if len(found.cell):
+                yield found

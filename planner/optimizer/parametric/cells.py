@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from planner.case import Case
 from planner.case.bandwidth import ends
-from planner.case.bounds import cap_in_use
+from planner.case.bounds import cap, cap_in_use, unlimited
 from planner.case.model import Mode, Storage
 from planner.limits import Limit
 from planner.optimizer import operations
@@ -42,7 +42,9 @@ from planner.optimizer.operations import (
 from planner.optimizer.parametric.plans import Plans
 from planner.optimizer.purchase import TOLERANCE
 
-MOST_CELLS = 20_000
+MOST_CELLS = 1_000_000
+MANY_CELLS = 20_000
+"""Of so many those that fit are looked for before any is bounded."""
 CHUNK = 256
 """Cells that are looked at together."""
 FIRST = 8
@@ -75,8 +77,14 @@ def covers(case: Case) -> bool:
         and case.exact_families in (None, 1)
         and not any(offer.low or offer.forced or offer.installed for offer in offers)
         and not any(family.forced for family in case.families)
-        and sum(cap_in_use(case, s) * len(s.ways) for s in case.systems) <= MOST_CELLS
+        and sum(cap_in_use(case, s) * len(s.ways) for s in case.systems) <= _most_cells(case)
     )
+
+
+def _most_cells(case: Case) -> int:
+    """Return how many cells are tried: many only where all are held back by some limit."""
+    endless = any(cap(case, s) == unlimited(case, s) > (s.high or 0) for s in case.systems)
+    return MANY_CELLS if endless else MOST_CELLS
 
 
 class Cells:
@@ -112,33 +120,51 @@ class Cells:
 
     def _lay_out(self) -> None:
         """Number the cells: the way, and how many systems."""
-        way, systems, number = [], [], 0
-        self.rows_of: list[int] = []
-        for row, system in enumerate(self.case.systems):
-            counts = np.arange(max(1, system.min_units), cap_in_use(self.case, system) + 1)
-            for _ in system.ways:
-                way.append(np.full(len(counts), number, dtype=np.int64))
-                systems.append(counts.astype(np.int64))
-                self.rows_of.append(row)
-                number += 1
-        self.way, self.systems = np.concatenate(way), np.concatenate(systems)
+        offers = self.case.systems
+        owners = [(row, system) for row, system in enumerate(offers) for _ in system.ways]
+        self.row_of = np.array([row for row, _ in owners], dtype=np.int64)
+        first = np.array([max(1, system.min_units) for _, system in owners], dtype=np.int64)
+        last = np.array([cap_in_use(self.case, system) for _, system in owners], dtype=np.int64)
+        if last.sum() > MANY_CELLS:
+            last = self._most_that_fit(first, last)
+        sizes = np.maximum(last - first + 1, 0)
+        self.way = np.repeat(np.arange(len(owners)), sizes)
+        begun = np.repeat(np.cumsum(sizes) - sizes, sizes)
+        self.systems = np.arange(len(self.way)) - begun + first[self.way]
         self.step = self.operation.step
         self.most = np.zeros(len(self.way), dtype=np.int64)
-        for place in range(number):
+        for place in range(len(owners)):
             here = self.way == place
             self.most[here] = most_gpus(self.case, place, self.systems[here])
+
+    def _most_that_fit(
+        self, first: NDArray[np.int64], last: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return how many systems fit the limits at most in each way, without any storage."""
+        ways = np.arange(len(first))
+
+        def over(rows: Places, counts: NDArray[np.int64]) -> Flags:
+            units = np.zeros((len(self.kernel.offers), len(rows)), dtype=np.int64)
+            units[self.row_of[rows], np.arange(len(rows))] = first[rows] + counts
+            return ~self.kernel.fit(self.kernel.bills(units, ways[rows], least=True))
+
+        return first + least_that(np.maximum(last - first + 1, 0), over) - 1
 
     def _know_storage(self) -> None:
         """Take down what one unit of each item takes at least, and gives at most."""
         case, items = self.case, self.case.storage
         numbers = {item.id: n for n, item in enumerate(self.kernel.items)}
+        self.weights = [
+            None if figure == "racks" else self.kernel.weights(case, figure)
+            for figure in self.figures
+        ]
         takes = np.zeros((len(items), len(self.supplies)))
-        for column, figure in enumerate(self.figures):
-            if figure == "racks":
+        for column, weights in enumerate(self.weights):
+            if weights is None:
                 uses = [item.rack_use for item in items]
                 takes[:, column] = [u.racks_each / u.per_rack if u else 0.0 for u in uses]
                 continue
-            standing, bought = self.kernel.weights(case, figure)
+            standing, bought = weights
             for row, item in enumerate(items):
                 takes[row, column] = standing[self.kernel.index[item.place]]
                 takes[row, column] += bought[numbers[item.id]]
@@ -208,8 +234,23 @@ class Cells:
         known[asked] = self._without_waiting(asked, fewer) <= top[asked]
         if self.case.job.interval.policy == "lost_work":
             known &= np.isfinite(top)
-        bounds = np.where(known, top, np.inf)
+        bounds = np.where(known, top, self._peaks(known, top)[self.way])
         return np.where(self.most >= least, bounds, -np.inf)
+
+    def _peaks(self, known: Flags, top: Numbers) -> Numbers:
+        """Return for each way the most that any cell scores of which nothing is known."""
+        peaks = np.full(len(self.row_of), np.inf)
+        for way in range(len(peaks)):
+            here = np.flatnonzero((self.way == way) & (self.most >= self.step[way]))
+            if known[here].all() or not np.isfinite(top[here]).all():
+                continue
+            first = here[np.argmin(known[here])]
+            low = self.most[here[here < first][-1:]].max(initial=0)
+            gpus = np.arange(low + self.step[way], self.most[first] + 1, self.step[way])
+            some = self._without_waiting(np.full(len(gpus), first), gpus)
+            # Useful work has one peak: up to the last known it rises, and it falls from there on.
+            peaks[way] = max(float(some.max()), float(top[here[here < first]].max(initial=-np.inf)))
+        return peaks
 
     def _without_waiting(self, cells: Places, gpus: NDArray[np.int64]) -> Numbers:
         """Return the score of cells with endless storage, where repairs are never waited for."""
@@ -243,7 +284,7 @@ class Cells:
         order = np.argsort(-self.bounds, kind="stable")
         for begin in range(0, len(order), CHUNK):
             cells = order[begin : begin + CHUNK]
-            if self.bounds[cells[0]] <= most():
+            if self.bounds[cells[0]] <= most() or not self._looks():
                 return max(proved, float(self.bounds[cells[0]]))
             self._refine(cells[self.bounds[cells] > most()])
             open_ = self.bounds[cells] > most()
@@ -253,6 +294,10 @@ class Cells:
                 return max(proved, float(self.bounds[order[begin:]].max(initial=-np.inf)))
         return proved
 
+    def _looks(self) -> bool:
+        """Say whether to look on: there is no end to it here."""
+        return True
+
     def _refine(self, cells: Places) -> None:
         """Bring the bounds of cells closer by the spares they have; work out what systems take."""
         cells = cells[~self.refined[cells]]
@@ -261,15 +306,21 @@ class Cells:
         self.bounds[cells] = self._best_use(cells, self._endless(cells))[0]
         self.refined[cells] = True
         units = np.zeros((len(self.kernel.offers), len(cells)), dtype=np.int64)
-        rows = np.array(self.rows_of)[self.way[cells]]
+        rows = self.row_of[self.way[cells]]
         units[rows, np.arange(len(cells))] = self.systems[cells]
         bills = self.kernel.bills(units, self.way[cells], least=True)
         self.base[:, cells] = self._taken(bills)
         self.fits[cells] = self.kernel.can_be_had(bills)
 
     def _taken(self, bills: Bills) -> Numbers:
-        sums = self.kernel.sums(self.case, bills, self.figures)
-        taken: Numbers = sums / self.scales[:, None]
+        """Return what bills take of each supply; see `Kernel.sums`."""
+        taken = np.empty((len(self.figures), bills.counts.shape[1]))
+        for row, (figure, weights) in enumerate(zip(self.figures, self.weights, strict=True)):
+            if weights is None:
+                taken[row] = self.kernel.sums(self.case, bills, [figure])[0]
+            else:
+                taken[row] = weights[0] @ bills.counts + weights[1] @ bills.purchased
+        taken /= self.scales[:, None]
         return taken
 
     def _open(self, place: int, cells: Places, limits: Numbers, most: Callable[[], float]) -> float:
@@ -357,7 +408,7 @@ class Cells:
         enough &= write <= self.most_write * (1 + NOISE)
         if rule is not None:
             each = np.array([system.gpus for system in self.case.systems])
-            gpus = each[np.array(self.rows_of)[self.way[cells]]] * self.systems[cells]
+            gpus = each[self.row_of[self.way[cells]]] * self.systems[cells]
             groups = -(-gpus // rule.per_gpus)
             enough &= read >= groups * rule.read_gb_per_s * (1 - TOLERANCE)
             enough &= write >= groups * rule.write_gb_per_s * (1 - TOLERANCE)
@@ -495,18 +546,23 @@ class Cells:
         bills = self.kernel.bills(*self.columns(cell, counts), least=True)
         return self._taken(bills), self.kernel.can_be_had(bills)
 
-    def columns(self, cell: int, counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], Places]:
-        """Return purchases of a cell as `Kernel.bills` takes them: units and ways."""
+    def columns(
+        self, cell: int | Places, counts: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], Places]:
+        """Return purchases of a cell, or each of its own, as `Kernel.bills` takes them: units and
+        ways."""
         units = np.zeros((len(self.kernel.offers), counts.shape[1]), dtype=np.int64)
         first = len(self.case.systems)
         units[first : first + len(counts)] = counts
-        units[self.rows_of[int(self.way[cell])]] = self.systems[cell]
-        return units, np.full(counts.shape[1], self.way[cell])
+        cells = np.broadcast_to(cell, counts.shape[1:])
+        way = self.way[cells]
+        units[self.row_of[way], np.arange(len(cells))] = self.systems[cells]
+        return units, way
 
     def take(self, cell: int, counts: NDArray[np.int64], gpus: int) -> Run | None:
         """Offer a purchase to the plans, which take it where it may be made; return how it runs."""
         case, number = self.case, int(self.way[cell])
-        way, system = case.ways[number], case.systems[self.rows_of[number]]
+        way, system = case.ways[number], case.systems[int(self.row_of[number])]
         units = {offer.id: 0 for offer in case.offers()} | {system.id: int(self.systems[cell])}
         units |= {item.id: n for item, n in zip(case.storage, counts.tolist(), strict=True)}
         used = {system.id: way.systems_for(gpus)}
@@ -518,6 +574,18 @@ def _placed(mixes: NDArray[np.int64], row: int, rows: int) -> NDArray[np.int64]:
     placed = np.zeros((rows, mixes.shape[1]), dtype=np.int64)
     placed[row] = mixes[0]
     return placed
+
+
+def least_that(
+    high: NDArray[np.int64], enough: Callable[[Places, NDArray[np.int64]], Flags]
+) -> NDArray[np.int64]:
+    """Return the least numbers that are enough, none above those given, which are, by halves."""
+    low, high = np.zeros_like(high), high.copy()
+    while len(open_ := np.flatnonzero(low < high)):
+        middle = (low[open_] + high[open_]) // 2
+        fine = enough(open_, middle)
+        high[open_[fine]], low[open_[~fine]] = middle[fine], middle[~fine] + 1
+    return low
 
 
 def _ordered(item: Storage, count: NDArray[np.int64]) -> Flags:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from planner.case import figures
+from planner.case import suitability
 from planner.inputs import Inputs, applied
 from planner.levers import Lever, levers
 from planner.paths import job_path
@@ -41,7 +41,7 @@ def against(inputs: Inputs, lots: Counts) -> Iterator[str]:
     for category, lot in lots.items():
         for sku, count in lot.items():
             item = inputs.item(sku)
-            unwanted = figures.not_wanted(item, problem)
+            unwanted = suitability.not_wanted(item, problem)
             if unwanted is not None:
                 yield f"{item.model}: {unwanted}"
             if count is not None:
@@ -127,7 +127,7 @@ def lacking(inputs: Inputs, lot: Mapping[str, int | None]) -> Iterator[str]:
     """Yield what is not known of products that are offered."""
     for sku in lot:
         item = inputs.item(sku)
-        missing = figures.missing_figure(item, inputs)
+        missing = suitability.missing_figure(item, inputs)
         if missing is not None:
             yield f"{item.model}: {missing}"
 

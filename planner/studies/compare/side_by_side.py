@@ -8,7 +8,7 @@ from pathlib import Path
 
 from planner.api import Options, load, solve_with
 from planner.auditor import audit
-from planner.case.figures import why_not
+from planner.case.suitability import why_not
 from planner.currency import shown_in
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, demanded

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from planner.case import Case, resolve, with_companions
-from planner.case.figures import needs_power
 from planner.case.model import ObjectiveName
+from planner.case.suitability import needs_power
 from planner.errors import SolverError
 from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate, optimise, share

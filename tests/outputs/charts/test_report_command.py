@@ -294,8 +294,8 @@ def test_a_curve_is_computed_once_for_a_problem_and_only_where_none_is_given(
 
 @pytest.mark.exhaustive(keep=0)
 def test_the_curve_is_that_of_the_plan(tmp_path: Path) -> None:
-    path = tmp_path / "small.plan.json"
-    write_plan(path, PROBLEM.with_name("space_limited.yaml"))
+    path = tmp_path / "octet.plan.json"
+    write_plan(path, PROBLEM.with_name("gpt3_octet.yaml"))
     report([path], tmp_path / "x.html", curve=True)
     text = (tmp_path / "x.html").read_text("utf-8")
     assert "Plans on the curve" in text and text.index("study-1") < text.index('id="hall"')

@@ -1,0 +1,190 @@
+"""Why an item is left out of the choice: not wanted, a figure missing, no room, no fabric."""
+
+from __future__ import annotations
+
+from planner.case.choices import why_none
+from planner.case.figures import (
+    choices_on,
+    it_power_kw,
+    no_compute_fabric,
+    no_port_group,
+    no_spread,
+    rack_units,
+    rack_use,
+)
+from planner.figures import OBJECTIVES
+from planner.inputs import Inputs, needs_energy_cost, needs_flops
+from planner.limits import SUPPLIES
+from planner.paths import value_at
+from planner.schema.catalog import Item
+from planner.schema.problem import Job, Problem
+
+
+def why_not(item: Item, inputs: Inputs) -> str | None:
+    """Return why an item cannot be bought for the cluster or used in it, or None where it can."""
+    return (
+        not_wanted(item, inputs.problem)
+        or _no_price(item, inputs)
+        or missing_figure(item, inputs)
+        or _no_room(item, inputs)
+        or no_compute_fabric(item, inputs)
+        or no_port_group(item, inputs)
+        or _no_option(item, inputs.problem.job)
+        or _no_way(item, inputs)
+        or _no_cluster(item, inputs)
+    )
+
+
+def lacking(item: Item, inputs: Inputs) -> str | None:
+    """Return which price or figure keeps an item out that the problem does not keep out itself."""
+    if not_wanted(item, inputs.problem) is not None:
+        return None
+    return _no_price(item, inputs) or missing_figure(item, inputs)
+
+
+def owned(item: Item, problem: Problem) -> int:
+    """Return the units of an item that are installed and stay."""
+    rule = problem.items.get(item.id)
+    return 0 if rule is None else rule.in_place
+
+
+def cannot_stand(item: Item, inputs: Inputs) -> str | None:
+    """Return why the plan cannot count what an owned unit takes where it stands."""
+    missing = _missing_draw_and_height(item, inputs)
+    return f"not known: {', '.join(missing)}" if missing else _no_room(item, inputs)
+
+
+def not_wanted(item: Item, problem: Problem) -> str | None:
+    """Return why the problem does not want an item, or None where it does."""
+    unwanted = _unwanted(item, problem)
+    return None if unwanted is None else unwanted[0]
+
+
+def let_in(item: Item, problem: Problem) -> str | None:
+    """Return what lets an item in that the problem does not want, None where it wants it."""
+    unwanted = _unwanted(item, problem)
+    return None if unwanted is None else unwanted[1]
+
+
+def _unwanted(item: Item, problem: Problem) -> tuple[str, str] | None:
+    """Return why the problem does not want an item, and what would change that."""
+    consider, rule = problem.consider, problem.items.get(item.id)
+    if rule is not None and rule.exclude:
+        return "excluded by items", f"take away items.{item.id}.exclude"
+    system = item.category == "gpu_system"
+    names = consider.gpu_systems if system else consider.storage_families
+    name = item.id if system else item.family
+    if names is not None and name not in names:
+        key = "gpu_systems" if system else "storage_families"
+        return "not among those to consider", f"add {name} to consider.{key}"
+    if item.vendor in problem.policy.forbid_vendors:
+        reason = f"vendor {item.vendor} is forbidden by policy"
+        return reason, f"take {item.vendor} out of policy.forbid_vendors"
+    if consider.vendors is not None and item.vendor not in consider.vendors:
+        reason = f"vendor {item.vendor} is not to be considered"
+        return reason, f"add {item.vendor} to consider.vendors"
+    if item.lifecycle not in consider.lifecycle and not owned(item, problem):
+        reason = f"lifecycle is {item.lifecycle.replace('_', ' ')}"
+        return reason, f"add {item.lifecycle} to consider.lifecycle"
+    return None
+
+
+def _no_price(item: Item, inputs: Inputs) -> str | None:
+    if item.id in inputs.prices or owned(item, inputs.problem):
+        return None
+    return "no price in the price books"
+
+
+def missing_figure(item: Item, inputs: Inputs) -> str | None:
+    """Return which figures that the problem asks for an item lacks, None where it has them all."""
+    missing = _missing_bandwidth(item) if item.category == "storage" else _missing_gpu(item, inputs)
+    missing += _missing_draw_and_height(item, inputs)
+    return f"not known: {', '.join(missing)}" if missing else None
+
+
+def _missing_draw_and_height(item: Item, inputs: Inputs) -> list[str]:
+    """Return what an item takes wherever it stands, as far as the problem asks and nobody says."""
+    missing, site = [], inputs.problem.site
+    racked = site.racks is not None and item.consumes.racks is None
+    rack_power = racked and site.rack is not None and site.rack.power_kw is not None
+    if (needs_power(inputs.problem) or rack_power) and it_power_kw(item, inputs) is None:
+        missing.append("power draw")
+    if racked and rack_units(item, inputs) is None:
+        missing.append("rack units")
+    return missing
+
+
+def needs_power(problem: Problem) -> bool:
+    """Say whether draw matters: limited, paid for, cooled by CDUs, or what is to be least."""
+    drawn = (value_at(problem, row.path) for row in SUPPLIES if row.unit == "kW")
+    limited = any(limit is not None for limit in drawn) or problem.site.feeds is not None
+    least = problem.objective.minimize
+    by_draw = least is not None and OBJECTIVES[least].limit == "it_power"
+    cooled = problem.site.cooling.cdu is not None
+    return limited or cooled or needs_energy_cost(problem) or by_draw
+
+
+def _no_cluster(item: Item, inputs: Inputs) -> str | None:
+    """Return why what its clusters need for themselves cannot be had."""
+    cluster = next((f.cluster for f in inputs.families if f.id == item.family), None)
+    known = inputs.by_id
+    for part in (known[part.item] for part in cluster.parts) if cluster is not None else ():
+        if part.vendor in inputs.problem.policy.forbid_vendors:
+            return f"its clusters need {part.model} of {part.vendor}, forbidden by policy"
+        missing = _missing_draw_and_height(part, inputs)
+        if missing:
+            return f"its clusters need {part.model}, whose {' and '.join(missing)} nobody states"
+    return None
+
+
+def _no_option(item: Item, job: Job) -> str | None:
+    """Return why a replica finds no place on a type, spread in any of the ways that are given."""
+    reasons = [no_spread(item, job.spread(option)) for option in job.options or (None,)]
+    return None if None in reasons else reasons[0]
+
+
+def _no_way(item: Item, inputs: Inputs) -> str | None:
+    """Return why nothing that may be chosen goes together on a GPU system."""
+    if item.category != "gpu_system" or item.provides.gpus is None or choices_on(item, inputs):
+        return None
+    return "no precision and spread of a replica that fit into its memory have a known rate"
+
+
+def _missing_bandwidth(item: Item) -> list[str]:
+    missing = []
+    if item.sizes is None:
+        missing += [name for name in ("read", "write") if getattr(item.provides, name) is None]
+    if item.provides.usable is None:
+        missing.append("usable capacity")
+    return missing
+
+
+def _missing_gpu(item: Item, inputs: Inputs) -> list[str]:
+    job, missing = inputs.problem.job, []
+    rated, power = needs_flops(inputs.problem), it_power_kw(item, inputs)
+    if item.category != "gpu_system":
+        return []
+    reasons = [
+        why_none(item, job.spread(option), power, rated=rated) for option in job.options or (None,)
+    ]
+    missing += [] if None in reasons else [reasons[0] or ""]
+    if job.checkpoint.stall_s == "derived" and item.local.host_copy is None:
+        missing.append("the copy from GPU to host (local.copy), which a derived stall takes")
+    if job.levels is not None and job.levels.use == "yes":
+        named = (("write", item.local.write), ("capacity", item.local.capacity))
+        missing += [f"local.{key} of its drives" for key, figure in named if figure is None]
+    return missing
+
+
+def _no_room(item: Item, inputs: Inputs) -> str | None:
+    """Return why an item has no place, where the rack and the item's size are known."""
+    site = inputs.problem.site
+    known = rack_units(item, inputs) is not None and it_power_kw(item, inputs) is not None
+    if site.rack is None or rack_use(item, inputs) is not None:
+        return None
+    if item.consumes.racks is not None:
+        limit = site.whole_rack_limit_kw
+        return (
+            f"draws more than the {limit:g} kW a rack of its own may (site.rack.whole_rack_power)"
+        )
+    return "one unit does not fit into a rack" if known else None

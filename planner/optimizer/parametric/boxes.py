@@ -1,0 +1,379 @@
+"""Storage of many cells at once, found by boxes: from so many of each item to so many.
+
+What a box holds takes no less than its lowest corner. What the room above that could hold at most,
+each limit alone filled with what gives most of it, bounds how good it can be. Boxes are halved
+until they are one purchase, or may hold nothing that is good enough; those of which one count alone
+is open are closed at once: at the most that fits, or at the least that is good enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.optimizer.dominance import stands_in
+from planner.optimizer.kernel import Bills, Flags, Numbers, Places
+from planner.optimizer.operations import Stores, stored, worn_interval_s
+from planner.optimizer.parametric.cells import NOISE, Cells, least_that
+from planner.optimizer.purchase import TOLERANCE
+
+ENDLESS = 1e30
+"""What may be written to drives that do not wear."""
+NO_END = 2**40
+"""A count that nothing limits."""
+TOGETHER = 1_024
+"""Boxes that are halved together."""
+AT_ONCE = 1_000
+"""So few purchases are looked at one by one."""
+FIRST = 32
+"""So many at first, then twice as many each time: what they hold closes others."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """Purchases: cells, scores, GPUs in use, counts of storage, and what each takes at least."""
+
+    cell: Places
+    score: Numbers
+    gpus: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    taken: Numbers
+
+    def at(self, places: Places | Flags) -> Points:
+        """Return some of them."""
+        counts, taken = self.counts[:, places], self.taken[:, places]
+        return Points(self.cell[places], self.score[places], self.gpus[places], counts, taken)
+
+
+@dataclass(frozen=True)
+class _Boxes:
+    """Boxes with what no purchase in each scores more than."""
+
+    cell: Places
+    family: Places
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    bound: Numbers
+
+    def at(self, places: Places | Flags) -> _Boxes:
+        low, high = self.low[:, places], self.high[:, places]
+        return _Boxes(self.cell[places], self.family[places], low, high, self.bound[places])
+
+    @property
+    def sizes(self) -> Numbers:
+        """How many purchases each holds."""
+        found: Numbers = np.prod(self.high - self.low + 1.0, axis=0)
+        return found
+
+    def points(self) -> _Boxes:
+        """Return each purchase as a box of its own."""
+        sizes = self.sizes.astype(np.int64)
+        some = self.at(np.repeat(np.arange(len(sizes)), sizes))
+        left = np.arange(len(some.cell)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        for row in np.flatnonzero((self.low < self.high).any(axis=1)).tolist():
+            span = some.high[row] - some.low[row] + 1
+            some.low[row] += left % span
+            left //= span
+        return replace(some, high=some.low)
+
+    @classmethod
+    def joined(cls, *parts: _Boxes) -> _Boxes:
+        return cls(
+            np.concatenate([each.cell for each in parts]),
+            np.concatenate([each.family for each in parts]),
+            np.hstack([each.low for each in parts]),
+            np.hstack([each.high for each in parts]),
+            np.concatenate([each.bound for each in parts]),
+        )
+
+
+class Boxed:
+    """The storage of the cells of a case, for `most` work or `least` of what is used up."""
+
+    def __init__(self, cells: Cells) -> None:
+        self.cells, self.case = cells, cells.case
+        self.looked = 0
+        self.left = -np.inf  # the most that anything left out for scoring too little may score
+        items = self.case.storage
+        self.first = np.array(
+            [max(1, i.min_units, i.segments[0].low if i.segments else 1) for i in items]
+        )
+        tops = [i.segments[-1].high if i.segments else np.inf for i in items]
+        self.top = np.minimum(cells.high, tops)
+        self.instead = self._instead()
+        self.usable = np.array([i.usable_tb for i in items])
+        self.rows = [next(n for n, b in enumerate(cells.kernel.items) if b.id == i.id)
+                     for i in items]  # fmt: skip
+        self.gives = np.minimum(cells.gives, ENDLESS).T
+        self.inside = np.zeros((len(items), len(cells.families)), dtype=bool)
+        for family, (places, *_) in enumerate(cells.families):
+            self.inside[places, family] = True
+        # More of one item makes nothing give less where one family serves and no unit is down.
+        self.adds_up = self.case.limits.most_write_gb_per_s is None and not self.case.tolerate_down
+        self.one_family = np.array(
+            [len({items[n].family for n in places.tolist()}) == 1 for places, *_ in cells.families]
+        )
+
+    def _instead(self) -> list[tuple[int, int]]:
+        """Return pairs of items of which the first does all that the second does, but for what it
+        holds, and takes no more; see `planner.optimizer.dominance`."""
+        if self.case.limits.most_write_gb_per_s is not None or self.case.tolerate_down:
+            return []
+        numbers = {item.id: number for number, item in enumerate(self.case.storage)}
+        return [
+            (numbers[one], numbers[other])
+            for one, other in stands_in(self.case)
+            if self.first[numbers[one]] <= self.first[numbers[other]]
+        ]
+
+    def _without_needless(self, boxes: _Boxes) -> _Boxes:
+        """Return boxes without the items in whose place there may be as many of another one."""
+        if not self.instead:
+            return boxes
+        low, high = boxes.low, boxes.high.copy()
+        left = np.ones(low.shape[1], dtype=bool)
+        holds = self.usable @ low
+        for one, other in self.instead:
+            less = (self.usable[one] - self.usable[other]) * low[other]
+            goes = holds + less >= self.case.job.capacity_needed_tb
+            left &= ~(goes & (low[other] > 0))
+            high[other, goes] = 0
+        return _Boxes(boxes.cell, boxes.family, low, np.maximum(high, low), boxes.bound).at(left)
+
+    def explore(
+        self,
+        cells: Places,
+        families: Places,
+        limits: Numbers,
+        need: Callable[[], float],
+        looks: Callable[[], bool],
+        *,
+        least: bool,
+    ) -> Iterator[Points | float]:
+        """Yield purchases that score more than is needed and fit; of those that differ in the count
+        of one item the least, or the one that scores most. At the end the bound of what is left
+        where ``looks`` says to look no more.
+
+        Args:
+            cells, families: what to look at.
+            limits: what may be used up of each; may become less on the way.
+            need: the score; may become more on the way.
+            looks: whether to go on.
+            least: whether the least counts that are enough are asked for.
+        """
+        whole, count = self._begun(cells, families), FIRST
+        boxes = self._bounded(whole, limits, need())
+        if (boxes.high >= NO_END).any():  # models say whether anything holds it back
+            yield np.inf
+            return
+        if boxes.sizes.sum() > AT_ONCE:  # what each item does by itself leaves less to look at
+            several = self.inside[:, families].sum(axis=0) > 1
+            later: _Boxes | None = whole.at(several)
+            boxes = self._bounded(self._alone(whole), limits, need())
+        else:
+            later = None
+        while True:
+            boxes = self._better(boxes, need())
+            if not len(boxes.cell):
+                if later is None:
+                    return
+                boxes, later, count = self._bounded(later, limits, need()), None, FIRST
+                continue
+            if not looks():
+                yield np.inf if later is not None else float(boxes.bound.max())
+                return
+            if boxes.sizes.sum() <= AT_ONCE:
+                yield self._scored(boxes.points(), limits, need())
+                boxes = boxes.at(np.zeros(0, dtype=np.int64))
+                continue
+            order = np.argsort(-boxes.bound, kind="stable")
+            some, rest = boxes.at(order[:count]), boxes.at(order[count:])
+            count = min(2 * count, TOGETHER)
+            open_ = (some.low < some.high).sum(axis=0)
+            closes = (open_ == 1) & self.adds_up & self.one_family[some.family]
+            points = some.at(open_ == 0)
+            if closes.any():
+                points = _Boxes.joined(points, self._closed(some.at(closes), limits, need(), least))
+            if len(points.cell):
+                yield self._scored(points, limits, need())
+            halves = self._halved(some.at((open_ > 0) & ~closes), limits)
+            boxes = _Boxes.joined(rest, self._bounded(halves, limits, need()))
+
+    def _begun(self, cells: Places, families: Places) -> _Boxes:
+        """Return the boxes of all there may be of cells and families."""
+        top = np.minimum(self.top, float(NO_END)).astype(np.int64)
+        high = np.where(self.inside[:, families], top[:, None], 0)
+        return _Boxes(cells, families, np.zeros_like(high), high, np.full(len(cells), np.inf))
+
+    def _alone(self, whole: _Boxes) -> _Boxes:
+        """Return boxes of one item each."""
+        parts = []
+        for item in range(len(self.case.storage)):
+            some = whole.at(self.inside[item, whole.family])
+            high = np.zeros_like(some.high)
+            high[item] = some.high[item]
+            parts.append(_Boxes(some.cell, some.family, some.low, high, some.bound))
+        return _Boxes.joined(*parts)
+
+    def _bounded(self, boxes: _Boxes, limits: Numbers, need: float) -> _Boxes:
+        """Return what may be good enough of boxes, cut to what there is room for, and bounded."""
+        boxes = self._without_needless(boxes)
+        cells, room, slack, fits = self._room(boxes, limits)
+        boxes, room = boxes.at(fits), room[:, fits]
+        if not len(boxes.cell):
+            return boxes
+        more = room + slack[:, fits]
+        own, families = cells.takes, boxes.family
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = np.where(own[:, :, None] > 0, more[None] / own[:, :, None], np.inf).min(axis=1)
+        each = np.minimum(each, cells.units[families] - boxes.low.sum(axis=0))
+        each = np.floor(np.minimum(each * (1 + NOISE) + NOISE, float(NO_END))).astype(np.int64)
+        high = np.minimum(boxes.high, boxes.low + np.maximum(each, 0))
+        high = np.where((boxes.low == 0) & (high < self.first[:, None]), 0, high)
+        stores, usable = self._most(boxes, high, more)
+        enough = cells._enough(boxes.cell, stores.read, stores.write, usable)
+        enough &= high.sum(axis=0) > 0
+        rows = np.flatnonzero(enough)
+        bound = np.minimum(cells._best_use(boxes.cell[rows], stores.at(rows))[0], boxes.bound[rows])
+        low, high = boxes.low[:, rows], high[:, rows]
+        return self._better(_Boxes(boxes.cell[rows], families[rows], low, high, bound), need)
+
+    def _better(self, boxes: _Boxes, need: float) -> _Boxes:
+        """Return the boxes that may hold more than is needed."""
+        better = boxes.bound > need
+        self.left = max(self.left, float(boxes.bound[~better].max(initial=-np.inf)))
+        return boxes.at(better)
+
+    def _room(self, boxes: _Boxes, limits: Numbers) -> tuple[Cells, Numbers, Numbers, Flags]:
+        """Return the room above the lowest corners, what of that they take by rounding up alone,
+        and which of them fit."""
+        cells = self.cells
+        self.looked += len(boxes.cell)
+        bills = cells.kernel.bills(*cells.columns(boxes.cell, boxes.low), least=True)
+        room = limits[:, None] * (1 + TOLERANCE) - cells._taken(bills)
+        fits = (room >= 0).all(axis=0) & cells.kernel.can_be_had(bills)
+        return cells, room, self._rounded(bills, boxes.low), fits
+
+    def _rounded(self, bills: Bills, low: NDArray[np.int64]) -> Numbers:
+        """Return what counts of storage take above what they and their spares are: packs, least
+        orders and racks begun. More units may take only so much less than each by itself."""
+        cells, kernel = self.cells, self.cells.kernel
+        spares = np.ceil(kernel.spare_share[self.rows] * low - NOISE)
+        over = np.maximum(bills.purchased[self.rows] - low - spares, 0.0)
+        slack = np.zeros((len(cells.supplies), low.shape[1]))
+        for row, weights in enumerate(cells.weights):
+            if weights is None:
+                for item, count in zip(self.case.storage, low, strict=True):
+                    if (use := item.rack_use) is not None:
+                        begun = np.ceil(count / use.per_rack) - count / use.per_rack
+                        slack[row] += use.racks_each * begun / cells.scales[row]
+            else:
+                slack[row] = weights[1][self.rows] @ over / cells.scales[row]
+        return slack
+
+    def _most(
+        self, boxes: _Boxes, high: NDArray[np.int64], room: Numbers
+    ) -> tuple[Stores, Numbers]:
+        """Return the most that boxes could give, and the capacity they could have."""
+        cells, family = self.cells, boxes.family
+        begun = self.gives @ boxes.low
+        more = self.gives @ (high - boxes.low)
+        with np.errstate(invalid="ignore"):
+            limited = cells.best[family][:, :, :-1] * room.T[:, None, :]
+            limited = np.where(np.isnan(limited), np.inf, limited).min(axis=2, initial=np.inf)
+            left = cells.units[family] - boxes.low.sum(axis=0)
+            by_units = cells.best[family][:, :, -1] * left[:, None]
+            by_units = np.where(np.isnan(by_units), np.inf, by_units)
+        most = begun + np.minimum(more, np.minimum(limited, by_units).T)
+        read, write, usable, endured = most * (1 + NOISE)
+        write = np.minimum(write, cells.most_write)
+        worn = worn_interval_s(self.case, endured)
+        sides = (np.array([each[side] for each in cells.families])[family] for side in (2, 3))
+        return Stores(write, read, write, read, worn, *sides), usable
+
+    def _closed(self, boxes: _Boxes, limits: Numbers, need: float, least: bool) -> _Boxes:
+        """Return the one purchase of each box, of which one count is open, that is asked for."""
+        which = np.argmax(boxes.low < boxes.high, axis=0)
+        here = np.arange(len(which))
+        low, high = boxes.low[which, here], boxes.high[which, here]
+        begin = np.maximum(low, self.first[which])  # or none, which is another box
+
+        def counts(rows: Places, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+            some = boxes.low[:, rows].copy()
+            some[which[rows], np.arange(len(rows))] = np.maximum(begin[rows] + numbers, 0)
+            return some
+
+        def enough(rows: Places, numbers: NDArray[np.int64]) -> Flags:
+            return self._needed(boxes.cell[rows], counts(rows, numbers), need)
+
+        def over(rows: Places, numbers: NDArray[np.int64]) -> Flags:
+            some = counts(rows, numbers)
+            bills = self.cells.kernel.bills(*self.cells.columns(boxes.cell[rows], some), least=True)
+            taken = self.cells._taken(bills)
+            fits = (taken <= limits[:, None] * (1 + TOLERANCE)).all(axis=0)
+            return ~(fits & self.cells.kernel.can_be_had(bills))
+
+        span = high - begin + 1
+        self.looked += 4 * len(span)
+        if least:
+            rows = np.flatnonzero(enough(here, span - 1)) if len(here) else here
+            found = least_that(span[rows] - 1, lambda some, n: enough(rows[some], n))
+        else:
+            rows = here
+            found = least_that(span, over) - 1
+            rows, found = rows[found >= 0], found[found >= 0]
+        ended = counts(rows, found)
+        zero = boxes.at((low == 0) & (boxes.low.sum(axis=0) > 0))  # as much as none of it
+        cells = np.concatenate([boxes.cell[rows], zero.cell])
+        both = np.hstack([ended, zero.low])
+        families = np.concatenate([boxes.family[rows], zero.family])
+        return _Boxes(cells, families, both, both, np.full(len(cells), np.inf))
+
+    def _needed(self, cell: Places, counts: NDArray[np.int64], need: float) -> Flags:
+        """Say which storage of cells scores more than is needed."""
+        stores, usable = stored(self.case, counts)
+        better: Flags = self.cells._enough(cell, stores.read, stores.write, usable)
+        better &= counts.sum(axis=0) > 0
+        some = np.flatnonzero(better)
+        better[some] = self.cells._best_use(cell[some], stores.at(some))[0] > need
+        return better
+
+    def _scored(self, boxes: _Boxes, limits: Numbers, need: float) -> Points:
+        """Return the purchases that boxes are, where they score more than is needed and fit."""
+        counts, cells = boxes.low, self.cells
+        stores, usable = stored(self.case, counts)
+        fine = cells._enough(boxes.cell, stores.read, stores.write, usable)
+        fine &= counts.sum(axis=0) > 0
+        fine &= ((counts == 0) | (counts >= self.first[:, None])).all(axis=0)
+        rows = np.flatnonzero(fine)
+        score, gpus = cells._best_use(boxes.cell[rows], stores.at(rows))
+        better = score > need
+        self.left = max(self.left, float(score[~better].max(initial=-np.inf)))
+        rows, gpus, score = rows[better], gpus[better], score[better]
+        bills = cells.kernel.bills(*cells.columns(boxes.cell[rows], counts[:, rows]), least=True)
+        taken = cells._taken(bills)
+        fits = (taken <= limits[:, None] * (1 + TOLERANCE)).all(axis=0)
+        fits &= cells.kernel.can_be_had(bills)
+        return Points(boxes.cell[rows], score, gpus, counts[:, rows], taken).at(fits)
+
+    def _halved(self, boxes: _Boxes, limits: Numbers) -> _Boxes:
+        """Return the halves of boxes, split where the counts differ by what takes most."""
+        if not len(boxes.cell):
+            return boxes
+        share = self.cells.takes / np.where(limits > 0, limits, 1.0)
+        weight = np.maximum(share.max(axis=1, initial=0.0), 1e-30)[:, None]
+        which = np.argmax((boxes.high - boxes.low) * weight, axis=0)
+        here = np.arange(len(which))
+        low, high = boxes.low[which, here], boxes.high[which, here]
+        first = self.first[which]
+        middle = np.where((low == 0) & (first > 1), 0, (low + high) // 2)
+        below, above = boxes.high.copy(), boxes.low.copy()
+        below[which, here] = middle
+        above[which, here] = np.maximum(middle + 1, first)
+        return _Boxes.joined(
+            _Boxes(boxes.cell, boxes.family, boxes.low, below, boxes.bound),
+            _Boxes(boxes.cell, boxes.family, above, boxes.high, boxes.bound),
+        )
