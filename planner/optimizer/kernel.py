@@ -32,6 +32,8 @@ Places = NDArray[np.int64]
 PlacedTerms = tuple[tuple[float, int], ...]
 """Terms of a sum: a factor, and the row of what it is of."""
 
+MOST_WORTHS = 8
+"""So many sets of what devices are worth in racks are kept to bound other racks with."""
 VOLUME_NOISE = 1e-6
 """A rack's shares add up to no more than this above a whole number by rounding."""
 
@@ -106,7 +108,7 @@ class Kernel:
         for quantity, terms in self.steps:
             if isinstance(quantity, Packed):
                 kinds = np.rint(counts[[place for _, place in terms]])
-                packed = _least_shares if least else _apart if apart else _packed
+                packed = self._least_shares if least else _apart if apart else self._packed
                 counts[self.index[quantity.name]] = packed(quantity, kinds)
             else:
                 self._add(quantity, terms, counts, known, least=least)
@@ -147,6 +149,30 @@ class Kernel:
             for place, name in enumerate(quantity.outputs):
                 some = outputs[place][inside] if len(capacities) else 0.0
                 counts[self.index[name]] = np.where(whole > 0, some, 0.0)
+
+    def _packed(self, quantity: Packed, kinds: Numbers) -> Numbers:
+        """Return the least racks of each column of counts; alike ones are packed once."""
+        if not kinds.shape[1]:
+            return np.zeros(0)
+        each, places = np.unique(kinds, axis=1, return_inverse=True)
+        known, worths = quantity.packing, self._worths[quantity.name]
+        racks = np.array([known.least(tuple(map(round, column))) for column in each.T.tolist()])
+        short = np.flatnonzero(racks > self._least_shares(quantity, each))
+        for column in short[: MOST_WORTHS - len(worths)].tolist():
+            worths.append(known.prices_of(tuple(map(round, each[:, column].tolist()))).each)
+        return racks.astype(float)[np.ravel(places)]
+
+    def _least_shares(self, quantity: Packed, kinds: Numbers) -> Numbers:
+        """Return racks that no packing needs fewer of: what devices are worth, by their sides and
+        by the prices at which others were packed."""
+        sides = np.array([*zip(*quantity.shares, strict=True), *self._worths[quantity.name]])
+        racks: Numbers = np.ceil((sides @ kinds).max(axis=0) - VOLUME_NOISE)
+        return np.maximum(racks, 0.0)
+
+    @cached_property
+    def _worths(self) -> dict[str, list[tuple[float, ...]]]:
+        packed = (q for q in self.case.companions.quantities if isinstance(q, Packed))
+        return {quantity.name: [] for quantity in packed}
 
     def _sizes(self, quantity: Steps, least: bool) -> tuple[Numbers, Numbers]:
         key = (quantity.name, least)
@@ -256,25 +282,8 @@ def _summed(terms: PlacedTerms, counts: Numbers) -> Numbers:
     return summed
 
 
-def _packed(quantity: Packed, kinds: Numbers) -> Numbers:
-    """Return the least racks of each column of counts; alike ones are packed once."""
-    if not kinds.shape[1]:
-        return np.zeros(0)
-    each, places = np.unique(kinds, axis=1, return_inverse=True)
-    least = quantity.packing.least
-    racks = [least(tuple(round(n) for n in column)) for column in each.T.tolist()]
-    return np.array(racks, dtype=float)[np.ravel(places)]
-
-
 def _apart(quantity: Packed, kinds: Numbers) -> Numbers:
     """Return the racks that hold each kind by itself."""
     alone = np.array(quantity.packing.alone, dtype=float)[:, None]
     racks: Numbers = np.ceil(kinds / alone).sum(axis=0)
     return racks
-
-
-def _least_shares(quantity: Packed, kinds: Numbers) -> Numbers:
-    """Return racks that no packing needs fewer of: the fullest side of all that is packed."""
-    sides = np.array(quantity.shares, dtype=float).T @ kinds
-    racks: Numbers = np.ceil(sides.max(axis=0) - VOLUME_NOISE)
-    return np.maximum(racks, 0.0)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from planner.loader.vary import applied
 from planner.optimizer.joint import optimise
 from planner.optimizer.objective import natural
 from planner.optimizer.parametric import cells, search
+from planner.optimizer.parametric.plans import Plans, Proposal
 from planner.studies.request import SweepOptions
 from planner.studies.sensitivity import workers as work_module
 from planner.studies.sensitivity.scenarios import Row, Scenario
@@ -143,6 +146,42 @@ def test_most_rows_of_a_fine_sweep_are_certified_by_what_others_proved() -> None
     assert len(reused) >= 80
     for place in (0, 33, 66, 99):
         check(inputs, scenarios[place], rows[place], 1e-3)
+
+
+def many_limits(count: int) -> Iterator[tuple[Inputs, list[Scenario]]]:
+    """Yield problems that are enumerated, with many scenarios of several limits."""
+    for seed, inputs in one_type(random_case, 10_000, 12):
+        scenarios = drawn(inputs, seed, count)
+        if len(scenarios[0].changes) > 1:
+            yield inputs, scenarios
+
+
+def test_what_one_limit_holds_by_itself_serves_all_that_are_tighter_in_it() -> None:
+    worked = 0
+    for inputs, scenarios in many_limits(400):
+        rows = Work({"": inputs}, SweepOptions(0.1)).rows(scenarios)
+        worked += sum(row["certificate"] == "search" for row in rows)
+        for place in (0, 150, 399):
+            check(inputs, scenarios[place], rows[place], 0.1)
+    assert worked <= 500, "without them it is some 1,200 of 4,000"
+
+
+def test_a_plan_that_is_not_what_arrays_say_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused: list[Proposal] = []
+    try_it = Plans._run
+
+    def refuse(self: Plans, proposal: Proposal, *, as_it_is: bool = False) -> tuple[Any, float]:
+        if as_it_is and len(refused) < 2:
+            refused.append(proposal)
+            return None, -math.inf
+        return try_it(self, proposal, as_it_is=as_it_is)
+
+    monkeypatch.setattr(Plans, "_run", refuse)
+    inputs, scenarios = next(many_limits(COUNT))
+    rows = Work({"": inputs}, SweepOptions(1e-3)).rows(scenarios)
+    assert refused
+    for scenario, row in zip(scenarios, rows, strict=True):
+        check(inputs, scenario, row, 1e-3)
 
 
 def test_looser_limits_never_show_less() -> None:

@@ -39,7 +39,7 @@ from planner.optimizer.operations import (
     stored,
     worn_interval_s,
 )
-from planner.optimizer.parametric.plans import Plans
+from planner.optimizer.parametric.plans import Plans, Proposal
 from planner.optimizer.purchase import TOLERANCE
 
 MOST_CELLS = 1_000_000
@@ -357,12 +357,21 @@ class Cells:
 
     def _by_family(self, cells: Places, room: Numbers) -> tuple[Places, Places, Numbers]:
         """Return cells with families that may serve them, and the second bound of each pair."""
-        families = np.repeat(np.arange(len(self.families)), len(cells))
+        which, families, bounds = self.by_family(cells, room)
+        return cells[which], families, bounds
+
+    def by_family(self, cells: Places, room: Numbers) -> tuple[Places, Places, Numbers]:
+        """Return which of some cells which families may serve, and the second bound of each pair.
+
+        Args:
+            cells: the cells; one may stand there several times.
+            room: what their systems leave of each supply, a column for each.
+        """
         stores, enough = self._most_stored(cells, room)
         rows = np.flatnonzero(enough)
-        cells = np.tile(cells, len(self.families))[rows]
-        bounds = self._best_use(cells, stores.at(rows))[0]
-        return cells, families[rows], bounds
+        which = rows % len(cells) if len(cells) else rows
+        bounds = self._best_use(cells[which], stores.at(rows))[0]
+        return which, rows // max(1, len(cells)), bounds
 
     def _most_stored(self, cells: Places, room: Numbers) -> tuple[Stores, Flags]:
         """Return the most that the items of each family could give, and where that is enough.
@@ -457,31 +466,48 @@ class Cells:
 
         None where they are too many.
         """
-        found = np.zeros((0, 1), dtype=np.int64)
-        left, units = room[:, None].copy(), np.full(1, most_units)
+        found, _, many = self.mixes(items, most_units, room[:, None])
+        return None if many[0] else found
+
+    def mixes(
+        self, items: Places, most_units: float, room: Numbers
+    ) -> tuple[NDArray[np.int64], Places, Flags]:
+        """Return the counts of some items that what each takes by itself leaves room for.
+
+        Args:
+            items: the places of the items.
+            most_units: how many of all there may be.
+            room: what is left of each supply, a column for each owner.
+
+        Returns:
+            The mixtures as columns, the owner of each, and which owners have too many to list.
+        """
+        found, own = np.zeros((0, room.shape[1]), dtype=np.int64), np.arange(room.shape[1])
+        left, units = room.copy(), np.full(len(own), most_units)
+        many = np.zeros(len(own), dtype=bool)
         for place in items.tolist():
             most = self._most_of(place, left, units)
-            if most is None or (most + 1).sum() > self.most_mixes:
-                return None
-            each = most + 1
+            each = np.where(np.isinf(most), self.most_mixes, most) + 1
+            many |= np.bincount(own, each, len(many)) > self.most_mixes
+            each[many[own]] = 0
+            each = each.astype(np.int64)
             rows = np.repeat(np.arange(len(each)), each)
             count = np.arange(len(rows)) - np.repeat(np.cumsum(each) - each, each)
             kept = _ordered(self.case.storage[place], count)
             rows, count = rows[kept], count[kept]
-            found = np.vstack([found[:, rows], count])
+            found, own = np.vstack([found[:, rows], count]), own[rows]
             left = left[:, rows] - self.takes[place][:, None] * count
             units = units[rows] - count
-        return found[:, found.sum(axis=0) > 0]
+        some = found.sum(axis=0) > 0
+        return found[:, some], own[some], many
 
-    def _most_of(self, place: int, left: Numbers, units: Numbers) -> NDArray[np.int64] | None:
-        """Return the most units of an item that room allows by itself, None where nothing does."""
+    def _most_of(self, place: int, left: Numbers, units: Numbers) -> Numbers:
+        """Return the most units of an item that room allows by itself; inf where nothing does."""
         takes = self.takes[place][:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             most = np.where(takes > 0, left / takes, np.inf).min(axis=0, initial=np.inf)
         most = np.minimum(np.minimum(most, self.high[place]), units)
-        if np.isinf(most).any():
-            return None
-        whole: NDArray[np.int64] = np.floor(most * (1 + NOISE) + NOISE).astype(np.int64)
+        whole: Numbers = np.floor(most * (1 + NOISE) + NOISE)
         return whole
 
     def _fullest(
@@ -503,9 +529,10 @@ class Cells:
             return None
         mixes = np.column_stack([np.zeros((len(others), 1), dtype=np.int64), mixes])
         left = room[:, None] - self.takes[others].T @ mixes
-        most = self._most_of(last, left, most_units - mixes.sum(axis=0))
-        if most is None:
+        unrounded = self._most_of(last, left, most_units - mixes.sum(axis=0))
+        if np.isinf(unrounded).any():
             return None
+        most = unrounded.astype(np.int64)
         counts = self._spread(others, mixes)
         low, high = np.full(len(most), -1), most
         while (low < high).any():
@@ -561,12 +588,16 @@ class Cells:
 
     def take(self, cell: int, counts: NDArray[np.int64], gpus: int) -> Run | None:
         """Offer a purchase to the plans, which take it where it may be made; return how it runs."""
+        return self.plans.offer(self.proposed(cell, counts, gpus))
+
+    def proposed(self, cell: int, counts: NDArray[np.int64], gpus: int) -> Proposal:
+        """Return a purchase of a cell and a use of it as a proposal."""
         case, number = self.case, int(self.way[cell])
         way, system = case.ways[number], case.systems[int(self.row_of[number])]
         units = {offer.id: 0 for offer in case.offers()} | {system.id: int(self.systems[cell])}
         units |= {item.id: n for item, n in zip(case.storage, counts.tolist(), strict=True)}
         used = {system.id: way.systems_for(gpus)}
-        return self.plans.offer(self.mode, units, used, gpus, ways=(way.id,))
+        return Proposal(self.mode, units, used, gpus, (way.id,))
 
 
 def _placed(mixes: NDArray[np.int64], row: int, rows: int) -> NDArray[np.int64]:

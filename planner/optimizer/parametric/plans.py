@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,24 +19,49 @@ from planner.optimizer.operate import Run
 from planner.optimizer.parametric.relaxed import Kept, Vector
 from planner.optimizer.purchase import TOLERANCE, used
 
+NOISE = 1e-9
+"""Scores of arrays and of one purchase differ by less."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A purchase and a use of it: units, systems in use by type, GPUs in use, ways by id."""
+
+    mode: Mode
+    units: Mapping[str, int]
+    uses: Mapping[str, int]
+    gpus: int
+    ways: tuple[str, ...] = ()
+
 
 class Plans:
     """Plans of a case under its loosest limits, and the best of them for each scenario.
 
     ``score`` and ``best`` hold, for each scenario, the best plan that fits: its score (larger is
-    better; -inf for none) and its place in ``plans`` (-1 for none).
+    better; -inf for none) and its place among the plans (-1 for none).
+
+    Where there are many scenarios, most plans are passed by others before anybody asks how they
+    run: those of arrays are only ``noted`` until somebody does.
     """
 
     def __init__(self, case: Case, goals: Mapping[Mode, Goal], supplies: Sequence[Limit],
                  limits: NDArray[np.float64]) -> None:  # fmt: skip
         self.case, self.goals, self.supplies, self.limits = case, goals, tuple(supplies), limits
         self.sign = 1.0 if case.maximise else -1.0
-        self.plans: list[Run] = []
+        self.runs: list[Run | None] = []
+        self.noted: dict[int, Proposal] = {}
+        self.lazy = len(limits) > 1
         self.known: dict[tuple[object, ...], tuple[Run | None, float]] = {}
         self.score = np.full(len(limits), -np.inf)
         self.best = np.full(len(limits), -1, dtype=np.int64)
         self.used: list[Vector] = []
         self.scores: list[float] = []
+
+    @property
+    def plans(self) -> list[Run]:
+        """Every plan known."""
+        runs = (self.run(place) for place in range(len(self.runs)))
+        return [run for run in runs if run is not None]
 
     def takes(self, units: Mapping[str, int], ways: Collection[str]) -> Vector:
         """Return what a purchase uses up of each supply.
@@ -49,41 +75,33 @@ class Plans:
         """Say whether a purchase may be made under the loosest limits."""
         return orderly(self.case, units) and not purchase.broken_rows(self.case, units, ways)
 
-    def offer(
-        self,
-        mode: Mode,
-        units: Mapping[str, int],
-        uses: Mapping[str, int],
-        gpus: int,
-        floor: float = -math.inf,
-        ways: tuple[str, ...] = (),
-    ) -> Run | None:
+    def offer(self, proposal: Proposal, floor: float = -math.inf) -> Run | None:
         """Take in a purchase as well as it can be run near a proposed use, and return that.
 
         None where it may not be made, cannot be run, or scores less than ``floor``.
         """
-        counts = tuple(units[offer.id] for offer in self.case.offers())
-        key = (mode, counts, tuple(sorted(uses.items())), gpus, ways)
+        counts = tuple(proposal.units[offer.id] for offer in self.case.offers())
+        uses = tuple(sorted(proposal.uses.items()))
+        key = (proposal.mode, counts, uses, proposal.gpus, proposal.ways)
         if key not in self.known:
-            self.known[key] = self._run(mode, units, uses, gpus, ways)
+            self.known[key] = self._run(proposal)
         run, score = self.known[key]
         if run is None or score < floor:
             return None
         self._take(run, score)
         return run
 
-    def _run(
-        self,
-        mode: Mode,
-        units: Mapping[str, int],
-        uses: Mapping[str, int],
-        gpus: int,
-        ways: tuple[str, ...],
-    ) -> tuple[Run | None, float]:
+    def _run(self, proposal: Proposal, *, as_it_is: bool = False) -> tuple[Run | None, float]:
+        mode, units, ways = proposal.mode, proposal.units, proposal.ways
         if not self.may(units, ways):
             return None, -math.inf
-        goal, near = self.goals[mode], (self.case, mode, units, uses, gpus)
-        runs = [run for run in operate.best_ways(*near, goal.prefer, ways) if goal.allowed(run)]
+        goal, near = self.goals[mode], (self.case, mode, units, proposal.uses, proposal.gpus)
+        if as_it_is:
+            one = operate.best(*near, goal.prefer, ways)
+            runs = [] if one is None else [one]
+        else:
+            runs = list(operate.best_ways(*near, goal.prefer, ways))
+        runs = [run for run in runs if goal.allowed(run)]
         if not runs:
             proposed = operate.operate(*near, ways)
             runs = [proposed] if proposed is not None and goal.allowed(proposed) else []
@@ -92,6 +110,49 @@ class Plans:
         run = max(runs, key=lambda each: self.sign * goal.value(each))
         return run, self.sign * goal.value(run)
 
+    def winners(self, scores: Vector, takes: Vector) -> NDArray[np.int64]:
+        """Return which of some plans may better the best one known for a scenario, best first.
+
+        Args:
+            scores: what each is worth.
+            takes: what each takes: a row for each supply, a column for each plan.
+        """
+        order = np.argsort(-scores, kind="stable")
+        if not self.lazy or not len(order):  # whether one may be made is seen when it is offered
+            return order
+        fits = np.ones((len(self.limits), len(order)), dtype=bool)
+        for most, of in zip(self.limits.T, takes[:, order], strict=True):
+            fits &= of <= most[:, None] * (1 + TOLERANCE)
+        first = np.argmax(fits, axis=1)
+        some = fits.any(axis=1) & (scores[order][first] > self.score)
+        better: NDArray[np.int64] = order[np.unique(first[some])]
+        return better
+
+    def note(self, proposal: Proposal, score: float, takes: Vector) -> None:
+        """Take in a purchase whose score and sums are known, to be run when it is asked for."""
+        if self._enter(None, score, takes):
+            self.noted[len(self.runs) - 1] = proposal
+
+    def run(self, place: int) -> Run | None:
+        """Return a plan; None where one that was noted is not what it seemed."""
+        if place in self.noted:
+            run, score = self._run(self.noted.pop(place), as_it_is=True)
+            if run is None or score < self.scores[place] - NOISE:
+                self.scores[place] = -math.inf
+            else:
+                self.runs[place] = run
+                self.score[self.best == place] = self.scores[place] = score
+        return self.runs[place]
+
+    def choose_again(self) -> None:
+        """Find the best plan of every scenario among those that are what they seemed."""
+        self.lazy = False
+        takes, scores = np.array(self.used), np.array(self.scores)
+        fits = np.all(takes[:, None, :] <= self.limits[None] * (1 + TOLERANCE), axis=2)
+        worth = np.where(fits, scores[:, None], -np.inf)
+        self.score = worth.max(axis=0)
+        self.best = np.where(self.score > -np.inf, np.argmax(worth, axis=0), -1)
+
     def add(self, runs: Iterable[Run]) -> None:
         """Take in plans of the same case under other limits."""
         for run in runs:
@@ -99,41 +160,45 @@ class Plans:
                 self._take(run, self.sign * self.goals[run.mode].value(run))
 
     def _take(self, run: Run, score: float) -> None:
-        takes = self.takes(run.units, run.ways)
+        self._enter(run, score, self.takes(run.units, run.ways))
+
+    def _enter(self, run: Run | None, score: float, takes: Vector) -> bool:
         fits = np.all(takes <= self.limits * (1 + TOLERANCE), axis=1)
         better = fits & (score > self.score)
         if not better.any():
-            return
-        self.score[better], self.best[better] = score, len(self.plans)
-        self.plans.append(run)
+            return False
+        self.score[better], self.best[better] = score, len(self.runs)
+        self.runs.append(run)
         self.used.append(takes)
         self.scores.append(score)
+        return True
 
     def few(self, floors: Vector) -> NDArray[np.int64]:
-        """Return the plan of each scenario (-1: none), of as few plans as reach every floor.
+        """Return the plan of each of the first scenarios (-1: none), as few as reach their floors.
 
         Of the few each scenario has the best that fits it, so that looser limits never show less.
 
         Args:
             floors: a score for each scenario that its best plan reaches.
         """
-        if not self.plans:
-            return self.best
+        if not self.runs:
+            return self.best[: len(floors)]
         takes, scores = np.array(self.used), np.array(self.scores)
-        fits = np.all(takes[:, None, :] <= self.limits[None] * (1 + TOLERANCE), axis=2)
+        limits, best = self.limits[: len(floors)], self.best[: len(floors)]
+        fits = np.all(takes[:, None, :] <= limits[None] * (1 + TOLERANCE), axis=2)
         good = fits & (scores[:, None] >= floors[None])
         chosen: list[int] = []
-        left = self.best >= 0
-        for place in np.argsort(-self.score, kind="stable").tolist():
+        left = best >= 0
+        for place in np.argsort(-self.score[: len(floors)], kind="stable").tolist():
             if left[place]:
                 serves = np.where(good[:, place], (good & left).sum(axis=1), -1)
                 chosen.append(int(np.argmax(serves)))
                 left &= ~good[chosen[-1]]
         if not chosen:
-            return self.best
+            return best
         few = np.array(sorted(set(chosen)))
         worth = np.where(fits[few], scores[few, None], -np.inf)
-        found: NDArray[np.int64] = np.where(self.best >= 0, few[np.argmax(worth, axis=0)], -1)
+        found: NDArray[np.int64] = np.where(best >= 0, few[np.argmax(worth, axis=0)], -1)
         return found
 
 

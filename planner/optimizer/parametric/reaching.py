@@ -35,5 +35,5 @@ def reaching(case: Case, floor: float) -> Run | Literal["none", "open"]:
     bound = max(each.answer(0, search.limits[0], most) for each in search.cells)
     best = int(search.plans.best[0])
     if best >= 0 and search.plans.scores[best] >= floor - CLOSE:
-        return search.plans.plans[best]
+        return search.plans.run(best) or "open"
     return "none" if bound <= floor - CLOSE else "open"

@@ -17,7 +17,9 @@ from planner.optimizer.goals import goal_of
 from planner.optimizer.objective import LOGARITHMIC
 from planner.optimizer.operate import Run
 from planner.optimizer.parametric import cells
-from planner.optimizer.parametric.plans import Plans, likely_ways, purchases, uses
+from planner.optimizer.parametric.cells import NOISE
+from planner.optimizer.parametric.opening import ManyCells, Opening
+from planner.optimizer.parametric.plans import Plans, Proposal, likely_ways, purchases, uses
 from planner.optimizer.parametric.relaxed import Kept, Seen, Vector
 from planner.optimizer.solver import Effort
 
@@ -50,6 +52,28 @@ class Node:
 def below(limits: NDArray[np.float64], most: Vector) -> NDArray[np.bool_]:
     """Say for each row of limits whether none of them is looser than ``most``."""
     return np.asarray(np.all(limits <= most * (1 + 1e-12), axis=1))
+
+
+def held_by_one(limits: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
+    """Return limits of which each holds by itself, the others as loose as any: nobody asked for
+    them, but what is proven of one serves all scenarios that are tighter in it, whatever the rest.
+
+    None where there is but one supply, or where they would be more than they serve.
+    """
+    loosest, found = limits.max(axis=0), list[NDArray[np.float64]]()
+    if len(loosest) < 2 or len(limits) * MOST_HELD < len(loosest):
+        return limits[:0]
+    for column, values in enumerate(limits.T):
+        values = values[values > 0]
+        step = max(gap, NOISE) * STEP
+        rounded = np.exp(np.ceil(np.log(values) / step) * step)
+        several = (np.unique(values), np.unique(np.minimum(rounded, loosest[column])))
+        fewer = min(several, key=len)
+        rows = np.tile(loosest, (len(fewer), 1))
+        rows[:, column] = fewer
+        found.append(rows)
+    held = np.vstack(found)
+    return held if len(held) <= len(limits) * MOST_HELD else limits[:0]
 
 
 # How a part of the plans is divided into smaller ones.
@@ -120,6 +144,12 @@ CUTOFF = 0.1
 bound serves tighter limits."""
 MOST_STEPS = 2000
 MOST_FAILS = 12
+STEP = 0.5
+"""How far apart limits are that hold by themselves, as a share of the gap."""
+MOST_HELD = 0.25
+"""So many of them there may be at most, as a share of the scenarios."""
+TOGETHER = 64
+"""Scenarios that are enumerated together."""
 
 
 @dataclass(frozen=True)
@@ -161,15 +191,17 @@ class Search:
             time_limit_s: how long to work on one scenario; its bound then stays where it is.
         """
         self.time_limit_s = time_limit_s
-        self.case, self.gap = case, gap
+        self.case, self.gap, self.count = case, gap, len(limits)
+        modes = case.job.modes if divided and cells.covers(case) else ()
+        self.logarithmic = case.objective in LOGARITHMIC
+        if modes and self.logarithmic:
+            limits = np.vstack([limits, held_by_one(limits, gap)])
         self.exact, self.limits = limits, limits * (1 + SLACK)
         goals = {mode: goal_of(case, None, gap) for mode in case.job.modes}
         self.plans = Plans(case, goals, supplies, limits)
         self.supplies = tuple(supplies)
-        modes = case.job.modes if divided and cells.covers(case) else ()
-        self.logarithmic = case.objective in LOGARITHMIC
         give = math.log1p(gap) * (1 - CUTOFF) if self.logarithmic and len(limits) > 1 else 0.0
-        self.cells = [cells.Cells(case, mode, supplies, self.plans, give) for mode in modes]
+        self.cells = [ManyCells(case, mode, supplies, self.plans, give) for mode in modes]
         self.kept: list[Kept] = []
         self.begun = False
         self.divided = divided
@@ -191,9 +223,14 @@ class Search:
 
     def width(self, score: float) -> float:
         """Return how far above a score a bound may be."""
-        if not math.isfinite(score):
-            return 0.0
-        return math.log1p(self.gap) if self.logarithmic else self.gap * max(abs(score), 1e-9)
+        return float(self.widths(np.array([score]))[0])
+
+    def widths(self, scores: Vector) -> Vector:
+        """Return how far above each of some scores a bound may be."""
+        known = np.where(np.isfinite(scores), scores, 0.0)
+        if self.logarithmic:
+            return np.where(np.isfinite(scores), math.log1p(self.gap), 0.0)
+        return np.where(np.isfinite(scores), self.gap * np.maximum(np.abs(known), 1e-9), 0.0)
 
     def bound(self) -> Vector:
         """Return what no plan's score passes, for each scenario."""
@@ -214,22 +251,67 @@ class Search:
         """
         scaled = self.limits / np.where(self.loosest > 0.0, self.loosest, 1.0)
         order = np.argsort(-scaled.sum(axis=1), kind="stable")
-        for place in order.tolist():
-            if not self._closed(place):
-                self.worked.add(place)
-                self._work(place, alone)
-        return self._answers()
+        self._enumerate(order[order >= self.count])
+        order = order[order < self.count]
+        while True:
+            self._enumerate(order)
+            for place in order.tolist():
+                if not self._closed(place):
+                    self.worked.add(place)
+                    self._work(place, alone)
+            found = self._answers()
+            if found is not None:
+                return found
+            self.plans.choose_again()
 
-    def _answers(self) -> list[Found]:
-        plans, bounds = self.plans, np.maximum(self.bound(), self.plans.score)
+    def _enumerate(self, order: NDArray[np.int64]) -> None:
+        """Settle by enumeration what can be: scenarios apart from each other, some at a time.
+
+        What is proven of one serves all that are tighter.
+        """
+        tried = np.zeros(len(self.limits), dtype=bool)
+        while self.cells:
+            scores = self.plans.score[order]
+            left = order[~tried[order] & (self.least_bound[order] > scores + self.widths(scores))]
+            if not len(left):
+                return
+            count = min(TOGETHER, len(left))
+            some = left[np.arange(count) * len(left) // count]
+            tried[some] = True
+            self.worked.update(some.tolist())
+            self._enumerated(some)
+
+    def _enumerated(self, places: NDArray[np.int64]) -> None:
+        limits, share = self.limits[places], 1.0 if len(self.limits) == 1 else CUTOFF
+
+        def most() -> Vector:
+            scores = self.plans.score[places]
+            return scores + share * self.widths(scores)
+
+        if len(self.limits) == 1:
+            alone = (each.answer(0, limits[0], lambda: float(most()[0])) for each in self.cells)
+            proven = [np.array([bound]) for bound in alone]
+        else:
+            proven = [Opening(each, places, limits.T, most).run() for each in self.cells]
+        for row, bound in zip(limits, np.max(proven, axis=0).tolist(), strict=True):
+            mask = below(self.limits, row)
+            self.least_bound[mask] = np.minimum(self.least_bound[mask], bound)
+
+    def _answers(self) -> list[Found] | None:
+        """Return the answers; None where a plan was not what it seemed."""
+        plans, known = self.plans, self.plans.score[: self.count]
+        bounds = np.maximum(self.bound()[: self.count], known)
         with np.errstate(invalid="ignore"):
-            floors = np.minimum(plans.score, bounds - self._given_away(bounds))
+            floors = np.minimum(known, bounds - self._given_away(bounds))
+        chosen = plans.few(floors)
+        runs = {place: plans.run(place) for place in set(chosen.tolist()) if place >= 0}
+        if None in runs.values():
+            return None
         found = []
-        for place, (best, bound) in enumerate(zip(plans.few(floors), bounds.tolist(), strict=True)):
-            run = plans.plans[best] if best >= 0 else None
+        for place, (best, bound) in enumerate(zip(chosen.tolist(), bounds.tolist(), strict=True)):
             score = plans.scores[best] if best >= 0 else -math.inf
             how = "alone" if place in self.alone else "search" if place in self.worked else "reused"
-            found.append(Found(run, score, bound, how))
+            found.append(Found(runs.get(best), score, max(bound, score), how))
         return found
 
     def _given_away(self, bounds: Vector) -> Vector:
@@ -253,24 +335,7 @@ class Search:
         """Return the part with the highest bound, None where no part holds any plan."""
         return max(self.nodes, key=lambda node: node.bounds[place], default=None)
 
-    def _enumerated(self, place: int) -> bool:
-        """Say whether enumeration settles a scenario; what it proves serves tighter ones, too."""
-        if not self.cells:
-            return False
-        limits, alone = self.limits[place], len(self.limits) == 1
-
-        def most() -> float:
-            score = float(self.plans.score[place])
-            return score + (1.0 if alone else CUTOFF) * self.width(score)
-
-        bound = max(each.answer(place, limits, most) for each in self.cells)
-        mask = below(self.limits, limits)
-        self.least_bound[mask] = np.minimum(self.least_bound[mask], bound)
-        return self._closed(place)
-
     def _work(self, place: int, alone: Callable[[int], tuple[Run | None, float]]) -> None:
-        if self._enumerated(place):
-            return
         if self.divided and not self.begun:
             self._begin()
         effort = Effort.within(self.time_limit_s)
@@ -308,7 +373,9 @@ class Search:
         bound = min(bound, float(self.least_bound[place]))
         floor = max(bound, float(self.plans.score[place]))
         floor -= self.width(floor)
-        run = self.plans.plans[best]
+        run = self.plans.run(best)
+        if run is None:
+            return
         for item in self.case.storage:
             if run.units[item.id] > max(1, item.low):
                 run = self._least(run, item.id, floor)
@@ -318,9 +385,8 @@ class Search:
         low, high, width = 0, run.units[item_id], 1
         while high - low > 1:
             count = max(low + 1, high - width)
-            less = self.plans.offer(
-                run.mode, {**run.units, item_id: count}, run.used, run.gpus, floor, run.ways
-            )
+            units = {**run.units, item_id: count}
+            less = self.plans.offer(Proposal(run.mode, units, run.used, run.gpus, run.ways), floor)
             if less is None:
                 low, width = count, max(1, width // 4)
             else:
@@ -356,7 +422,7 @@ class Search:
             if use is not None:
                 idle = {s.id: s.low for s in kept.case.systems if s.id not in use[0]}
                 ways = likely_ways(kept, values)
-                self.plans.offer(kept.mode, units | idle, *use, ways=ways)
+                self.plans.offer(Proposal(kept.mode, units | idle, *use, ways))
 
     def _search_loosely(self, node: Node, place: int, seen: Seen) -> None:
         """Search a part with what does not bind as loose as can be, so that the bound serves more.
@@ -393,7 +459,9 @@ class Search:
             return
         node.prove(np.where(mask, max(outcome.bound, cutoff), np.inf))
         bought = purchase.read(kept.build, outcome.values)
-        run = self.plans.offer(kept.mode, bought.units, bought.used, bought.gpus, ways=bought.ways)
+        run = self.plans.offer(
+            Proposal(kept.mode, bought.units, bought.used, bought.gpus, bought.ways)
+        )
         runs = [] if run is None else [run]
         added = kept.cut_at(outcome.values, runs)
         better = float(self.plans.score[place]) > score
