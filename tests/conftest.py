@@ -43,10 +43,13 @@ os.environ.setdefault("SOURCE_DATE_EPOCH", "1795305600")  # 2026-11-22: how old 
 KEPT = 4
 """So many of a family of exhaustive tests are run all the same, spread over it."""
 LONGEST = (
-    "test_problems.py", "test_properties.py", "test_notebooks.py", "test_meaning.py",
-    "test_exactness.py", "test_seller.py", "test_shrinking.py", "test_explain.py", "test_docs.py",
-    "test_sweep_engine.py", "test_report_command.py", "test_explain_no_plan.py",
-    "test_random_edits.py", "test_hostile_strings.py", "test_fuzz.py", "test_table.py",
+    "test_all_levers.py", "test_report_command.py", "test_seller.py", "test_meaning.py",
+    "test_properties.py", "test_stage.py", "test_explain.py", "test_shrinking.py",
+    "test_local_level.py", "test_problems.py", "test_ratio_objective.py", "test_enumerated.py",
+    "test_exactness.py", "test_time_and_work.py", "test_docs.py", "test_alternatives_sheet.py",
+    "test_currency_sheet.py", "test_notebooks.py", "test_single_faults.py",
+    "test_plans_on_two_levels.py", "test_document.py", "test_explain_no_plan.py",
+    "test_customer_files.py", "test_hostile_strings.py", "test_warm.py", "test_assumptions.py",
 )  # fmt: skip
 """Files that take longest: begun first, so that no process is left with one at the end."""
 SEARCHED_ANEW = {

@@ -8,8 +8,10 @@ only take more of what is limited, so that where the fewest break a limit all do
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from planner.case import Case, Storage
@@ -43,6 +45,31 @@ class Carrier:
     def units(self) -> int:
         """The units of the item."""
         return self.operation.units[self.item.id]
+
+
+@dataclass
+class _Tried:
+    """What storage of one family was tried: what gives no less does the job, too, if that does."""
+
+    enough: list[tuple[float, ...]] = field(default_factory=list)
+    few: list[tuple[float, ...]] = field(default_factory=list)
+
+    def says(self, item: Storage, count: int) -> bool | None:
+        """Say whether so many units do the job; None where nothing tried tells."""
+        gives = _gives(item, count)
+        if any(all(map(operator.ge, gives, one)) for one in self.enough):
+            return True
+        return False if any(all(map(operator.le, gives, one)) for one in self.few) else None
+
+    def add(self, item: Storage, count: int, does: bool) -> None:
+        """Take down whether so many units do the job."""
+        (self.enough if does else self.few).append(_gives(item, count))
+
+
+def _gives(item: Storage, count: int) -> tuple[float, ...]:
+    endured = math.inf if item.endurance_tb_per_day is None else item.endurance_tb_per_day
+    each = (item.read_gb_per_s, item.write_gb_per_s, item.usable_tb, endured)
+    return tuple(count * one for one in each)
 
 
 @dataclass(frozen=True)
@@ -96,8 +123,8 @@ class Carriers:
         If no limit lets any of them stand beside these, beside a few systems less.
         """
         for dropped, like in self._uses():
-            unlike = {_does_what(item): item for item in items}
-            needed = {does: self._fewest(item, like) for does, item in unlike.items()}
+            unlike, tried = {_does_what(item): item for item in items}, _Tried()
+            needed = {does: self._fewest(item, like, tried) for does, item in unlike.items()}
             counts = [(item, needed[_does_what(item)]) for item in items]
             sized = [(item, count) for item, count in counts if count is not None]
             for item, count in sorted(sized, key=lambda pair: priced(*pair)):
@@ -124,9 +151,21 @@ class Carriers:
             used = {system.id: way.systems_for(gpus)}
             yield dropped, replace(self.chosen, units=units, used=used, gpus=gpus)
 
-    def _fewest(self, item: Storage, like: Run) -> int | None:
+    def _fewest(self, item: Storage, like: Run, tried: _Tried) -> int | None:
         """Return the fewest units of an item that do the job, whatever they take or cost."""
-        return fewest(item, lambda count: self._does(self._units(item, count, like), like))
+        alone = not any(other.low for other in self.case.storage)
+        plain = alone and not item.segments and not self.case.tolerate_down
+
+        def does(count: int) -> bool:
+            known = tried.says(item, count) if plain else None
+            if known is not None:
+                return known
+            found = self._does(self._units(item, count, like), like)
+            if plain:
+                tried.add(item, count, found)
+            return found
+
+        return fewest(item, does)
 
     def _units(self, item: Storage, count: int, like: Run) -> dict[str, int]:
         """Return a purchase with so many units of one item for all storage that need not be."""

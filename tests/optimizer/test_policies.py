@@ -220,7 +220,7 @@ def every_purchase() -> tuple[Plan, ...]:
     return tuple(found)
 
 
-@pytest.mark.exhaustive(keep=1)
+@pytest.mark.exhaustive(keep=0)
 @pytest.mark.parametrize("name", RATIOS)
 def test_a_budget_on_useful_work_is_met_to_the_cent_or_not(name: str) -> None:
     least = min(ratio(plan, name) for plan in every_purchase())

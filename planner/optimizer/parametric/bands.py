@@ -11,15 +11,18 @@ from planner.case.model import Mode
 from planner.limits import Limit
 from planner.optimizer.kernel import Numbers, Places
 from planner.optimizer.parametric.boxes import Boxed, Points
-from planner.optimizer.parametric.cells import NOISE, Cells
+from planner.optimizer.parametric.cells import MANY_CELLS, NOISE, Cells
 from planner.optimizer.parametric.plans import Plans
 from planner.optimizer.purchase import TOLERANCE
 from planner.optimizer.solver import Effort
 
 MOST_LOOKED = 60_000
-"""Boxes of purchases that are looked at in all; then the solver is quicker."""
+"""Boxes of purchases that are looked at in all, each for every 30 items; then the solver is
+quicker."""
 MOST_RAN = 10_000_000
 """Uses of purchases that are looked at in all."""
+FIRST = 4
+"""Of the cells and families that are open so many are looked at first, then all."""
 MOST_TRIED = 50
 """Purchases that are offered as plans one by one before what is left is told as a bound."""
 
@@ -48,13 +51,18 @@ class Bands(Cells):
         open_ = self.bounds[cells] > most()
         self.boxed.left = float(self.bounds[cells[~open_]].max(initial=-np.inf))
         cells, families, bounds = self._by_family(cells[open_], room[:, open_])
-        good = bounds > most()
-        self.boxed.left = max(self.boxed.left, float(bounds[~good].max(initial=-np.inf)))
-        pairs, refused = (cells[good], families[good]), -np.inf
-        for found in self.boxed.explore(*pairs, limits, most, self._looks, least=False):
-            if isinstance(found, float):
-                return max(self.boxed.left, refused, found)
-            refused = max(refused, self._taken_up(place, found, most))
+        order, refused, begin = np.argsort(-bounds, kind="stable"), -np.inf, 0
+        count = FIRST if len(self.way) <= MANY_CELLS else len(order)
+        while begin < len(order):
+            rows = order[begin : begin + count]  # the first few close most of the others
+            good = bounds[rows] > most()
+            self.boxed.left = max(self.boxed.left, float(bounds[rows[~good]].max(initial=-np.inf)))
+            pairs = cells[rows[good]], families[rows[good]]
+            for found in self.boxed.explore(*pairs, limits, most, self._looks, least=False):
+                if isinstance(found, float):
+                    return max(self.boxed.left, refused, found, float(bounds[order[begin:]].max()))
+                refused = max(refused, self._taken_up(place, found, most))
+            begin, count = begin + count, len(order)
         return max(self.boxed.left, refused)
 
     def _taken_up(self, place: int, found: Points, most: Callable[[], float]) -> float:

@@ -22,6 +22,8 @@ from planner.optimizer.purchase import TOLERANCE
 
 ENDLESS = 1e30
 """What may be written to drives that do not wear."""
+ITEMS = 30
+"""A box of so many items counts as one that was looked at."""
 NO_END = 2**40
 """A count that nothing limits."""
 TOGETHER = 1_024
@@ -165,16 +167,14 @@ class Boxed:
             least: whether the least counts that are enough are asked for.
         """
         whole, count = self._begun(cells, families), FIRST
-        boxes = self._bounded(whole, limits, need())
+        boxes = self._bounded(whole, limits, need()) if len(cells) else whole
         if (boxes.high >= NO_END).any():  # models say whether anything holds it back
             yield np.inf
             return
+        later: _Boxes | None = None
         if boxes.sizes.sum() > AT_ONCE:  # what each item does by itself leaves less to look at
-            several = self.inside[:, families].sum(axis=0) > 1
-            later: _Boxes | None = whole.at(several)
+            later = whole.at(self.inside[:, families].sum(axis=0) > 1)
             boxes = self._bounded(self._alone(whole), limits, need())
-        else:
-            later = None
         while True:
             boxes = self._better(boxes, need())
             if not len(boxes.cell):
@@ -194,9 +194,8 @@ class Boxed:
             count = min(2 * count, TOGETHER)
             open_ = (some.low < some.high).sum(axis=0)
             closes = (open_ == 1) & self.adds_up & self.one_family[some.family]
-            points = some.at(open_ == 0)
-            if closes.any():
-                points = _Boxes.joined(points, self._closed(some.at(closes), limits, need(), least))
+            closed = self._closed(some.at(closes), limits, need(), least)
+            points = _Boxes.joined(some.at(open_ == 0), closed)
             if len(points.cell):
                 yield self._scored(points, limits, need())
             halves = self._halved(some.at((open_ > 0) & ~closes), limits)
@@ -251,11 +250,18 @@ class Boxed:
         """Return the room above the lowest corners, what of that they take by rounding up alone,
         and which of them fit."""
         cells = self.cells
-        self.looked += len(boxes.cell)
-        bills = cells.kernel.bills(*cells.columns(boxes.cell, boxes.low), least=True)
-        room = limits[:, None] * (1 + TOLERANCE) - cells._taken(bills)
-        fits = (room >= 0).all(axis=0) & cells.kernel.can_be_had(bills)
-        return cells, room, self._rounded(bills, boxes.low), fits
+        self.looked += len(boxes.cell) * -(-len(self.first) // ITEMS)
+        # Without storage it is what the cell's systems take, which is known.
+        taken, fits = cells.base[:, boxes.cell], cells.fits[boxes.cell]
+        slack = np.zeros_like(taken)
+        some = np.flatnonzero(boxes.low.any(axis=0))
+        if len(some):
+            low, cell = boxes.low[:, some], boxes.cell[some]
+            bills = cells.kernel.bills(*cells.columns(cell, low), least=True)
+            taken[:, some], slack[:, some] = cells._taken(bills), self._rounded(bills, low)
+            fits[some] = cells.kernel.can_be_had(bills)
+        room = limits[:, None] * (1 + TOLERANCE) - taken
+        return cells, room, slack, fits & (room >= 0).all(axis=0)
 
     def _rounded(self, bills: Bills, low: NDArray[np.int64]) -> Numbers:
         """Return what counts of storage take above what they and their spares are: packs, least
@@ -296,6 +302,8 @@ class Boxed:
 
     def _closed(self, boxes: _Boxes, limits: Numbers, need: float, least: bool) -> _Boxes:
         """Return the one purchase of each box, of which one count is open, that is asked for."""
+        if not len(boxes.cell):
+            return boxes
         which = np.argmax(boxes.low < boxes.high, axis=0)
         here = np.arange(len(which))
         low, high = boxes.low[which, here], boxes.high[which, here]
