@@ -92,7 +92,7 @@ def _per_unit(inputs: Inputs, case: Case, lever: Lever) -> float | None:
 
 _EXACT = 1e-6
 _MOST_PROBES = 60
-_HINT = 200.0
+_HINT = 60.0
 """The work that the optimiser's hint may take; see ``Effort``."""
 
 

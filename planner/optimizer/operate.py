@@ -593,12 +593,17 @@ def _best_interval(
 def _least_missed(low: float, high: float, missed: Callable[[float], float]) -> float:
     """Return the interval at which a function, convex in its logarithm, is least."""
     left, right = math.log(low), math.log(high)
-    for _ in range(SECTIONS):
-        width = GOLDEN * (right - left)
-        if missed(math.exp(right - width)) <= missed(math.exp(left + width)):
+    width = GOLDEN * (right - left)
+    below, above = missed(math.exp(right - width)), missed(math.exp(left + width))
+    for _ in range(SECTIONS):  # of the two points within, one stays
+        if below <= above:
             right = left + width
+            width = GOLDEN * (right - left)
+            below, above = missed(math.exp(right - width)), below
         else:
             left = right - width
+            width = GOLDEN * (right - left)
+            below, above = above, missed(math.exp(left + width))
     ends = (low, high, math.exp(left), math.exp(right))
     return min(ends, key=missed)
 
