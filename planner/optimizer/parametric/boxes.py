@@ -319,10 +319,8 @@ class Boxed:
 
         def over(rows: Places, numbers: NDArray[np.int64]) -> Flags:
             some = counts(rows, numbers)
-            bills = self.cells.kernel.bills(*self.cells.columns(boxes.cell[rows], some), least=True)
-            taken = self.cells._taken(bills)
-            fits = (taken <= limits[:, None] * (1 + TOLERANCE)).all(axis=0)
-            return ~(fits & self.cells.kernel.can_be_had(bills))
+            taken, fits = self.cells.taken(boxes.cell[rows], some, least=True)
+            return ~(fits & (taken <= limits[:, None] * (1 + TOLERANCE)).all(axis=0))
 
         span = high - begin + 1
         self.looked += 4 * len(span)
@@ -361,10 +359,8 @@ class Boxed:
         better = score > need
         self.left = max(self.left, float(score[~better].max(initial=-np.inf)))
         rows, gpus, score = rows[better], gpus[better], score[better]
-        bills = cells.kernel.bills(*cells.columns(boxes.cell[rows], counts[:, rows]), least=True)
-        taken = cells._taken(bills)
-        fits = (taken <= limits[:, None] * (1 + TOLERANCE)).all(axis=0)
-        fits &= cells.kernel.can_be_had(bills)
+        taken, fits = cells.taken(boxes.cell[rows], counts[:, rows], least=True)
+        fits &= (taken <= limits[:, None] * (1 + TOLERANCE)).all(axis=0)
         return Points(boxes.cell[rows], score, gpus, counts[:, rows], taken).at(fits)
 
     def _halved(self, boxes: _Boxes, limits: Numbers) -> _Boxes:

@@ -537,7 +537,7 @@ class Cells:
         low, high = np.full(len(most), -1), most
         while (low < high).any():
             counts[last] = np.maximum((low + high + 1) // 2, 0)
-            taken, fits = self._taken_of(cell, counts)
+            taken, fits = self.taken(cell, counts, least=True)
             fits &= np.all(taken <= limits[:, None] * (1 + TOLERANCE), axis=0)
             fits &= stored(self.case, counts)[0].write <= self.most_write * (1 + NOISE)
             low = np.where(fits, counts[last], low)
@@ -552,25 +552,34 @@ class Cells:
 
         That is: scores, GPUs in use, counts, and what each takes at least of every supply.
         """
-        score, gpus, counts = self._better(cell, counts, need)
-        taken, fits = self._taken_of(cell, counts)
+        score, gpus, rows = self.better(cell, counts, need)
+        counts = counts[:, rows]
+        taken, fits = self.taken(cell, counts, least=True)
         fits &= np.all(taken <= limits[:, None] * (1 + TOLERANCE), axis=0)
         return score[fits], gpus[fits], counts[:, fits], taken[:, fits]
 
-    def _better(
-        self, cell: int, counts: NDArray[np.int64], need: float
-    ) -> tuple[Numbers, NDArray[np.int64], NDArray[np.int64]]:
-        """Return of the storage of a cell what scores more than is needed: scores, GPUs, counts."""
-        cells = np.full(counts.shape[1], cell)
+    def better(
+        self, cells: int | Places, counts: NDArray[np.int64], need: float | Numbers
+    ) -> tuple[Numbers, NDArray[np.int64], Places]:
+        """Return of purchases what scores more than is needed: scores, GPUs in use, which.
+
+        Args:
+            cells: the cell of all of them, or of each.
+            counts: their storage, a column for each.
+            need: what all of them, or each, must score more than.
+        """
+        cells = np.broadcast_to(cells, counts.shape[1])
         stores, usable = stored(self.case, counts)
         enough = np.flatnonzero(self._enough(cells, stores.read, stores.write, usable))
         score, gpus = self._best_use(cells[enough], stores.at(enough))
-        better = score > need
-        return score[better], gpus[better], counts[:, enough[better]]
+        good = score > np.broadcast_to(need, counts.shape[1])[enough]
+        return score[good], gpus[good], enough[good]
 
-    def _taken_of(self, cell: int, counts: NDArray[np.int64]) -> tuple[Numbers, Flags]:
-        """Return what purchases of a cell take at least, and which can be had."""
-        bills = self.kernel.bills(*self.columns(cell, counts), least=True)
+    def taken(
+        self, cells: int | Places, counts: NDArray[np.int64], *, least: bool
+    ) -> tuple[Numbers, Flags]:
+        """Return what purchases take, or take at least, and which can be had; see `better`."""
+        bills = self.kernel.bills(*self.columns(cells, counts), least=least)
         return self._taken(bills), self.kernel.can_be_had(bills)
 
     def columns(

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.optimizer.kernel import Flags, Numbers, Places
-from planner.optimizer.operations import stored
 from planner.optimizer.parametric.cells import CHUNK, FIRST, NOISE, Cells
 from planner.optimizer.purchase import TOLERANCE
 
@@ -17,43 +16,6 @@ BATCH = 1
 """Cells and families of one scenario that are enumerated together."""
 TRIES = 4
 """So many purchases of a cell and family are tried at first, then four times as many each time."""
-
-
-class ManyCells(Cells):
-    """Cells whose purchases are looked at together, whichever cell each is of."""
-
-    def better(
-        self, cells: int | Places, counts: NDArray[np.int64], need: float | Numbers
-    ) -> tuple[Numbers, NDArray[np.int64], Places]:
-        """Return of purchases what scores more than is needed: scores, GPUs in use, which.
-
-        Args:
-            cells: the cell of all of them, or of each.
-            counts: their storage, a column for each.
-            need: what all of them, or each, must score more than.
-        """
-        cells = np.broadcast_to(cells, counts.shape[1])
-        stores, usable = stored(self.case, counts)
-        enough = np.flatnonzero(self._enough(cells, stores.read, stores.write, usable))
-        score, gpus = self._best_use(cells[enough], stores.at(enough))
-        good = score > np.broadcast_to(need, counts.shape[1])[enough]
-        return score[good], gpus[good], enough[good]
-
-    def taken(
-        self, cells: int | Places, counts: NDArray[np.int64], *, least: bool
-    ) -> tuple[Numbers, Flags]:
-        """Return what purchases take, or take at least, and which can be had; see `better`."""
-        bills = self.kernel.bills(*self.columns(cells, counts), least=least)
-        return self._taken(bills), self.kernel.can_be_had(bills)
-
-    def note(self, cells: Places, some: Listed, taken: Numbers) -> None:
-        """Tell the plans of purchases that fit: what each is worth, and all that it takes."""
-        for row in self.plans.winners(some.score, taken).tolist():
-            one = int(cells[row]), some.counts[:, row], int(some.gpus[row])
-            if self.plans.lazy:
-                self.plans.note(self.proposed(*one), float(some.score[row]), taken[:, row])
-            elif self.plans.score.min() < some.score[row]:
-                self.take(*one)
 
 
 class Opening:
@@ -67,7 +29,7 @@ class Opening:
     """
 
     def __init__(
-        self, cells: ManyCells, places: Places, limits: Numbers, most: Callable[[], Numbers]
+        self, cells: Cells, places: Places, limits: Numbers, most: Callable[[], Numbers]
     ) -> None:
         self.cells, self.plans, self.places, self.most = cells, cells.plans, places, most
         self.limits, self.allowed = limits, limits * (1 + TOLERANCE)
@@ -223,8 +185,18 @@ class Opening:
         rows = np.flatnonzero(fits)
         nth = np.arange(len(rows)) - np.searchsorted(some.own[rows], some.own[rows])
         rows = rows[nth < (1 if self.plans.lazy else TRIES)]
-        self.cells.note(where[rows], some.at(rows), taken[:, rows])
+        self._note(where[rows], some.at(rows), taken[:, rows])
         return fits
+
+    def _note(self, cells: Places, some: Listed, taken: Numbers) -> None:
+        """Tell the plans of purchases that fit: what each is worth, and all that it takes."""
+        plans = self.plans
+        for row in plans.winners(some.score, taken).tolist():
+            one = int(cells[row]), some.counts[:, row], int(some.gpus[row])
+            if plans.lazy:
+                plans.note(self.cells.proposed(*one), float(some.score[row]), taken[:, row])
+            elif plans.score.min() < some.score[row]:
+                self.cells.take(*one)
 
     def _thinnest(self, owners: Places, cells: Places, found: Listed) -> None:
         """Tell the plans of that purchase of each row that takes least of those good enough."""

@@ -18,7 +18,7 @@ from planner.optimizer.objective import LOGARITHMIC
 from planner.optimizer.operate import Run
 from planner.optimizer.parametric import cells
 from planner.optimizer.parametric.cells import NOISE
-from planner.optimizer.parametric.opening import ManyCells, Opening
+from planner.optimizer.parametric.opening import Opening
 from planner.optimizer.parametric.plans import Plans, Proposal, likely_ways, purchases, uses
 from planner.optimizer.parametric.relaxed import Kept, Seen, Vector
 from planner.optimizer.solver import Effort
@@ -201,7 +201,7 @@ class Search:
         self.plans = Plans(case, goals, supplies, limits)
         self.supplies = tuple(supplies)
         give = math.log1p(gap) * (1 - CUTOFF) if self.logarithmic and len(limits) > 1 else 0.0
-        self.cells = [ManyCells(case, mode, supplies, self.plans, give) for mode in modes]
+        self.cells = [cells.Cells(case, mode, supplies, self.plans, give) for mode in modes]
         self.kept: list[Kept] = []
         self.begun = False
         self.divided = divided
