@@ -4,7 +4,7 @@ Screens, sheets, pages, tables and studies read labels and units here; `tests/te
 them. A figure's name is its field in `planner.schema.plan`, dotted where it is inside another. The
 unit is the one the field is in; an output may write it larger (MUSD, min), but calls it the same.
 Labels begin in lower case unless they are a name; `Figure.heading` is one as the head of a row or
-column.
+column. What catalogs state of one unit and a bill adds up is a row of ``STATED``, too.
 """
 
 from __future__ import annotations
@@ -321,11 +321,49 @@ def objective_unit(name: str) -> str:
     return OBJECTIVES[name].unit if name in OBJECTIVES else ""
 
 
+@dataclass(frozen=True)
+class Stated:
+    """What catalogs state of one unit, and a bill adds up over all in place.
+
+    ``name`` is the figure: a line has it of all its units, and ``of_one`` of a single one. ``path``
+    is where an item states it, which a bundle has by its components. Units of the categories
+    ``none_of`` have none of it. It need not be stated: a limit on it then holds the known part, and
+    where it is to be least only what states it is planned with.
+    """
+
+    name: str
+    path: str
+    none_of: frozenset[str]
+
+    @property
+    def figure(self) -> Figure:
+        """The figure that it is."""
+        return FIGURES[self.name]
+
+    @property
+    def of_one(self) -> str:
+        """The name that it has of one unit."""
+        return f"unit_{self.name}"
+
+
+STATED: dict[str, Stated] = {
+    row.name: row
+    for row in (
+        Stated("rack_units", "consumes.rack_units",
+               frozenset({"transceiver", "cable", "rack", "pdu", "software", "service"})),
+        # Of these nobody states it, and no floor gives way for it.
+        Stated("weight_kg", "consumes.weight",
+               frozenset({"transceiver", "cable", "software", "service"})),
+    )
+}  # fmt: skip
+"""By the name of the figure, in the order in which the bill has them."""
+
 ITEM_UNITS = {
+    **{row.path: row.figure.unit for row in STATED.values()},
     "provides.gpus": "GPUs", "provides.read": "GB/s", "provides.write": "GB/s",
     "provides.usable": "TB", "provides.endurance": "TB/day", "consumes.it_power": "kW",
-    "consumes.rack_units": "RU", "consumes.weight": "kg", "consumes.racks": "racks",
-    "consumes.typical_power": "kW", "provides.cooling": "kW", "provides.feed": "kW",
+    "consumes.racks": "racks", "consumes.typical_power": "kW",
+    "provides.cooling": "kW", "provides.feed": "kW",
     "gpu.memory": "GB", "gpu.bf16_dense": "TFLOP/s", "gpu.fp8_dense": "TFLOP/s", "gpu.tdp": "kW",
     "gpu.failures_per_day": "1/day", "spare_unit.tray": "GPUs",
     "client.write": "GB/s", "client.read": "GB/s", "min_units": "units", "max_units": "units",

@@ -107,7 +107,7 @@ def _by_sums(case: Case, offer: Offer) -> list[float]:
         limit = getattr(case.limits, figure, None)
         if limit is None:
             continue
-        each = sum(part.each(at_least(offer), case.rates) or 0.0 for part in parts)
+        each = sum(part.adds(at_least(offer), case.rates) for part in parts)
         if each > 0:
             owned = offer.installed if any(part.bought for part in parts) else 0
             bounds.append(owned + limit / each)

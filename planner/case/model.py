@@ -57,7 +57,8 @@ class BillItem:
     """Anything in the bill: what one unit costs and draws, and how it is sold.
 
     ``support_factor`` is how many years of support count in the TCO, discounted. ``meter_kw`` is
-    the draw at the meter, ``energy_kw`` the draw at the meter that energy is charged on.
+    the draw at the meter, ``energy_kw`` the draw at the meter that energy is charged on. ``stated``
+    is what catalogs state of a unit, by figure (`planner.figures.STATED`), 0 where they do not.
     """
 
     id: str
@@ -71,7 +72,7 @@ class BillItem:
     meter_kw: float
     energy_kw: float
     liquid_kw: float
-    weight_kg: float
+    stated: Mapping[str, float]
     spare_share: float
     pack: int
     min_order: int
@@ -81,6 +82,11 @@ class BillItem:
     def place(self) -> str:
         """The name of the count that stands in place: of what follows from others its own."""
         return self.id
+
+    @property
+    def stands(self) -> bool:
+        """Say whether its count is of what stands in place: of spare parts in store it is not."""
+        return True
 
     @property
     def sold_plainly(self) -> bool:
@@ -257,6 +263,11 @@ class Companion(BillItem):
     roles: tuple[str, ...]
     racks_each: int
     stored: bool = False
+
+    @property
+    def stands(self) -> bool:
+        """Say whether its count is of what stands in place: of spare parts in store it is not."""
+        return not self.stored
 
 
 @dataclass(frozen=True)

@@ -185,7 +185,7 @@ def _figures(case: Case) -> list[str]:
 
 def _amounts(case: Case, offer: Offer, parts: tuple[Part, ...]) -> Iterator[float]:
     """Yield what a unit adds to a sum when it is bought, and in place at each set point."""
-    rated = [part.each(offer, case.rates) or 0.0 for part in parts]
+    rated = [part.adds(offer, case.rates) for part in parts]
     bought = [amount for amount, part in zip(rated, parts, strict=True) if part.bought]
     placed = [part for part in parts if not part.bought]
     if bought:
@@ -193,7 +193,7 @@ def _amounts(case: Case, offer: Offer, parts: tuple[Part, ...]) -> Iterator[floa
     if placed:
         at = [offer.at(way) for way in offer.ways] if isinstance(offer, System) else []
         for each in (offer, *at):
-            yield sum(part.each(each, case.rates) or 0.0 for part in placed)
+            yield sum(part.adds(each, case.rates) for part in placed)
 
 
 # What companions count of a product.
@@ -387,8 +387,8 @@ def _own(
     weights = dict.fromkeys(units, 0.0)
     for item in case.bill_items():
         lowest = at_least(item) if isinstance(item, Offer) else item
-        bought = sum(part.each(lowest, case.rates) or 0.0 for part in parts if part.bought)
-        placed = sum(part.each(lowest, case.rates) or 0.0 for part in parts if not part.bought)
+        bought = sum(part.adds(lowest, case.rates) for part in parts if part.bought)
+        placed = sum(part.adds(lowest, case.rates) for part in parts if not part.bought)
         owned += bought * item.installed
         for key, value in least[item.id].items():
             weights[key] += (bought + placed) * value
