@@ -202,7 +202,7 @@ def _plant(c: _Context) -> Iterator[_Entry]:
                 ", known part",
             )
         path = _power_path(c) if row.name == "facility_power" else None
-        yield _Entry(row.name, value, getattr(c.case.limits, row.field), more=more, path=path)
+        yield _Entry(row.name, value, c.case.limits[row.field], more=more, path=path)
     counts = bill(c.case, c.operation.units, c.operation.ways).counts
     for some in c.case.companions.positions:
         yield _Entry(some.name, round(total(some.racks, counts)), some.count, some.label)
@@ -316,7 +316,7 @@ def _owned_but_not_in_use(c: _Context) -> bool:
 
 def _targets(c: _Context) -> Iterator[_Entry]:
     for row in of_group("target"):
-        yield _Entry(row.name, getattr(c.job, row.figure), getattr(c.case.limits, row.field))
+        yield _Entry(row.name, getattr(c.job, row.figure), c.case.limits[row.field])
 
 
 def _counts(c: _Context) -> Iterator[_Entry]:

@@ -8,12 +8,12 @@ to whoever reads them. And what each way of running the job draws and does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 from planner.case import Case, System, figures, resolve
 from planner.case.choices import FULL, Choice, peak_tflops
-from planner.case.model import Offer
+from planner.case.model import Limits, Offer
 from planner.case.resolve import with_companions
 from planner.errors import InputError
 from planner.inputs import Inputs, needs_flops
@@ -241,7 +241,7 @@ def enlarged(inputs: Inputs, counts: Mapping[str, int]) -> Case:
 
     larger = replace(
         case,
-        limits=replace(case.limits, **dict.fromkeys(f.name for f in fields(case.limits))),
+        limits=Limits.of({}),
         systems=tuple(grown(system) for system in case.systems if there(system)),
         storage=tuple(grown(item) for item in case.storage if there(item)),
     )

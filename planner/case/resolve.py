@@ -193,7 +193,13 @@ def _bounds_of(case: Case) -> tuple[object, ...]:
     """Return how far companions are worked out: the most units of each offer, and what limits."""
     limits = case.limits
     tops = tuple(max(cap(case, offer), offer.low) for offer in case.offers())
-    return (*tops, limits.it_power_kw, limits.facility_power_kw, limits.capex_usd, limits.racks)
+    return (
+        *tops,
+        limits["it_power_kw"],
+        limits["facility_power_kw"],
+        limits["capex_usd"],
+        limits["racks"],
+    )
 
 
 def with_companions(inputs: Inputs, case: Case) -> Case:
@@ -359,7 +365,7 @@ def limits_of(problem: Problem) -> Limits:
     given = {limit.field: value_at(problem, limit.path) for limit in rows}
     site = problem.site
     own = {"facility_power_kw": site.facility_limit_kw, "racks": site.rack_count}
-    return Limits(**given | own)
+    return Limits.of(given | own)
 
 
 def _rule(problem: Problem) -> BandwidthRule | None:

@@ -60,7 +60,7 @@ def without_dominated(case: Case) -> Case:
     """
     if len(case.systems) + len(case.storage) <= MANY:
         return case
-    if case.objective in OF_COUNTS or case.limits.most_write_gb_per_s is not None:
+    if case.objective in OF_COUNTS or case.limits["most_write_gb_per_s"] is not None:
         return case
     gone = _dominated(case)
     if not gone:
@@ -172,8 +172,8 @@ def _takes(case: Case, offer: Offer, uses: _Uses, figures: Iterable[str]) -> lis
 
 def _figures(case: Case) -> list[str]:
     """Return the sums over the bill that decide, those that ties are broken by first."""
-    asked = {figure for figure in SUMS if getattr(case.limits, figure, None) is not None}
-    ratios = (case.limits.per_useful_gpu_hour, case.limits.per_million_tokens)
+    asked = {figure for figure in SUMS if case.limits.get(figure) is not None}
+    ratios = (case.limits["per_useful_gpu_hour"], case.limits["per_million_tokens"])
     if case.objective in RATIOS or any(ratio is not None for ratio in ratios):
         asked.add("tco_usd")
     if case.objective in OBJECTIVES:
@@ -303,7 +303,7 @@ def outgrown(case: Case, value: float | None) -> bool:
         for number, offer in enumerate(case.offers())
     }
     for figure in SUMS:
-        limit = getattr(case.limits, figure, None)
+        limit = case.limits.get(figure)
         if limit is not None:
             model.row(figure, _own(case, figure, units, least, limit), "<=", 1.0)
     if value is not None:

@@ -139,7 +139,7 @@ def limited_curve(question: Question, axis: Axis, best: Certificate, most: int) 
 
 def _limited_points(question: Question, axis: Axis, found: Walk) -> Iterator[FrontierPoint]:
     """Yield the stops as points, from the least x on."""
-    own = getattr(question.case.limits, axis.limit)
+    own = question.case.limits[axis.limit]
     for stop in reversed(found.stops):
         to_x = own if stop.level is None else stop.level
         yield point(_limited_place(question, axis, stop), stop, stop.x, to_x, question.options.gap)

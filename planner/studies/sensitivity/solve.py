@@ -225,9 +225,9 @@ def prepare(
         for place, (path, value) in enumerate(zip(group.paths, row, strict=True)):
             if value not in known[place]:
                 alone = limits_of(changed(top, path, _typed(path, value)).problem)
-                known[place][value] = getattr(alone, FIELDS[path])
+                known[place][value] = alone[FIELDS[path]]
             one[FIELDS[path]] = known[place][value]
-        limits.append(replace(case.limits, **one) if one else case.limits)  # type: ignore[arg-type]
+        limits.append(case.limits.but(**one) if one else case.limits)
     return Asked(top, case, group, options, tuple(limits))
 
 
@@ -280,7 +280,7 @@ def _packed(asked: Asked, place: int, answer: Answer) -> Answer:
 def _stands_alone(case: Case) -> bool:
     """Say whether a case has what only an optimisation of its own can hold: money per work."""
     limits = case.limits
-    ratios = (limits.per_useful_gpu_hour, limits.per_million_tokens)
+    ratios = (limits["per_useful_gpu_hour"], limits["per_million_tokens"])
     asked = case.objective in RATIOS or any(ratio is not None for ratio in ratios)
     return asked or not (case.systems and case.storage)
 

@@ -211,7 +211,9 @@ def lacking(line: Line, known: Mapping[str, float | None]) -> set[str]:
 def needed(line: Line) -> tuple[str, ...]:
     """Return the totals that a line must state for a sum to be complete."""
     keys = ["extended_list", "extended_net", "support", "support_paid", "yearly"]
-    keys += ["power", "typical", "liquid", "facility", "metered", "heat", *STATED]
+    keys += ["power", "typical", "liquid", "facility", "metered", "heat"]
+    if line.section not in ("Software", "Services"):
+        keys += STATED
     # Without a rack's size in the problem nothing can say how many racks a line takes. Companions
     # share racks, which no line of theirs can count.
     if line.rack_units is None and line.racks is None and line.section in CORE_SECTIONS:

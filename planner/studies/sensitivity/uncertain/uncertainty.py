@@ -292,8 +292,8 @@ def _case(inputs: Inputs, answer: Answer) -> Case | None:
 def _roomy(case: Case) -> Case:
     """Return a case with room for what was bought for another one, to work out its fabrics."""
     supplies = given(case.limits)
-    wide = {each.field: ROOM * getattr(case.limits, each.field) for each in supplies}
-    return replace(case, limits=replace(case.limits, **wide))
+    wide = {each.field: ROOM * case.limits.given(each.field) for each in supplies}
+    return replace(case, limits=case.limits.but(**wide))
 
 
 Told = Callable[[int], None]
