@@ -16,7 +16,7 @@ from planner.case.choices import FULL, Choice, peak_tflops
 from planner.case.model import Limits, Offer
 from planner.case.resolve import with_companions
 from planner.errors import InputError
-from planner.inputs import Inputs, needs_flops
+from planner.inputs import Inputs, needs
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import PurchaseSums, bill
 from planner.paths import of_job
@@ -81,7 +81,7 @@ def way_warnings(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
     """Yield what is unsure of the rate that the plan counts on, and of its set points."""
     job = inputs.problem.job
     models = {item.id: item.model for item in inputs.items}
-    if job.training.mfu is not None and len(case.systems) > 1 and needs_flops(inputs.problem):
+    if job.training.mfu is not None and len(case.systems) > 1 and needs(inputs.problem, "rate"):
         yield (
             f"one MFU of {100.0 * job.training.mfu:g} % is assumed of {len(case.systems)} types of "
             f"GPU system; {of_job('training.model', job.name)} takes what was "

@@ -185,6 +185,10 @@ def _refuse_unusable(inputs: Inputs, item: Item, *, priced: bool) -> None:
         message, fix = f"is from {item.vendor}, which policy forbids", "name another item"
     elif suitability.needs_power(inputs.problem) and figures.it_power_kw(item, inputs) is None:
         message, fix = "has no power draw", "give consumes.it_power in a catalog of your own"
+    for row in suitability.least_stated(inputs.problem) if message is None else ():
+        if figures.stated(item, inputs, row) is None:
+            message = f"does not state what is to be least, {row.figure.label}"
+            fix = f"give {row.path} in a catalog of your own"
     if message is not None and fix is not None:
         raise refusal(inputs, item.id, message, f"{fix}{_because_of_the_hall(inputs, item)}")
 

@@ -15,7 +15,7 @@ from planner.case.quantities import RackDevice, RackUse
 from planner.case.quantities import rack_use as pack
 from planner.case.repair import SpareUnit
 from planner.figures import STATED, Stated
-from planner.inputs import Inputs, needs_flops, weights_gb_per_gpu
+from planner.inputs import Inputs, needs, weights_gb_per_gpu
 from planner.paths import of_job
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item, Port, PortGroup, Switch
@@ -186,7 +186,7 @@ def rack_space(problem: Problem, name: RackClassName) -> Space | None:
 def choices_on(item: Item, inputs: Inputs) -> list[Choice]:
     """Return what the plan may choose from on a GPU system: set points, precisions, rates."""
     job, power = inputs.problem.job, it_power_kw(item, inputs)
-    rated = needs_flops(inputs.problem)
+    rated = needs(inputs.problem, "rate")
     found = []
     for option in job.options or (None,):
         there = job.spread(option)

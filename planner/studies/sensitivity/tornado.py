@@ -12,7 +12,7 @@ from planner.case import resolve
 from planner.errors import Finding, InputError
 from planner.figures import OBJECTIVES
 from planner.infeasible import clash
-from planner.inputs import Change, Inputs, needs_energy_cost
+from planner.inputs import Change, Inputs, needs
 from planner.levers import levers
 from planner.levers.model import written
 from planner.loader.vary import checked
@@ -243,7 +243,7 @@ def _facts(inputs: Inputs) -> Iterator[str]:
     yield "site.pue"
     yield "site.pue.air"
     yield "site.pue.liquid"
-    if needs_energy_cost(inputs.problem):
+    if needs(inputs.problem, "term"):
         yield "term.electricity"
 
 
