@@ -12,8 +12,9 @@ from typing import Any, Protocol
 from planner.case import figures
 from planner.case.model import BillItem, Case, Rates
 from planner.currency import Currency
-from planner.figures import STATED
+from planner.figures import OBJECTIVES, STATED
 from planner.inputs import NOTHING_ASKED, Inputs
+from planner.limits import SUPPLIES
 from planner.schema.catalog import Item
 from planner.schema.prices import Discount, Price
 from planner.sizing.facility import discounted_years, heat_btu_per_h
@@ -144,6 +145,9 @@ def _of_stated(name: str) -> Part:
     return Part(lambda item, rates: item.stated[name])
 
 
+_COMPARED = {limit.figure for limit in SUPPLIES} | {o.figure.name for o in OBJECTIVES.values()}
+
+
 _CAPEX = Part(lambda item, rates: item.unit_net_usd, bought=True)
 _SUPPORT = Part(lambda item, rates: item.support_usd_per_year, bought=True)
 _SUBSCRIPTIONS = Part(lambda item, rates: item.subscription_usd_per_year, bought=True)
@@ -159,7 +163,7 @@ SUMS: Mapping[str, tuple[Part, ...]] = {
     "heat_air_kw": (Part(lambda item, rates: item.it_power_kw - item.liquid_kw),),
     "heat_liquid_kw": (Part(lambda item, rates: item.liquid_kw),),
     "heat_btu_per_h": (Part(lambda item, rates: heat_btu_per_h(item.it_power_kw)),),
-    **{name: (_of_stated(name),) for name in STATED},
+    **{name: (_of_stated(name),) for name in STATED if name in _COMPARED},
     "capex_usd": (_CAPEX,),
     "support_usd_per_year": (_SUPPORT,),
     "subscriptions_usd_per_year": (_SUBSCRIPTIONS,),
@@ -168,7 +172,8 @@ SUMS: Mapping[str, tuple[Part, ...]] = {
     "opex_usd_per_year": (_SUPPORT, _SUBSCRIPTIONS, _ENERGY, _COLOCATION),
     "tco_usd": (_CAPEX, _SUPPORT_PAID, *_over_term(_SUBSCRIPTIONS, _ENERGY, _COLOCATION)),
 }
-"""By figure. Racks are counts of their own, which the companions know."""
+"""By figure, of what catalogs state as far as anything compares it. Racks are counts of their own,
+which the companions know."""
 
 Weights = list[tuple[float, Any]]
 
@@ -192,7 +197,7 @@ def weights(case: Case, figure: str, units: ItemCounts, purchased: ItemCounts) -
     if figure == "racks":
         return [(factor, units[name]) for factor, name in case.companions.racks]
     parts = SUMS[figure]
-    # Whatever has the figure is counted, even where one of it adds nothing: a model then has it.
+    # Counts are asked for where a unit adds nothing, too: no row of a model hangs on a 0.
     counted = [
         (part.adds(item, case.rates), purchased[item.id] if part.bought else units[item.place])
         for part in parts
