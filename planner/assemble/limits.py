@@ -174,7 +174,7 @@ def limits(
 
 def _report(inputs: Inputs, entry: _Entry, tight: frozenset[str]) -> LimitReport:
     row, value, limit = named(entry.name), entry.value, entry.limit
-    assert value is not None, f"{row.name} is not known: planner/limits.py must have known_part"
+    assert value is not None, f"{row.name} is not known, and no figure of STATED"
     assert limit is not None
     slack = row.looser * (limit - value)
     near = slack <= CLOSE * max(abs(limit), abs(value), 1e-12)
