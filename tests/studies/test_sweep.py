@@ -230,7 +230,7 @@ def test_a_worker_that_is_killed_takes_nothing_with_it(small: str) -> None:
     some = list(scenarios(inputs, vary=("site.pue=1.1:1.5:lin:80",)))
     parts = list(enumerate(pieces(some)))
     found: dict[int, list[Row]] = {}
-    with Workers(Work({"": inputs}, SweepOptions()), 2) as workers:
+    with Workers(Work({"": inputs}, SweepOptions()), 2, alone_s=None) as workers:
         for number, rows in workers.rows(parts):
             if not found:
                 assert workers.processes is not None
