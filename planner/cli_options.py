@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 
 import typer
 
@@ -178,7 +178,7 @@ class Option(NamedTuple):
     """A parameter of a command: its name, its type as typer reads it, its default, how it is read.
 
     What ``read`` returns is what the command gets instead of the text, under the name ``to`` where
-    it is not the parameter's own.
+    it is not the parameter's own. ``takes`` is what `planner.library` takes for a file.
     """
 
     name: str
@@ -186,6 +186,22 @@ class Option(NamedTuple):
     default: Any = None
     read: Callable[[Any], Any] | None = None
     to: str = ""
+    takes: str = "File"
+
+    @property
+    def kind(self) -> Any:
+        """The type of a value."""
+        return get_args(self.type)[0]
+
+    @property
+    def help(self) -> str:
+        """What it does."""
+        return str(get_args(self.type)[1].help)
+
+    @property
+    def is_mapping(self) -> bool:
+        """Whether each of its values is a name and what it stands for."""
+        return self.several and "=" in (get_args(self.type)[1].metavar or "")
 
     @property
     def several(self) -> bool:
@@ -225,9 +241,10 @@ def option(
     )
 
 
-def argument(name: str, kind: Any, help_: str) -> Option:
-    """Return a parameter that is given by its place, and must be."""
-    return Option(name, Annotated[kind, typer.Argument(help=help_, show_default=False)], REQUIRED)
+def argument(name: str, kind: Any, help_: str, takes: str = "File") -> Option:
+    """Return a parameter that is given by its place, and must be; see ``Option`` for ``takes``."""
+    asked = Annotated[kind, typer.Argument(help=help_, show_default=False)]
+    return Option(name, asked, REQUIRED, takes=takes)
 
 
 def least(flag: str, fewest: int) -> Callable[[int | None], int | None]:
@@ -377,7 +394,7 @@ def count(option: str, number: int, least: int = 1) -> int:
     return number
 
 
-PROBLEM = Option("problem", ProblemFile, REQUIRED)
+PROBLEM = Option("problem", ProblemFile, REQUIRED, takes="ProblemSource")
 SET = Option("set_", Settings)
 SCENARIO = Option("scenario", Scenario)
 GAP = Option("gap", Gap, "2e-6", partial(share, "--gap"))

@@ -37,7 +37,7 @@ from planner.cli_options import (
     seconds,
     share,
 )
-from planner.studies.study import TOLD, Result, Study, load
+from planner.studies.study import TOLD, Function, Result, Study, load
 from planner.studies.traces import CHARACTERIZATION, SIMULATION, TRACES, TRUTH
 
 _SHEETS, _SENSITIVITY = "planner.outputs.workbook.studies", "planner.schema.sensitivity"
@@ -191,9 +191,9 @@ SCHEMAS = {
 _STUDIES = (
     Study(
         "compare",
-        "Compare plans side by side: what differs, by how much, and why it matters. Problem files "
-        "are solved first; --set and --scenario apply to each of them. Exit code 3 where there is "
-        "no plan to compare.",
+        "Compare plans side by side: what differs, by how much, and why it matters.",
+        also="Problem files are solved first; --set and --scenario apply to each of them. Exit "
+        "code 3 where there is no plan to compare.",
         example="planner compare 10MW.yaml --rules",
         run="planner.studies.compare.rules:run",
         options=(
@@ -201,6 +201,7 @@ _STUDIES = (
                 "files", list[Path],
                 "Plans (.plan.json), problem files (.yaml) and workbooks (.xlsx), the first to "
                 "tell the others from. With --rules: one problem file.",
+                "PlanSource | ProblemSource",
             ),
             option(
                 "rules", bool,
@@ -215,11 +216,20 @@ _STUDIES = (
         ),
         results=(COMPARISON, RULES),
         counts="plans",
+        functions=(
+            Function("compare", COMPARISON, settled={"rules": False, "everything": False}),
+            Function(
+                "compare_rules", RULES, settled={"rules": True, "everything": False},
+                says="Compare storage sized by what the job needs, by vendors' rules and "
+                "otherwise: `planner compare --rules`.",
+            ),
+        ),
     ),
     Study(
         "alternatives",
         "Find plans nearly as good as the best that differ from it: in vendors, GPUs, counts, "
-        "money. With -o it writes PROBLEM.alternatives.xlsx.",
+        "money.",
+        also="With -o it writes PROBLEM.alternatives.xlsx.",
         example="planner alternatives 10MW.yaml --within '1 %'",
         run="planner.studies.alternatives:run",
         options=(
@@ -241,11 +251,15 @@ _STUDIES = (
         "bid",
         "Evaluate vendors' quotes as bids on a problem: which limits each keeps, useful work and "
         "cost over the term, what it lacks, the best mix with proof, and the price at which each "
-        "would win. Exit code 3 where no bid meets every limit.",
+        "would win.",
+        also="Exit code 3 where no bid meets every limit.",
         example="planner bid 10MW.yaml --quotes acme.xlsx --quotes beta.csv",
         run="planner.studies.bids:run",
         options=(
-            argument("files", list[Path], "Problem file (YAML); files after it are bids, too."),
+            argument(
+                "files", list[Path], "Problem file (YAML); files after it are bids, too.",
+                "ProblemSource",
+            ),
             option(
                 "quotes", list[Path] | None, "Bids: .xlsx or .csv, as vendors send them.",
                 metavar="FILES",
@@ -284,7 +298,8 @@ _STUDIES = (
     Study(
         "audit",
         "Read an edited workbook back: what changed, which limits break, how far from the best "
-        "plan. Exit code 3 where the edited plan breaks a limit.",
+        "plan.",
+        also="Exit code 3 where the edited plan breaks a limit.",
         example="planner audit 10MW.xlsx",
         run="planner.studies.verification:run_audit",
         options=(
@@ -309,12 +324,14 @@ _STUDIES = (
     Study(
         "verify",
         "Check a plan file: every figure and limit computed again, prices against the catalogs it "
-        "names, the bound proven again by the other solver. What could not be checked is said. "
-        "Exit code 3 where anything does not hold.",
+        "names, the bound proven again by the other solver. What could not be checked is said.",
+        also="Exit code 3 where anything does not hold.",
         example="planner verify 10MW.plan.json",
         run="planner.studies.verification:run",
         options=(
-            argument("plan", Path, "PROBLEM.plan.json that planner solve wrote."),
+            argument(
+                "plan", Path, "PROBLEM.plan.json that planner solve wrote.", "PlanSource",
+            ),
             option(
                 "solve_again", bool, "Solve for the bound again with the other solver.",
                 "--solve/--no-solve", default=True,
@@ -393,6 +410,7 @@ _STUDIES = (
         ),
         results=(SWEEP,),
         counts="scenarios",
+        functions=(),
     ),
     Study(
         "frontier",
@@ -413,6 +431,7 @@ _STUDIES = (
         ),
         results=(FRONTIER,),
         counts="points at most",
+        functions=(Function("frontier", FRONTIER, defaults={"against": "storage"}),),
     ),
     Study(
         "tornado",

@@ -6,7 +6,8 @@ runs, so that the help of all of them stays fast.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -49,17 +50,39 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Function:
+    """A function of `import planner` that is a study with some of its options settled.
+
+    Attributes:
+        name: of the function.
+        result: what it returns.
+        settled: options that it does not have, with their values.
+        defaults: options that it has another default of than the command.
+        says: what it does, where that is not what the command does.
+    """
+
+    name: str
+    result: Result
+    settled: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    says: str = ""
+
+
+@dataclass(frozen=True)
 class Study:
-    """A command that studies something.
+    """A command that studies something, and the function of its name.
 
     Attributes:
         name: of the command.
         help: what it does.
+        also: what of that is the command's alone, such as files and exit codes.
         example: the command as it is mostly given, which ends its help.
         run: takes a ``Request`` and its own options by name, and returns what it ``Found``.
         options: its parameters, in the order in which its help lists them.
         results: the records it can make.
         counts: what its progress counts, empty where nothing tells how much there is to do.
+        functions: of `import planner`, None for the one of its name; empty where `planner.library`
+            has it written out.
     """
 
     name: str
@@ -69,6 +92,8 @@ class Study:
     options: tuple[Option, ...]
     results: tuple[Result, ...]
     counts: str = ""
+    also: str = ""
+    functions: tuple[Function, ...] | None = None
 
 
 def load(name: str) -> Any:

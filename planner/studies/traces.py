@@ -45,8 +45,9 @@ TRACES = (
     Study(
         "characterize",
         "Find checkpoints and training jobs in storage telemetry: sizes, intervals, drains, "
-        "overlaps, restarts. With -o tables, pictures and a jobs: section; with --problem "
-        "overrides for it. Exit code 4 where no job shows.",
+        "overlaps, restarts.",
+        also="With -o tables, pictures and a jobs: section; with --problem overrides for it. Exit "
+        "code 4 where no job shows.",
         example="planner characterize hall.csv --problem 10MW.yaml --gpus 4096",
         run="planner.commands.traces:run_characterize",
         options=(
@@ -191,6 +192,7 @@ TRACES = (
         ),
         results=(TRUTH,),
         counts="samples",
+        functions=(),
     ),
     Study(
         "simulate",
@@ -202,6 +204,7 @@ TRACES = (
             argument(
                 "plan", Path,
                 "PROBLEM.plan.json that planner solve wrote; also a problem file or a workbook.",
+                "PlanSource | ProblemSource",
             ),
             option(
                 "failures", str,
