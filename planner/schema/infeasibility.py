@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.schema.base import Record
+from planner.schema.base import InItsUnit, Record
 
 UNDECIDED = "not decided, as it takes too long"
 _MOST_NAMED = 3
@@ -49,9 +49,9 @@ class Step(Record):
     label: str
     source: str | None
     unit: str
-    value: float | None
-    least: float | None
-    not_enough: float | None
+    value: InItsUnit | None
+    least: InItsUnit | None
+    not_enough: InItsUnit | None
     from_text: str
     to_text: str
     not_enough_text: str
