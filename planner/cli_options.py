@@ -8,11 +8,11 @@ from __future__ import annotations
 import inspect
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 import typer
 
@@ -127,47 +127,11 @@ class Solver(StrEnum):
 
 
 class AgainstName(StrEnum):
-    """What useful work may be held against."""
+    """What useful work may be held against: where several are taken, typer asks for a class."""
 
     storage = "storage"
     cost = "cost"
     power = "power"
-
-
-class MethodName(StrEnum):
-    """How scenarios are drawn."""
-
-    lhs = "lhs"
-    sobol = "sobol"
-
-
-class QuantitiesName(StrEnum):
-    """What of a bid holds: its quantities, or its prices alone."""
-
-    quoted = "quoted"
-    free = "free"
-
-
-class ReadAsName(StrEnum):
-    """What the figures of a trace are."""
-
-    rate = "rate"
-    bytes = "bytes"
-    counter = "counter"
-
-
-class Stamp(StrEnum):
-    """Which end of its sample a time is."""
-
-    start = "start"
-    end = "end"
-
-
-class TraceFormat(StrEnum):
-    """The formats of a trace."""
-
-    csv = "csv"
-    parquet = "parquet"
 
 
 REQUIRED = inspect.Parameter.empty
@@ -194,6 +158,11 @@ class Option(NamedTuple):
         return get_args(self.type)[0]
 
     @property
+    def choices(self) -> tuple[str, ...]:
+        """The words there are, none where it may be anything."""
+        return tuple(_choices(self.kind))
+
+    @property
     def help(self) -> str:
         """What it does."""
         return str(get_args(self.type)[1].help)
@@ -212,6 +181,16 @@ class Option(NamedTuple):
     def target(self) -> str:
         """What the command calls the value."""
         return self.to or self.name
+
+
+def _choices(kind: Any) -> Iterator[str]:
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        yield from kind
+    for part in get_args(kind):
+        if get_origin(kind) is Literal:
+            yield part
+        else:
+            yield from _choices(part)
 
 
 def option(

@@ -125,7 +125,9 @@ def _annotation(option: Option, *, one: bool = False) -> str:
         (inner,) = (each for each in get_args(inner) if each is not NoneType)
     if option.several:
         (inner,) = get_args(inner)
-    text = _type_text(inner)
+    text = "File" if inner is Path else getattr(inner, "__name__", "")
+    if option.choices:
+        text = "Literal[" + ", ".join(f'"{choice}"' for choice in option.choices) + "]"
     if option.several:
         if option.is_mapping:
             return "Settings"
@@ -133,12 +135,6 @@ def _annotation(option: Option, *, one: bool = False) -> str:
     if isinstance(option.read, partial) and option.read.func is share:
         text = f"float | {text}"
     return f"{text} | None" if optional else text
-
-
-def _type_text(kind: type) -> str:
-    if issubclass(kind, Enum):
-        return f"Literal[{', '.join(repr(each.value) for each in kind)}]".replace("'", '"')
-    return "File" if issubclass(kind, Path) else kind.__name__
 
 
 def _read(option: Option, value: Any) -> Any:
@@ -149,29 +145,17 @@ def _read(option: Option, value: Any) -> Any:
     """
     if value is None:
         return None
-    kinds = [each for each in _leaves(option.kind) if each is not NoneType]
-    enums = [each for each in kinds if issubclass(each, Enum)]
+    is_path = "Path" in str(option.kind)
+    if is_path:
+        return tuple(map(Path, value)) if option.several else Path(value)
     if option.several:
-        if Path in kinds:
-            return tuple(map(Path, value))
-        if enums and isinstance(value, str):
-            value = (value,)
-        value = varied(value)
-    for each in enums:
-        known = [one.value for one in each]
-        for one in value if option.several else (value,):
-            if one not in known:
-                message = f"{option.name} {one!r} is not known"
-                raise InputError(Finding("option", message, fix=f"one of {', '.join(known)}"))
-    return Path(value) if Path in kinds and not option.several else value
-
-
-def _leaves(kind: Any) -> Iterator[Any]:
-    parts = get_args(kind)
-    if not parts:
-        yield kind
-    for part in parts:
-        yield from _leaves(part)
+        alone = option.choices and isinstance(value, str)
+        value = (value,) if alone else varied(value)
+    for each in value if option.several else (value,):
+        if option.choices and each not in option.choices:
+            message = f"{option.name} {each!r} is not known"
+            raise InputError(Finding("option", message, fix=f"one of {', '.join(option.choices)}"))
+    return value
 
 
 def _docstring(function: Function, study: Study, options: list[Option]) -> Iterator[str]:

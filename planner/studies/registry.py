@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from planner.cli_options import (
     EACH_GAP,
@@ -29,8 +30,6 @@ from planner.cli_options import (
     SET,
     SOLVER,
     AgainstName,
-    MethodName,
-    QuantitiesName,
     argument,
     least,
     option,
@@ -265,9 +264,9 @@ _STUDIES = (
                 metavar="FILES",
             ),
             option(
-                "quantities", QuantitiesName,
+                "quantities", Literal["quoted", "free"],
                 "Take quantities as quoted, or plan with the prices alone.",
-                default=QuantitiesName.quoted,
+                default="quoted",
             ),
             option(
                 "vendor", list[str] | None, "Who bids; default: the file's name. Repeatable.",
@@ -474,7 +473,9 @@ _STUDIES = (
                 "samples", int, "How many scenarios to draw.",
                 default=256, read=least("--samples", 2),
             ),
-            option("method", MethodName, "How: Latin hypercube or Sobol.", default=MethodName.lhs),
+            option(
+                "method", Literal["lhs", "sobol"], "How: Latin hypercube or Sobol.", default="lhs",
+            ),
             option(
                 "seed", int, "The same seed draws the same scenarios.",
                 default=1, read=least("--seed", 0),

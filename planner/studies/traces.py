@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from planner.cli_options import (
     FILES,
@@ -12,9 +13,6 @@ from planner.cli_options import (
     QUIET,
     SCENARIO,
     SET,
-    ReadAsName,
-    Stamp,
-    TraceFormat,
     amount,
     argument,
     bandwidth,
@@ -80,12 +78,12 @@ TRACES = (
                 metavar="FORMAT",
             ),
             option(
-                "read_as", ReadAsName | None,
+                "read_as", Literal["rate", "bytes", "counter"] | None,
                 "Bandwidth, bytes per sample, or counters of bytes; default: found out.",
             ),
             option(
-                "stamp", Stamp, "Whether a time is the start or the end of its sample.",
-                default=Stamp.start,
+                "stamp", Literal["start", "end"],
+                "Whether a time is the start or the end of its sample.", default="start",
             ),
             option(
                 "window", str | None,
@@ -157,7 +155,9 @@ TRACES = (
                 "seed", int, "The same seed makes the same trace.",
                 default=1, read=least("--seed", 0),
             ),
-            option("format_", TraceFormat, "CSV or Parquet.", "--format", default=TraceFormat.csv),
+            option(
+                "format_", Literal["csv", "parquet"], "CSV or Parquet.", "--format", default="csv",
+            ),
             option(
                 "background", str, "Mean of other traffic, written and read alike.",
                 default="0 GB/s", read=partial(amount, "--background", "BANDWIDTH"),
