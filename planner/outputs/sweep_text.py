@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from planner.outputs.blocks import Block, Column, FirstScreen, Heading, Table, Text, screen
+from planner.outputs.blocks import Block, Column, FirstScreen, Heading, Table, Text
 from planner.outputs.sensitivity_words import (
     STATUS,
     amount,
@@ -56,11 +56,6 @@ def view(study: Sweep, rows: Rows) -> list[Block]:
         blocks.append(_stretches(study, rows, one) if one else _first(study, rows, inputs))
         blocks.append(_why_none(study, rows, one))
     return blocks
-
-
-def render(study: Sweep, rows: Rows) -> str:
-    """Return the whole screen, at most 100 columns wide."""
-    return screen(view(study, rows))
 
 
 _FIRST_ROWS = 12

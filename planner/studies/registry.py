@@ -47,6 +47,7 @@ COMPARISON = Result(
     view="planner.outputs.compare_text:render_comparison",
     first="planner.outputs.compare_text:first_comparison",
     sheets=f"{_SHEETS}.compare:sheets",
+    table="figures",
     book="{stem}",
 )
 RULES = Result(
@@ -97,7 +98,7 @@ EXPLANATION = Result(
 SWEEP = Result(
     "sweep",
     record=f"{_SENSITIVITY}:Sweep",
-    view="planner.outputs.sweep_text:render",
+    view="planner.outputs.sweep_text:view",
     first="planner.outputs.sweep_text:first",
     sheets=f"{_SHEETS}.sweep:sheets",
     charts="planner.outputs.charts.studies:charts",
@@ -108,7 +109,7 @@ SWEEP = Result(
 FRONTIER = Result(
     "frontier",
     record=f"{_SENSITIVITY}:Frontier",
-    view="planner.outputs.frontier_text:render",
+    view="planner.outputs.frontier_text:view",
     first="planner.outputs.frontier_text:first",
     sheets=f"{_SHEETS}.frontier:sheets",
     charts="planner.outputs.charts.studies:charts",
@@ -120,7 +121,7 @@ FRONTIER = Result(
 TORNADO = Result(
     "tornado",
     record=f"{_SENSITIVITY}:Tornado",
-    view="planner.outputs.tornado_text:render",
+    view="planner.outputs.tornado_text:view",
     first="planner.outputs.tornado_text:first",
     sheets=f"{_SHEETS}.tornado:sheets",
     charts="planner.outputs.charts.studies:charts",
@@ -132,10 +133,11 @@ TORNADO = Result(
 UNCERTAIN = Result(
     "uncertain",
     record=f"{_SENSITIVITY}:Uncertain",
-    view="planner.outputs.uncertain_text:render",
+    view="planner.outputs.uncertain_text:view",
     first="planner.outputs.uncertain_text:first",
     sheets=f"{_SHEETS}.uncertain:sheets",
     charts="planner.outputs.charts.studies:charts",
+    table="outcomes",
     kept="{stem}.uncertain",
     book="{stem}.uncertain",
     picture="{stem}.uncertain.{chart}",
@@ -144,10 +146,11 @@ UNCERTAIN = Result(
 BIDS = Result(
     "bids",
     record="planner.schema.bids:Bids",
-    view="planner.outputs.bids_text:render",
+    view="planner.outputs.bids_text:view",
     first="planner.outputs.bids_text:first",
     sheets=f"{_SHEETS}.bids:sheets",
     charts="planner.outputs.charts.studies:charts",
+    table="bids",
     kept="{stem}.bids",
     book="{stem}.bids",
     picture="{stem}.bids",

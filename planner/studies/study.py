@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.cli_options import FULL, NOTES, PROOF, Option
+from planner.outputs.blocks import screen
+
+if TYPE_CHECKING:
+    from planner.outputs.blocks import Block
 
 
 @dataclass(frozen=True)
@@ -21,11 +25,13 @@ class Result:
     Attributes:
         name: of its JSON Schema.
         record: its class.
-        view: takes a record and returns all of it as a text.
-        first: takes a record and returns its first screen; without one the whole text is it.
+        view: takes a record and returns all of it, as blocks or as a text.
+        first: takes a record and returns its first screen; without one the whole is it.
         sheets: takes a record and returns what adds each sheet to a workbook, by the sheet's name;
-            the workbook is written where the study's ``Found`` has a ``plan``.
-        charts: takes a record and returns its charts.
+            without it one sheet has the blocks of the view. The workbook is written where the
+            study's ``Found`` has a ``plan``.
+        charts: takes a record and returns its charts; without it a report has the blocks.
+        table: what `to_frame` gives where no table is asked for and that is not the first.
         kept: the name of the JSON file that ``-o`` writes, such as ``{stem}.tornado``; empty for
             none. ``{record.NAME}`` is a field of the record.
         book: the name of the workbook, empty for none.
@@ -41,6 +47,7 @@ class Result:
     first: str = ""
     sheets: str = ""
     charts: str = ""
+    table: str = ""
     kept: str = ""
     book: str = ""
     picture: str = ""
@@ -100,6 +107,18 @@ def load(name: str) -> Any:
     """Return what a row names as ``module:name``."""
     module, _, inside = name.partition(":")
     return getattr(import_module(module), inside)
+
+
+def whole_text(result: Result, record: Any, shown: Mapping[str, Any]) -> str:
+    """Return all of a record as a screen shows it.
+
+    Args:
+        result: what is made of such records.
+        record: the record.
+        shown: what its view takes besides.
+    """
+    found: list[Block] | str = load(result.view)(record, **shown)
+    return found if isinstance(found, str) else screen(found)
 
 
 TOLD = (NOTES, PROOF, FULL)

@@ -27,6 +27,7 @@ CHARACTERIZATION = Result(
     record="planner.schema.telemetry:Characterization",
     view="planner.outputs.telemetry_text:render",
     first="planner.outputs.telemetry_text:first",
+    table="jobs",
 )
 TRUTH = Result("truth", record="planner.schema.telemetry:Truth")
 SIMULATION = Result(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, time
 
 from xlsxwriter.format import Format
@@ -61,6 +61,8 @@ _SHOWS = {
     "Notes": "What is counted and what is not, and what to know of it",
 }
 """What each sheet shows, in reading order."""
+
+_AFTER_STUDIES = "Checks"
 
 
 def add(book: Book) -> None:
@@ -182,7 +184,7 @@ def _sheets(page: Page, row: int) -> int:
     page.fill(row, ("Sheets: click a name to go there",), "heading", _LAST + 1)
     row += 1
     style = _link(page.book)
-    for name, shows in _SHOWS.items():
+    for name, shows in _all(page.book):
         sheet = page.book.workbook.get_worksheet_by_name(name)
         if sheet is None or sheet.hidden:
             continue
@@ -190,6 +192,15 @@ def _sheets(page: Page, row: int) -> int:
         _merged(page, shows, row)
         row += 1
     return row + 1
+
+
+def _all(book: Book) -> Iterator[tuple[str, str]]:
+    """Yield every sheet with what it shows; one that is not known here by its own title."""
+    others = [name for name in book.titles if name not in {*_SHOWS, "About"}]
+    for name, shows in _SHOWS.items():
+        if name == _AFTER_STUDIES:
+            yield from ((other, book.titles[other]) for other in others)
+        yield name, shows
 
 
 def _link(book: Book) -> Format:
