@@ -54,6 +54,7 @@ _SHOWS = {
     "Frontier power": "The most useful work against power at the meter (a record)",
     "Tornado": "Which inputs the best plan depends on most, one at a time (a record)",
     "Uncertainty": "What becomes of the plan where inputs are not known exactly (a record)",
+    "Cables": "Every link with its ends: what to pull, from where to where, how long",
     "Checks": "Every limit: value, allowed, slack, OK or OVER",
     "Left out": "What the catalogs have and the plan could not hold, each with the reason",
     "Terms": "Words that the sheets use, and how their figures are meant",
@@ -62,7 +63,7 @@ _SHOWS = {
 }
 """What each sheet shows, in reading order."""
 
-_AFTER_STUDIES = "Checks"
+_STUDY, _AFTER_STUDIES = "A study of this plan (a record)", "Checks"
 
 
 def add(book: Book) -> None:
@@ -195,11 +196,10 @@ def _sheets(page: Page, row: int) -> int:
 
 
 def _all(book: Book) -> Iterator[tuple[str, str]]:
-    """Yield every sheet with what it shows; one that is not known here by its own title."""
-    others = [name for name in book.titles if name not in {*_SHOWS, "About"}]
+    """Yield every sheet there may be with what it shows, in reading order."""
     for name, shows in _SHOWS.items():
         if name == _AFTER_STUDIES:
-            yield from ((other, book.titles[other]) for other in others)
+            yield from ((other, _STUDY) for other in book.studies if other not in _SHOWS)
         yield name, shows
 
 

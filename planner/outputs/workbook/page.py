@@ -41,7 +41,6 @@ class Page:
         self.book = book
         self.name = name
         self.sheet: Worksheet = book.sheet(name)
-        book.titles[name] = title
         self.sheet.hide_gridlines(2)
         self.text(0, 0, title, "title")
         self.sheet.set_row(0, 24)

@@ -12,7 +12,6 @@ from typing import Any, Generic, TypeVar
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 
 from planner.figures import FIGURES
-from planner.outputs.audience import MoneyWords
 from planner.outputs.blocks import Block, Heading, Table, Text
 from planner.outputs.words import clean, in_money, titled
 from planner.outputs.workbook.book import Book
@@ -385,26 +384,26 @@ def headed(label: str, unit: str) -> str:
 _WIDEST, _NARROWEST, _FIGURE = 52.0, 10.0, 15.0
 """Widths of columns of words, at most and at least, and of figures."""
 
-_SPEAKS_OF_MONEY = MoneyWords(())
-"""Tells what an edition without money leaves out."""
-
 
 def add_blocks(book: Book, name: str, view: Callable[[], Iterable[Block]]) -> None:
     """Add a sheet that says what a view says, for a study that has none of its own.
 
     Args:
-        book: the workbook; an edition without money leaves out what is money.
+        book: the workbook, for the inside.
         name: of the sheet.
         view: returns the blocks, the first of them a heading.
     """
     heading, *blocks = view()
     assert isinstance(heading, Heading)
-    shown = [_on_sheet(each, money=book.money) for each in blocks]
+    shown = [
+        replace(each, columns=each.on("sheet")) if isinstance(each, Table) else each
+        for each in blocks
+    ]
     tables = [each for each in shown if isinstance(each, Table) and each.count]
     page = Stack(book, name, heading.text, _widths(tables))
     page.introduction([RECORD])
     for block in shown:
-        if isinstance(block, Text) and block.texts:
+        if isinstance(block, Text) and "sheet" in block.on and any(block.texts):
             if block.title:
                 page.heading(block.title)
             page.sentences(block.texts)
@@ -412,20 +411,6 @@ def add_blocks(book: Book, name: str, view: Callable[[], Iterable[Block]]) -> No
             _add_table(page, block, alone=len(tables) == 1)
             page.sentences((*block.items, *block.notes))
     page.finish_stack((FIRST_ROW - 1, 1))
-
-
-def _on_sheet(block: Block, *, money: bool) -> Block:
-    """Return what a sheet has of a block, without what tells of money where that is not shown."""
-
-    def told(texts: Iterable[str]) -> tuple[str, ...]:
-        return tuple(text for text in texts if text and (money or not _SPEAKS_OF_MONEY(text)))
-
-    if isinstance(block, Text):
-        return replace(block, texts=told(block.texts) if "sheet" in block.on else ())
-    if isinstance(block, Heading):
-        return block
-    columns = tuple(each for each in block.on("sheet") if money or "USD" not in each.unit)
-    return replace(block, columns=columns, items=told(block.items), notes=told(block.notes))
 
 
 def _widths(tables: Sequence[Table]) -> list[float]:
@@ -436,7 +421,7 @@ def _widths(tables: Sequence[Table]) -> list[float]:
             texts = [each for each in column.values if isinstance(each, str)]
             longest = max(map(len, texts), default=0) + 2.0
             width = min(_WIDEST, max(_NARROWEST, longest)) if texts else _FIGURE
-            found[at : at + 1] = [max(width, *found[at : at + 1])]
+            found[at : at + 1] = [max([width, *found[at : at + 1]])]
     return found
 
 
