@@ -12,7 +12,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from planner.cli_options import FULL, NOTES, PROOF, Option
-from planner.outputs.blocks import screen
 
 if TYPE_CHECKING:
     from planner.outputs.blocks import Block
@@ -117,6 +116,8 @@ def whole_text(result: Result, record: Any, shown: Mapping[str, Any]) -> str:
         record: the record.
         shown: what its view takes besides.
     """
+    from planner.outputs.blocks import screen
+
     found: list[Block] | str = load(result.view)(record, **shown)
     return found if isinstance(found, str) else screen(found)
 
