@@ -21,6 +21,8 @@ from planner import api, library
 from planner.inputs import inputs_to_text
 from planner.library import functions, shown
 from planner.loader import market, yaml12
+from planner.schema.plan import Plan
+from planner.schema.prices import InCurrency
 from planner.studies.registry import STUDIES
 from tests.test_cli import HEAVY
 from tests.world.commands import ran
@@ -284,6 +286,17 @@ def test_money_is_shown_in_the_currency_of_the_result(here: Path) -> None:
     planner.load("small.yaml")
     assert "MEUR to buy" in str(plan)
     assert "MUSD" not in str(plan) + plan._repr_html_()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_result_is_in_the_currency_of_its_problem(name: str, here: Path) -> None:
+    rate = {"usd": 1.25, "on": "2026-11-20", "source": "a bank"}
+    euros = f"{PROBLEM}currency: EUR\nexchange: {{EUR: {json.dumps(rate)}}}\n"
+    (here / "small.yaml").write_text(euros)
+    result = FUNCTIONS[name][0]()
+    if isinstance(result, (InCurrency, Plan)):
+        assert result.shown_in.code == "EUR"
+    assert "USD" not in str(result) + result._repr_html_()
 
 
 def test_no_package_has_the_name_of_a_function() -> None:
