@@ -212,7 +212,7 @@ def _rows(result: Shown) -> dict[str, Any] | None:
 def _plan(plan: Plan, totals: Totals) -> Iterator[str]:
     """Yield the first screen as a table, the notes that matter most, and the bill."""
     yield tag("h3", escaped(console.headline(plan)))
-    yield _answer(answer.told(plan, totals, plan.jobs[0]))
+    yield _answer(answer.answer_lines(plan, totals, plan.jobs[0]))
     yield _notes([*console.idle_texts(plan), *plan.warnings])
     bill = frame(restated(plan))[list(_BILL)]
     money = f" {plan.shown_in.code}"

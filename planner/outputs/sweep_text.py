@@ -252,7 +252,7 @@ def _why_none(study: Sweep, rows: Rows, over: Varied | None) -> Text:
         found = [_stretch_reason(rows, over, e) for e in stretches(study, rows, over) if e.reasons]
     else:
         found = [
-            f"{scenarios(each.rows)}, {STATUS.get(each.status, each.status)}: {each.said}"
+            f"{scenarios(each.rows)}, {STATUS.get(each.status, each.status)}: {each.in_words}"
             for each in reasons(rows)
             if each.text
         ]
@@ -267,4 +267,4 @@ def _stretch_reason(rows: Rows, over: Varied, each: Stretch) -> str:
         where = f"{written.text(first)} to {written.with_unit(last)}"
     more = len(each.reasons) - 1
     also = f" (and {counted(more, 'other reason')})" if more else ""
-    return f"{where}: {each.reasons[0].said}{also}"
+    return f"{where}: {each.reasons[0].in_words}{also}"

@@ -109,7 +109,7 @@ def _paid_in(book: Book) -> str:
     """Return in which currency amounts are and, inside, at what rate."""
     money = book.plan.shown_in
     text = _CURRENCIES.get(book.prices, _NET_OF_DISCOUNTS)
-    rate = f"; {money.told()}" if book.inside and money.code != "USD" else ""
+    rate = f"; {money.rate_text()}" if book.inside and money.code != "USD" else ""
     named = money.code if money.name == money.code else f"{money.name} ({money.code})"
     return text.format(money=named) + rate
 

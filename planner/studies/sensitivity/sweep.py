@@ -107,13 +107,13 @@ class Course:
             for number, piece in enumerate(pieces(some)):
                 yield block * NUMBERS + number, [scenario.index for scenario in piece]
 
-    def table(self) -> Table:
+    def table(self) -> SweptRows:
         """Return the table of what is done."""
-        return Table.of(self)
+        return SweptRows.of(self)
 
 
 @dataclass(frozen=True)
-class Table:
+class SweptRows:
     """The rows that are done, in the order of their scenarios, and the record of them."""
 
     course: Course
@@ -121,7 +121,7 @@ class Table:
     types: dict[str, str]
 
     @classmethod
-    def of(cls, course: Course) -> Table:
+    def of(cls, course: Course) -> SweptRows:
         """Return the table of a course as far as it has come."""
         scenarios = course.scenarios
         used = {
