@@ -126,7 +126,7 @@ class Inputs:
             return origin
         return f"{self.problem_file}:{self.document.lines[path]}"
 
-    @property
+    @cached_property
     def problem_file(self) -> str:
         """The problem file as a plan names it: plans travel, so no absolute path."""
         if self.document is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from planner.case import Case, System, suitability
 from planner.case.quantities import total
@@ -128,10 +129,12 @@ def _without_limits(case: Case) -> Case:
 
     A free interval adapts to storage, so the overlap it allows stays as it is.
     """
-    job = replace(case.job, max_restore_s=None, ingest_per_gpu_gb_per_s=0.0)
-    if job.interval.policy != "optimal":
-        job = replace(job, max_overlap=1.0, max_blocking=0.99)
-    return replace(case, job=job).of_any_size()
+    changes: dict[str, Any] = {"max_restore_s": None, "ingest_per_gpu_gb_per_s": 0.0}
+    if case.job.interval.policy != "optimal":
+        changes |= {"max_overlap": 1.0, "max_blocking": 0.99}
+    if all(getattr(case.job, name) == value for name, value in changes.items()):
+        return case.of_any_size()
+    return replace(case, job=replace(case.job, **changes)).of_any_size()
 
 
 CLOSE = 1e-6
@@ -323,7 +326,8 @@ def _counts(c: _Context) -> Iterator[_Entry]:
     units = c.operation.units
     standing = bill(c.case, units, c.operation.ways).counts
     places = {offer.id: offer.place for offer in c.case.offers()}
-    for item in sorted(c.inputs.items, key=lambda item: item.id):
+    asked = {*units, *places, *c.inputs.problem.items} & c.inputs.by_id.keys()
+    for item in (c.inputs.item(sku) for sku in sorted(asked)):
         count = units.get(item.id, 0)
         in_place = round(standing[places[item.id]]) if item.id in places else 0
         if count and item.min_units is not None:
@@ -335,8 +339,10 @@ def _counts(c: _Context) -> Iterator[_Entry]:
             least = suitability.owned(item, c.inputs.problem)
             yield _Entry(f"items.{item.id}.installed", in_place, least, item.model)
     for family in c.inputs.families:
+        if family.max_units is None:
+            continue
         count = sum(units.get(i.id, 0) for i in c.inputs.items if i.family == family.id)
-        if family.max_units is not None and count > 0:
+        if count > 0:
             name = f"family_max_units.{family.id}"
             yield _Entry(name, count, family.max_units.value, family.name)
 

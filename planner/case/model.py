@@ -632,6 +632,8 @@ class Case:
 
     def of_any_size(self) -> Case:
         """Return the case without what it asks for at least of GPUs in use."""
+        if self.job.gpus_min == 1 and not any(way.min_replicas for way in self.ways):
+            return self
         systems = (
             replace(system, ways=tuple(replace(way, min_replicas=0) for way in system.ways))
             for system in self.systems

@@ -362,6 +362,15 @@ def limits_of(problem: Problem) -> Limits:
     return Limits(**given | own)
 
 
+def limit_at(problem: Problem, path: str, value: float) -> float:
+    """Return what a supply is limited to where the place of its limit has a value, as `limits_of`
+    would after the change."""
+    site = problem.site
+    if path == "site.facility_power" and site.feeds is not None:
+        return min(value, site.feeds.usable_kw)
+    return value
+
+
 def _rule(problem: Problem) -> BandwidthRule | None:
     rule = problem.storage.rule
     if isinstance(rule, CustomRule):

@@ -21,6 +21,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -205,14 +206,13 @@ def sweep(
             with Workers(course.work, options.jobs, course.pieces) as workers:
                 course.run(workers)
             done = course.table()
-            rows = [row for block in done.blocks() for row in block]
+            blocks = list(done.blocks())
         finally:
             course.journal.close()
-    statuses = Counter(row["status"] for row in rows)
-    proofs = Counter(row.get("certificate") or "" for row in rows)
+    table = {c.name: tuple(chain(*(block[c.name] for block in blocks))) for c in done.columns}
+    statuses, proofs = Counter(table["status"]), Counter(c or "" for c in table["certificate"])
     base = api.solve_with(inputs, api.Options(gap=options.gap, explain=False))
     study = beside(done.record(statuses, proofs), base)
-    table = {each.name: tuple(row.get(each.name) for row in rows) for each in done.columns}
     return SweepTable(**dict(study), table=table)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from planner.case import Case
-from planner.case.bounds import cap, unlimited
+from planner.case.bounds import UNLIMITED_UNITS, cap, unlimited
 from planner.figures import RATIOS
 from planner.optimizer import purchase
 from planner.optimizer.branch import Goal
@@ -64,10 +64,11 @@ def without_end(case: Case, operation: Run | None) -> bool:
     """Say whether a plan holds as much of something as the model allows where nothing limits it."""
     if operation is None:
         return False
+    many = (offer for offer in case.offers() if operation.units[offer.id] >= UNLIMITED_UNITS)
     return any(
         operation.units[offer.id] >= unlimited(case, offer) > (offer.high or 0)
         and cap(case, offer) == unlimited(case, offer)
-        for offer in case.offers()
+        for offer in many
     )
 
 

@@ -319,7 +319,10 @@ def _count_limits(
         decisions: what the plan decided.
         companions: units of everything that follows from it.
     """
+    bought = {*decisions.counts, *companions, *decisions.standing, *basis.problem.items}
     for sku, item in basis.items.items():
+        if sku not in bought:
+            continue
         count = decisions.counts.get(sku, 0) or companions.get(sku, 0)
         if count > 0:
             yield from _catalog_limits(item, count)
