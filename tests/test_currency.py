@@ -311,43 +311,6 @@ def test_a_limit_in_money_that_a_bid_breaks_is_in_the_currency_of_the_sheet() ->
     assert still == power
 
 
-IN_WORDS = {
-    "Breach": "an audit's page converts what it says", "Edit": "likewise",
-    "Verification": "its page converts what it says",
-    "Bid": "what it is measured by is told of all bids", "Study": "what sweeps and others share",
-    "Swing": "told of the whole tornado", "TraceRow": "in the currency of its vendor",
-    "Line": "its unit is what is counted: each, licence",
-    "Repair": "its unit is what is swapped: a tray, a system",
-}  # fmt: skip
-"""Records with a unit that are not restated by it, each with the reason."""
-NO_AMOUNTS = {"within", "gap", "gap_asked", "largest_gap", "log_value", "log_bound", "given_away",
-              "indifference", "tie"}  # fmt: skip
-"""Numbers beside amounts that are shares, or logarithms."""
-
-
-def _numeric(kind: object) -> bool:
-    return kind is float or any(map(_numeric, get_args(kind)))
-
-
-def test_every_number_beside_a_unit_is_restated_by_it_or_says_why_not() -> None:
-    """A record that comes with a unit of its own is not forgotten."""
-    named = {each.record.partition(":")[0] for each in RESULTS} | {"planner.schema.plan"}
-    known = {each.__name__: each for name in named for each in vars(import_module(name)).values()
-             if isinstance(each, type) and issubclass(each, Record)}  # fmt: skip
-    units = {"unit", "x_unit", "y_unit", "measure"}
-    found = set()
-    for name, record in known.items():
-        numbers = {field for field, each in record.model_fields.items()
-                   if _numeric(each.annotation) and "usd" not in field.split("_")}  # fmt: skip
-        if not units & record.model_fields.keys() or not numbers:
-            continue
-        found.add(name)
-        restated_by = {field for fields in _BY_UNIT.get(name, {}).values() for field in fields}
-        assert name in IN_WORDS or numbers - NO_AMOUNTS <= restated_by, name
-    assert found > set(IN_WORDS) - {"Bid", "TraceRow"}
-    assert not IN_WORDS.keys() & _BY_UNIT.keys()
-
-
 def _leaves(data: object, path: str = "") -> list[tuple[str, float]]:
     parts: list[tuple[object, object]] = []
     if isinstance(data, dict):
