@@ -414,10 +414,10 @@ def inputs_from_text(text: str | bytes) -> Inputs:
         raise InputError(
             Finding("portable", f"the inputs cannot be read ({count} faults)")
         ) from None
-    return shown(Inputs(**{name: getattr(whole, name) for name in _CARRIED}))
+    return show_money_of(Inputs(**{name: getattr(whole, name) for name in _CARRIED}))
 
 
-def shown(inputs: Inputs) -> Inputs:
+def show_money_of(inputs: Inputs) -> Inputs:
     """Return the inputs; from now on money is shown in their currency and read in any they know."""
     currency.know(inputs.problem.currencies)
     currency.show(inputs.problem.shown_in)

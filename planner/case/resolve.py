@@ -89,7 +89,7 @@ def resolve(inputs: Inputs) -> Case:
         families=_families(inputs, storage),
         job=_with_drives(job_numbers(problem), systems),
         limits=limits_of(problem),
-        objective=problem.objective.maximize or problem.objective.minimize or "goodput",
+        objective=problem.objective.name,
         delivered_read=problem.storage.delivered_fraction.read,
         delivered_write=problem.storage.delivered_fraction.write,
         max_families=problem.storage.exact_families or problem.storage.max_families,
