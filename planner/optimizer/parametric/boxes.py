@@ -219,9 +219,9 @@ class Boxed:
 
     def _bounded(self, boxes: _Boxes, limits: Numbers, need: float) -> _Boxes:
         """Return what may be good enough of boxes, cut to what there is room for, and bounded."""
-        boxes = self._without_needless(boxes)
-        cells, room, slack, fits = self._room(boxes, limits)
-        boxes, room = boxes.at(fits), room[:, fits]
+        boxes, cells = self._without_needless(boxes), self.cells
+        taken, room, slack, fits = self._room(boxes, limits)
+        boxes, room, taken = boxes.at(fits), room[:, fits], taken[:, fits]
         if not len(boxes.cell):
             return boxes
         more = room + slack[:, fits]
@@ -236,7 +236,8 @@ class Boxed:
         enough = cells._enough(boxes.cell, stores.read, stores.write, usable)
         enough &= high.sum(axis=0) > 0
         rows = np.flatnonzero(enough)
-        bound = np.minimum(cells._best_use(boxes.cell[rows], stores.at(rows))[0], boxes.bound[rows])
+        most = cells._best_use(boxes.cell[rows], stores.at(rows))[0]
+        bound = np.minimum(cells.value(most, taken[:, rows]), boxes.bound[rows])
         low, high = boxes.low[:, rows], high[:, rows]
         return self._better(_Boxes(boxes.cell[rows], families[rows], low, high, bound), need)
 
@@ -246,9 +247,9 @@ class Boxed:
         self.left = max(self.left, float(boxes.bound[~better].max(initial=-np.inf)))
         return boxes.at(better)
 
-    def _room(self, boxes: _Boxes, limits: Numbers) -> tuple[Cells, Numbers, Numbers, Flags]:
-        """Return the room above the lowest corners, what of that they take by rounding up alone,
-        and which of them fit."""
+    def _room(self, boxes: _Boxes, limits: Numbers) -> tuple[Numbers, Numbers, Numbers, Flags]:
+        """Return what the lowest corners take, the room above them, what of that they take by
+        rounding up alone, and which of them fit."""
         cells = self.cells
         self.looked += len(boxes.cell) * -(-len(self.first) // ITEMS)
         # Without storage it is what the cell's systems take, which is known.
@@ -261,7 +262,7 @@ class Boxed:
             taken[:, some], slack[:, some] = cells._taken(bills), self._rounded(bills, low)
             fits[some] = cells.kernel.can_be_had(bills)
         room = limits[:, None] * (1 + TOLERANCE) - taken
-        return cells, room, slack, fits & (room >= 0).all(axis=0)
+        return taken, room, slack, fits & (room >= 0).all(axis=0)
 
     def _rounded(self, bills: Bills, low: NDArray[np.int64]) -> Numbers:
         """Return what counts of storage take above what they and their spares are: packs, least
@@ -355,12 +356,15 @@ class Boxed:
         fine &= counts.sum(axis=0) > 0
         fine &= ((counts == 0) | (counts >= self.first[:, None])).all(axis=0)
         rows = np.flatnonzero(fine)
-        score, gpus = cells._best_use(boxes.cell[rows], stores.at(rows))
-        better = score > need
-        self.left = max(self.left, float(score[~better].max(initial=-np.inf)))
-        rows, gpus, score = rows[better], gpus[better], score[better]
+        work, gpus = cells._best_use(boxes.cell[rows], stores.at(rows))
+        most = cells.value(work, cells.base[:, boxes.cell[rows]])
+        better = most > need
+        self.left = max(self.left, float(most[~better].max(initial=-np.inf)))
+        rows, gpus, work = rows[better], gpus[better], work[better]
         taken, fits = cells.taken(boxes.cell[rows], counts[:, rows], least=True)
-        fits &= (taken <= limits[:, None] * (1 + TOLERANCE)).all(axis=0)
+        score = cells.value(work, taken)
+        self.left = max(self.left, float(score[score <= need].max(initial=-np.inf)))
+        fits &= (taken <= limits[:, None] * (1 + TOLERANCE)).all(axis=0) & (score > need)
         return Points(boxes.cell[rows], score, gpus, counts[:, rows], taken).at(fits)
 
     def _halved(self, boxes: _Boxes, limits: Numbers) -> _Boxes:

@@ -294,6 +294,10 @@ class Cells:
                 return max(proved, float(self.bounds[order[begin:]].max(initial=-np.inf)))
         return proved
 
+    def value(self, score: Numbers, taken: Numbers) -> Numbers:
+        """Return what purchases are worth that score so much work and take so much at least."""
+        return score
+
     def _looks(self) -> bool:
         """Say whether to look on: there is no end to it here."""
         return True
