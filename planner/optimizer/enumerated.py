@@ -86,6 +86,8 @@ def enumerated(
     search = _Enumeration(case, gap, effort or Effort())
     if least:
         return search.least_plan(known)
+    if ratio:  # what is near the best in money per work is much, and most of it is closed by a plan
+        search.plans.add(known)
     found = search.best()
     if not search.proven:
         return Enumerated(found, found.value, settled=False)

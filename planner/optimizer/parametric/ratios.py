@@ -69,10 +69,20 @@ class Ratios(Bands):
         """Return what work is worth for its money."""
         return score + self._price(taken)
 
+    def spare(self, bound: Numbers, taken: Numbers, need: float) -> Numbers:
+        """Return how much more may be taken: of money what makes the work at the top too dear."""
+        more = np.full_like(taken, np.inf)
+        with np.errstate(over="ignore"):
+            more[self.money] = self._spent(taken) * np.exp(bound - need) - taken[self.money]
+        return more
+
+    def _spent(self, taken: Numbers) -> Numbers:
+        least = LEAST_TCO_MUSD * MILLION / self.scales[self.money]
+        spent: Numbers = np.maximum(taken[self.money], least)
+        return spent
+
     def _price(self, taken: Numbers) -> Numbers:
-        least = LEAST_TCO_MUSD * MILLION
-        spent_usd = np.maximum(taken[self.money] * self.scales[self.money], least)
-        price: Numbers = math.log(self.each) - np.log(spent_usd)
+        price: Numbers = math.log(self.each / self.scales[self.money]) - np.log(self._spent(taken))
         return price
 
     def _refine(self, cells: Places) -> None:
@@ -80,6 +90,15 @@ class Ratios(Bands):
         if len(cells):
             super()._refine(cells)
             self.bounds[cells] = self.value(self.bounds[cells], self.base[:, cells])
+
+    def _opened(
+        self, place: int, cells: Places, room: Numbers, limits: Numbers, most: Callable[[], float]
+    ) -> float:
+        if most() == -math.inf:
+            pairs = self._by_family(cells, room)[:2]
+            self._taken_up(place, self.boxed.fewest(*pairs, limits), most)
+        spare = self.spare(self.bounds[cells], self.base[:, cells], most())
+        return super()._opened(place, cells, np.minimum(room, spare), limits, most)
 
     def by_family(self, cells: Places, room: Numbers) -> tuple[Places, Places, Numbers]:
         """Return which of some cells which families may serve, and the second bound of each."""
