@@ -64,6 +64,7 @@ def cases(kind: str, seed: int) -> Iterator[Case]:
         ratio = "usd_per_million_tokens"
     yield replace(case, objective=ratio, rates=rates)
     yield replace(case, objective=ratio, rates=rates, limits=limits, indifference=0.01)
+    yield replace(case, objective=ratio, rates=rates, policy=policy)
 
 
 def freed(case: Case) -> Case:

@@ -118,16 +118,17 @@ class Ratios(Bands):
                 return max(left, score + NOISE)
             one = found.at(np.array([best]))
             run = self.take(int(one.cell[0]), one.counts[:, 0], int(one.gpus[0]))
-            if run is not None and not self._told(run, one):
+            if not self._told(run, one):
                 left = max(left, score + NOISE)
         return max(left, float(self.plans.score[place]) + NOISE)
 
-    def _told(self, run: Run, one: Points) -> bool:
-        """Say whether a purchase is worth no more than how it runs: it does all the work that
-        arrays say, and nothing else that is bought with it makes it cheaper."""
-        bills = self.kernel.bills(*self.columns(one.cell, one.counts))
+    def _told(self, run: Run | None, one: Points) -> bool:
+        """Say whether a purchase is worth no more than how it runs, or cannot be made: it does all
+        the work that arrays say, and nothing else that is bought with it makes a fabric smaller."""
+        if self.kernel.may_shrink(self.kernel.bills(*self.columns(one.cell, one.counts))):
+            return False
         work = float((one.score - self._price(one.taken))[0])
-        return self.done(run) >= work - NOISE and not self.kernel.may_shrink(bills)
+        return run is None or self.done(run) >= work - NOISE
 
 
 def covers_ratio(case: Case) -> bool:
