@@ -21,6 +21,8 @@ from planner.sizing.checks import require_non_negative, require_positive, requir
 FULL = 1e200
 """Beyond this the inverse of Erlang's formula tells nothing more: the job never waits."""
 SERIES_BELOW = 1.0
+SHORT = 0.01
+"""Intervals of fewer times between failures."""
 
 
 def repair_load(failures_per_gpu_day: float, gpus: float, out_s: float) -> float:
@@ -229,40 +231,115 @@ class Shrinking:
 
 
 @dataclass(frozen=True)
+class Restarts:
+    """How a job restarts that goes on with fewer replicas; times in seconds.
+
+    ``after_failures`` are shares of failures, each with the restart after it, without reading a
+    checkpoint back; with that the longest is ``longest_s``. A restart with more replicas takes
+    ``grow_s``, after the ``safe_s`` from its capture until that is safe. A ``hardware_share`` of
+    failures takes a unit out, for ``repair_s``.
+    """
+
+    hardware_share: float
+    repair_s: float
+    after_failures: tuple[tuple[float, float], ...]
+    longest_s: float
+    grow_s: float
+    safe_s: float
+
+    def computing(self, mtti_s: float) -> float:
+        """Return how likely a unit that is back finds the job computing, not in a restart.
+
+        That is so unless it, or another failure, began one so shortly before.
+        """
+        rate = 1.0 / self.repair_s + 1.0 / mtti_s
+        return math.fsum(share * math.exp(-rate * each_s) for share, each_s in self.after_failures)
+
+    def left_out(self) -> float:
+        """Return for which share of the longest restart a unit that failed before it is out."""
+        longest = self.longest_s / self.repair_s
+        return -math.expm1(-longest) / longest if longest > 0.0 else 1.0
+
+
+@dataclass(frozen=True)
 class Shrunk:
     """What a job that shrinks does on average.
 
     ``idle`` is the share of its replicas that does not run, over all time; ``failing`` the share of
-    its failures that kept work sees: of replicas that run, weighted by what they do. ``grown`` are
-    the restarts that bring replicas back, per mean time of repair, each counted with the share of
-    the job that runs after it; ``resumed`` the same with the share that ran before, ``restarts``
-    each counted as one, ``late`` each with the share that it brings back. ``short`` is the share of
-    time in which fewer than all replicas run, ``stopped`` that in which none does.
+    its failures that kept work sees: of replicas that run, weighted by what they do; ``resized``
+    that of failures after which fewer run, each with the share of those running that no longer do.
+    ``grown`` are the units back that let more replicas run, per mean time of repair, each counted
+    with the share of the job that can run then; ``late`` the same with the share that it brings
+    back, ``restarts`` each counted as one. ``eased`` is the share of what ran less for some other
+    reason that comes back, because less fails. ``short`` is the share of time in which fewer than
+    all replicas run, ``stopped`` that in which none does.
     """
 
     idle: float
     failing: float
+    resized: float
     grown: float
-    resumed: float
     restarts: float
     late: float
+    eased: float
     short: float
     stopped: float
     units_out: float
 
-    def lost(self, restart_per_repair: float, drain_per_repair: float) -> float:
-        """Return what the work of all replicas loses, restarts to grow included.
+    def planned(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
+        """Return the share of units back that a restart of its own follows, at the next capture.
 
-        Until its capture is safe all that could run stand still; the restart itself is charged to
-        those that ran before alone. The others were spared one when the unit failed, which goodput
-        counts for all that ran until then.
+        None does in a restart, where a failure comes first, or if another is back since the last
+        capture already.
 
         Args:
-            restart_per_repair: how long such a restart takes, over the mean time of repair.
-            drain_per_repair: likewise, how long from its capture until that is safe.
+            how: how the job restarts.
+            interval_s: start of one checkpoint to the start of the next, s.
+            mtti_s: mean time between the interruptions that kept work sees, s.
         """
-        growing = self.grown * drain_per_repair + self.resumed * restart_per_repair
-        return self.idle + growing
+        before = (1.0 + how.hardware_share) * interval_s / mtti_s
+        return how.computing(mtti_s) * rework_factor(before)
+
+    def waiting(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
+        """Return the share of the work of all replicas that units back do not do before a capture.
+
+        They wait for it, or for a failure, whichever is first.
+        """
+        return self.most_lost(how, mtti_s)[1] * strikes(interval_s / mtti_s)
+
+    def most_lost(self, how: Restarts, mtti_s: float) -> tuple[float, float]:
+        """Return what restarts to grow take if captures follow at once, so that none is needless,
+        and what units that are back do not do if they wait for the next failure."""
+        backs = how.computing(mtti_s) / how.repair_s
+        late = max(0.0, 1.0 - self.eased) * self.late
+        return self.grown * backs * (how.grow_s + how.safe_s), late * backs * mtti_s
+
+    def lost(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
+        """Return what the work of all replicas loses, restarts to grow included."""
+        growing, late = self.most_lost(how, mtti_s)
+        intervals = interval_s / mtti_s
+        growing *= rework_factor((1.0 + how.hardware_share) * intervals)
+        return self.idle + growing + late * strikes(intervals)
+
+    def spared(self, how: Restarts) -> float:
+        """Return the share of the failures of all replicas that restarts see less than work does.
+
+        Those that a failure has put out make none, until they are back.
+        """
+        return how.hardware_share * self.resized * how.left_out()
+
+
+def strikes(intervals: float) -> float:
+    """Return how likely a failure comes before the next capture: 1 less `rework_factor`."""
+    if intervals < SHORT:  # its series, of which nothing cancels
+        return intervals / 2.0 - intervals**2 / 12.0 + intervals**4 / 720.0
+    return 1.0 - rework_factor(intervals)
+
+
+def rework_factor(intervals: float) -> float:
+    """Return x/(e^x - 1): how likely nothing fails before the next capture, at any moment in which
+    the job computes; x is the interval over the mean time between failures."""
+    return intervals / math.expm1(intervals) if 0.0 < intervals < 700.0 else float(intervals <= 0.0)
 
 
 NEGLIGIBLE = 1e-18
@@ -295,19 +372,21 @@ def shrunk(running: Callable[[int], float], load: float) -> Shrunk:
         back = out * weight if before > now > 0 else 0.0
         short, none = weight * (now < whole), weight * (now == 0)
         work = (weight, weight * now, weight * now * now, weight * (whole - now))
-        grows = back * before, back * now, back, back * (before - now)
-        for place, term in enumerate((*work, *grows, short, none, weight * out)):
+        grows = back * before, back, back * (before - now)
+        terms = (*work, *grows, short, none, weight * out, weight * out * now)
+        for place, term in enumerate(terms):
             sums[place] += term
         if sums[0] > FULL:  # only ratios count
             weight, sums = weight / FULL, [each / FULL for each in sums]
-    total, doing, squared, idle, grown, resumed, restarts, late, short, none, units = sums
+    total, doing, squared, idle, grown, restarts, late, short, none, units, together = sums
     return Shrunk(
         idle=idle / total / whole,
         failing=squared / doing / whole,
+        resized=late / doing / load,
         grown=grown / total / whole,
-        resumed=resumed / total / whole,
         restarts=restarts / total,
         late=late / total / whole,
+        eased=units / total - together / doing,
         short=short / total,
         stopped=none / total,
         units_out=units / total,

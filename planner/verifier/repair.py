@@ -11,12 +11,13 @@ those below it: the flow of failures out of a state equals the flow of repairs b
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from planner.schema.plan import JobPlan, ShrunkPlan
 from planner.schema.running import Repair
 from planner.verifier.basis import Basis, Ledger
 from planner.verifier.decisions import Decisions, replica_gpus, usable_gpus
+from planner.verifier.levels import ProgressTimes, log_rework, log_spared
 from planner.verifier.ways import least_replicas
 
 SECONDS_PER_DAY = 86_400
@@ -130,23 +131,59 @@ class _Running:
                 found.append((rate, self.replicas[out - 1], self.replicas[out]))
         return found
 
-    def gained_per_s(self) -> float:
-        """Return the share of all replicas that comes back per second."""
-        return math.fsum(rate * (could - ran) for rate, could, ran in self.rises()) / self.all
+    def eased(self) -> float:
+        """Return how much of what runs less comes back, because less fails then."""
+        out = math.fsum(j * p for j, p in enumerate(self.shares))
+        states = enumerate(zip(self.shares, self.replicas, strict=True))
+        return out - math.fsum(j * p * d for j, (p, d) in states) / (self.all_share * self.all)
 
-    def lost(self, growing_s: tuple[float, float]) -> float:
-        """Return the share of the work of all replicas that runs short, restarts included.
 
-        What a restart takes counts for those that ran: the goodput has the restart after the
-        failure for all that ran until then, though fewer took part in it.
-        """
-        safe_s, back_s = growing_s
-        idle = math.fsum(
-            p * (self.all - d) for p, d in zip(self.shares, self.replicas, strict=True)
-        )
-        stops = math.fsum(rate * (could * safe_s + ran * back_s)
-                          for rate, could, ran in self.rises())  # fmt: skip
-        return (idle + stops) / self.all
+@dataclass(frozen=True)
+class _Short:
+    """What units that are out take of a job that goes on with fewer replicas: of its work, of what
+    units back wait for a capture, and how often a second it restarts to be more."""
+
+    waits: float
+    late: float
+    grows_per_s: float
+
+
+def _short(now: _Running, rhythm: ProgressTimes, share: float, full_s: float) -> _Short:
+    """Return what such a job loses.
+
+    A unit that is back finds the job in a restart, which another failure or its own began, or
+    computing. Then it waits for the next capture or for a failure, and is brought back by a planned
+    restart if the capture comes first and no unit before it brings one. What a restart takes after
+    a failure is taken of the replicas that are left, though goodput takes it of those before.
+
+    Args:
+        now: its states.
+        rhythm: its times; the failures that its work sees follow from the states.
+        share: of interruptions, that take a unit out.
+        full_s: mean time between failures of all replicas, s.
+    """
+    mtti_s = full_s / now.seen()
+    safe_s, back_s = rhythm.growing_s
+    alone = math.fsum(part * math.exp(-each_s / now.repair_s - each_s / mtti_s)
+                      for part, each_s in rhythm.starting_s)  # fmt: skip
+    first = alone * math.exp(log_rework((1.0 + share) * rhythm.interval_s / mtti_s))
+    passes = -math.expm1(log_rework(rhythm.interval_s / mtti_s))
+    rises = now.rises()
+    stops = math.fsum(rate * could for rate, could, _ in rises) * first * (safe_s + back_s)
+    gained = math.fsum(rate * (could - ran) for rate, could, ran in rises)
+    late = gained * alone * mtti_s * passes * max(0.0, 1.0 - now.eased()) / now.all
+    longest_s = max(back_s, rhythm.restart_s + rhythm.restore_s)
+    out = now.repair_s * -math.expm1(-longest_s / now.repair_s) / longest_s if longest_s else 1.0
+    fewer_per_s = out * gained / (now.all * now.all_share)
+    spared = log_spared(replace(rhythm, mtti_s=mtti_s), fewer_per_s)
+    states = zip(now.shares, now.replicas, strict=True)
+    idle = math.fsum(p * (now.all - d) for p, d in states)
+    lost = (idle + stops) / now.all + late
+    return _Short(
+        max(0.0, lost - (1.0 - lost) * math.expm1(spared)),
+        late,
+        first * math.fsum(rate for rate, _, _ in rises),
+    )
 
 
 def _run_on(
@@ -180,7 +217,7 @@ def compute(
     decisions: Decisions,
     failures_per_gpu_day: float,
     kept: float,
-    growing_s: tuple[float, float],
+    rhythm: ProgressTimes,
 ) -> RepairFigures | None:
     """Return every figure of the repair, None where the problem does not state it.
 
@@ -189,7 +226,7 @@ def compute(
         decisions: what the plan decided.
         failures_per_gpu_day: of the type in use.
         kept: goodput while the job does not wait.
-        growing_s: what a restart with more replicas takes: until its capture is safe, and then, s.
+        rhythm: the job's times.
     """
     repair = basis.problem.job.repair
     if repair is None:
@@ -205,9 +242,11 @@ def compute(
     if shrinks:
         states = (basis, decisions, unit), (per_gpu, out_s / share)
         now = _run_on(*states[0], max(0, spares), *states[1])
-        waits, out = now.lost(growing_s), _out(now)
-        shrunk = _told(basis, decisions, now, sum(growing_s))
-        more = waits - _run_on(*states[0], max(0, spares) + 1, *states[1]).lost(growing_s)
+        full_s = SECONDS_PER_DAY / (failures_per_gpu_day * gpus)
+        short, out = _short(now, rhythm, share, full_s), _out(now)
+        waits, shrunk = short.waits, _told(basis, decisions, now, short, sum(rhythm.growing_s))
+        other_run = _run_on(*states[0], max(0, spares) + 1, *states[1])
+        more = waits - _short(other_run, rhythm, share, full_s).waits
     else:
         waits, shrunk = _waits(unit, spares, per_gpu, gpus), None
         out = units_out(max(0, spares), load)
@@ -247,17 +286,19 @@ def _out(running: _Running) -> float:
     return math.fsum(out * share for out, share in enumerate(running.shares))
 
 
-def _told(basis: Basis, decisions: Decisions, running: _Running, grow_s: float) -> ShrunkPlan:
+def _told(
+    basis: Basis, decisions: Decisions, running: _Running, short: _Short, grow_s: float
+) -> ShrunkPlan:
     states = list(zip(running.shares, running.replicas, strict=True))
     return ShrunkPlan(
         running=running.all_share,
         failing=running.seen(),
         least_replicas=_least(basis, decisions),
-        restarts_per_year=SECONDS_PER_DAY * 365 * math.fsum(rise[0] for rise in running.rises()),
+        restarts_per_year=SECONDS_PER_DAY * 365 * short.grows_per_s,
         restart_s=grow_s,
         short_h_per_year=HOURS_PER_YEAR * math.fsum(p for p, d in states if d < running.all),
         stopped_h_per_year=HOURS_PER_YEAR * math.fsum(p for p, d in states if d == 0),
-        late=running.gained_per_s() * decisions.interval_s / 2.0,
+        late=short.late,
     )
 
 

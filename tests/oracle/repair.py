@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,17 +24,79 @@ class Mended:
     spares: int
     availability: float
     kept_by_swaps: float
-    grown_per_s: tuple[float, float] = (0.0, 0.0)
-    """Where fewer replicas may run: the work lost to growing again, per s until a capture is safe,
-    and per s of the restart after it."""
-    failing: float = 1.0
-    """And which share of the failures of all replicas the work of those that run sees."""
+    growing: Growing | None = None
+    """What a job does that goes on with fewer replicas."""
 
-    def factor(self, safe_s: Array, restart_s: Array) -> Array:
-        """What is left of the goodput of a job that is never short of hardware."""
-        safe, back = self.grown_per_s
-        left = self.availability - safe * safe_s - back * restart_s
-        return np.asarray(np.maximum(left, 0.0) * self.kept_by_swaps)
+    @property
+    def failing(self) -> float:
+        """Which share of the failures of all replicas the work of those that run sees."""
+        return 1.0 if self.growing is None else self.growing.chain.failing
+
+    def factor(self, interval_s: Array, grow_s: Array, mtti_s: float) -> Array:
+        """What is left of the goodput of a job that is never short of hardware.
+
+        Args:
+            interval_s: from one checkpoint to the next.
+            grow_s: of a restart with more replicas, from its capture on.
+            mtti_s: between the failures that the job's work sees.
+        """
+        left = np.asarray(self.availability * self.kept_by_swaps)
+        if self.growing is None:
+            return left
+        runs = self.growing.runs(interval_s, grow_s, mtti_s)
+        return np.asarray(np.maximum(runs, 0.0) * self.kept_by_swaps)
+
+    def on_levels(self, restart_s: float, far: float) -> Mended:
+        """Return the same with restarts from local copies, but for the share that is far."""
+        if self.growing is None:
+            return self
+        after = ((1.0 - far, restart_s), (far, self.growing.after[-1][1]))
+        return replace(self, growing=replace(self.growing, after=after))
+
+    def restarts_see_s(self, mtti_s: float, longest_s: Array) -> Array:
+        """Return the mean time between the failures that restarts see, the longest taking so long,
+        reading back included."""
+        if self.growing is None:
+            return np.asarray(mtti_s)
+        return self.growing.restarts_see_s(mtti_s, longest_s)
+
+
+@dataclass(frozen=True)
+class Growing:
+    """How a job that goes on with fewer replicas grows again; times in seconds.
+
+    ``after`` are restarts after failures, each with its share of them, ``hardware`` the share of
+    failures that take a unit out.
+    """
+
+    chain: Chain
+    repair_s: float
+    hardware: float
+    after: tuple[tuple[float, float], ...]
+
+    def runs(self, interval_s: Array, grow_s: Array, mtti_s: float) -> Array:
+        """Return the share of the work of all replicas that is done."""
+        computes = sum(
+            part * math.exp(-each_s * (1.0 / self.repair_s + 1.0 / mtti_s))
+            for part, each_s in self.after
+        )
+        could, comes_back = (each / self.repair_s for each in self.chain.grown)
+        alone = _passes((1.0 + self.hardware) * interval_s / mtti_s)
+        waits_s = mtti_s - interval_s / np.expm1(np.minimum(interval_s / mtti_s, 700.0))
+        late = max(0.0, 1.0 - self.chain.eased) * comes_back * waits_s
+        return np.asarray(self.chain.runs - computes * (alone * could * grow_s + late))
+
+    def restarts_see_s(self, mtti_s: float, longest_s: Array) -> Array:
+        """Return the mean time between failures without those whose units make no restart."""
+        out_s = self.repair_s * -np.expm1(-longest_s / self.repair_s)
+        share = np.where(longest_s > 0.0, out_s / np.maximum(longest_s, 1e-300), 1.0)
+        gone_per_s = self.chain.grown[1] / self.chain.runs / self.repair_s
+        return np.asarray(1.0 / (1.0 / mtti_s - share * gone_per_s))
+
+
+def _passes(x: Array) -> Array:
+    """How likely no failure comes in what is left of an interval."""
+    return np.asarray(x / np.expm1(np.minimum(x, 700.0)))
 
 
 def states(spares: int, load: float) -> list[float]:
@@ -69,19 +131,22 @@ def shrunk(units: int, holds: int, replicas: tuple[int, int, int], load: float) 
     shares, doing = weights / weights.sum(), np.array(runs) / count
     more = (doing[:-1] > doing[1:]) & (doing[1:] > 0.0)
     back = np.where(more, shares[1:] * np.arange(1, len(runs)), 0.0)
-    mean, stops = float(shares @ doing), (float(back @ doing[:-1]), float(back @ doing[1:]))
-    return Chain(mean, stops, float(shares @ doing**2) / mean)
+    mean, out = float(shares @ doing), np.arange(len(runs))
+    stops = float(back @ doing[:-1]), float(back @ (doing[:-1] - doing[1:]))
+    eased = float(shares @ out) - float(shares @ (out * doing)) / mean
+    return Chain(mean, stops, float(shares @ doing**2) / mean, eased)
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Share of the replicas that run; of their work that stops to grow, per repair time, for what
-    those take that can run then and that ran; share of their failures that the work of those that
-    run sees."""
+    """Share of the replicas that run; units back that bring more, per repair time, each with the
+    share that can run then, and with that which it brings; share of their failures that the work
+    of those that run sees; how much of what runs less comes back because less fails."""
 
     runs: float
     grown: tuple[float, float]
     failing: float
+    eased: float
 
 
 def pooled(item: Item, job: Job, repair: Repair) -> tuple[int, bool]:
@@ -155,8 +220,8 @@ def mended(
     replicas = (gpus // size, size, least_replicas(item, job) or 1)
     chain = shrunk(math.ceil(gpus / holds) + left, holds, replicas, load)
     swaps = 1.0 - share + share * math.exp(-repair.swap_s * per_s * chain.failing)
-    safe, back = chain.grown
-    return Mended(left, chain.runs, swaps, (safe / repair_s, back / repair_s), chain.failing)
+    growing = Growing(chain, repair_s, share, ((1.0, job.restart_s),))
+    return Mended(left, chain.runs, swaps, growing)
 
 
 def _provable(share: float, swaps: float) -> bool:

@@ -26,31 +26,62 @@ def rack_availability(spares: int, load: float, racks: int) -> float:
 
 
 def shrunk(
-    replicas: Sequence[int], load: float, repair_s: float, restart_s: float, drain_s: float
-) -> tuple[float, float]:
-    """Return which share of a job's replicas runs, and which share of its failures is seen.
+    replicas: Sequence[int],
+    load: float,
+    repair_s: float,
+    hardware: float,
+    near_s: float,
+    far: tuple[float, float],
+    safe_s: float,
+    interval_s: float,
+    back_s: float,
+    read_s: float = 0.0,
+) -> tuple[float, float, float]:
+    """Return what a job does of the work of all its replicas, which share of their failures its
+    work sees, and which its restarts.
 
     Args:
         replicas: how many run with 0, 1, ... units out; nothing more fails when none runs.
         load: units that would be out if all replicas always ran.
         repair_s: mean time of repair.
-        restart_s: what a restart with more replicas costs those that ran; the others were spared
-            as much when the unit failed.
-        drain_s: what it costs all that can run, until its capture is safe.
+        hardware: share of failures that take a unit out.
+        near_s: a restart after a failure, but for
+        far: a share of them, after which it takes so long, s.
+        safe_s: until a capture is safe before a restart with more replicas.
+        interval_s: start of one checkpoint to the start of the next.
+        back_s: a restart with more replicas.
+        read_s: reading back after a far failure.
     """
     weights = [1.0]
     for out, count in enumerate(replicas[:-1], start=1):
         weights.append(weights[-1] * load * count / replicas[0] / out)
     states = [weight / math.fsum(weights) for weight in weights]
     share = [count / replicas[0] for count in replicas]
-    runs = math.fsum(p * d for p, d in zip(states, share, strict=True))
-    rises = math.fsum(
-        states[out] * out / repair_s * (share[out - 1] * drain_s + share[out] * restart_s)
+    pairs = list(zip(states, share, strict=True))
+    runs = math.fsum(p * d for p, d in pairs)
+    seen = math.fsum(p * d * d for p, d in pairs) / runs
+    rate = load / repair_s / hardware * seen
+    # Per second, units back: how much runs then, and how much of that they bring.
+    rises = [
+        (states[out] * out / repair_s, share[out - 1], share[out])
         for out in range(1, len(replicas))
         if replicas[out - 1] > replicas[out] > 0
-    )
-    seen = math.fsum(p * d * d for p, d in zip(states, share, strict=True)) / runs
-    return runs - rises, seen
+    ]
+    grown = math.fsum(p * could for p, could, _ in rises)
+    brought = math.fsum(p * (could - ran) for p, could, ran in rises)
+    part, far_s = far
+    alone = (1.0 - part) * math.exp(-near_s / repair_s - near_s * rate)
+    alone += part * math.exp(-far_s / repair_s - far_s * rate)
+    z, both = rate * interval_s, (1.0 + hardware) * rate * interval_s
+    waits_s = 1.0 / rate - interval_s / math.expm1(z)
+    mean = math.fsum(out * p for out, p in enumerate(states))
+    weighted = math.fsum(out * p * d for out, (p, d) in enumerate(pairs)) / runs
+    late = brought * waits_s * max(0.0, 1.0 - mean + weighted)
+    left = runs - alone * (grown * both / math.expm1(both) * (back_s + safe_s) + late)
+    longest_s = max(near_s, far_s + read_s)
+    out_s = repair_s * -math.expm1(-longest_s / repair_s)
+    spared = brought / runs * out_s / longest_s if longest_s else brought / runs
+    return left, seen, seen * (1.0 - spared / rate)
 
 
 def one_level(

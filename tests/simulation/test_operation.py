@@ -100,8 +100,9 @@ def test_a_job_that_shrinks() -> None:
         checkpoint_gb=20.0,
     )  # fmt: skip
     found = run([job], 300)
-    runs, seen = shrunk(replicas, 4.0, 5 * HOUR, 60.0, 20.0)
-    expected = runs * one_level(60.0, 0.0, 20.0, math.exp(-seen / 60), seen / HOUR)
+    times = (0.8, 60.0, (0.0, 0.0), 20.0, 60.0, 60.0)
+    runs, seen, restarts = shrunk(replicas, 4.0, 5 * HOUR, *times)
+    expected = runs * one_level(60.0, 0.0, 20.0, math.exp(-restarts / 60), seen / HOUR)
     assert found["kept"][0] == pytest.approx(expected, rel=0.003)
     assert found["short"][0] > 0.05
     assert found["repair"][0] < 0.001
