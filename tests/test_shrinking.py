@@ -62,7 +62,7 @@ def jobs(count: int) -> Iterator[tuple[Shrinking, float]]:
             count -= 1
 
 
-HOW = Restarts(0.8, 3600.0, ((0.7, 60.0), (0.3, 400.0)), 460.0, 60.0, 9.0)
+HOW = Restarts(0.8, 3600.0, ((0.7, 60.0), (0.3, 400.0)), 60.0, 9.0)
 """Repairs of an hour after four of five failures; three of ten need a far restart."""
 
 
@@ -78,8 +78,8 @@ def test_three_computations_agree() -> None:
         while running[-1]:
             running.append(job.running(len(running)))
         mean_s, interval_s = mtti_s(job, load), 500.0
-        times = (0.8, 60.0, (0.3, 400.0), 9.0, interval_s, 60.0)
-        runs, seen, restarts = closed_forms.shrunk(running, load, 3600.0, *times, 60.0)
+        times = (0.8, 60.0, (0.3, 400.0), interval_s, 60.0, 9.0)
+        runs, seen, restarts = closed_forms.shrunk(running, load, 3600.0, *times)
         assert 1.0 - found.lost(HOW, interval_s, mean_s) == pytest.approx(runs, abs=1e-12)
         assert found.failing == pytest.approx(seen, rel=1e-12)
         assert found.failing - found.spared(HOW) == pytest.approx(restarts, rel=1e-9)
@@ -87,11 +87,11 @@ def test_three_computations_agree() -> None:
         chain = oracle.shrunk(job.units, job.unit_gpus, replicas, load)
         assert chain.runs == pytest.approx(1.0 - found.idle, abs=1e-12)
         assert chain.grown == pytest.approx((found.grown, found.late), abs=1e-12)
-        growing = oracle.Growing(chain, 3600.0, 0.8, HOW.after_failures)
-        every_s, grow_s = np.array([interval_s]), np.array([69.0])
-        assert growing.runs(every_s, grow_s, mean_s)[0] == pytest.approx(runs, abs=1e-9)
+        growing = oracle.Growing(chain, 3600.0, 0.8, HOW.after_failures, 60.0)
+        every_s, more_s = np.array([interval_s]), np.array([9.0])
+        assert growing.runs(every_s, more_s, mean_s)[0] == pytest.approx(runs, abs=1e-9)
         seldom_s = mean_s * found.failing / (found.failing - found.spared(HOW))
-        assert growing.restarts_see_s(mean_s, np.array(460.0)) == pytest.approx(seldom_s, rel=1e-9)
+        assert growing.restarts_see_s(mean_s) == pytest.approx(seldom_s, rel=1e-9)
         assert found.units_out == pytest.approx(
             load * chain.runs, rel=1e-9
         )  # what fails comes back
@@ -99,7 +99,7 @@ def test_three_computations_agree() -> None:
 
 def test_restarts_see_a_quarter_of_the_failures_or_more() -> None:
     """The model's rows count on it: a unit takes a replica, or no more than two thirds of them."""
-    at_once = Restarts(1.0, 3600.0, ((1.0, 0.0),), 0.0, 0.0, 0.0)  # nothing is back before it ends
+    at_once = Restarts(1.0, 3600.0, ((1.0, 0.0),), 0.0, 0.0)  # nothing is back before it ends
     for job, load in jobs(400):
         found = shrunk(job.running, load)
         assert 0.0 <= found.spared(at_once) < 0.75 * found.failing
@@ -284,19 +284,25 @@ def test_the_figures_by_hand() -> None:
     assert told(plan).restart_s == pytest.approx(restart_s + job.drain_s)
     assert job.mtti_s == pytest.approx(DAY_S / (0.01 * job.gpus_used * found.failing))
     # A unit that is back finds the job computing; then a failure, or another unit, may be first.
-    computing = math.exp(-job.restart_s * (1.0 / DAY_S + 1.0 / job.mtti_s))
-    x = 1.8 * job.interval_s / job.mtti_s
-    planned = computing * x / math.expm1(x)
+    full_s = job.mtti_s * found.failing
+    ran, could = (found.grown - found.late) / found.restarts, found.grown / found.restarts
+    before = found.met / DAY_S + 0.2 * ran / full_s
+    computing = math.exp(-job.restart_s * before)
+    x, others = ran * job.interval_s / full_s, (found.met - 1.0) * job.interval_s / DAY_S
+    planned = computing * x / math.expm1(x) * (1.0 - math.exp(-others)) / others
+    again = math.exp(could * job.restart_s / full_s)
+    stands_s = (again - 1.0) * full_s / could
+    planned /= 1.0 + 0.8 * ran / full_s * stands_s * planned
     assert told(plan).restarts_per_year == pytest.approx(365.0 * found.restarts * planned)
     # Two systems hold a replica: every unit that is back and brings one brings one of all.
     assert found.late == pytest.approx(found.restarts * 16 / job.gpus_used)
-    z = job.interval_s / job.mtti_s
-    waits_s = job.mtti_s - job.interval_s / math.expm1(z)
+    waits_s = full_s / ran - job.interval_s / math.expm1(x)
     late = found.late * (1.0 - found.eased) * computing * waits_s / DAY_S
     assert told(plan).late == pytest.approx(late)
-    left = 1.0 - found.idle - found.grown * planned * (restart_s + job.drain_s) / DAY_S - late
+    stands_s += again * (job.restore_s + job.drain_s)
+    left = 1.0 - found.idle - found.grown * planned * stands_s / DAY_S - late
     # Restarts after failures are of those that are left, unless the unit is back before they end.
-    out = restart_s / DAY_S
+    out = job.restart_s / DAY_S
     spared = 0.8 * found.resized * (1.0 - math.exp(-out)) / out
     left *= math.exp(restart_s / job.mtti_s * spared / found.failing)
     assert repair.availability == pytest.approx(left)

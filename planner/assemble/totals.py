@@ -256,13 +256,13 @@ def _shrunk(case: Case, o: Run, way: Way, repair: RepairNumbers) -> ShrunkPlan |
     if o.shrunk is None:
         return None
     how = restarts(case.job, o)
-    planned = o.shrunk.restarts * o.shrunk.planned(how, o.interval_s, o.mtti_s)
+    planned = o.shrunk.planned(how, o.interval_s, o.mtti_s)
     return ShrunkPlan(
         running=1.0 - o.shrunk.idle,
         failing=o.shrunk.failing,
         least_replicas=way.least_running,
         restarts_per_year=planned * HOURS_PER_YEAR * 3600.0 / repair.repair_s,
-        restart_s=how.grow_s + how.safe_s,
+        restart_s=how.grow_s + how.more_s,
         short_h_per_year=o.shrunk.short * HOURS_PER_YEAR,
         stopped_h_per_year=o.shrunk.stopped * HOURS_PER_YEAR,
         late=o.shrunk.waiting(how, o.interval_s, o.mtti_s),

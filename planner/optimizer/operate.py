@@ -17,7 +17,7 @@ from planner.case.model import Elastic, Job, Mode
 from planner.limits import BY_NAME, LIMITS, of_group
 from planner.optimizer import purchase
 from planner.sizing import two_levels
-from planner.sizing.availability import Restarts, Shrunk, rework_factor, strikes
+from planner.sizing.availability import Restarts, Shrunk, rework_factor
 from planner.sizing.demand import write_volume_tb_per_day
 from planner.sizing.goodput import best_interval_s, goodput, mtti_s
 from planner.sizing.two_levels import TwoLevels
@@ -421,10 +421,9 @@ def restarts(job: Job, run: Run) -> Restarts:
     if run.mode == "local" and job.levels is not None:
         near_s, far = job.levels.local_restart_s, job.levels.remote_share
         after = ((1.0 - far, near_s), (far, job.restart_s))
-        longest_s = max(near_s, job.restart_s + run.restore_s)
-        return Restarts(share, repair_s, after, longest_s, near_s, run.local_drain_s)
-    grow_s = job.restart_s + run.restore_s
-    return Restarts(share, repair_s, ((1.0, job.restart_s),), grow_s, grow_s, run.drain_s)
+        return Restarts(share, repair_s, after, near_s, run.local_drain_s)
+    more_s = run.restore_s + run.drain_s
+    return Restarts(share, repair_s, ((1.0, job.restart_s),), job.restart_s, more_s)
 
 
 def short_of_units(job: Job, run: Run, shrunk: Shrunk) -> float:
@@ -444,7 +443,7 @@ def short_of_units(job: Job, run: Run, shrunk: Shrunk) -> float:
         saved = replace(on_two_levels(job, run), mtti_s=mean_s)
         spared = two_levels.log_spared(saved, fewer_per_s)
     else:
-        spared = how.grow_s * fewer_per_s
+        spared = (job.restart_s + run.restore_s) * fewer_per_s
     return min(1.0, max(0.0, lost - (1.0 - lost) * math.expm1(spared)))
 
 
@@ -615,13 +614,18 @@ def _best_shrinking(job: Job, shrunk: Shrunk, run: Run, low: float, high: float)
     stopped_s = run.stall_s + slowdown * run.drain_s / run.every
     restart = how.grow_s * rate * (1.0 - shrunk.spared(how) / shrunk.failing)
     share = 1.0 if job.levels is None else job.levels.remote_share
-    growing, late = shrunk.most_lost(how, run.mtti_s)
-    most, again = 1.0 - shrunk.idle, 1.0 + how.hardware_share
+    most = 1.0 - shrunk.idle
+    back = shrunk.back(how, run.mtti_s) if shrunk.restarts else None
+    grown, late = 0.0, 0.0
+    if back is not None:
+        grown = shrunk.grown / how.repair_s * (back.stands_s + back.longer * how.more_s)
+        late = max(0.0, 1.0 - shrunk.eased) * shrunk.late / how.repair_s
 
     def worth(log_interval: float) -> float:
         interval_s = math.exp(log_interval)
-        at = rate * interval_s
-        left = most - growing * rework_factor(again * at) - late * strikes(at)
+        at, left = rate * interval_s, most
+        if back is not None:
+            left -= grown * back.planned(interval_s) + late * back.waits_s(interval_s)
         if stopped_s >= interval_s or left <= 0.0:
             return -math.inf
         left *= 1.0 - stopped_s / interval_s

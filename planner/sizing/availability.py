@@ -234,31 +234,50 @@ class Shrinking:
 class Restarts:
     """How a job restarts that goes on with fewer replicas; times in seconds.
 
-    ``after_failures`` are shares of failures, each with the restart after it, without reading a
-    checkpoint back; with that the longest is ``longest_s``. A restart with more replicas takes
-    ``grow_s``, after the ``safe_s`` from its capture until that is safe. A ``hardware_share`` of
+    ``after_failures`` are shares of failures, each with the restart after it, ``grow_s`` is that
+    with more replicas, all without reading a checkpoint back. For that, and until the capture that
+    it goes on from is safe, a restart with more takes ``more_s`` beside. A ``hardware_share`` of
     failures takes a unit out, for ``repair_s``.
     """
 
     hardware_share: float
     repair_s: float
     after_failures: tuple[tuple[float, float], ...]
-    longest_s: float
     grow_s: float
-    safe_s: float
-
-    def computing(self, mtti_s: float) -> float:
-        """Return how likely a unit that is back finds the job computing, not in a restart.
-
-        That is so unless it, or another failure, began one so shortly before.
-        """
-        rate = 1.0 / self.repair_s + 1.0 / mtti_s
-        return math.fsum(share * math.exp(-rate * each_s) for share, each_s in self.after_failures)
+    more_s: float
 
     def left_out(self) -> float:
         """Return for which share of the longest restart a unit that failed before it is out."""
-        longest = self.longest_s / self.repair_s
+        longest = max(each_s for _, each_s in self.after_failures) / self.repair_s
         return -math.expm1(-longest) / longest if longest > 0.0 else 1.0
+
+
+@dataclass(frozen=True)
+class Return:
+    """What a unit that is back finds, of those that let more replicas run.
+
+    With the probability ``alone`` the job computes. Failures come at ``fails_per_s`` until the unit
+    is used, other units at ``others_per_s``. A planned restart takes ``stands_s``, what failures
+    repeat of it included, a second more of it ``longer``; another unit back meanwhile needs none:
+    ``meanwhile`` for each that a failure had put out.
+    """
+
+    alone: float
+    fails_per_s: float
+    others_per_s: float
+    stands_s: float
+    longer: float
+    meanwhile: float
+
+    def planned(self, interval_s: float) -> float:
+        """Return how likely a restart of its own follows at the next capture."""
+        before = rework_factor(self.fails_per_s * interval_s)
+        passes = self.alone * before * first_of(self.others_per_s * interval_s)
+        return passes / (1.0 + self.meanwhile * passes)
+
+    def waits_s(self, interval_s: float) -> float:
+        """Return how long it waits for the next capture or a failure, whichever is first."""
+        return self.alone * strikes(self.fails_per_s * interval_s) / self.fails_per_s
 
 
 @dataclass(frozen=True)
@@ -268,11 +287,11 @@ class Shrunk:
     ``idle`` is the share of its replicas that does not run, over all time; ``failing`` the share of
     its failures that kept work sees: of replicas that run, weighted by what they do; ``resized``
     that of failures after which fewer run, each with the share of those running that no longer do.
-    ``grown`` are the units back that let more replicas run, per mean time of repair, each counted
-    with the share of the job that can run then; ``late`` the same with the share that it brings
-    back, ``restarts`` each counted as one. ``eased`` is the share of what ran less for some other
-    reason that comes back, because less fails. ``short`` is the share of time in which fewer than
-    all replicas run, ``stopped`` that in which none does.
+    ``restarts`` are the units back that let more replicas run, per mean time of repair, ``met``
+    those out before, each with itself, on average; ``grown`` is each counted with the share of the
+    job that can run then, ``late`` with the share that it brings back. ``eased`` is the share of
+    what ran less for some other reason that comes back, because less fails. ``short`` is the share
+    of time in which fewer than all replicas run, ``stopped`` that in which none does.
     """
 
     idle: float
@@ -280,46 +299,63 @@ class Shrunk:
     resized: float
     grown: float
     restarts: float
+    met: float
     late: float
     eased: float
     short: float
     stopped: float
     units_out: float
 
-    def planned(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
-        """Return the share of units back that a restart of its own follows, at the next capture.
+    def back(self, how: Restarts, mtti_s: float) -> Return:
+        """Return what a unit finds that is back and lets more replicas run; there are some.
 
-        None does in a restart, where a failure comes first, or if another is back since the last
-        capture already.
+        Backwards in time the units out are the same loss system with repairs for failures: so the
+        failures before are those of software, and of the units that are out.
+
+        Args:
+            how: how the job restarts.
+            mtti_s: mean time between the interruptions that kept work sees, s.
+        """
+        each_per_s = 1.0 / self.failing / mtti_s / self.restarts
+        fails, after = (self.grown - self.late) * each_per_s, self.grown * each_per_s
+        rate = self.met / how.repair_s + (1.0 - how.hardware_share) * fails
+        alone = math.fsum(share * math.exp(-rate * each_s) for share, each_s in how.after_failures)
+        again = min(after * how.grow_s, 700.0)
+        stands_s = math.expm1(again) / after
+        others_per_s = (self.met - 1.0) / how.repair_s
+        meanwhile = how.hardware_share * fails * stands_s
+        return Return(alone, fails, others_per_s, stands_s, math.exp(again), meanwhile)
+
+    def planned(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
+        """Return the planned restarts to grow per mean time of repair.
 
         Args:
             how: how the job restarts.
             interval_s: start of one checkpoint to the start of the next, s.
             mtti_s: mean time between the interruptions that kept work sees, s.
         """
-        before = (1.0 + how.hardware_share) * interval_s / mtti_s
-        return how.computing(mtti_s) * rework_factor(before)
+        if not self.restarts:
+            return 0.0
+        return self.restarts * self.back(how, mtti_s).planned(interval_s)
 
     def waiting(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
         """Return the share of the work of all replicas that units back do not do before a capture.
 
         They wait for it, or for a failure, whichever is first.
         """
-        return self.most_lost(how, mtti_s)[1] * strikes(interval_s / mtti_s)
-
-    def most_lost(self, how: Restarts, mtti_s: float) -> tuple[float, float]:
-        """Return what restarts to grow take if captures follow at once, so that none is needless,
-        and what units that are back do not do if they wait for the next failure."""
-        backs = how.computing(mtti_s) / how.repair_s
-        late = max(0.0, 1.0 - self.eased) * self.late
-        return self.grown * backs * (how.grow_s + how.safe_s), late * backs * mtti_s
+        if not self.restarts:
+            return 0.0
+        late = max(0.0, 1.0 - self.eased) * self.late / how.repair_s
+        return late * self.back(how, mtti_s).waits_s(interval_s)
 
     def lost(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
         """Return what the work of all replicas loses, restarts to grow included."""
-        growing, late = self.most_lost(how, mtti_s)
-        intervals = interval_s / mtti_s
-        growing *= rework_factor((1.0 + how.hardware_share) * intervals)
-        return self.idle + growing + late * strikes(intervals)
+        if not self.restarts:
+            return self.idle
+        back = self.back(how, mtti_s)
+        stands = self.grown / how.repair_s * (back.stands_s + back.longer * how.more_s)
+        late = max(0.0, 1.0 - self.eased) * self.late / how.repair_s
+        return self.idle + stands * back.planned(interval_s) + late * back.waits_s(interval_s)
 
     def spared(self, how: Restarts) -> float:
         """Return the share of the failures of all replicas that restarts see less than work does.
@@ -327,6 +363,12 @@ class Shrunk:
         Those that a failure has put out make none, until they are back.
         """
         return how.hardware_share * self.resized * how.left_out()
+
+
+def first_of(others: float) -> float:
+    """Return (1 - e^-x)/x: the share of events that are the last of theirs in an interval in which
+    x are expected."""
+    return -math.expm1(-others) / others if others > 0.0 else 1.0
 
 
 def strikes(intervals: float) -> float:
@@ -364,7 +406,7 @@ def shrunk(running: Callable[[int], float], load: float) -> Shrunk:
     require_positive(load=load)
     whole = now = float(running(0))
     out, weight = 0, 1.0
-    sums = [1.0, whole, whole * whole, *8 * (0.0,)]
+    sums = [1.0, whole, whole * whole, *9 * (0.0,)]
     while now > 0 and (out <= load or weight >= NEGLIGIBLE * sums[0]):
         before, out = now, out + 1
         weight *= load * before / whole / out
@@ -372,19 +414,20 @@ def shrunk(running: Callable[[int], float], load: float) -> Shrunk:
         back = out * weight if before > now > 0 else 0.0
         short, none = weight * (now < whole), weight * (now == 0)
         work = (weight, weight * now, weight * now * now, weight * (whole - now))
-        grows = back * before, back, back * (before - now)
+        grows = back * before, back, back * out, back * (before - now)
         terms = (*work, *grows, short, none, weight * out, weight * out * now)
         for place, term in enumerate(terms):
             sums[place] += term
         if sums[0] > FULL:  # only ratios count
             weight, sums = weight / FULL, [each / FULL for each in sums]
-    total, doing, squared, idle, grown, restarts, late, short, none, units, together = sums
+    total, doing, squared, idle, grown, restarts, met, late, short, none, units, together = sums
     return Shrunk(
         idle=idle / total / whole,
         failing=squared / doing / whole,
         resized=late / doing / load,
         grown=grown / total / whole,
         restarts=restarts / total,
+        met=met / restarts if restarts else 0.0,
         late=late / total / whole,
         eased=units / total - together / doing,
         short=short / total,

@@ -47,10 +47,11 @@ class ProgressTimes:
 
     @property
     def growing_s(self) -> tuple[float, float]:
-        """What a restart with more replicas takes: until its capture is safe, and to be back."""
+        """What a restart with more replicas takes, and beside: to read back, and before until the
+        capture that it goes on from is safe."""
         if self.levels is not None:
-            return self.levels.drain_s, self.levels.restart_s
-        return self.drain_s, self.restart_s + self.restore_s
+            return self.levels.restart_s, self.levels.drain_s
+        return self.restart_s, self.restore_s + self.drain_s
 
     @property
     def starting_s(self) -> list[tuple[float, float]]:

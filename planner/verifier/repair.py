@@ -99,6 +99,16 @@ def _odds_of_running(spares: int, load: float) -> float:
 
 
 @dataclass(frozen=True)
+class _Rise:
+    """So often a second one of the units ``out`` is back: some replicas ran, more could then."""
+
+    per_s: float
+    out: int
+    could: int
+    ran: int
+
+
+@dataclass(frozen=True)
 class _Running:
     """The shares of time with 0, 1, ... units out, and the replicas that run in each state."""
 
@@ -121,14 +131,14 @@ class _Running:
         parts = zip(self.shares, self.replicas, strict=True)
         return math.fsum(p * d * d for p, d in parts) / self.all**2 / self.all_share
 
-    def rises(self) -> list[tuple[float, int, int]]:
-        """Return how often per second units come back that let more replicas run, how many could
-        then, and how many ran: not where none ran, which is the end of a restart anyway."""
+    def rises(self) -> list[_Rise]:
+        """Return what comes back that lets more replicas run: not where none ran, which is the end
+        of a restart anyway."""
         found = []
         for out in range(1, len(self.shares)):
             if 0 < self.replicas[out] < self.replicas[out - 1]:
-                rate = self.shares[out] * out / self.repair_s
-                found.append((rate, self.replicas[out - 1], self.replicas[out]))
+                per_s = self.shares[out] * out / self.repair_s
+                found.append(_Rise(per_s, out, self.replicas[out - 1], self.replicas[out]))
         return found
 
     def eased(self) -> float:
@@ -151,10 +161,8 @@ class _Short:
 def _short(now: _Running, rhythm: ProgressTimes, share: float, full_s: float) -> _Short:
     """Return what such a job loses.
 
-    A unit that is back finds the job in a restart, which another failure or its own began, or
-    computing. Then it waits for the next capture or for a failure, and is brought back by a planned
-    restart if the capture comes first and no unit before it brings one. What a restart takes after
-    a failure is taken of the replicas that are left, though goodput takes it of those before.
+    What a restart takes after a failure is taken of the replicas that are left, though goodput
+    takes it of those before.
 
     Args:
         now: its states.
@@ -162,28 +170,59 @@ def _short(now: _Running, rhythm: ProgressTimes, share: float, full_s: float) ->
         share: of interruptions, that take a unit out.
         full_s: mean time between failures of all replicas, s.
     """
-    mtti_s = full_s / now.seen()
-    safe_s, back_s = rhythm.growing_s
-    alone = math.fsum(part * math.exp(-each_s / now.repair_s - each_s / mtti_s)
-                      for part, each_s in rhythm.starting_s)  # fmt: skip
-    first = alone * math.exp(log_rework((1.0 + share) * rhythm.interval_s / mtti_s))
-    passes = -math.expm1(log_rework(rhythm.interval_s / mtti_s))
     rises = now.rises()
-    stops = math.fsum(rate * could for rate, could, _ in rises) * first * (safe_s + back_s)
-    gained = math.fsum(rate * (could - ran) for rate, could, ran in rises)
-    late = gained * alone * mtti_s * passes * max(0.0, 1.0 - now.eased()) / now.all
-    longest_s = max(back_s, rhythm.restart_s + rhythm.restore_s)
+    grows_per_s, stops, late = _grows(now, rises, rhythm, share, full_s * now.all)
+    gained = math.fsum(each.per_s * (each.could - each.ran) for each in rises)
+    longest_s = max(each_s for _, each_s in rhythm.starting_s)
     out = now.repair_s * -math.expm1(-longest_s / now.repair_s) / longest_s if longest_s else 1.0
     fewer_per_s = out * gained / (now.all * now.all_share)
-    spared = log_spared(replace(rhythm, mtti_s=mtti_s), fewer_per_s)
+    spared = log_spared(replace(rhythm, mtti_s=full_s / now.seen()), fewer_per_s)
     states = zip(now.shares, now.replicas, strict=True)
     idle = math.fsum(p * (now.all - d) for p, d in states)
     lost = (idle + stops) / now.all + late
-    return _Short(
-        max(0.0, lost - (1.0 - lost) * math.expm1(spared)),
-        late,
-        first * math.fsum(rate for rate, _, _ in rises),
+    return _Short(max(0.0, lost - (1.0 - lost) * math.expm1(spared)), late, grows_per_s)
+
+
+def _grows(
+    now: _Running, rises: list[_Rise], rhythm: ProgressTimes, share: float, each_s: float
+) -> tuple[float, float, float]:
+    """Return how often a second a job restarts to be more, the replicas that stand still for it on
+    average, and the share of all replicas that stands still before.
+
+    A unit that is back finds the job in a restart, which some unit that is out, or a failure that
+    took none, began; or in a planned one; or computing. Then it waits for the next capture or for a
+    failure, and is brought back by a planned restart if the capture comes first and no unit after
+    it brings one. A failure in a planned restart begins it anew.
+
+    Args:
+        now: its states.
+        rises: what comes back.
+        rhythm: its times.
+        share: of interruptions, that take a unit out.
+        each_s: mean time between failures of one replica, s.
+    """
+    often = math.fsum(each.per_s for each in rises)
+    if not often:
+        return 0.0, 0.0, 0.0
+    out, could, ran = (
+        math.fsum(each.per_s * what(each) for each in rises) / often
+        for what in (lambda r: r.out, lambda r: r.could, lambda r: r.ran)
     )
+    began = out / now.repair_s + (1.0 - share) * ran / each_s
+    alone = math.fsum(part * math.exp(-began * start_s) for part, start_s in rhythm.starting_s)
+    z, others = ran / each_s * rhythm.interval_s, (out - 1.0) / now.repair_s * rhythm.interval_s
+    first = alone * math.exp(log_rework(z))
+    if others > 0.0:
+        first *= (1.0 - math.exp(-others)) / others if others > 1e-5 else 1.0 - others / 2.0
+    start_s, more_s = rhythm.growing_s
+    anew = math.exp(min(start_s * could / each_s, 700.0))
+    takes_s = (anew - 1.0) * each_s / could if start_s else 0.0
+    first /= 1.0 + share * ran / each_s * takes_s * first
+    stops = math.fsum(each.per_s * each.could for each in rises) * first
+    gained = math.fsum(each.per_s * (each.could - each.ran) for each in rises)
+    late = gained * alone * each_s / ran * -math.expm1(log_rework(z))
+    late *= max(0.0, 1.0 - now.eased()) / now.all
+    return often * first, stops * (takes_s + anew * more_s), late
 
 
 def _run_on(

@@ -313,11 +313,11 @@ def _run(
     allowed = low <= high * (1.0 + ROUNDING)
     low = np.clip(low, bottom, high)
     restart_s, mended, mtti_s = job.restart_s + restore_s, choice.mended, choice.mtti_s
-    seldom_s = mended.restarts_see_s(mtti_s, restart_s)
+    seldom_s = mended.restarts_see_s(mtti_s)
     spared = np.exp(restart_s * (1.0 / mtti_s - 1.0 / seldom_s))
 
     def worth(every_s: Array) -> Array:
-        kept = mended.factor(every_s, drain_s + restart_s, mtti_s) * spared
+        kept = mended.factor(every_s, drain_s + restore_s, mtti_s) * spared
         kept = np.minimum(kept, mended.kept_by_swaps)
         return np.asarray(kept * goodput(every_s, lost_s, drain_s, restart_s, mtti_s))
 

@@ -125,14 +125,14 @@ def _run(
     far_s = job.restart_s + restore_s
     anew = checkpoint.local is not None and checkpoint.local.drain == "restarts"
 
-    grow_s = np.full(1, level.drain_s + level.restart_s)
+    more_s = np.full(1, level.drain_s)
     mended = choice.mended.on_levels(level.restart_s, level.remote_share)
 
     def worth(log_s: Array) -> Array:
         times = (write_s, far_s, level, choice.mtti_s)
-        seldom_s = mended.restarts_see_s(choice.mtti_s, np.maximum(far_s, level.restart_s))
+        seldom_s = mended.restarts_see_s(choice.mtti_s)
         rate = goodput(np.exp(log_s), every, stopped_s, *times, seldom_s, anew=anew)
-        return np.asarray(rate * mended.factor(np.exp(log_s), grow_s, choice.mtti_s))
+        return np.asarray(rate * mended.factor(np.exp(log_s), more_s, choice.mtti_s))
 
     ends = (left.copy(), right.copy())
     for _ in range(STEPS):

@@ -32,18 +32,18 @@ class Mended:
         """Which share of the failures of all replicas the work of those that run sees."""
         return 1.0 if self.growing is None else self.growing.chain.failing
 
-    def factor(self, interval_s: Array, grow_s: Array, mtti_s: float) -> Array:
+    def factor(self, interval_s: Array, more_s: Array, mtti_s: float) -> Array:
         """What is left of the goodput of a job that is never short of hardware.
 
         Args:
             interval_s: from one checkpoint to the next.
-            grow_s: of a restart with more replicas, from its capture on.
+            more_s: of a restart with more replicas, beside itself: its capture, reading back.
             mtti_s: between the failures that the job's work sees.
         """
         left = np.asarray(self.availability * self.kept_by_swaps)
         if self.growing is None:
             return left
-        runs = self.growing.runs(interval_s, grow_s, mtti_s)
+        runs = self.growing.runs(interval_s, more_s, mtti_s)
         return np.asarray(np.maximum(runs, 0.0) * self.kept_by_swaps)
 
     def on_levels(self, restart_s: float, far: float) -> Mended:
@@ -51,14 +51,13 @@ class Mended:
         if self.growing is None:
             return self
         after = ((1.0 - far, restart_s), (far, self.growing.after[-1][1]))
-        return replace(self, growing=replace(self.growing, after=after))
+        return replace(self, growing=replace(self.growing, after=after, start_s=restart_s))
 
-    def restarts_see_s(self, mtti_s: float, longest_s: Array) -> Array:
-        """Return the mean time between the failures that restarts see, the longest taking so long,
-        reading back included."""
+    def restarts_see_s(self, mtti_s: float) -> Array:
+        """Return the mean time between the failures that restarts see."""
         if self.growing is None:
             return np.asarray(mtti_s)
-        return self.growing.restarts_see_s(mtti_s, longest_s)
+        return np.asarray(self.growing.restarts_see_s(mtti_s))
 
 
 @dataclass(frozen=True)
@@ -66,32 +65,51 @@ class Growing:
     """How a job that goes on with fewer replicas grows again; times in seconds.
 
     ``after`` are restarts after failures, each with its share of them, ``hardware`` the share of
-    failures that take a unit out.
+    failures that take a unit out, ``start_s`` a restart with more.
     """
 
     chain: Chain
     repair_s: float
     hardware: float
     after: tuple[tuple[float, float], ...]
+    start_s: float
 
-    def runs(self, interval_s: Array, grow_s: Array, mtti_s: float) -> Array:
-        """Return the share of the work of all replicas that is done."""
-        computes = sum(
-            part * math.exp(-each_s * (1.0 / self.repair_s + 1.0 / mtti_s))
-            for part, each_s in self.after
+    def runs(self, interval_s: Array, more_s: Array, mtti_s: float) -> Array:
+        """Return the share of the work of all replicas that is done, a restart with more taking so
+        much more for its capture and to read it back."""
+        if not self.chain.ups:
+            return np.asarray(self.chain.runs + 0.0 * interval_s * more_s)
+        full_per_s = 1.0 / mtti_s / self.chain.failing
+        weights = np.array([up[0] for up in self.chain.ups])
+        out, could, ran = (
+            float(weights @ np.array([up[place] for up in self.chain.ups]) / weights.sum())
+            for place in (1, 2, 3)
         )
-        could, comes_back = (each / self.repair_s for each in self.chain.grown)
-        alone = _passes((1.0 + self.hardware) * interval_s / mtti_s)
-        waits_s = mtti_s - interval_s / np.expm1(np.minimum(interval_s / mtti_s, 700.0))
-        late = max(0.0, 1.0 - self.chain.eased) * comes_back * waits_s
-        return np.asarray(self.chain.runs - computes * (alone * could * grow_s + late))
+        before = out / self.repair_s + (1.0 - self.hardware) * ran * full_per_s
+        computes = sum(part * math.exp(-each_s * before) for part, each_s in self.after)
+        fails, others = ran * full_per_s, (out - 1.0) / self.repair_s
+        last = computes * _passes(fails * interval_s)
+        if others > 0.0:
+            count = others * interval_s
+            last = last * -np.expm1(-count) / count
+        stands_s = self.start_s
+        if self.start_s > 0.0:
+            stands_s = math.expm1(could * full_per_s * self.start_s) / (could * full_per_s)
+        last = last / (1.0 + self.hardware * fails * stands_s * last)
+        again = math.exp(could * full_per_s * self.start_s)
+        back, brought = (each / self.repair_s for each in self.chain.grown)
+        waits_s = 1.0 / fails - interval_s / np.expm1(np.minimum(fails * interval_s, 700.0))
+        late = max(0.0, 1.0 - self.chain.eased) * brought * computes * waits_s
+        return np.asarray(self.chain.runs - back * last * (stands_s + again * more_s) - late)
 
-    def restarts_see_s(self, mtti_s: float, longest_s: Array) -> Array:
+    def restarts_see_s(self, mtti_s: float) -> float:
         """Return the mean time between failures without those whose units make no restart."""
-        out_s = self.repair_s * -np.expm1(-longest_s / self.repair_s)
-        share = np.where(longest_s > 0.0, out_s / np.maximum(longest_s, 1e-300), 1.0)
+        longest_s = max(each_s for _, each_s in self.after)
+        share = 1.0
+        if longest_s > 0.0:
+            share = self.repair_s * -math.expm1(-longest_s / self.repair_s) / longest_s
         gone_per_s = self.chain.grown[1] / self.chain.runs / self.repair_s
-        return np.asarray(1.0 / (1.0 / mtti_s - share * gone_per_s))
+        return 1.0 / (1.0 / mtti_s - share * gone_per_s)
 
 
 def _passes(x: Array) -> Array:
@@ -134,19 +152,23 @@ def shrunk(units: int, holds: int, replicas: tuple[int, int, int], load: float) 
     mean, out = float(shares @ doing), np.arange(len(runs))
     stops = float(back @ doing[:-1]), float(back @ (doing[:-1] - doing[1:]))
     eased = float(shares @ out) - float(shares @ (out * doing)) / mean
-    return Chain(mean, stops, float(shares @ doing**2) / mean, eased)
+    ups = [(float(back[j]), float(j + 1), float(doing[j]), float(doing[j + 1]))
+           for j in range(len(back)) if back[j] > 0.0]  # fmt: skip
+    return Chain(mean, stops, float(shares @ doing**2) / mean, eased, tuple(ups))
 
 
 @dataclass(frozen=True)
 class Chain:
     """Share of the replicas that run; units back that bring more, per repair time, each with the
     share that can run then, and with that which it brings; share of their failures that the work
-    of those that run sees; how much of what runs less comes back because less fails."""
+    of those that run sees; how much of what runs less comes back because less fails; of each state
+    with units back that bring more how often that is, the units out, what could run, what ran."""
 
     runs: float
     grown: tuple[float, float]
     failing: float
     eased: float
+    ups: tuple[tuple[float, float, float, float], ...] = ()
 
 
 def pooled(item: Item, job: Job, repair: Repair) -> tuple[int, bool]:
@@ -220,7 +242,7 @@ def mended(
     replicas = (gpus // size, size, least_replicas(item, job) or 1)
     chain = shrunk(math.ceil(gpus / holds) + left, holds, replicas, load)
     swaps = 1.0 - share + share * math.exp(-repair.swap_s * per_s * chain.failing)
-    growing = Growing(chain, repair_s, share, ((1.0, job.restart_s),))
+    growing = Growing(chain, repair_s, share, ((1.0, job.restart_s),), job.restart_s)
     return Mended(left, chain.runs, swaps, growing)
 
 

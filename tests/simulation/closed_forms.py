@@ -32,10 +32,9 @@ def shrunk(
     hardware: float,
     near_s: float,
     far: tuple[float, float],
-    safe_s: float,
     interval_s: float,
-    back_s: float,
-    read_s: float = 0.0,
+    grow_s: float,
+    more_s: float,
 ) -> tuple[float, float, float]:
     """Return what a job does of the work of all its replicas, which share of their failures its
     work sees, and which its restarts.
@@ -47,10 +46,9 @@ def shrunk(
         hardware: share of failures that take a unit out.
         near_s: a restart after a failure, but for
         far: a share of them, after which it takes so long, s.
-        safe_s: until a capture is safe before a restart with more replicas.
         interval_s: start of one checkpoint to the start of the next.
-        back_s: a restart with more replicas.
-        read_s: reading back after a far failure.
+        grow_s: a restart with more replicas.
+        more_s: what it takes beside: to read back, and until the capture before is safe.
     """
     weights = [1.0]
     for out, count in enumerate(replicas[:-1], start=1):
@@ -60,28 +58,33 @@ def shrunk(
     pairs = list(zip(states, share, strict=True))
     runs = math.fsum(p * d for p, d in pairs)
     seen = math.fsum(p * d * d for p, d in pairs) / runs
-    rate = load / repair_s / hardware * seen
-    # Per second, units back: how much runs then, and how much of that they bring.
+    full = load / repair_s / hardware
+    # Per second, units back: those out before, how much runs then, and how much of that they bring.
     rises = [
-        (states[out] * out / repair_s, share[out - 1], share[out])
+        (states[out] * out / repair_s, out, share[out - 1], share[out - 1] - share[out])
         for out in range(1, len(replicas))
         if replicas[out - 1] > replicas[out] > 0
     ]
-    grown = math.fsum(p * could for p, could, _ in rises)
-    brought = math.fsum(p * (could - ran) for p, could, ran in rises)
-    part, far_s = far
-    alone = (1.0 - part) * math.exp(-near_s / repair_s - near_s * rate)
-    alone += part * math.exp(-far_s / repair_s - far_s * rate)
-    z, both = rate * interval_s, (1.0 + hardware) * rate * interval_s
-    waits_s = 1.0 / rate - interval_s / math.expm1(z)
+    if not rises:
+        return runs, seen, seen
+    often = math.fsum(rise[0] for rise in rises)
+    met, could, brings = (math.fsum(r[0] * r[at] for r in rises) / often for at in (1, 2, 3))
+    rate, (part, far_s) = full * (could - brings), far
+    before = met / repair_s + (1.0 - hardware) * rate
+    alone = (1.0 - part) * math.exp(-near_s * before) + part * math.exp(-far_s * before)
+    others = (met - 1.0) / repair_s * interval_s
+    z = rate * interval_s
+    last = alone * z / math.expm1(z) * (-math.expm1(-others) / others if others else 1.0)
+    anew = math.exp(full * could * grow_s)
+    stands_s = (anew - 1.0) / (full * could)
+    planned = last / (1.0 + hardware * rate * stands_s * last)
     mean = math.fsum(out * p for out, p in enumerate(states))
     weighted = math.fsum(out * p * d for out, (p, d) in enumerate(pairs)) / runs
-    late = brought * waits_s * max(0.0, 1.0 - mean + weighted)
-    left = runs - alone * (grown * both / math.expm1(both) * (back_s + safe_s) + late)
-    longest_s = max(near_s, far_s + read_s)
-    out_s = repair_s * -math.expm1(-longest_s / repair_s)
-    spared = brought / runs * out_s / longest_s if longest_s else brought / runs
-    return left, seen, seen * (1.0 - spared / rate)
+    waits_s = alone * (1.0 / rate - interval_s / math.expm1(z)) * max(0.0, 1.0 - mean + weighted)
+    left = runs - often * (could * planned * (stands_s + anew * more_s) + brings * waits_s)
+    longest_s = max(near_s, far_s) if part else near_s
+    out_s = repair_s * -math.expm1(-longest_s / repair_s) / longest_s if longest_s else 1.0
+    return left, seen, seen - often * brings / runs * out_s / full
 
 
 def one_level(

@@ -17,6 +17,7 @@ everywhere besides.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,8 +50,9 @@ PIECES = 8
 """A range of intervals is looked at in so many pieces."""
 STEPS = 2_048
 """So many pieces of a range of intervals are looked at for a line below what is lost."""
-BENT = 0.43
-"""x/(e^x - 1) over log x bends by no more than this, nor than 0.52 x."""
+BENT = 1.0
+"""What is lost bends over the logarithm of the interval by no more than this share of the most that
+can be lost, nor than the failures and other units expected in an interval."""
 
 Numbers = npt.NDArray[np.float64]
 
@@ -62,8 +64,8 @@ Line = tuple[float, float, float]
 @dataclass(frozen=True)
 class Units:
     """The units of a way: GPUs of each for replicas, those of a replica, the fewest that run, the
-    most that are wanted, the load of one replica, and how the job restarts at the shortest: until
-    a capture is safe for any number of GPUs, and spread over those in use, s."""
+    most that are wanted, the load of one replica, and how the job restarts at the shortest; until
+    a capture is safe it takes what is spread over the GPUs in use beside, s."""
 
     unit_gpus: int
     replica_gpus: int
@@ -77,11 +79,11 @@ class Units:
         """Return how many replicas so many units hold, of those that are wanted."""
         return min(self.unit_gpus * count // self.replica_gpus, self.most_replicas)
 
-    def growing(self, replicas: Numbers) -> Numbers:
-        """Return how long a restart with more of so many replicas takes at least, from its capture
-        on, in times of repair."""
+    def more(self, replicas: Numbers) -> Numbers:
+        """Return what restarts with more of so many replicas take at least beside themselves, in
+        times of repair."""
         spread_s = self.safe_s_of_one_gpu / self.replica_gpus / np.maximum(replicas, 1.0)
-        return np.asarray((self.how.grow_s + self.how.safe_s + spread_s) / self.how.repair_s)
+        return np.asarray((self.how.more_s + spread_s) / self.how.repair_s)
 
 
 @dataclass(frozen=True)
@@ -172,16 +174,15 @@ def _cells(
     replicas = tops[:, None] - np.arange(width)[None, :]
     runs = replicas >= least
     states = _states(units, counts, np.where(runs, replicas, 0.0))
-    growing, grow = states.planned(interval_s[1]), units.growing(replicas) + longer
+    found = states.back()
+    more = units.more(replicas) + longer
     untried = tops - width
     untried = np.where(untried >= least, untried, 0.0)
     edges = _edges(interval_s)
-    planned, late = [growing], [states.late(interval_s[0])]
-    planned += [states.planned(each) for each in edges[1:]]
-    late += [states.late(each) for each in edges[:-1]]
+    spans = [(interval_s[0], interval_s[1]), *itertools.pairwise(edges)]
     pieces = [
-        np.where(runs, states.running - lost * grow - waits, 0.0)
-        for lost, waits in zip(planned, late, strict=True)
+        np.where(runs, states.running - found.grows(high, more) - found.late(low), 0.0)
+        for low, high in spans
     ]
     kept, size = pieces[0], units.replica_gpus
     most = size * np.array([np.maximum(each.max(axis=1), untried) for each in pieces])
@@ -190,8 +191,9 @@ def _cells(
         return most, -math.inf, 0.0, -math.inf, -MOST_SPARED, 0.0
     failing, resting, does = states.failing[can], states.resting()[can], kept[can]
     ratios = size * failing, failing / does, size * resting, resting / does
+    growing = found.growing(interval_s[1])[can].min()
     logs = [float(np.log(one.min())) for one in ratios]
-    return most, logs[0], logs[1], logs[2], logs[3], float(size * growing[can].min())
+    return most, logs[0], logs[1], logs[2], logs[3], float(size * growing)
 
 
 def _lines(first: int, pieces: Numbers, at: Numbers) -> tuple[Line, ...]:
@@ -219,13 +221,11 @@ def _lines_of_one(
     states = _states(units, counts, every)
     ends = np.log(np.array(interval_s))
     at = np.linspace(ends[0], ends[1], STEPS + 1)
-    growing = float(units.growing(every)[0, 0]) + longer
-    lost = (growing * states.planned(np.exp(at)) + states.late(np.exp(at)))[0]
+    back, more = states.back(), units.more(every) + longer
+    lost = (back.grows(np.exp(at), more) + back.late(np.exp(at)))[0]
     step = at[1] - at[0]
-    rate = states.rate()[0, 0] * interval_s[1]
-    wide = (1.0 + units.how.hardware_share) * rate
-    bends = growing * states.planned(0.0)[0, 0] * min(BENT, 0.52 * wide)
-    bends += states.late(math.inf)[0, 0] * min(BENT, 0.52 * rate)
+    expected = float((back.fails + back.others)[0, 0]) * interval_s[1]
+    bends = min(BENT, expected) * float((back.most(more) + back.waiting)[0, 0])
     slopes = ((lost[1] - lost[0]) / step, (lost[-1] - lost[-2]) / step,
               (lost[-1] - lost[0]) / (at[-1] - at[0]))  # fmt: skip
     whole, size = float(states.running[0, 0] + step * step / 8.0 * bends), units.replica_gpus
@@ -238,45 +238,78 @@ def _lines_of_one(
 @dataclass(frozen=True)
 class _States:
     """Averages over the units out, in replicas: those that ``running`` are, those ``failing`` that
-    work sees; of units back, per time of repair, those that can run then (``grown``) and those that
-    come back; how much of what comes back late ``counts``."""
+    work sees; of units back that bring some, per time of repair, each (``restarts``), the units out
+    that it has ``met``, those that can run then (``grown``) and those ``brought``; how much of what
+    comes back late ``counts``."""
 
     units: Units
     running: Numbers
     failing: Numbers
+    restarts: Numbers
+    met: Numbers
     grown: Numbers
-    back: Numbers
+    brought: Numbers
     counts: Numbers
 
-    def rate(self) -> Numbers:
-        """Return the failures per second that work sees."""
-        how = self.units.how
-        return self.units.load_each * self.failing / (how.hardware_share * how.repair_s)
-
-    def computing(self) -> Numbers:
-        """Return how likely a unit that is back finds the job computing."""
-        how = self.units.how
-        rate = 1.0 / how.repair_s + self.rate()
-        parts = [share * np.exp(-rate * each_s) for share, each_s in how.after_failures]
-        return np.asarray(sum(parts))
-
-    def planned(self, interval_s: Numbers | float) -> Numbers:
-        """Return what is lost where a restart with more takes a time of repair."""
-        intervals = (1.0 + self.units.how.hardware_share) * self.rate() * interval_s
-        return np.asarray(self.grown * self.computing() * _rework(intervals))
-
-    def late(self, interval_s: Numbers | float) -> Numbers:
-        """Return what is lost while units that are back wait for the next capture."""
-        rate = self.rate()
-        waits = (1.0 - _rework(rate * interval_s)) / np.maximum(rate, 1e-300)
-        late = self.back * self.computing() * waits / self.units.how.repair_s
-        return np.asarray(self.counts * late)
+    def back(self) -> _Back:
+        """Return what becomes of units that are back."""
+        how, load = self.units.how, self.units.load_each
+        repair_s, share = how.repair_s, how.hardware_share
+        per_s = load / share / repair_s / np.maximum(self.restarts, 1e-300)
+        fails, after = (self.grown - self.brought) * per_s, self.grown * per_s
+        rate = self.met / repair_s + (1.0 - share) * fails
+        alone = np.asarray(sum(part * np.exp(-rate * s) for part, s in how.after_failures))
+        again = np.minimum(after * how.grow_s, 700.0)
+        stands_s = np.expm1(again) / np.maximum(after, 1e-300)
+        others = np.maximum(self.met - 1.0, 0.0) / repair_s
+        meanwhile = share * fails * stands_s
+        late = self.counts * self.brought / repair_s * alone / np.maximum(fails, 1e-300)
+        stands, longer = self.grown * stands_s / repair_s, self.grown * np.exp(again)
+        return _Back(alone, fails, others, meanwhile, stands, longer, late)
 
     def resting(self) -> Numbers:
         """Return the replicas whose failures restarts see."""
         how, load = self.units.how, self.units.load_each
-        spared = self.back / np.maximum(self.running, 1e-300) / load
+        spared = self.brought / np.maximum(self.running, 1e-300) / load
         return np.asarray(self.failing - how.hardware_share * how.left_out() * spared)
+
+
+@dataclass(frozen=True)
+class _Back:
+    """What becomes of units that are back, as in the sizing model: they find the job computing
+    (``alone``), it ``fails`` and ``others`` come, per second, another is back ``meanwhile``; what
+    restarts take, if each unit has its own (``stands``), each time of repair ``longer``; what units
+    do not do that wait for the next failure."""
+
+    alone: Numbers
+    fails: Numbers
+    others: Numbers
+    meanwhile: Numbers
+    stands: Numbers
+    longer: Numbers
+    waiting: Numbers
+
+    def _planned(self, interval_s: Numbers | float) -> Numbers:
+        """Return the share of units that a restart of its own follows."""
+        others = np.maximum(self.others * interval_s, 1e-12)
+        passes = self.alone * _rework(self.fails * interval_s) * -np.expm1(-others) / others
+        return np.asarray(passes / (1.0 + self.meanwhile * passes))
+
+    def grows(self, interval_s: Numbers | float, more: Numbers) -> Numbers:
+        """Return what restarts to grow take, so many times of repair ``more`` than themselves."""
+        return np.asarray(self._planned(interval_s) * (self.stands + self.longer * more))
+
+    def most(self, more: Numbers) -> Numbers:
+        """Return what they take if captures follow at once, so that none is needless."""
+        return np.asarray(self.alone * (self.stands + self.longer * more))
+
+    def growing(self, interval_s: float) -> Numbers:
+        """Return what is lost where a restart with more takes a time of repair longer."""
+        return np.asarray(self._planned(interval_s) * self.longer)
+
+    def late(self, interval_s: Numbers | float) -> Numbers:
+        """Return what is lost while units that are back wait for the next capture."""
+        return np.asarray(self.waiting * (1.0 - _rework(self.fails * interval_s)))
 
 
 def _rework(intervals: Numbers) -> Numbers:
@@ -291,23 +324,25 @@ def _states(units: Units, counts: Numbers, replicas: Numbers) -> _States:
     states = math.ceil(load + TAIL * math.sqrt(load + 1.0)) + 12
     states = min(int(counts.max(initial=0.0)), states)
     now, weight = replicas, np.where(replicas > 0, 1.0, 0.0)
-    sums = [weight, now, now * now, *(np.zeros_like(now) for _ in range(4))]
+    sums = [weight, now, now * now, *(np.zeros_like(now) for _ in range(6))]
     for out in range(1, states + 1):
         before = now
         weight = weight * units.load_each * before / out
         left = units.unit_gpus * np.maximum(counts - out, 0.0)[:, None] // units.replica_gpus
         now = np.where(left >= units.least, np.minimum(replicas, left), 0.0)
         back = np.where((now < before) & (now > 0), weight * out, 0.0)
-        terms = (weight, weight * now, weight * now * now, back * before, back * (before - now),
-                 weight * out, weight * out * now)  # fmt: skip
+        terms = (weight, weight * now, weight * now * now, back, back * out, back * before,
+                 back * (before - now), weight * out, weight * out * now)  # fmt: skip
         sums = [each + term for each, term in zip(sums, terms, strict=True)]
         if not out % 16:
             scale = np.maximum(sums[0], 1.0)
             weight, sums = weight / scale, [each / scale for each in sums]
-    whole, doing, squared, grown, back, out_units, together = sums
+    whole, doing, squared, each, met, grown, brought, out_units, together = sums
     whole, does = np.maximum(whole, 1e-300), np.maximum(doing, 1e-300)
-    counted = np.clip(1.0 - out_units / whole + together / does, 0.0, None)
-    return _States(units, doing / whole, squared / does, grown / whole, back / whole, counted)
+    met = np.where(each > 0.0, met / np.maximum(each, 1e-300), 1.0)
+    backs = each / whole, met, grown / whole, brought / whole
+    counts_late = np.clip(1.0 - out_units / whole + together / does, 0.0, None)
+    return _States(units, doing / whole, squared / does, *backs, counts_late)
 
 
 @dataclass(frozen=True)
@@ -522,8 +557,7 @@ def _longer(build: Build) -> Variable:
         parts.append(_time(build, "growing_reads", build.n + each + log_size - build.q))
     if build.mode == "async":
         parts.append(_time(build, "growing_drain", log_size - build.b))
-    shortest_s = sum(shortest_growth_s(build)) - job.restart_s
-    model.row("longer_restart", longer - total(parts), ">=", -shortest_s / repair_s)
+    model.row("longer_restart", longer - total(parts), ">=", -shortest_more_s(build) / repair_s)
     return longer
 
 
@@ -583,10 +617,11 @@ def _units_at_hand(build: Build, repair: Repair, system: System, way: Way) -> Va
     model.row(f"at_hand_{way.id}", at_hand - float(most) * flag, "<=", 0.0)
     bought = float(unit.per_system) * build.units[system.id]
     model.row(f"at_hand_of_{way.id}", at_hand - bought, "<=", 0.0)
-    if repair.spares is not None:  # of trays in use the last may hold a part of a replica
+    if repair.spares is not None:
         in_use = float(unit.per_system) * build.systems_of[way.id]
-        if unit.per_system > 1:
-            in_use = (1.0 / unit.gpus) * build.gpus_in(system, way) + flag
+        if unit.per_system > 1:  # of trays in use the last may hold a part of a replica
+            last = 1.0 - math.gcd(unit.gpus, way.step_gpus) / unit.gpus
+            in_use = (1.0 / unit.gpus) * build.gpus_in(system, way) + last * flag
         row = at_hand - in_use - float(repair.spares) * flag
         model.row(f"at_hand_asked_{way.id}", row, "<=", 0.0)
     return at_hand
@@ -594,31 +629,28 @@ def _units_at_hand(build: Build, repair: Repair, system: System, way: Way) -> Va
 
 def _units(build: Build, repair: Repair, way: Way) -> Units:
     unit, step, job = way.spare_unit, way.step_gpus, build.case.job
-    grow_s, safe_s = shortest_growth_s(build)
-    each_s, longest_s = 0.0, grow_s
-    after: tuple[tuple[float, float], ...] = ((1.0, job.restart_s),)
+    grow_s, more_s, each_s = job.restart_s, shortest_more_s(build), 0.0
+    after: tuple[tuple[float, float], ...] = ((1.0, grow_s),)
     if build.mode == "local" and way.drives is not None and job.levels is not None:
-        far = job.levels.remote_share
+        far, grow_s = job.levels.remote_share, job.levels.local_restart_s
         after = ((1.0 - far, grow_s), (far, job.restart_s))
-        longest_s = max(grow_s, job.restart_s)
         each_s = local_drain_s(job, way, 1)
         if job.one_replica_writes:
-            safe_s, each_s = each_s, 0.0
-    how = Restarts(repair.hardware_share, repair.repair_s, after, longest_s, grow_s, safe_s)
+            more_s, each_s = each_s, 0.0
+    how = Restarts(repair.hardware_share, repair.repair_s, after, grow_s, more_s)
     load_each = repair.load(way.failures_per_gpu_day, step)
     most = int(build.gpus_range[1] // step)
     return Units(unit.holding_gpus, step, way.least_running, most, load_each, how, each_s)
 
 
-def shortest_growth_s(build: Build) -> tuple[float, float]:
-    """Return at most how long a restart with more replicas takes, and until its capture is safe,
-    s."""
+def shortest_more_s(build: Build) -> float:
+    """Return at most how long a checkpoint is read back for a restart with more replicas, and until
+    its capture is safe, s; not of local copies."""
     job = build.case.job
     if build.mode == "local":
-        assert job.levels is not None
-        return job.levels.local_restart_s, 0.0
+        return 0.0
     size, (_, write), (_, read) = job.checkpoint_gb, build.write_range, build.read_range
     terms = [job.fan_out_terms(way.replica_gpus) for way in build.case.ways]
     times = min(once + each * build.gpus_range[0] for once, each in terms)
     drain_s = size / write if build.mode == "async" else 0.0
-    return job.restart_s + times * size / read, drain_s
+    return times * size / read + drain_s

@@ -111,11 +111,10 @@ def _short_of_units(job: JobRun, world: World, shrinks: Shrunk) -> float:
     if levels is not None:
         far = levels.remote_share
         after = ((1.0 - far, levels.local_restart_s), (far, job.restart_s))
-        near_s = levels.local_restart_s
-        how = Restarts(*ways, after, max(near_s, restart_s), near_s, levels.local_drain_s)
+        how = Restarts(*ways, after, levels.local_restart_s, levels.local_drain_s)
     else:
-        until_safe_s = 0.0 if job.sync else drain_s(job, world)
-        how = Restarts(*ways, ((1.0, job.restart_s),), restart_s, restart_s, until_safe_s)
+        more_s = restore_s(job, world) + (0.0 if job.sync else drain_s(job, world))
+        how = Restarts(*ways, ((1.0, job.restart_s),), job.restart_s, more_s)
     fewer_per_s = shrinks.spared(how) / shrinks.failing / mean_s
     spared = restart_s * fewer_per_s
     if levels is not None:
