@@ -205,8 +205,8 @@ def _grows(
     if not often:
         return 0.0, 0.0, 0.0
     out, could, ran = (
-        math.fsum(each.per_s * what(each) for each in rises) / often
-        for what in (lambda r: r.out, lambda r: r.could, lambda r: r.ran)
+        math.fsum(each.per_s * count for each, count in zip(rises, counts, strict=True)) / often
+        for counts in zip(*((each.out, each.could, each.ran) for each in rises), strict=True)
     )
     began = out / now.repair_s + (1.0 - share) * ran / each_s
     alone = math.fsum(part * math.exp(-began * start_s) for part, start_s in rhythm.starting_s)
