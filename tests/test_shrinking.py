@@ -288,15 +288,16 @@ def test_the_figures_by_hand() -> None:
     ran, could = (found.grown - found.late) / found.restarts, found.grown / found.restarts
     before = found.met / DAY_S + 0.2 * ran / full_s
     computing = math.exp(-job.restart_s * before)
-    x, others = ran * job.interval_s / full_s, (found.met - 1.0) * job.interval_s / DAY_S
-    planned = computing * x / math.expm1(x) * (1.0 - math.exp(-others)) / others
+    fails, every_s = ran / full_s, job.interval_s
+    first = fails + (found.met - 1.0) / DAY_S
+    planned = computing * closed_forms.captured(before, first, every_s)
     again = math.exp(could * job.restart_s / full_s)
     stands_s = (again - 1.0) * full_s / could
-    planned /= 1.0 + 0.8 * ran / full_s * stands_s * planned
+    planned /= 1.0 + 0.8 * fails * stands_s * planned
     assert told(plan).restarts_per_year == pytest.approx(365.0 * found.restarts * planned)
     # Two systems hold a replica: every unit that is back and brings one brings one of all.
     assert found.late == pytest.approx(found.restarts * 16 / job.gpus_used)
-    waits_s = full_s / ran - job.interval_s / math.expm1(x)
+    waits_s = (1.0 - closed_forms.captured(before, fails, every_s)) / fails
     late = found.late * (1.0 - found.eased) * computing * waits_s / DAY_S
     assert told(plan).late == pytest.approx(late)
     stands_s += again * (job.restore_s + job.drain_s)

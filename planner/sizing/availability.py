@@ -21,8 +21,6 @@ from planner.sizing.checks import require_non_negative, require_positive, requir
 FULL = 1e200
 """Beyond this the inverse of Erlang's formula tells nothing more: the job never waits."""
 SERIES_BELOW = 1.0
-SHORT = 0.01
-"""Intervals of fewer times between failures."""
 
 
 def repair_load(failures_per_gpu_day: float, gpus: float, out_s: float) -> float:
@@ -256,13 +254,15 @@ class Restarts:
 class Return:
     """What a unit that is back finds, of those that let more replicas run.
 
-    With the probability ``alone`` the job computes. Failures come at ``fails_per_s`` until the unit
-    is used, other units at ``others_per_s``. A planned restart takes ``stands_s``, what failures
-    repeat of it included, a second more of it ``longer``; another unit back meanwhile needs none:
+    With the probability ``alone`` the job computes, after restarts that ``began_per_s``: so much
+    more likely it is early in an interval. Failures come at ``fails_per_s`` until the unit is used,
+    other units at ``others_per_s``. A planned restart takes ``stands_s``, what failures repeat of
+    it included, a second more of it ``longer``; another unit back meanwhile needs none:
     ``meanwhile`` for each that a failure had put out.
     """
 
     alone: float
+    began_per_s: float
     fails_per_s: float
     others_per_s: float
     stands_s: float
@@ -271,13 +271,20 @@ class Return:
 
     def planned(self, interval_s: float) -> float:
         """Return how likely a restart of its own follows at the next capture."""
-        before = rework_factor(self.fails_per_s * interval_s)
-        passes = self.alone * before * first_of(self.others_per_s * interval_s)
+        passes = self.alone * self._passes(self.fails_per_s + self.others_per_s, interval_s)
         return passes / (1.0 + self.meanwhile * passes)
 
     def waits_s(self, interval_s: float) -> float:
         """Return how long it waits for the next capture or a failure, whichever is first."""
-        return self.alone * strikes(self.fails_per_s * interval_s) / self.fails_per_s
+        return self.alone * (1.0 - self._passes(self.fails_per_s, interval_s)) / self.fails_per_s
+
+    def _passes(self, per_s: float, interval_s: float) -> float:
+        """Return how likely the next capture comes before any of what comes so often.
+
+        The time since an interval began has the density e^(-began t), cut off at its end.
+        """
+        began, comes = self.began_per_s * interval_s, per_s * interval_s
+        return math.exp(-min(began, comes)) * none_of(abs(began - comes)) / none_of(began)
 
 
 @dataclass(frozen=True)
@@ -324,7 +331,7 @@ class Shrunk:
         stands_s = math.expm1(again) / after
         others_per_s = (self.met - 1.0) / how.repair_s
         meanwhile = how.hardware_share * fails * stands_s
-        return Return(alone, fails, others_per_s, stands_s, math.exp(again), meanwhile)
+        return Return(alone, rate, fails, others_per_s, stands_s, math.exp(again), meanwhile)
 
     def planned(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
         """Return the planned restarts to grow per mean time of repair.
@@ -365,17 +372,10 @@ class Shrunk:
         return how.hardware_share * self.resized * how.left_out()
 
 
-def first_of(others: float) -> float:
-    """Return (1 - e^-x)/x: the share of events that are the last of theirs in an interval in which
-    x are expected."""
-    return -math.expm1(-others) / others if others > 0.0 else 1.0
-
-
-def strikes(intervals: float) -> float:
-    """Return how likely a failure comes before the next capture: 1 less `rework_factor`."""
-    if intervals < SHORT:  # its series, of which nothing cancels
-        return intervals / 2.0 - intervals**2 / 12.0 + intervals**4 / 720.0
-    return 1.0 - rework_factor(intervals)
+def none_of(expected: float) -> float:
+    """Return (1 - e^-x)/x: how likely none comes in an even part of a time in which x are
+    expected."""
+    return -math.expm1(-expected) / expected if expected > 0.0 else 1.0
 
 
 def rework_factor(intervals: float) -> float:

@@ -17,7 +17,7 @@ from planner.schema.plan import JobPlan, ShrunkPlan
 from planner.schema.running import Repair
 from planner.verifier.basis import Basis, Ledger
 from planner.verifier.decisions import Decisions, replica_gpus, usable_gpus
-from planner.verifier.levels import ProgressTimes, log_rework, log_spared
+from planner.verifier.levels import ProgressTimes, log_spared
 from planner.verifier.ways import least_replicas
 
 SECONDS_PER_DAY = 86_400
@@ -190,9 +190,10 @@ def _grows(
     average, and the share of all replicas that stands still before.
 
     A unit that is back finds the job in a restart, which some unit that is out, or a failure that
-    took none, began; or in a planned one; or computing. Then it waits for the next capture or for a
-    failure, and is brought back by a planned restart if the capture comes first and no unit after
-    it brings one. A failure in a planned restart begins it anew.
+    took none, began; or in a planned one; or computing, early in an interval if one was shortly
+    before. Then it waits for the next capture or for a failure, and is brought back by a planned
+    restart if the capture comes first and no unit after it brings one. A failure in a planned
+    restart begins it anew.
 
     Args:
         now: its states.
@@ -210,19 +211,29 @@ def _grows(
     )
     began = out / now.repair_s + (1.0 - share) * ran / each_s
     alone = math.fsum(part * math.exp(-began * start_s) for part, start_s in rhythm.starting_s)
-    z, others = ran / each_s * rhythm.interval_s, (out - 1.0) / now.repair_s * rhythm.interval_s
-    first = alone * math.exp(log_rework(z))
-    if others > 0.0:
-        first *= (1.0 - math.exp(-others)) / others if others > 1e-5 else 1.0 - others / 2.0
+    fails, others = ran / each_s, (out - 1.0) / now.repair_s
+    first = alone * _captured(began, fails + others, rhythm.interval_s)
     start_s, more_s = rhythm.growing_s
     anew = math.exp(min(start_s * could / each_s, 700.0))
     takes_s = (anew - 1.0) * each_s / could if start_s else 0.0
-    first /= 1.0 + share * ran / each_s * takes_s * first
+    first /= 1.0 + share * fails * takes_s * first
     stops = math.fsum(each.per_s * each.could for each in rises) * first
     gained = math.fsum(each.per_s * (each.could - each.ran) for each in rises)
-    late = gained * alone * each_s / ran * -math.expm1(log_rework(z))
+    late = gained * alone / fails * (1.0 - _captured(began, fails, rhythm.interval_s))
     late *= max(0.0, 1.0 - now.eased()) / now.all
     return often * first, stops * (takes_s + anew * more_s), late
+
+
+def _captured(began: float, comes: float, interval_s: float) -> float:
+    """Return how likely the next capture is the first to come, of it and of what comes so often a
+    second, where the interval began as if by events that come ``began`` times a second.
+
+    The mean of exp(-comes (I - t)) over t in the interval, each with the weight exp(-began t).
+    """
+    low, high = sorted((began * interval_s, comes * interval_s))
+    part = -math.expm1(low - high) / (high - low) if high > low else 1.0
+    whole = -math.expm1(-began * interval_s) / (began * interval_s)
+    return math.exp(-low) * part / whole
 
 
 def _run_on(

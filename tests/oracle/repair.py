@@ -88,17 +88,14 @@ class Growing:
         before = out / self.repair_s + (1.0 - self.hardware) * ran * full_per_s
         computes = sum(part * math.exp(-each_s * before) for part, each_s in self.after)
         fails, others = ran * full_per_s, (out - 1.0) / self.repair_s
-        last = computes * _passes(fails * interval_s)
-        if others > 0.0:
-            count = others * interval_s
-            last = last * -np.expm1(-count) / count
+        last = computes * _passes(before, fails + others, interval_s)
         stands_s = self.start_s
         if self.start_s > 0.0:
             stands_s = math.expm1(could * full_per_s * self.start_s) / (could * full_per_s)
         last = last / (1.0 + self.hardware * fails * stands_s * last)
         again = math.exp(could * full_per_s * self.start_s)
         back, brought = (each / self.repair_s for each in self.chain.grown)
-        waits_s = 1.0 / fails - interval_s / np.expm1(np.minimum(fails * interval_s, 700.0))
+        waits_s = (1.0 - _passes(before, fails, interval_s)) / fails
         late = max(0.0, 1.0 - self.chain.eased) * brought * computes * waits_s
         return np.asarray(self.chain.runs - back * last * (stands_s + again * more_s) - late)
 
@@ -112,9 +109,14 @@ class Growing:
         return 1.0 / (1.0 / mtti_s - share * gone_per_s)
 
 
-def _passes(x: Array) -> Array:
-    """How likely no failure comes in what is left of an interval."""
-    return np.asarray(x / np.expm1(np.minimum(x, 700.0)))
+def _passes(before: float, rate: float, interval_s: Array) -> Array:
+    """How likely nothing of a rate comes in what is left of an interval, that began at the other
+    rate before: by 64 Gauss points for the mean over its age."""
+    nodes, weights = np.polynomial.legendre.leggauss(64)
+    parts = ((nodes + 1.0) / 2.0).reshape((-1, *(1 for _ in interval_s.shape)))
+    ages = np.exp(-before * interval_s * parts) * weights.reshape(parts.shape)
+    left = np.exp(-rate * interval_s * (1.0 - parts))
+    return np.asarray((ages * left).sum(axis=0) / ages.sum(axis=0))
 
 
 def states(spares: int, load: float) -> list[float]:

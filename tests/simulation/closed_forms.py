@@ -72,19 +72,28 @@ def shrunk(
     rate, (part, far_s) = full * (could - brings), far
     before = met / repair_s + (1.0 - hardware) * rate
     alone = (1.0 - part) * math.exp(-near_s * before) + part * math.exp(-far_s * before)
-    others = (met - 1.0) / repair_s * interval_s
-    z = rate * interval_s
-    last = alone * z / math.expm1(z) * (-math.expm1(-others) / others if others else 1.0)
+    last = alone * captured(before, rate + (met - 1.0) / repair_s, interval_s)
     anew = math.exp(full * could * grow_s)
     stands_s = (anew - 1.0) / (full * could)
     planned = last / (1.0 + hardware * rate * stands_s * last)
     mean = math.fsum(out * p for out, p in enumerate(states))
     weighted = math.fsum(out * p * d for out, (p, d) in enumerate(pairs)) / runs
-    waits_s = alone * (1.0 / rate - interval_s / math.expm1(z)) * max(0.0, 1.0 - mean + weighted)
+    waits_s = alone * (1.0 - captured(before, rate, interval_s)) / rate
+    waits_s *= max(0.0, 1.0 - mean + weighted)
     left = runs - often * (could * planned * (stands_s + anew * more_s) + brings * waits_s)
     longest_s = max(near_s, far_s) if part else near_s
     out_s = repair_s * -math.expm1(-longest_s / repair_s) / longest_s if longest_s else 1.0
     return left, seen, seen - often * brings / runs * out_s / full
+
+
+def captured(before: float, rate: float, interval_s: float) -> float:
+    """How likely an interval ends before anything of a rate comes, at a moment in it that has the
+    density exp(-before * age)."""
+    z = before * interval_s
+    if math.isclose(before, rate, rel_tol=1e-9):
+        return z / math.expm1(z)
+    ends = math.exp(-rate * interval_s) - math.exp(-z)
+    return before / (before - rate) * ends / -math.expm1(-z)
 
 
 def one_level(

@@ -52,7 +52,7 @@ STEPS = 2_048
 """So many pieces of a range of intervals are looked at for a line below what is lost."""
 BENT = 1.0
 """What is lost bends over the logarithm of the interval by no more than this share of the most that
-can be lost, nor than the failures and other units expected in an interval."""
+can be lost, nor than all that is expected in an interval, forwards and back."""
 
 Numbers = npt.NDArray[np.float64]
 
@@ -224,7 +224,7 @@ def _lines_of_one(
     back, more = states.back(), units.more(every) + longer
     lost = (back.grows(np.exp(at), more) + back.late(np.exp(at)))[0]
     step = at[1] - at[0]
-    expected = float((back.fails + back.others)[0, 0]) * interval_s[1]
+    expected = float((back.began + back.fails + back.others)[0, 0]) * interval_s[1]
     bends = min(BENT, expected) * float((back.most(more) + back.waiting)[0, 0])
     slopes = ((lost[1] - lost[0]) / step, (lost[-1] - lost[-2]) / step,
               (lost[-1] - lost[0]) / (at[-1] - at[0]))  # fmt: skip
@@ -265,7 +265,7 @@ class _States:
         meanwhile = share * fails * stands_s
         late = self.counts * self.brought / repair_s * alone / np.maximum(fails, 1e-300)
         stands, longer = self.grown * stands_s / repair_s, self.grown * np.exp(again)
-        return _Back(alone, fails, others, meanwhile, stands, longer, late)
+        return _Back(alone, rate, fails, others, meanwhile, stands, longer, late)
 
     def resting(self) -> Numbers:
         """Return the replicas whose failures restarts see."""
@@ -277,11 +277,12 @@ class _States:
 @dataclass(frozen=True)
 class _Back:
     """What becomes of units that are back, as in the sizing model: they find the job computing
-    (``alone``), it ``fails`` and ``others`` come, per second, another is back ``meanwhile``; what
-    restarts take, if each unit has its own (``stands``), each time of repair ``longer``; what units
-    do not do that wait for the next failure."""
+    (``alone``), after restarts that ``began``; it ``fails`` and ``others`` come, per second,
+    another is back ``meanwhile``; what restarts take, if each unit has its own (``stands``), each
+    time of repair ``longer``; what units do not do that wait for the next failure."""
 
     alone: Numbers
+    began: Numbers
     fails: Numbers
     others: Numbers
     meanwhile: Numbers
@@ -291,8 +292,7 @@ class _Back:
 
     def _planned(self, interval_s: Numbers | float) -> Numbers:
         """Return the share of units that a restart of its own follows."""
-        others = np.maximum(self.others * interval_s, 1e-12)
-        passes = self.alone * _rework(self.fails * interval_s) * -np.expm1(-others) / others
+        passes = self.alone * self._passes(self.fails + self.others, interval_s)
         return np.asarray(passes / (1.0 + self.meanwhile * passes))
 
     def grows(self, interval_s: Numbers | float, more: Numbers) -> Numbers:
@@ -309,13 +309,19 @@ class _Back:
 
     def late(self, interval_s: Numbers | float) -> Numbers:
         """Return what is lost while units that are back wait for the next capture."""
-        return np.asarray(self.waiting * (1.0 - _rework(self.fails * interval_s)))
+        return np.asarray(self.waiting * (1.0 - self._passes(self.fails, interval_s)))
+
+    def _passes(self, per_s: Numbers, interval_s: Numbers | float) -> Numbers:
+        """Return how likely the next capture comes before any of what comes so often."""
+        began, comes = self.began * interval_s, per_s * interval_s
+        first = np.exp(-np.minimum(began, comes))
+        return np.asarray(first * _none_of(np.abs(began - comes)) / _none_of(began))
 
 
-def _rework(intervals: Numbers) -> Numbers:
-    """Return x/(e^x - 1)."""
-    x = np.clip(intervals, 1e-12, 700.0)
-    return np.asarray(x / np.expm1(x))
+def _none_of(expected: Numbers) -> Numbers:
+    """Return (1 - e^-x)/x."""
+    x = np.maximum(expected, 1e-12)
+    return np.asarray(-np.expm1(-x) / x)
 
 
 def _states(units: Units, counts: Numbers, replicas: Numbers) -> _States:
