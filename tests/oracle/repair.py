@@ -111,12 +111,15 @@ class Growing:
 
 def _passes(before: float, rate: float, interval_s: Array) -> Array:
     """How likely nothing of a rate comes in what is left of an interval, that began at the other
-    rate before: by 64 Gauss points for the mean over its age."""
-    nodes, weights = np.polynomial.legendre.leggauss(64)
-    parts = ((nodes + 1.0) / 2.0).reshape((-1, *(1 for _ in interval_s.shape)))
-    ages = np.exp(-before * interval_s * parts) * weights.reshape(parts.shape)
-    left = np.exp(-rate * interval_s * (1.0 - parts))
-    return np.asarray((ages * left).sum(axis=0) / ages.sum(axis=0))
+    rate before: the mean of e^(-rate left) at an age that has the density e^(-before age)."""
+    ages, both = before * interval_s / 2.0, (before - rate) * interval_s / 2.0
+    return np.asarray(np.exp(-rate * interval_s / 2.0) * _sinh_by(both) / _sinh_by(ages))
+
+
+def _sinh_by(x: Array) -> Array:
+    """sinh(x)/x."""
+    x = np.where(np.abs(x) < 1e-9, 1e-9, x)
+    return np.asarray(np.sinh(x) / x)
 
 
 def states(spares: int, load: float) -> list[float]:
