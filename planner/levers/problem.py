@@ -17,7 +17,9 @@ from planner.schema.site import Site
 # Levers of the whole cluster: site, budgets, targets, storage.
 
 
-_ANY_POWER_KW = 1e9
+_ANY_POWER_KW = 1e7
+"""10 GW, more than any feed or rack. A hundred times as much buys counts of 10^10, whose bounds
+HiGHS (1.15.1) tightens without end."""
 
 
 def cluster_levers(inputs: Inputs) -> Iterator[Lever]:
@@ -29,7 +31,8 @@ def cluster_levers(inputs: Inputs) -> Iterator[Lever]:
     yield from given(inputs, *sorted(of_site, key=_place_in_file))
     if site.feeds is not None:
         path, label = "site.feeds.power", "power of a feed"
-        yield bounded(inputs, path, label, "kW", 1, _ANY_POWER_KW, limit="facility_power")
+        most_kw = max(_ANY_POWER_KW, site.feeds.power_kw)
+        yield bounded(inputs, path, label, "kW", 1, most_kw, limit="facility_power")
     yield from _rack(inputs)
     yield from given(inputs, *(each for each in LIMITS if each.path.startswith("budget.")))
     yield from given(inputs, *of_group("target"), BY_NAME["lead_time"])
@@ -59,7 +62,7 @@ def _rack(inputs: Inputs) -> Iterator[Lever]:
         yield amount(inputs, path, "power of a rack", "kW", 1, rack.power_kw, off)
     if rack is not None and rack.whole_rack_power_kw is not None:
         path, label = "site.rack.whole_rack_power", "power of a product that is a rack"
-        yield bounded(inputs, path, label, "kW", 1, _ANY_POWER_KW)
+        yield bounded(inputs, path, label, "kW", 1, max(_ANY_POWER_KW, rack.whole_rack_power_kw))
 
 
 # Levers of the job: checkpoints, restore, GPUs in use, what it keeps and reads.

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from random import Random
 
@@ -30,8 +31,12 @@ class Planted:
     """A problem without a plan, and the limits that were made too tight."""
 
     seed: int
-    inputs: Inputs
     limits: Mapping[str, float]
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """The problem with the faults: drawn when a test asks, not when tests are collected."""
+        return _planted(drawn(self.seed), self.limits)
 
     @property
     def name(self) -> str:
@@ -53,9 +58,7 @@ def drawn(seed: int) -> Inputs:
 def written() -> tuple[Planted, ...]:
     """Return the problems of the file, planted anew (`python -m tests.infeasible.plant`)."""
     entries = json.loads(FILE.read_text("utf-8"))
-    return tuple(
-        Planted(e["seed"], _planted(drawn(e["seed"]), e["limits"]), e["limits"]) for e in entries
-    )
+    return tuple(Planted(entry["seed"], entry["limits"]) for entry in entries)
 
 
 def still_planted(planted: Planted) -> bool:
@@ -94,7 +97,7 @@ def faulty(seeds: Iterable[int], faults: int) -> Iterator[Planted]:
             if len(chosen) == faults:
                 break
         if len(chosen) == faults:
-            yield Planted(seed, _planted(inputs, chosen), chosen)
+            yield Planted(seed, chosen)
 
 
 def _can_be_planted(lever: Lever) -> bool:

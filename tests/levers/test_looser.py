@@ -11,6 +11,7 @@ from random import Random
 import pytest
 
 from planner import shipped
+from planner.case.bounds import cap
 from planner.infeasible.oracle import Oracle, off
 from planner.inputs import Inputs
 from planner.levers import Change, Lever, applied, levers
@@ -97,6 +98,15 @@ def test_no_shipped_problem_loses_its_plan(name: str, settings: tuple[str, ...])
     for share in (1.0, 0.7, 0.5, 0.3):
         some = [lever for lever in everything if random.random() < share]
         assert oracle.possible(off(some)) is True, [lever.path for lever in some]
+
+
+@pytest.mark.parametrize("name", sorted(PROBLEMS))
+def test_given_up_limits_leave_counts_that_a_solver_ends_with(name: str) -> None:
+    """With counts of 10^10 HiGHS tightened bounds without end, under no limit of work."""
+    inputs = load(PROBLEMS[name])
+    case = Oracle(inputs, "highs", Effort()).case(off(levers(inputs)))
+    assert case is not None
+    assert max(cap(case, offer) for offer in case.offers()) < 1e9
 
 
 @pytest.mark.parametrize(
