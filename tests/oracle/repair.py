@@ -112,14 +112,12 @@ class Growing:
 def _passes(before: float, rate: float, interval_s: Array) -> Array:
     """How likely nothing of a rate comes in what is left of an interval, that began at the other
     rate before: the mean of e^(-rate left) at an age that has the density e^(-before age)."""
-    ages, both = before * interval_s / 2.0, (before - rate) * interval_s / 2.0
-    return np.asarray(np.exp(-rate * interval_s / 2.0) * _sinh_by(both) / _sinh_by(ages))
-
-
-def _sinh_by(x: Array) -> Array:
-    """sinh(x)/x."""
-    x = np.where(np.abs(x) < 1e-9, 1e-9, x)
-    return np.asarray(np.sinh(x) / x)
+    slow, fast = min(before, rate), max(before, rate)
+    ages = -np.expm1(-before * interval_s) / before
+    apart = interval_s
+    if fast - slow > 1e-9 * fast:
+        apart = -np.expm1((slow - fast) * interval_s) / (fast - slow)
+    return np.asarray(np.exp(-slow * interval_s) * apart / ages)
 
 
 def states(spares: int, load: float) -> list[float]:
