@@ -4,6 +4,9 @@ Each process has a channel of its own, a pair of sockets whose other end nobody 
 a process ends, half-way through its start, a task or an answer, its channel then ends too, and
 neither side waits for the other for good. Nothing is shared: no lock that a dead process keeps, no
 pipe into which the living write for nobody. And a process whose starter has gone ends by itself.
+
+To start a process costs half a second of a processor. Where little may be asked for the first of
+them is a thread of this process, and the others are started once it has been at work for a while.
 """
 
 from __future__ import annotations
@@ -13,12 +16,13 @@ import pickle
 import socket
 import subprocess
 import sys
+import time
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
@@ -55,13 +59,19 @@ class Processes:
     Args:
         count: how many.
         do: what is done with each task; it, tasks and results are pickled.
+        alone_s: the first is a thread of this process, and none is started before this process
+            has used so many seconds of a processor; None: all are processes, from the start.
     """
 
-    def __init__(self, count: int, do: Callable[[Any], Any]) -> None:
-        self._count, self._do = count, pickle.dumps(do, pickle.HIGHEST_PROTOCOL)
-        self._heard: SimpleQueue[tuple[_Process, bytes | None]] = SimpleQueue()
-        self._there: list[_Process] = []
+    def __init__(
+        self, count: int, do: Callable[[Any], Any], *, alone_s: float | None = None
+    ) -> None:
+        self._count, self._do = count, do
+        self._heard: SimpleQueue[tuple[_Worker, Any]] = SimpleQueue()
+        self._there: list[_Worker] = []
         self._false_starts = 0
+        self._alone = alone_s is not None
+        self._until_s = time.process_time() + (alone_s or 0.0)
 
     def end(self) -> None:
         """End them all, whatever they are at."""
@@ -70,8 +80,8 @@ class Processes:
 
     @property
     def pids(self) -> list[int]:
-        """The numbers that the system gave the processes that are at work."""
-        return [process.pid for process in self._there]
+        """The numbers that the system gave the processes that are at work beside this one."""
+        return [process.pid for process in self._there if isinstance(process, _Process)]
 
     def results(self, tasks: Iterable[Task]) -> Iterator[tuple[Any, Any]]:
         """Yield each task with its result, or with ``LOST``, as they come.
@@ -81,8 +91,11 @@ class Processes:
             RuntimeError: a task ended with an error.
         """
         work = _Tasks(tasks)
-        while self._staffed(work):
-            process, message = self._heard.get()
+        while self._staffed(work, patience_s := self._patience_s()):
+            try:
+                process, message = self._heard.get(timeout=patience_s)
+            except Empty:
+                continue
             if message is None:
                 yield from self._ended(process, work)
                 continue
@@ -90,24 +103,31 @@ class Processes:
             task = process.task
             self._next(process, work)  # before the result is looked at: nobody is idle meanwhile
             if task is not None:
-                fine, result = pickle.loads(message)
+                fine, result = process.read(message)
                 if not fine:
                     raise RuntimeError(result[0]) from RuntimeError(result[1])
                 yield task, result
 
-    def _staffed(self, work: _Tasks) -> bool:
+    def _staffed(self, work: _Tasks, patience_s: float | None) -> bool:
         """Start processes as long as there is work for more; say whether one is at work."""
         starting = sum(1 for process in self._there if process.task is None)
-        while len(self._there) < self._count and work.has_more_than(starting):
+        count = self._count if patience_s is None else 1
+        while len(self._there) < count and work.has_more_than(starting):
             try:
-                self._there.append(_Process(self._heard))
+                here = self._alone and not any(isinstance(one, _Here) for one in self._there)
+                self._there.append(_Here(self._heard) if here else _Process(self._heard))
             except OSError as error:
                 said = (error.strerror or str(error)).lower()
                 raise PlannerError(f"no worker process can be started: {said}") from None
             starting += 1
         return bool(self._there)
 
-    def _next(self, process: _Process, work: _Tasks) -> None:
+    def _patience_s(self) -> float | None:
+        """Return how long others are not started yet; None where they may be."""
+        left_s = self._until_s - time.process_time()
+        return left_s if self._alone and left_s > 0 else None
+
+    def _next(self, process: _Worker, work: _Tasks) -> None:
         """Give a process its next task; it goes where there is none."""
         begins, process.task = process.task is None, work.next()
         if process.task is None:
@@ -116,9 +136,9 @@ class Processes:
             return
         if begins:
             process.send(self._do)
-        process.send(pickle.dumps(process.task[1], pickle.HIGHEST_PROTOCOL))
+        process.send(process.task[1])
 
-    def _ended(self, process: _Process, work: _Tasks) -> Iterator[tuple[Any, Any]]:
+    def _ended(self, process: _Worker, work: _Tasks) -> Iterator[tuple[Any, Any]]:
         """Hand out again what a process was at that has ended, or give it up."""
         if process not in self._there:
             return  # it had nothing to do any more
@@ -159,10 +179,44 @@ class _Tasks:
         return True
 
 
+class _Here:
+    """A thread of this process that does tasks as another process would, and the one it is at.
+
+    It cannot be ended half-way: what it is at when nobody wants it any more it ends by itself.
+    """
+
+    def __init__(self, heard: SimpleQueue[tuple[_Worker, Any]]) -> None:
+        self.task: Task | None = None
+        self._told: SimpleQueue[Any] = SimpleQueue()
+        self._heard, self._wanted = heard, True
+        Thread(target=self._serve, daemon=True).start()
+
+    def send(self, said: Any) -> None:
+        """Say something to it."""
+        self._told.put(said)
+
+    def read(self, message: tuple[bool, Any]) -> tuple[bool, Any]:
+        """Return whether a task went well, and its result."""
+        return message
+
+    def end(self) -> None:
+        """Give it nothing more to do."""
+        self._wanted = False
+        self._told.put(None)
+
+    def _serve(self) -> None:
+        self._heard.put((self, b""))
+        do = self._told.get()
+        while self._wanted:
+            task = self._told.get()
+            if self._wanted:
+                self._heard.put((self, _attempted(do, task)))
+
+
 class _Process:
     """A process, its channel, and the task that it is at: None until it has begun."""
 
-    def __init__(self, heard: SimpleQueue[tuple[_Process, bytes | None]]) -> None:
+    def __init__(self, heard: SimpleQueue[tuple[_Worker, Any]]) -> None:
         self.task: Task | None = None
         here, there = socket.socketpair()
         # It puts no folder of the user's before Python's own (-P), and is in a group of its own: of
@@ -181,7 +235,7 @@ class _Process:
         finally:
             there.close()
         self._channel = Connection(here.detach())
-        self.send(pickle.dumps(sys.path))
+        self.send(sys.path)
         self._listener = Thread(target=self._listen, args=(heard,), daemon=True)
         self._listener.start()
 
@@ -190,10 +244,15 @@ class _Process:
         """The number that the system gave it."""
         return self._child.pid
 
-    def send(self, message: bytes) -> None:
+    def send(self, said: Any) -> None:
         """Say something to it, if it is still there; if not, ``heard`` will say so."""
         with suppress(OSError):
-            self._channel.send_bytes(message)
+            self._channel.send_bytes(pickle.dumps(said, pickle.HIGHEST_PROTOCOL))
+
+    def read(self, message: bytes) -> tuple[bool, Any]:
+        """Return whether a task went well, and its result."""
+        read: tuple[bool, Any] = pickle.loads(message)
+        return read
 
     def end(self) -> None:
         """End it, whatever it is at."""
@@ -202,11 +261,22 @@ class _Process:
         self._listener.join()
         self._channel.close()
 
-    def _listen(self, heard: SimpleQueue[tuple[_Process, bytes | None]]) -> None:
+    def _listen(self, heard: SimpleQueue[tuple[_Worker, Any]]) -> None:
         with suppress(EOFError, OSError):
             while True:
                 heard.put((self, self._channel.recv_bytes()))
         heard.put((self, None))
+
+
+_Worker = _Here | _Process
+
+
+def _attempted(do: Callable[[Any], Any], task: Any) -> tuple[bool, Any]:
+    """Return whether a task went well, and its result, or what is said of its error."""
+    try:
+        return True, do(task)
+    except Exception as error:
+        return False, (f"{type(error).__name__}: {error}", traceback.format_exc())
 
 
 def _serve(channel: Connection) -> None:
@@ -230,12 +300,12 @@ def _serve(channel: Connection) -> None:
     tell(b"")
     packed = heard.get()
     do: Callable[[Any], Any] | None = None
+
+    def done(task: bytes) -> bytes:
+        nonlocal do
+        do = do or pickle.loads(packed)
+        return pickle.dumps((True, do(pickle.loads(task))), pickle.HIGHEST_PROTOCOL)
+
     while True:
-        task = heard.get()
-        try:
-            do = do or pickle.loads(packed)
-            answer = pickle.dumps((True, do(pickle.loads(task))), pickle.HIGHEST_PROTOCOL)
-        except Exception as error:
-            said = f"{type(error).__name__}: {error}"
-            answer = pickle.dumps((False, (said, traceback.format_exc())))
-        tell(answer)
+        fine, answer = _attempted(done, heard.get())
+        tell(answer if fine else pickle.dumps((False, answer)))

@@ -111,9 +111,40 @@ def test_a_task_that_ends_every_process_is_given_up() -> None:
     assert found == {n: LOST if n == 3 else n for n in range(6)}
 
 
-def test_an_error_of_a_task_is_told() -> None:
+@pytest.mark.parametrize("alone_s", [None, 600.0])
+def test_an_error_of_a_task_is_told(alone_s: float | None) -> None:
     with pytest.raises(RuntimeError, match="ZeroDivisionError: of 0"):
-        done(Processes(1, failed), 1)
+        done(Processes(1, failed, alone_s=alone_s), 1)
+
+
+def where(task: int) -> tuple[int, int]:
+    time.sleep(0.1)
+    return task, os.getpid()
+
+
+def test_what_takes_little_is_done_without_another_process() -> None:
+    found = in_time(lambda: done(Processes(2, where, alone_s=600.0), 4))
+    assert found == {n: (n, os.getpid()) for n in range(4)}
+
+
+def test_what_takes_long_is_done_by_this_process_and_others() -> None:
+    found = in_time(lambda: done(Processes(3, where, alone_s=0.0), 60))
+    assert {n: result[0] for n, result in found.items()} == {n: n for n in range(60)}
+    assert len({pid for _, pid in found.values()}) == 3
+    assert os.getpid() in {pid for _, pid in found.values()}
+
+
+def busy(task: int) -> int:
+    until_s = time.process_time() + 0.3
+    while time.process_time() < until_s:
+        pass
+    return os.getpid()
+
+
+def test_others_are_started_while_the_first_is_at_work() -> None:
+    found = in_time(lambda: done(Processes(2, busy, alone_s=0.5), 24))
+    assert len(set(found.values())) == 2
+    assert found[0] == found[1] == os.getpid()
 
 
 def test_processes_that_cannot_be_started_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,8 +14,11 @@ from planner.verifier.companions import Companions, count_companions
 from planner.verifier.fabrics import compute_fabrics
 from planner.verifier.links import Fabric, PartCounts, Tree, fat_tree, split
 from planner.verifier.money import present_years
-from planner.verifier.racks import RackSet, Room, first_fit
+from planner.verifier.racks import RackSet, Room, _in_turn, first_fit
+from tests.oracle.test_bill import Bill, companion
 from tests.world.catalog import FIBRE, GPU_PORTS, THIN, hardware, inputs_of, port, problem, switch
+from tests.world.random_cases import inputs_of as random_inputs
+from tests.world.random_hardware import figure
 
 
 def counted(inputs: Inputs, **counts: int) -> Companions:
@@ -142,6 +147,52 @@ def test_the_companions_of_a_small_cluster() -> None:
         RackSet(None, "network", 4, False, 20.0),
     )
     assert first_fit(Basis.from_inputs(inputs_of()), found.counts) == 4
+
+
+def one_by_one(kinds: Sequence[tuple[tuple[float, ...], int]]) -> int:
+    """Return the racks of devices each of which goes into the first rack with room for it."""
+    racks: list[list[float]] = []
+    for share, count in kinds:
+        for _ in range(count):
+            fits = (
+                rack for rack in racks if all(r + s <= 1 for r, s in zip(rack, share, strict=True))
+            )
+            rack = next(fits, None)
+            if rack is None:
+                rack = [0.0] * len(share)
+                racks.append(rack)
+            rack[:] = [r + s for r, s in zip(rack, share, strict=True)]
+    return len(racks)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_racks_filled_alike_are_those_filled_one_by_one(seed: int) -> None:
+    draw = random.Random(seed)
+    parts = [1 / 2, 1 / 4, 1 / 8, 3 / 8, 1 / 16, 5 / 64, 0.0]  # exact: no rounding decides
+    kinds = [
+        ((draw.choice(parts[:-1]), draw.choice(parts), draw.choice(parts)), draw.randint(0, 40))
+        for _ in range(draw.randint(1, 6))
+    ]
+    assert _in_turn(kinds) == one_by_one(kinds)
+
+
+def test_the_highest_go_first_where_that_takes_fewer_racks() -> None:
+    """Two of half a rack's power fill one rack, and three of 3/8 of its height two more; but of
+    the high ones two and a strong one fill one, and the other two another."""
+    strong, high = ((1 / 4, 1 / 2, 0.0), 2), ((3 / 8, 1 / 8, 0.0), 3)
+    assert (_in_turn([strong, high]), _in_turn([high, strong])) == (3, 2)
+    items = {"strong": (2, "8 kW", 2), "high": (3, "2 kW", 3)}
+    request = Bill(minimize="cost")
+    request.more["items"] = {"gpu": {"fixed": 2}}
+    request.site |= {"it_power": "100 kW", "rack": {"height": "200 RU"}, "racks": 9}
+    request.site["rack_classes"] = {"network": {"height": "8 RU", "power": "16 kW"}}
+    for name, (height, draw, count) in items.items():
+        item = companion(name, "management", draw)
+        item["consumes"]["rack_units"] = figure(f"{height} RU")
+        request.add(item, "10")
+        request.more.setdefault("extras", {})[name] = {"count": count}
+    basis = Basis.from_inputs(random_inputs(request.case()))
+    assert first_fit(basis, {"strong": 2, "high": 3}) == 2
 
 
 @pytest.mark.parametrize(

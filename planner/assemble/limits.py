@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from planner.case import Case, System, suitability
 from planner.case.quantities import total
@@ -128,10 +129,12 @@ def _without_limits(case: Case) -> Case:
 
     A free interval adapts to storage, so the overlap it allows stays as it is.
     """
-    job = replace(case.job, max_restore_s=None, ingest_per_gpu_gb_per_s=0.0)
-    if job.interval.policy != "optimal":
-        job = replace(job, max_overlap=1.0, max_blocking=0.99)
-    return replace(case, job=job).of_any_size()
+    changes: dict[str, Any] = {"max_restore_s": None, "ingest_per_gpu_gb_per_s": 0.0}
+    if case.job.interval.policy != "optimal":
+        changes |= {"max_overlap": 1.0, "max_blocking": 0.99}
+    if all(getattr(case.job, name) == value for name, value in changes.items()):
+        return case.of_any_size()
+    return replace(case, job=replace(case.job, **changes)).of_any_size()
 
 
 CLOSE = 1e-6
@@ -174,7 +177,7 @@ def limits(
 
 def _report(inputs: Inputs, entry: _Entry, tight: frozenset[str]) -> LimitReport:
     row, value, limit = named(entry.name), entry.value, entry.limit
-    assert value is not None, f"{row.name} is not known: planner/limits.py must have known_part"
+    assert value is not None, f"{row.name} is not known, and no figure of STATED"
     assert limit is not None
     slack = row.looser * (limit - value)
     near = slack <= CLOSE * max(abs(limit), abs(value), 1e-12)
@@ -202,7 +205,7 @@ def _plant(c: _Context) -> Iterator[_Entry]:
                 ", known part",
             )
         path = _power_path(c) if row.name == "facility_power" else None
-        yield _Entry(row.name, value, getattr(c.case.limits, row.field), more=more, path=path)
+        yield _Entry(row.name, value, c.case.limits[row.field], more=more, path=path)
     counts = bill(c.case, c.operation.units, c.operation.ways).counts
     for some in c.case.companions.positions:
         yield _Entry(some.name, round(total(some.racks, counts)), some.count, some.label)
@@ -316,14 +319,15 @@ def _owned_but_not_in_use(c: _Context) -> bool:
 
 def _targets(c: _Context) -> Iterator[_Entry]:
     for row in of_group("target"):
-        yield _Entry(row.name, getattr(c.job, row.figure), getattr(c.case.limits, row.field))
+        yield _Entry(row.name, getattr(c.job, row.figure), c.case.limits[row.field])
 
 
 def _counts(c: _Context) -> Iterator[_Entry]:
     units = c.operation.units
     standing = bill(c.case, units, c.operation.ways).counts
     places = {offer.id: offer.place for offer in c.case.offers()}
-    for item in sorted(c.inputs.items, key=lambda item: item.id):
+    asked = {*units, *places, *c.inputs.problem.items} & c.inputs.by_id.keys()
+    for item in (c.inputs.item(sku) for sku in sorted(asked)):
         count = units.get(item.id, 0)
         in_place = round(standing[places[item.id]]) if item.id in places else 0
         if count and item.min_units is not None:
@@ -335,8 +339,10 @@ def _counts(c: _Context) -> Iterator[_Entry]:
             least = suitability.owned(item, c.inputs.problem)
             yield _Entry(f"items.{item.id}.installed", in_place, least, item.model)
     for family in c.inputs.families:
+        if family.max_units is None:
+            continue
         count = sum(units.get(i.id, 0) for i in c.inputs.items if i.family == family.id)
-        if family.max_units is not None and count > 0:
+        if count > 0:
             name = f"family_max_units.{family.id}"
             yield _Entry(name, count, family.max_units.value, family.name)
 

@@ -105,7 +105,12 @@ class Kernel:
         counts = np.zeros((len(self.index), units.shape[1]))
         counts[: len(self.offers)] = units
         known = np.ones(units.shape[1], dtype=bool)
+        there = set(np.flatnonzero(units.any(axis=1)).tolist())  # rows that may be more than 0
         for quantity, terms in self.steps:
+            if _is_nothing(quantity) and there.isdisjoint(place for _, place in terms):
+                continue
+            names = quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
+            there.update(self.index[name] for name in names)
             if isinstance(quantity, Packed):
                 kinds = np.rint(counts[[place for _, place in terms]])
                 packed = self._least_shares if least else _apart if apart else self._packed
@@ -113,7 +118,8 @@ class Kernel:
             else:
                 self._add(quantity, terms, counts, known, least=least)
         for place, terms in self.needed:
-            np.rint(_summed(terms, counts), out=counts[place])
+            if not there.isdisjoint(each for _, each in terms):
+                np.rint(_summed(terms, counts), out=counts[place])
         if ways is not None:
             for name, (system, way) in self.case.capped.items():
                 number = next(n for n, one in enumerate(self.case.ways) if one.id == name)
@@ -269,6 +275,13 @@ class Kernel:
             else:
                 bought[numbers[name]] += factor
         return standing, bought
+
+
+def _is_nothing(quantity: Packed | AtLeast | Ceil | Sum | Steps) -> bool:
+    """Say whether a quantity is 0 where there is nothing of its terms."""
+    if isinstance(quantity, (Ceil, Sum)):
+        return quantity.constant == 0
+    return not isinstance(quantity, AtLeast) or quantity.least <= 0
 
 
 def _summed(terms: PlacedTerms, counts: Numbers) -> Numbers:

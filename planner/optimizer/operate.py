@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 from planner.case import Case, System, Way, bandwidth
 from planner.case.bandwidth import bought_nameplate, safe_bandwidth
@@ -158,6 +159,7 @@ def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, in
         return start
     ((system, way),) = case.in_use(used, ways)
     step = way.step_gpus
+    at = cache(partial(_at, case, mode, units, system, way=way))
     most = most_gpus(case, way, units[system.id]) // step
     found, here, moved = start, gpus // step, True
     while moved:  # a long step may have gone past the best N: turn round until neither side helps
@@ -166,7 +168,7 @@ def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, in
             width = 1
             while width:
                 there = here + direction * width
-                other = _at(case, mode, units, system, there, way) if 1 <= there <= most else None
+                other = at(there) if 1 <= there <= most else None
                 if other is not None and (found is None or value(other) > value(found)):
                     found, here, width, moved = other, there, width * 2, True
                 else:
@@ -175,7 +177,7 @@ def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, in
             # Whole units in use round up, so a little beyond a worse number may stand a better one.
             near = NEAR_SHRINKING if case.job.repair.shrinks else NEAR
             for there in range(max(1, here - near), min(most, here + near) + 1):
-                other = _at(case, mode, units, system, there, way)
+                other = at(there)
                 if other is not None and (found is None or value(other) > value(found)):
                     found, here, moved = other, there, True
     return found
@@ -758,9 +760,9 @@ def _limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
     """Yield each limit on how a job runs with what it allows or asks for, None where it is not."""
     job = case.job
     for limit in of_group("target", "ratio"):
-        yield limit.name, getattr(case.limits, limit.field)
+        yield limit.name, case.limits[limit.field]
     yield "replica_fits", run.replica_gpus
-    others = max(1, run.replica_gpus or 1, case.limits.min_gpus or 1)
+    others = max(1, run.replica_gpus or 1, case.limits["min_gpus"] or 1)
     yield "gpus_min", job.gpus_min if job.gpus_min > others else None
     yield "gpus_max", job.gpus_max
     yield "restore_time", job.max_restore_s

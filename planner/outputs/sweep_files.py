@@ -7,7 +7,6 @@ caller opens the stream: UTF-8, ``newline=""``. The Parquet is written and read 
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
@@ -17,10 +16,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from numbers import Integral, Real
+from operator import index
 from pathlib import Path
 from typing import Any, TextIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -33,31 +35,57 @@ _PLAIN = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
 
 _TYPES = {"int": pa.int64(), "float": pa.float64(), "str": pa.string()}
 COMPRESSION = "zstd"
+ROWS = 2_000
+"""So many rows are written together."""
+
+Values = Mapping[str, Sequence[Any]]
+"""Columns of a table by their names, of as many rows each."""
 
 
 def write_csv(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]], stream: TextIO) -> int:
-    """Write a table row by row, as they come; return how many there were.
+    """Write a table some rows at a time, as they come; return how many there were.
 
     Args:
         columns: what stands in a row, in this order.
         rows: values by the names of columns; what is missing or None is an empty cell.
         stream: where the text goes.
     """
-    count = -1  # the heads are no row
-    for record in _records([column.name for column in columns], rows):
-        stream.write(record)
-        count += 1
+    names = [column.name for column in columns]
+    _write_heads(names, stream)
+    count, waiting = 0, iter(rows)
+    while some := list(islice(waiting, ROWS)):
+        _write_records([[row.get(name) for row in some] for name in names], stream)
+        count += len(some)
     return count
 
 
-def _records(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    yield _record(name if _PLAIN.fullmatch(name) else _quoted(name) for name in names)
-    for row in rows:
-        yield _record(_cell(row.get(name)) for name in names)
+def _write_heads(names: Iterable[str], stream: TextIO) -> None:
+    heads = (name if _PLAIN.fullmatch(name) else _quoted(name) for name in names)
+    stream.write(",".join(heads) + "\n")
 
 
-def _record(cells: Iterable[str]) -> str:
-    return ",".join(cells) + "\n"
+def _write_records(columns: Iterable[Sequence[Any]], stream: TextIO) -> None:
+    """Write a record for each place of some columns."""
+    cells = [_cells(values) for values in columns]
+    stream.writelines(",".join(record) + "\n" for record in zip(*cells, strict=True))
+
+
+def _cells(values: Sequence[Any]) -> list[str]:
+    """Return the cells of a column: each value is written once, where they are of one type."""
+    if set(map(type, values)) - {type(None)} in ({float}, {str}):
+        known = _Known()
+        return [known[value] for value in values]
+    return [_cell(value) for value in values]
+
+
+class _Known(dict[Any, str]):
+    """The cells of values; not of zeros, of which there are two that are equal."""
+
+    def __missing__(self, value: Any) -> str:
+        cell = _cell(value)
+        if value:
+            self[value] = cell
+        return cell
 
 
 def _cell(value: Any) -> str:
@@ -94,13 +122,9 @@ class Writer:
         self._schema = of
         self._file = pq.ParquetWriter(path, of, compression=COMPRESSION)
 
-    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add a group of rows; what a row does not have is empty."""
-        names = self._schema.names
-        arrays = [
-            pa.array([row.get(name) for row in rows], type=self._schema.field(name).type)
-            for name in names
-        ]
+    def write(self, columns: Values) -> None:
+        """Add a group of rows, by column."""
+        arrays = [_array(columns[field.name], field.type) for field in self._schema]
         self._file.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
 
     def close(self) -> None:
@@ -108,24 +132,51 @@ class Writer:
         self._file.close()
 
 
+_PLAIN_TYPES = {pa.int64(): np.int64, pa.float64(): np.float64}
+
+
+def _array(values: Sequence[Any], of: pa.DataType) -> pa.Array:
+    """Return a column as an array; None is empty.
+
+    By its buffers: what makes arrays of Python's values first looks for pandas, whose import takes
+    longer than writing a table.
+    """
+    there = np.fromiter((value is not None for value in values), np.bool_, len(values))
+    empty = len(values) - int(there.sum())
+    known = pa.py_buffer(np.packbits(there, bitorder="little")) if empty else None
+    if of in _PLAIN_TYPES:
+        numbers = (0 if value is None else value for value in values)
+        whole_numbers = map(index, numbers) if of == pa.int64() else numbers
+        data = np.fromiter(whole_numbers, _PLAIN_TYPES[of], len(values))
+        return pa.Array.from_buffers(of, len(values), [known, pa.py_buffer(data)], empty)
+    texts = [b"" if value is None else value.encode() for value in values]
+    ends = np.zeros(len(texts) + 1, np.int32)
+    np.cumsum(np.fromiter(map(len, texts), np.int32, len(texts)), out=ends[1:])
+    buffers = [known, pa.py_buffer(ends), pa.py_buffer(b"".join(texts))]
+    return pa.Array.from_buffers(of, len(values), buffers, empty)
+
+
 def save(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write rows with whatever columns they have."""
-    pq.write_table(pa.Table.from_pylist(list(rows), schema=_loose(rows)), path)
+    names = sorted({name for row in rows for name in row})
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    schema = pa.schema([field for each in columns.items() if (field := _loose(*each)) is not None])
+    arrays = [_array(columns[field.name], field.type) for field in schema]
+    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), path)
 
 
-def _loose(rows: Iterable[Mapping[str, Any]]) -> pa.Schema:
-    kinds: dict[str, type] = {}
-    for row in rows:
-        for name, value in row.items():
-            if value is not None and kinds.get(name) is not float:
-                kinds[name] = type(value)
-    names = {int: pa.int64(), float: pa.float64(), str: pa.string()}
-    return pa.schema([pa.field(name, names[kind]) for name, kind in sorted(kinds.items())])
+def _loose(name: str, values: Iterable[Any]) -> pa.Field | None:
+    """Return what a column holds; None where it is empty."""
+    kinds = set(map(type, values)) - {type(None)}
+    if not kinds:
+        return None
+    kind = float if float in kinds else kinds.pop()
+    return pa.field(name, {int: pa.int64(), float: pa.float64(), str: pa.string()}[kind])
 
 
 def load(path: Path) -> list[dict[str, Any]]:
     """Return all rows of a file."""
-    rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    rows: list[dict[str, Any]] = pq.ParquetFile(path).read().to_pylist()
     return rows
 
 
@@ -138,9 +189,22 @@ def names(path: Path) -> list[str]:
 def columns_of(path: Path, most: int | None = None) -> dict[str, list[Any]]:
     """Return the columns of a file by name, of the first rows only where ``most`` is given."""
     if most is None:
-        return dict(pq.read_table(path).to_pydict())
+        table = pq.ParquetFile(path).read()
+        return {name: _listed(table.column(name)) for name in table.column_names}
     rows = next(pq.ParquetFile(path).iter_batches(batch_size=max(1, most)), None)
-    return {} if rows is None else dict(rows.to_pydict())
+    return {} if rows is None else {n: _listed(rows.column(n)) for n in rows.schema.names}
+
+
+def _listed(column: Any) -> list[Any]:
+    """Return the values of a column; those of numbers at once where none is missing."""
+    if column.null_count or column.type not in _PLAIN_TYPES:
+        return list(column.to_pylist())
+    found: list[Any] = []
+    for chunk in getattr(column, "chunks", [column]):
+        if len(chunk):
+            numbers = np.frombuffer(chunk.buffers()[1], _PLAIN_TYPES[column.type])
+            found += numbers[chunk.offset : chunk.offset + len(chunk)].tolist()
+    return found
 
 
 @dataclass(frozen=True)
@@ -157,7 +221,7 @@ def write_files(
     csv: Path,
     columns: Sequence[Column],
     types: Mapping[str, str],
-    blocks: Iterable[Sequence[Mapping[str, Any]]],
+    blocks: Iterable[Values],
     shown: int,
 ) -> Counted:
     """Write a table in both forms and return what is in it.
@@ -167,7 +231,7 @@ def write_files(
         csv: where the CSV file goes.
         columns: what stands in a row, in this order.
         types: what each column holds.
-        blocks: rows by the names of columns, some at a time.
+        blocks: columns by their names, some rows at a time.
         shown: so many of the first rows are returned.
 
     Raises:
@@ -176,11 +240,11 @@ def write_files(
     statuses: Counter[str] = Counter()
     proofs: Counter[str] = Counter()
 
-    def counted() -> Iterator[Sequence[Mapping[str, Any]]]:
-        for rows in blocks:
-            statuses.update(row["status"] for row in rows)
-            proofs.update(row.get("certificate") or "" for row in rows)
-            yield rows
+    def counted() -> Iterator[Values]:
+        for block in blocks:
+            statuses.update(block["status"])
+            proofs.update(how or "" for how in block["certificate"])
+            yield block
 
     with whole((parquet, csv)) as (one, other):
         _write(one, other, columns, types, counted())
@@ -194,17 +258,15 @@ def _write(
     csv: Path,
     columns: Sequence[Column],
     types: Mapping[str, str],
-    blocks: Iterable[Sequence[Mapping[str, Any]]],
+    blocks: Iterable[Values],
 ) -> None:
     schema = table_schema(columns, types)
     with ExitStack() as stack:
         table = stack.enter_context(closing(Writer(parquet, schema)))
         stream = stack.enter_context(csv.open("w", encoding="utf-8", newline=""))
-        write_csv(columns, (), stream)
-        for rows in blocks:
-            table.write(rows)
-            text = io.StringIO()
-            write_csv(columns, rows, text)
-            stream.write(text.getvalue().partition("\n")[2])
+        _write_heads(schema.names, stream)
+        for block in blocks:
+            table.write(block)
+            _write_records([block[name] for name in schema.names], stream)
         stream.flush()
         os.fsync(stream.fileno())

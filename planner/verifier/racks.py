@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.schema.catalog import Item
@@ -255,25 +255,46 @@ def shares(basis: Basis, item: Item, rack: Space) -> tuple[float, ...]:
 def first_fit(basis: Basis, companions: Mapping[str, int]) -> int:
     """Return the racks that companions take where each goes into the first one with room for it.
 
-    The largest go first. Fewer may do; a plan that has more has not looked.
+    The largest go first, or the highest, whichever takes fewer. Fewer yet may do; a plan that has
+    more has not looked.
     """
     rack = space(basis, "network")
     if rack is None:
         return 0
     items = [basis.items[sku] for sku in companions if basis.items[sku].consumes.racks is None]
     kinds = [(shares(basis, i, rack), companions[i.id]) for i in items if basis.unit_rack_units(i)]
-    racks: list[tuple[float, ...]] = []
-    for share, count in sorted(kinds, key=lambda kind: -max(kind[0])):
-        left = count
-        for number, filled in enumerate(racks):
-            taken = _fit(filled, share, left)
-            racks[number] = tuple(f + taken * s for f, s in zip(filled, share, strict=True))
-            left -= taken
+    return min(
+        _in_turn(sorted(kinds, key=lambda kind: -max(kind[0]))),
+        _in_turn(sorted(kinds, key=lambda kind: -kind[0][0])),
+    )
+
+
+def _in_turn(kinds: Sequence[tuple[tuple[float, ...], int]]) -> int:
+    """Return the racks of kinds that are placed in this order; racks filled alike go together."""
+    alike: list[tuple[tuple[float, ...], int]] = []
+    for share, left in kinds:
+        filled: list[tuple[tuple[float, ...], int]] = []
+        for used, racks in alike:
+            each = _fit(used, share, left)
+            full = min(racks, left // each) if each else 0
+            rest = min(left - full * each, each) if full < racks else 0
+            left -= full * each + rest
+            for taken, count in ((each, full), (rest, 1 if rest else 0)):
+                if count:
+                    filled.append((_more(used, taken, share), count))
+            if racks > full + (rest > 0):
+                filled.append((used, racks - full - (rest > 0)))
+        empty = (0.0,) * len(share)
         while left:
-            taken = max(1, _fit((0.0,) * len(share), share, left))
-            racks.append(tuple(taken * s for s in share))
-            left -= taken
-    return len(racks)
+            each = max(1, _fit(empty, share, left))
+            filled.append((_more(empty, each, share), left // each))
+            left %= each
+        alike = filled
+    return sum(racks for _, racks in alike)
+
+
+def _more(used: tuple[float, ...], taken: int, share: tuple[float, ...]) -> tuple[float, ...]:
+    return tuple(u + taken * s for u, s in zip(used, share, strict=True))
 
 
 def _fit(filled: tuple[float, ...], share: tuple[float, ...], most: int) -> int:

@@ -53,16 +53,23 @@ def cases(kind: str, seed: int) -> Iterator[Case]:
     if most is None or most.best is None:
         return
     floor = 0.6 * math.exp(most.best)
-    limits = replace(case.limits, min_useful_gpus=floor)
+    limits = case.limits.but(min_useful_gpus=floor)
     least: tuple[ObjectiveName, ...] = ("cost", "power", "tco")
     for objective in least:
         given = 0.0 if objective == "cost" else 0.01  # under cost it changes nothing
         yield replace(case, objective=objective, limits=limits, indifference=given)
+    rates = replace(case.rates, years=4.0, factor=3.5)
+    ratio: ObjectiveName = "usd_per_useful_gpu_hour"
+    if counted and case.job.active_parameters is not None and seed % 2:
+        ratio = "usd_per_million_tokens"
+    yield replace(case, objective=ratio, rates=rates)
+    yield replace(case, objective=ratio, rates=rates, limits=limits, indifference=0.01)
+    yield replace(case, objective=ratio, rates=rates, policy=policy)
 
 
 def freed(case: Case) -> Case:
     """Return a case without what enumeration does not cover."""
-    limits = replace(case.limits, per_useful_gpu_hour=None, per_million_tokens=None)
+    limits = case.limits.but(per_useful_gpu_hour=None, per_million_tokens=None)
     return replace(
         case,
         systems=tuple(replace(s, low=0, forced=False) for s in case.systems),
@@ -142,9 +149,9 @@ def test_boxes_say_what_models_prove(kind: str, seed: int, monkeypatch: pytest.M
 
 def larger(case: Case) -> Case:
     """Return a case with 30 times as much of every supply."""
-    most = {each.field: getattr(case.limits, each.field) for each in SUPPLIES}
+    most = {each.field: case.limits[each.field] for each in SUPPLIES}
     wide = {name: 30 * limit for name, limit in most.items() if limit is not None}
-    return replace(case, limits=replace(case.limits, **wide))
+    return replace(case, limits=case.limits.but(**wide))
 
 
 def test_time_holds_for_enumeration() -> None:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import math
+import random
+import subprocess
+import sys
 import tracemalloc
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from planner.outputs import sweep_files
@@ -93,3 +99,65 @@ def test_memory_does_not_grow_with_the_rows() -> None:
     tracemalloc.stop()
     assert count == 20_000
     assert most < 3_000_000
+
+
+def random_columns(seed: int) -> dict[str, list[Any]]:
+    """Return columns of each type, some with empty cells, one with none but these."""
+    draw = random.Random(seed)
+    rows = draw.randint(1, 300)
+    some: dict[str, Callable[[], Any]] = {
+        "float": lambda: draw.choice([0.0, -0.0, 1.5, -2e300, draw.random(), math.inf]),
+        "int": lambda: draw.choice([0, -1, 2**62, draw.randint(-9, 9)]),
+        "str": lambda: draw.choice(["", "a", "naïve", "東京", *TEXTS.values()]),
+    }
+    found = {kind: [make() for _ in range(rows)] for kind, make in some.items()}
+    for kind, make in some.items():
+        found[f"{kind} or none"] = [draw.choice([None, make()]) for _ in range(rows)]
+        found[f"{kind} empty"] = [None] * rows
+    return found
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_both_files_have_what_is_written(seed: int, tmp_path: Path) -> None:
+    values = random_columns(seed) | {"status": ["optimal"], "certificate": [None]}
+    rows = len(values["int"])
+    values |= {name: values[name] * rows for name in ("status", "certificate")}
+    types = {name: name.partition(" ")[0] for name in values}
+    types |= {"status": "str", "certificate": "str"}
+    columns = [column(name) for name in values]
+    files = tmp_path / "a.parquet", tmp_path / "a.csv"
+    counted = sweep_files.write_files(*files, columns, types, [values, values], 2)
+    assert counted.statuses == {"optimal": 2 * rows} and counted.proofs == {"": 2 * rows}
+    assert counted.first == {name: (2 * column)[:2] for name, column in values.items()}
+    assert sweep_files.columns_of(files[0]) == {n: 2 * column for n, column in values.items()}
+    arrays = {name: pa.array(values[name], kind(types[name])) for name in values}
+    assert all(pq.read_table(files[0]).column(n).combine_chunks()[:rows].equals(arrays[n])
+               for n in values)  # fmt: skip
+    as_rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+    assert files[1].read_bytes().decode() == written(columns, 2 * as_rows)
+    cells = written([column("float")], as_rows).splitlines()[1:]
+    assert cells == [repr(n) if math.isfinite(n) else "" for n in values["float"]]
+
+
+def kind(name: str) -> pa.DataType:
+    return {"float": pa.float64(), "int": pa.int64(), "str": pa.string()}[name]
+
+
+def test_a_piece_comes_back_as_it_was_kept(tmp_path: Path) -> None:
+    rows = [{"a": 1, "b": None, "c": "x"}, {"a": 2.5, "d": 7}, {"d": 8}]
+    sweep_files.save(tmp_path / "piece", rows)
+    found = sweep_files.columns_of(tmp_path / "piece")
+    assert found == {"a": [1.0, 2.5, None], "c": ["x", None, None], "d": [None, 7, 8]}
+    sweep_files.save(tmp_path / "piece", [{}])
+    assert sweep_files.columns_of(tmp_path / "piece") == {}
+
+
+def test_a_table_is_written_without_pandas(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from planner.outputs import sweep_files\n"
+        "path = Path(sys.argv[1])\n"
+        "sweep_files.save(path, [{'a': 1.5, 'b': 'x', 'c': 3}, {'a': 2.5}])\n"
+        "sweep_files.columns_of(path), sweep_files.columns_of(path, 1), sweep_files.names(path)\n"
+        "assert 'pandas' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", script, tmp_path / "piece"], check=True, timeout=60)

@@ -11,8 +11,10 @@ import pytest
 from planner import api, shipped
 from planner.assemble import assemble
 from planner.case import Case, resolve, resolve_like
+from planner.case.resolve import limit_at, limits_of
 from planner.errors import InputError, VerificationError
-from planner.inputs import Change, Inputs
+from planner.inputs import Change, Inputs, changed
+from planner.limits import SUPPLIES
 from planner.loader.vary import applied
 from planner.optimizer.joint import Certificate, optimise
 from planner.schema.plan import Plan
@@ -21,6 +23,7 @@ from planner.studies.sensitivity import solve as solving
 from planner.studies.sensitivity.scenarios import Scenario
 from planner.studies.sensitivity.workers import Work
 from planner.verifier import confirms, verify
+from tests.optimizer.test_names import everything_limited
 from tests.oracle.test_bill import Bill, companion
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.random_hardware import figure
@@ -117,6 +120,18 @@ def test_random_cases_share_what_is_the_same(seed: int) -> None:
         except InputError:
             continue
         shares_nothing_wrong(inputs, seed)
+
+
+def test_a_limit_follows_from_its_value_as_from_a_problem_with_it() -> None:
+    inputs = inputs_of(everything_limited().case())
+    feeds = inputs.problem.site.feeds
+    assert feeds is not None
+    for limit in SUPPLIES:
+        for value in (3, round(feeds.usable_kw) - 1, round(feeds.usable_kw) + 1, 10**6):
+            after = limits_of(changed(inputs, limit.path, value).problem)
+            found = limit_at(inputs.problem, limit.path, value)
+            assert found == after[limit.field], limit.path
+    assert limit_at(inputs.problem, "site.facility_power", 1e6) == feeds.usable_kw
 
 
 def best(inputs: Inputs, *, drawn: bool) -> Plan:

@@ -230,7 +230,7 @@ def test_a_worker_that_is_killed_takes_nothing_with_it(small: str) -> None:
     some = list(scenarios(inputs, vary=("site.pue=1.1:1.5:lin:80",)))
     parts = list(enumerate(pieces(some)))
     found: dict[int, list[Row]] = {}
-    with Workers(Work({"": inputs}, SweepOptions()), 2) as workers:
+    with Workers(Work({"": inputs}, SweepOptions()), 2, alone_s=None) as workers:
         for number, rows in workers.rows(parts):
             if not found:
                 assert workers.processes is not None
@@ -297,7 +297,7 @@ def test_a_lock_of_a_killed_sweep_keeps_nobody_out(tmp_path: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", script, tmp_path / "kept"], check=False, timeout=60)
     with closing(Journal(tmp_path / "kept", "same")) as journal:
-        assert journal.rows(0) == [{"status": "optimal"}]
+        assert journal.values(0) == {"status": ["optimal"]}
 
 
 def test_a_piece_that_did_not_get_onto_the_disk_is_done_again(tmp_path: Path) -> None:

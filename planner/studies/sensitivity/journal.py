@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from planner.errors import Finding, InputError
 from planner.outputs import sweep_files
@@ -88,9 +89,9 @@ class Journal:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
 
-    def rows(self, number: int) -> list[Row]:
-        """Return the rows of a piece that is done."""
-        return sweep_files.load(self._path(number))
+    def values(self, number: int) -> dict[str, list[Any]]:
+        """Return the rows of a piece that is done, by column."""
+        return sweep_files.columns_of(self._path(number))
 
     def columns(self, number: int) -> list[str]:
         """Return the names of what the rows of a piece have."""

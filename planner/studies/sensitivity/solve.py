@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +16,13 @@ from numpy.typing import NDArray
 from planner.assemble import assemble
 from planner.assemble.limits import systems_of_a_step
 from planner.case import Case, resolve, resolve_like
-from planner.case.model import Limits
-from planner.case.resolve import limits_of
+from planner.case.resolve import limit_at
 from planner.errors import InputError, VerificationError
 from planner.figures import RATIOS
 from planner.infeasible import clash
 from planner.inputs import Change, Inputs, changed
 from planner.levers import Lever
-from planner.limits import COUNTED_IN, SUPPLIES
+from planner.limits import COUNTED_IN, SUPPLIES, Limit
 from planner.loader.vary import applied, checked
 from planner.optimizer import purchase
 from planner.optimizer.goals import without_end
@@ -165,22 +165,42 @@ def _halves(
 
 @dataclass(frozen=True)
 class Asked:
-    """A group ready to be solved: inputs and case under the loosest limits, limits of each."""
+    """A group ready to be solved: inputs and case under the loosest limits, limits of each.
+
+    ``limits`` has a row for each scenario and a column for each supply that the group changes.
+    """
 
     inputs: Inputs
     case: Case
     group: Group
     options: SweepOptions
-    limits: tuple[Limits, ...]
+    limits: NDArray[np.float64]
+
+    @property
+    def supplies(self) -> tuple[Limit, ...]:
+        """What is limited: the same for all scenarios."""
+        return given(self.case.limits)
+
+    @property
+    def amounts(self) -> NDArray[np.float64]:
+        """What each scenario allows of each supply, in the unit of its row of the model."""
+        supplies = self.supplies
+        found = np.tile(amounts(supplies, self.case.limits), (len(self.limits), 1))
+        for path, column in zip(self.group.paths, self.limits.T, strict=True):
+            at = next(n for n, each in enumerate(supplies) if each.field == FIELDS[path])
+            found[:, at] = column / supplies[at].scale
+        return found
 
     @property
     def fate(self) -> tuple[object, ...]:
         """What decides whether the values of its scenarios go together."""
-        return fate(self.group.scenarios[0])
+        return fate(self.group.scenarios[0], self.inputs.problem)
 
     def case_of(self, place: int) -> Case:
         """Return the case of one scenario; its companions are as far worked out as for all."""
-        own = self.limits[place]
+        row = zip(self.group.paths, self.limits[place].tolist(), strict=True)
+        changes: dict[str, Any] = {FIELDS[path]: _typed(path, value) for path, value in row}
+        own = self.case.limits.but(**changes)
         return self.case if own == self.case.limits else self.case.under(own)
 
     def inputs_of(self, place: int) -> Inputs:
@@ -213,22 +233,16 @@ def prepare(
         for path, value in zip(group.paths, most.tolist(), strict=True)
     ]
     changes = (*group.shared, *loosest)
-    if like is not None and like.fate == fate(group.scenarios[0]):
+    if like is not None and like.fate == fate(group.scenarios[0], inputs.problem):
         top = replace(applied(inputs, changes), warnings=like.inputs.warnings)
     else:
         top = checked(inputs, changes)
     case = resolve(top) if like is None else resolve_like(top, like.inputs, like.case)
-    known: list[dict[float, float | int | None]] = [{} for _ in group.paths]
-    limits = []
-    for row in points.tolist():
-        one: dict[str, float | int | None] = {}
-        for place, (path, value) in enumerate(zip(group.paths, row, strict=True)):
-            if value not in known[place]:
-                alone = limits_of(changed(top, path, _typed(path, value)).problem)
-                known[place][value] = getattr(alone, FIELDS[path])
-            one[FIELDS[path]] = known[place][value]
-        limits.append(replace(case.limits, **one) if one else case.limits)  # type: ignore[arg-type]
-    return Asked(top, case, group, options, tuple(limits))
+    limits = points.copy()
+    for place, path in enumerate(group.paths):
+        column = points[:, place].tolist()
+        limits[:, place] = [limit_at(top.problem, path, value) for value in column]
+    return Asked(top, case, group, options, limits)
 
 
 def _typed(path: str, value: float) -> float | int:
@@ -237,15 +251,12 @@ def _typed(path: str, value: float) -> float | int:
 
 def solve(asked: Asked) -> list[Answer]:
     """Return an answer for each scenario of a group, in order."""
-    supplies = given(asked.case.limits)
-    rows = [amounts(supplies, limits) for limits in asked.limits]
-    limits: NDArray[np.float64] = np.array(rows).reshape(len(rows), len(supplies))
     divided = not _stands_alone(asked.case)
     options = asked.options
     search = Search(
         asked.case,
-        limits,
-        supplies,
+        asked.amounts,
+        asked.supplies,
         options.gap,
         divided=divided,
         time_limit_s=options.time_limit_s,
@@ -280,7 +291,7 @@ def _packed(asked: Asked, place: int, answer: Answer) -> Answer:
 def _stands_alone(case: Case) -> bool:
     """Say whether a case has what only an optimisation of its own can hold: money per work."""
     limits = case.limits
-    ratios = (limits.per_useful_gpu_hour, limits.per_million_tokens)
+    ratios = (limits["per_useful_gpu_hour"], limits["per_million_tokens"])
     asked = case.objective in RATIOS or any(ratio is not None for ratio in ratios)
     return asked or not (case.systems and case.storage)
 
@@ -375,22 +386,24 @@ def name_limits(levers: Sequence[Lever], here: Mapping[str, float]) -> str:
     return f"{listed(names)} cannot hold together"
 
 
-def rows(asked: Asked, answers: Sequence[Answer]) -> Iterator[Row]:
-    """Yield the row of each answer of a group; every plan is verified where it is first used."""
-    known: dict[int, _Used] = {}
+def rows(asked: Asked, answers: Sequence[Answer]) -> list[Row]:
+    """Return the row of each answer of a group; every plan is verified where it is first used."""
+    found = [blank(answer) for answer in answers]
+    users: dict[int, list[int]] = {}
     for place, answer in enumerate(answers):
-        run = answer.operation
-        if run is None or answer.status not in PLANNED:
-            yield blank(answer)
-            continue
+        if answer.operation is not None and answer.status in PLANNED:
+            users.setdefault(id(answer.operation), []).append(place)
+    allowed = asked.amounts
+    for places in users.values():
         try:
-            if id(run) not in known:
-                known[id(run)] = _Used.of(asked, place, answer, run)
+            plan = _Used.of(asked, places[0], answers[places[0]])
         except VerificationError as error:
-            yield blank(answer) | {"status": "failed", "reason": str(error)}
+            for place in places:
+                found[place] |= {"status": "failed", "reason": str(error)}
             continue
-        plan = known[id(run)]
-        yield plan.row | _answer_cells(answer) | {"binding": plan.binding(asked.limits[place])}
+        for place, names in zip(places, plan.binding(asked.supplies, allowed[places]), strict=True):
+            found[place] = plan.row | _answer_cells(answers[place]) | {"binding": names}
+    return found
 
 
 def confirmed(inputs: Inputs, case: Case, proven: Certificate, gap: float) -> Plan:
@@ -441,34 +454,43 @@ class _Used:
     more: NDArray[np.float64]
 
     @classmethod
-    def of(cls, asked: Asked, place: int, answer: Answer, run: Run) -> _Used:
+    def of(cls, asked: Asked, place: int, answer: Answer) -> _Used:
         """Return a plan's columns once its independent re-computation agrees.
 
         Raises:
             VerificationError: it does not.
         """
-        case, inputs = asked.case_of(place), asked.inputs_of(place)
+        case, inputs, run = asked.case_of(place), asked.inputs_of(place), answer.operation
+        assert run is not None
         certificate = Certificate(
             "optimal" if answer.status == "optimal" else "feasible",
             run, answer.log_value, answer.log_bound, answer.gap, 0, 0.0, False,
         )  # fmt: skip
         plan = confirmed(inputs, case, certificate, asked.options.gap)
-        supplies = given(asked.case.limits)
+        supplies = asked.supplies
         rows_of = {supply.name for supply in supplies}
         always = {limit.name for limit in plan.limits if limit.binding} - rows_of
         more = [used(supplies, bill) for bill in _one_more(asked.case, run)]
         matrix = np.array(more).reshape(len(more), len(supplies))
         return cls(_columns(plan, run), frozenset(always), matrix)
 
-    def binding(self, limits: Limits) -> str | None:
-        """Return the names of the limits that hold the plan where it is."""
-        supplies = given(limits)
-        names = set(self.always)
-        if supplies and len(self.more):
-            over = self.more > amounts(supplies, limits) * (1 + purchase.TOLERANCE)
-            broken = np.any(over, axis=0).tolist()
-            names |= {each.name for each, one in zip(supplies, broken, strict=True) if one}
-        return ", ".join(sorted(names)) or None
+    def binding(self, supplies: Sequence[Limit], allowed: NDArray[np.float64]) -> list[str | None]:
+        """Return the names of the limits that hold the plan where it is, under each row of limits.
+
+        Args:
+            supplies: what is limited.
+            allowed: how much of each is, a row for each scenario.
+        """
+        over = self.more[None] > allowed[:, None, :] * (1 + purchase.TOLERANCE)
+        texts: dict[tuple[bool, ...], str | None] = {}
+        found = []
+        rows: list[list[bool]] = np.any(over, axis=1).tolist()
+        for broken in map(tuple, rows):
+            if broken not in texts:
+                names = {each.name for each, one in zip(supplies, broken, strict=True) if one}
+                texts[broken] = ", ".join(sorted(self.always | names)) or None
+            found.append(texts[broken])
+        return found
 
 
 def _one_more(case: Case, run: Run) -> Iterator[purchase.PurchaseSums]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from planner.figures import OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
 from planner.schema.plan import Plan
-from planner.schema.prices import ShownIn
 from planner.schema.sensitivity import VARIED, Column, Sweep
-from planner.studies.request import SweepOptions
+from planner.studies.request import SweepOptions, head_of
 from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import (
     COUNT_PREFIX,
@@ -58,6 +57,7 @@ class Course:
     done: int = 0
     kept: dict[int, int] = field(default_factory=dict)
     _layout: list[tuple[int, list[int]]] = field(default_factory=list)
+    _made: dict[int, Scenario] = field(default_factory=dict)
 
     @property
     def work(self) -> Work:
@@ -87,7 +87,11 @@ class Course:
             if self.journal.has(number):
                 self._count(number, len(places))
             else:
-                yield number, tuple(self.scenarios[place] for place in places)
+                yield number, tuple(map(self.scenario, places))
+
+    def scenario(self, place: int) -> Scenario:
+        """Return the scenario of a place; those of the last block are kept."""
+        return self._made.get(place) or self.scenarios[place]
 
     def _count(self, number: int, rows: int) -> None:
         self.kept[number] = rows
@@ -105,16 +109,17 @@ class Course:
     def _laid_out(self) -> Iterator[tuple[int, list[int]]]:
         for block, start in enumerate(range(0, len(self.scenarios), BLOCK)):
             some = list(self.scenarios[start : start + BLOCK])
+            self._made = {scenario.index: scenario for scenario in some}
             for number, piece in enumerate(pieces(some)):
                 yield block * NUMBERS + number, [scenario.index for scenario in piece]
 
-    def table(self) -> Table:
+    def table(self) -> SweptRows:
         """Return the table of what is done."""
-        return Table.of(self)
+        return SweptRows.of(self)
 
 
 @dataclass(frozen=True)
-class Table:
+class SweptRows:
     """The rows that are done, in the order of their scenarios, and the record of them."""
 
     course: Course
@@ -122,7 +127,7 @@ class Table:
     types: dict[str, str]
 
     @classmethod
-    def of(cls, course: Course) -> Table:
+    def of(cls, course: Course) -> SweptRows:
         """Return the table of a course as far as it has come."""
         scenarios = course.scenarios
         used = {
@@ -132,33 +137,47 @@ class Table:
             if name.startswith(COUNT_PREFIX)
         }
         items = bought(items_on_offer(scenarios.bases().values()), used)
-        named = any(scenarios[place].name for place in range(min(len(scenarios), BLOCK)))
+        named = any(course.scenario(place).name for place in range(min(len(scenarios), BLOCK)))
         unit = objective_unit(goal(scenarios, course.inputs))
         shown = columns(scenarios.axes, items, unit, named=named)
         return cls(course, shown, dict(types(shown, _texts(scenarios))))
 
-    def blocks(self) -> Iterator[list[Row]]:
-        """Yield the rows of one block of scenarios after the other."""
-        course = self.course
-        found: dict[int, Row] = {}
+    def blocks(self) -> Iterator[dict[str, list[Any]]]:
+        """Yield the columns of one block of scenarios after the other."""
+        done: list[tuple[int, list[int]]] = []
         block = 0
-        for number, places in course._numbered():
+        for number, places in self.course._numbered():
             if number // NUMBERS != block:
-                yield [found[place] for place in sorted(found)]
-                found, block = {}, number // NUMBERS
-            if number in course.kept:
-                done = zip(places, course.journal.rows(number), strict=True)
-                found |= {place: self._row(place, row) for place, row in done}
-        yield [found[place] for place in sorted(found)]
+                yield self._block(done)
+                done, block = [], number // NUMBERS
+            if number in self.course.kept:
+                done.append((number, places))
+        yield self._block(done)
 
-    def _row(self, place: int, row: Row) -> Row:
-        scenarios = self.course.scenarios
-        cells = scenarios.values(place)
-        inputs = {
-            column.name: str(cell) if cell is not None and self._is_text(column) else cell
-            for column, cell in zip(scenarios.axes, cells, strict=True)
-        }
-        return {PLACE: place, NAME: scenarios[place].name or None, **inputs, **row}
+    def _block(self, done: Sequence[tuple[int, list[int]]]) -> dict[str, list[Any]]:
+        """Return the columns of some pieces, in the order of their scenarios."""
+        places = [place for _, some in done for place in some]
+        found = [(self.course.journal.values(number), len(some)) for number, some in done]
+        order = sorted(range(len(places)), key=places.__getitem__)
+        columns: dict[str, list[Any]] = self._inputs([places[at] for at in order])
+        for name in (column.name for column in self.columns if column.name not in columns):
+            parts = [values.get(name) or [None] * rows for values, rows in found]
+            loose = [value for part in parts for value in part]
+            columns[name] = [loose[at] for at in order]
+        return columns
+
+    def _inputs(self, places: Sequence[int]) -> dict[str, list[Any]]:
+        """Return the columns that tell scenarios apart."""
+        course, axes = self.course, self.course.scenarios.axes
+        rows = [course.scenarios.values(place) for place in places]
+        columns: dict[str, list[Any]] = {PLACE: list(places)}
+        columns[NAME] = [course.scenario(place).name or None for place in places]
+        for at, column in enumerate(axes):
+            cells = [row[at] for row in rows]
+            if self._is_text(column):
+                cells = [cell if cell is None else str(cell) for cell in cells]
+            columns[column.name] = cells
+        return columns
 
     def _is_text(self, column: Column) -> bool:
         return self.types[column.name] == "str"
@@ -167,17 +186,13 @@ class Table:
         """Return what the table is, once its rows are counted by status and by certificate."""
         inputs = self.course.inputs
         objective = goal(self.course.scenarios, inputs)
+        asked = head_of(inputs, self.course.options.gap) | {
+            "objective": objective,
+            "sense": "minimize" if objective in _MINIMIZED else "maximize",
+            "unit": objective_unit(objective),
+        }
         return Sweep(
-            problem=inputs.problem.name,
-            problem_file=inputs.problem_file,
-            scenario=inputs.scenario,
-            overrides=inputs.overrides,
-            input_sha256=inputs.sha256,
-            currency=ShownIn.of(inputs.problem.shown_in),
-            objective=objective,
-            sense="minimize" if objective in _MINIMIZED else "maximize",
-            unit=objective_unit(objective),
-            gap_asked=self.course.options.gap,
+            **asked,
             columns=self.columns,
             rows=sum(counted.values()),
             asked=len(self.course.scenarios),
@@ -218,8 +233,7 @@ def goal(scenarios: Scenarios, inputs: Inputs) -> str:
 
 
 def _objective(inputs: Inputs) -> str:
-    asked = inputs.problem.objective
-    return asked.maximize or asked.minimize or "goodput"
+    return inputs.problem.objective.name
 
 
 def _texts(scenarios: Scenarios) -> set[str]:

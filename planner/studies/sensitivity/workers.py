@@ -111,6 +111,9 @@ def _refused(scenario: Scenario) -> Answer:
     return Answer(scenario, "invalid", reason=scenario.refused)
 
 
+SECONDS_ALONE = 3.0
+"""So many seconds of a processor are worked here before other processes are started."""
+
 Piece = tuple[Scenario, ...]
 Numbered = tuple[int, Piece]
 What = Literal["answers", "rows"]
@@ -138,15 +141,22 @@ def _task(work: Work, task: tuple[What, Piece]) -> list[Any]:
 
 
 class Workers:
-    """Processes that work on pieces; with one piece or one core the work is done here.
+    """Those who work on pieces: this process, and others once that has taken a while.
 
     A process that is ended by force takes nothing with it: another does its piece.
     """
 
-    def __init__(self, work: Work, jobs: int = 0, pieces: int | None = None) -> None:
+    def __init__(
+        self,
+        work: Work,
+        jobs: int = 0,
+        pieces: int | None = None,
+        alone_s: float | None = SECONDS_ALONE,
+    ) -> None:
         count = min(jobs or cores(), pieces or cores())
-        self.work = work
-        self.processes = Processes(count, partial(_task, work)) if count > 1 else None
+        self.work, self.processes = work, None
+        if count > 1:
+            self.processes = Processes(count, partial(_task, work), alone_s=alone_s)
 
     def __enter__(self) -> Workers:
         return self
