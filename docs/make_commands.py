@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -69,6 +69,8 @@ def _choices(command: Any, parameter: Any) -> str:
     """Return the words an option takes, read from the command's own annotations."""
     hints = get_type_hints(inspect.unwrap(command.callback)) if command.callback else {}
     kind = hints.get(parameter.name)
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{choice}`" for choice in get_args(kind))
     if not (isinstance(kind, type) and issubclass(kind, Enum)):
         return ""
     return ", ".join(f"`{choice.value}`" for choice in kind)

@@ -17,51 +17,39 @@ Each function is a command of the same name and has its options (`compare_rules`
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "planner.library": (
-        "alternatives",
-        "audit",
-        "bid",
-        "characterize",
-        "compare",
-        "compare_rules",
-        "example",
-        "explain",
-        "frontier",
-        "load",
-        "simulate",
-        "size",
-        "solve",
-        "sweep",
-        "synthesize",
-        "tornado",
-        "uncertain",
-        "verify",
-        "workbook",
-    ),
-    "planner.errors": ("InputError", "NoPlanError", "PlannerError", "VerificationError"),
-    "planner.inputs": ("Inputs",),
-    "planner.schema.plan": ("Plan",),
-    "planner.schema.problem": ("Problem",),
+    "InputError": "planner.errors",
+    "NoPlanError": "planner.errors",
+    "PlannerError": "planner.errors",
+    "VerificationError": "planner.errors",
+    "Inputs": "planner.inputs",
+    "Plan": "planner.schema.plan",
+    "Problem": "planner.schema.problem",
 }
-"""Where each name lives: none is imported before it is asked for, so that commands start fast.
+"""Where names live that are no functions; these are in `planner.library`.
 
-`__init__.pyi` tells editors and type checkers the same.
+None is imported before it is asked for, so that commands start fast. `__init__.pyi`, which
+`docs/make_library.py` writes, tells editors and type checkers the same.
 """
-
-__all__ = ["__version__", *sorted(name for names in _HOMES.values() for name in names)]
 
 
 def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(home), name)
+    if name == "__all__":
+        return ["__version__", *sorted([*_HOMES, *import_module("planner.library").__all__])]
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    # Python asks for a module's name here before it looks for the module.
+    if not name.startswith("_") and find_spec(f"planner.{name}") is None:
+        library = import_module("planner.library")
+        if name in library.__all__:
+            return getattr(library, name)
     raise AttributeError(f"module 'planner' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__getattr__("__all__")})

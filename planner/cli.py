@@ -265,7 +265,7 @@ def _register(study: Study) -> None:
     ]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
-    app.command(study.name, help=study.help)(run)
+    app.command(study.name, help=f"{study.help} {study.also}".rstrip())(run)
 
 
 for each in STUDIES.values():

@@ -8,11 +8,11 @@ from __future__ import annotations
 import inspect
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 import typer
 
@@ -127,47 +127,11 @@ class Solver(StrEnum):
 
 
 class AgainstName(StrEnum):
-    """What useful work may be held against."""
+    """What useful work may be held against: where several are taken, typer asks for a class."""
 
     storage = "storage"
     cost = "cost"
     power = "power"
-
-
-class MethodName(StrEnum):
-    """How scenarios are drawn."""
-
-    lhs = "lhs"
-    sobol = "sobol"
-
-
-class QuantitiesName(StrEnum):
-    """What of a bid holds: its quantities, or its prices alone."""
-
-    quoted = "quoted"
-    free = "free"
-
-
-class ReadAsName(StrEnum):
-    """What the figures of a trace are."""
-
-    rate = "rate"
-    bytes = "bytes"
-    counter = "counter"
-
-
-class Stamp(StrEnum):
-    """Which end of its sample a time is."""
-
-    start = "start"
-    end = "end"
-
-
-class TraceFormat(StrEnum):
-    """The formats of a trace."""
-
-    csv = "csv"
-    parquet = "parquet"
 
 
 REQUIRED = inspect.Parameter.empty
@@ -178,7 +142,7 @@ class Option(NamedTuple):
     """A parameter of a command: its name, its type as typer reads it, its default, how it is read.
 
     What ``read`` returns is what the command gets instead of the text, under the name ``to`` where
-    it is not the parameter's own.
+    it is not the parameter's own. ``takes`` is what `planner.library` takes for a file.
     """
 
     name: str
@@ -186,6 +150,27 @@ class Option(NamedTuple):
     default: Any = None
     read: Callable[[Any], Any] | None = None
     to: str = ""
+    takes: str = "File"
+
+    @property
+    def kind(self) -> Any:
+        """The type of a value."""
+        return get_args(self.type)[0]
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words there are, none where it may be anything."""
+        return tuple(_choices(self.kind))
+
+    @property
+    def help(self) -> str:
+        """What it does."""
+        return str(get_args(self.type)[1].help)
+
+    @property
+    def is_mapping(self) -> bool:
+        """Whether each of its values is a name and what it stands for."""
+        return self.several and "=" in (get_args(self.type)[1].metavar or "")
 
     @property
     def several(self) -> bool:
@@ -196,6 +181,16 @@ class Option(NamedTuple):
     def target(self) -> str:
         """What the command calls the value."""
         return self.to or self.name
+
+
+def _choices(kind: Any) -> Iterator[str]:
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        yield from kind
+    for part in get_args(kind):
+        if get_origin(kind) is Literal:
+            yield part
+        else:
+            yield from _choices(part)
 
 
 def option(
@@ -225,9 +220,10 @@ def option(
     )
 
 
-def argument(name: str, kind: Any, help_: str) -> Option:
-    """Return a parameter that is given by its place, and must be."""
-    return Option(name, Annotated[kind, typer.Argument(help=help_, show_default=False)], REQUIRED)
+def argument(name: str, kind: Any, help_: str, takes: str = "File") -> Option:
+    """Return a parameter that is given by its place, and must be; see ``Option`` for ``takes``."""
+    asked = Annotated[kind, typer.Argument(help=help_, show_default=False)]
+    return Option(name, asked, REQUIRED, takes=takes)
 
 
 def least(flag: str, fewest: int) -> Callable[[int | None], int | None]:
@@ -377,7 +373,7 @@ def count(option: str, number: int, least: int = 1) -> int:
     return number
 
 
-PROBLEM = Option("problem", ProblemFile, REQUIRED)
+PROBLEM = Option("problem", ProblemFile, REQUIRED, takes="ProblemSource")
 SET = Option("set_", Settings)
 SCENARIO = Option("scenario", Scenario)
 GAP = Option("gap", Gap, "2e-6", partial(share, "--gap"))

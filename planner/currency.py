@@ -112,7 +112,7 @@ class Currency:
         """Return a unit of money with the code of this currency: MUSD, USD/kWh, USD per token."""
         return unit.replace("USD", self.code) if self.code != "USD" else unit
 
-    def told(self) -> str:
+    def rate_text(self) -> str:
         """Return its rate in words, empty of USD."""
         if self.code == "USD":
             return ""

@@ -4,7 +4,7 @@ Screens, sheets, pages, tables and studies read labels and units here; `tests/te
 them. A figure's name is its field in `planner.schema.plan`, dotted where it is inside another. The
 unit is the one the field is in; an output may write it larger (MUSD, min), but calls it the same.
 Labels begin in lower case unless they are a name; `Figure.heading` is one as the head of a row or
-column.
+column. What catalogs state of one unit and a bill adds up is a row of ``STATED``, too.
 """
 
 from __future__ import annotations
@@ -16,6 +16,12 @@ from planner import currency
 
 Group = Literal["work", "checkpoint", "storage", "loss", "site", "money"]
 Sense = Literal["maximize", "minimize"]
+Need = Literal["term", "rate", "tokens", "parameters", "draw"]
+"""What a problem gives, such as its term and the rate of a GPU that does the job, and the draw that
+catalogs state."""
+
+OVER_THE_TERM: tuple[Need, ...] = ("term", "draw")
+"""What money for energy needs, and all that has such money in it."""
 
 BTU_PER_H_PER_KW = 3412.14
 """How much heat a kW is in the unit of air conditioning."""
@@ -28,7 +34,7 @@ class Figure:
     """A figure: what it is called, and how it reads.
 
     ``digits`` are the decimals of its headline, of a share's percentage; ``note`` says in a clause
-    what the label leaves open.
+    what the label leaves open. A limit on it, or an objective, asks for what it ``needs``.
     """
 
     name: str
@@ -37,6 +43,7 @@ class Figure:
     group: Group
     digits: int = 1
     note: str = ""
+    needs: tuple[Need, ...] = ()
 
     @property
     def money(self) -> bool:
@@ -89,14 +96,15 @@ FIGURES: dict[str, Figure] = {
         Figure("gpu_systems", "GPU systems", "systems", "work", 0),
         Figure("systems_used", "GPU systems in use", "systems", "work", 0),
         Figure("useful_pflops", "useful work", "PFLOP/s", "work", 1,
-               "useful GPUs x peak rate x model FLOP/s utilisation"),
+               "useful GPUs x peak rate x model FLOP/s utilisation", needs=("rate",)),
         Figure("useful_gpus", "useful GPUs", "GPUs", "work", 1,
                "GPUs in use x goodput: as many that never stop do the same work"),
         Figure("goodput", "goodput", "share", "work", 2, "share of time that is kept progress"),
         Figure("goodput_understated", "goodput is too low by", "share", "work", 4,
                "drains slow the GPUs, but not in the first interval after a restart"),
         Figure("goodput_first_order", "goodput, first order", "share", "work", 2),
-        Figure("days_to_train", "days to train", "days", "work", 1),
+        Figure("days_to_train", "days to train", "days", "work", 1,
+               needs=("rate", "tokens", "parameters")),
         Figure("replicas", "data-parallel replicas", "replicas", "work", 2),
         Figure("replica_gpus", "GPUs that hold one replica", "GPUs", "work", 0),
         Figure("idle_gpus", "GPUs that stand idle in systems in use", "GPUs", "work", 0),
@@ -201,14 +209,15 @@ FIGURES: dict[str, Figure] = {
         Figure("write_volume_tb_per_day", "checkpoint volume written", "TB/day", "storage", 1),
         Figure("tolerate_down", "appliances that may be down", "appliances", "storage", 0),
         # The site: power, heat, space, delivery.
-        Figure("it_power_kw", "IT power", "kW", "site", 1, "what every device draws at most"),
+        Figure("it_power_kw", "IT power", "kW", "site", 1, "what every device draws at most",
+               needs=("draw",)),
         Figure("typical_power_kw", "typical IT power", "kW", "site", 1,
                "the maximum where a line's typical draw is not known"),
         Figure("facility_power_kw", "power at the meter", "kW", "site", 1,
-               "IT power x PUE"),
-        Figure("heat_btu_per_h", "heat", "BTU/h", "site", 0),
-        Figure("heat_air_kw", "heat to air", "kW", "site", 1),
-        Figure("heat_liquid_kw", "heat to liquid", "kW", "site", 1),
+               "IT power x PUE", needs=("draw",)),
+        Figure("heat_btu_per_h", "heat", "BTU/h", "site", 0, needs=("draw",)),
+        Figure("heat_air_kw", "heat to air", "kW", "site", 1, needs=("draw",)),
+        Figure("heat_liquid_kw", "heat to liquid", "kW", "site", 1, needs=("draw",)),
         Figure("heat_air_btu_per_h", "heat to air", "BTU/h", "site", 0),
         Figure("heat_liquid_btu_per_h", "heat to liquid", "BTU/h", "site", 0),
         Figure("rack_units", "rack units", "RU", "site", 1),
@@ -226,35 +235,26 @@ FIGURES: dict[str, Figure] = {
         Figure("years", "term", "years", "site", 1),
         # Money.
         Figure("capex_usd", "capex", "USD", "money", 0, "what is paid at once"),
-        Figure("opex_usd_per_year", "opex per year", "USD/year", "money", 0),
+        Figure("opex_usd_per_year", "opex per year", "USD/year", "money", 0, needs=OVER_THE_TERM),
         Figure("support_usd_per_year", "support per year", "USD/year", "money", 0),
         Figure("subscriptions_usd_per_year", "subscriptions per year", "USD/year", "money", 0),
-        Figure("energy_usd_per_year", "energy per year", "USD/year", "money", 0),
-        Figure("colocation_usd_per_year", "colocation per year", "USD/year", "money", 0),
+        Figure("energy_usd_per_year", "energy per year", "USD/year", "money", 0,
+               needs=OVER_THE_TERM),
+        Figure("colocation_usd_per_year", "colocation per year", "USD/year", "money", 0,
+               needs=OVER_THE_TERM),
         Figure("tco_usd", "TCO", "USD", "money", 0,
-               "total cost of ownership: capex, and what is paid over the term"),
+               "total cost of ownership: capex, and what is paid over the term",
+               needs=OVER_THE_TERM),
         Figure("usd_per_useful_gpu_hour", "cost of a useful GPU-hour", "USD", "money", 2,
-               "TCO / useful GPU-hours of the term"),
+               "TCO / useful GPU-hours of the term", needs=OVER_THE_TERM),
         Figure("usd_per_million_tokens", "cost of a million tokens", "USD", "money", 2,
-               "TCO / tokens trained in the term"),
+               "TCO / tokens trained in the term", needs=(*OVER_THE_TERM, "rate", "parameters")),
         Figure("electricity_usd_per_kwh", "price of electricity", "USD/kWh", "money", 3),
         Figure("colocation_usd_per_kw_month", "price of colocation", "USD/kW/month", "money", 2),
         Figure("discount_rate", "discount rate", "share", "money", 2),
     )
 }  # fmt: skip
 """Every figure by its name, in the order in which outputs list them."""
-
-OVER_THE_TERM = frozenset(
-    (
-        "tco_usd",
-        "opex_usd_per_year",
-        "energy_usd_per_year",
-        "colocation_usd_per_year",
-        "usd_per_useful_gpu_hour",
-        "usd_per_million_tokens",
-    )
-)
-"""Figures known only where the problem has a term: a limit on one, or an objective, asks for it."""
 
 
 @dataclass(frozen=True)
@@ -321,11 +321,49 @@ def objective_unit(name: str) -> str:
     return OBJECTIVES[name].unit if name in OBJECTIVES else ""
 
 
+@dataclass(frozen=True)
+class Stated:
+    """What catalogs state of one unit, and a bill adds up over all in place.
+
+    ``name`` is the figure: a line has it of all its units, and ``of_one`` of a single one. ``path``
+    is where an item states it, which a bundle has by its components. Units of the categories
+    ``none_of`` have none of it. It need not be stated: a limit on it then holds the known part, and
+    where it is to be least only what states it is planned with.
+    """
+
+    name: str
+    path: str
+    none_of: frozenset[str]
+
+    @property
+    def figure(self) -> Figure:
+        """The figure that it is."""
+        return FIGURES[self.name]
+
+    @property
+    def of_one(self) -> str:
+        """The name that it has of one unit."""
+        return f"unit_{self.name}"
+
+
+STATED: dict[str, Stated] = {
+    row.name: row
+    for row in (
+        Stated("rack_units", "consumes.rack_units",
+               frozenset({"transceiver", "cable", "rack", "pdu", "software", "service"})),
+        # Of these nobody states it, and no floor gives way for it.
+        Stated("weight_kg", "consumes.weight",
+               frozenset({"transceiver", "cable", "software", "service"})),
+    )
+}  # fmt: skip
+"""By the name of the figure, in the order in which the bill has them."""
+
 ITEM_UNITS = {
+    **{row.path: row.figure.unit for row in STATED.values()},
     "provides.gpus": "GPUs", "provides.read": "GB/s", "provides.write": "GB/s",
     "provides.usable": "TB", "provides.endurance": "TB/day", "consumes.it_power": "kW",
-    "consumes.rack_units": "RU", "consumes.weight": "kg", "consumes.racks": "racks",
-    "consumes.typical_power": "kW", "provides.cooling": "kW", "provides.feed": "kW",
+    "consumes.racks": "racks", "consumes.typical_power": "kW",
+    "provides.cooling": "kW", "provides.feed": "kW",
     "gpu.memory": "GB", "gpu.bf16_dense": "TFLOP/s", "gpu.fp8_dense": "TFLOP/s", "gpu.tdp": "kW",
     "gpu.failures_per_day": "1/day", "spare_unit.tray": "GPUs",
     "client.write": "GB/s", "client.read": "GB/s", "min_units": "units", "max_units": "units",

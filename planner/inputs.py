@@ -16,8 +16,8 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from planner import currency
 from planner.errors import Finding, InputError
-from planner.figures import OBJECTIVES, OVER_THE_TERM
-from planner.limits import of_group
+from planner.figures import FIGURES, OBJECTIVES, Figure, Need
+from planner.limits import Limit, of_group
 from planner.paths import DataPath, field_of, step_into, steps_of
 from planner.paths import value_at as value_in
 from planner.schema.base import CANONICAL
@@ -135,26 +135,28 @@ class Inputs:
         return path.name if path.is_absolute() else self.document.file
 
 
-def needs_energy_cost(problem: Problem) -> bool:
-    """Say whether a budget or the objective pays for energy."""
-    limits = (row for row in of_group("supply", "ratio") if row.figure in OVER_THE_TERM)
-    best = OBJECTIVES.get(problem.objective.minimize or "")
-    asked = any(value_in(problem, row.path) is not None for row in limits)
-    return asked or (best is not None and best.figure.name in OVER_THE_TERM)
+def asked_figures(problem: Problem, what: Need) -> Iterator[Figure]:
+    """Yield what the objective or a limit compares that needs something to be known, each once."""
+    best = OBJECTIVES.get(problem.objective.maximize or problem.objective.minimize or "")
+    if best is not None and what in best.figure.needs:
+        yield best.figure
+    for row in _that_need(what):
+        if (best is None or best.figure.name != row.figure) and value_in(
+            problem, row.path
+        ) is not None:
+            yield FIGURES[row.figure]
 
 
-def needs_flops(problem: Problem) -> bool:
-    """Say whether the objective or a target is in FLOP/s or days."""
-    targets = problem.targets
-    asked = (targets.min_useful_pflops, targets.max_days_to_train)
-    work = problem.objective.maximize == "goodput" or needs_tokens(problem)
-    return work or any(value is not None for value in asked)
+@cache
+def _that_need(what: Need) -> tuple[Limit, ...]:
+    """Return the limits that compare a figure which needs something to be known."""
+    rows = of_group("supply", "ratio", "target")
+    return tuple(row for row in rows if what in FIGURES[row.figure].needs)
 
 
-def needs_tokens(problem: Problem) -> bool:
-    """Say whether the objective or the budget is money per token."""
-    least = problem.objective.minimize == "usd_per_million_tokens"
-    return least or problem.budget.per_million_tokens_usd is not None
+def needs(problem: Problem, what: Need) -> bool:
+    """Say whether the objective or a limit compares a figure that needs something to be known."""
+    return any(True for _ in asked_figures(problem, what))
 
 
 def demanded(problem: Problem, item_id: str) -> bool:
@@ -412,10 +414,10 @@ def inputs_from_text(text: str | bytes) -> Inputs:
         raise InputError(
             Finding("portable", f"the inputs cannot be read ({count} faults)")
         ) from None
-    return shown(Inputs(**{name: getattr(whole, name) for name in _CARRIED}))
+    return show_money_of(Inputs(**{name: getattr(whole, name) for name in _CARRIED}))
 
 
-def shown(inputs: Inputs) -> Inputs:
+def show_money_of(inputs: Inputs) -> Inputs:
     """Return the inputs; from now on money is shown in their currency and read in any they know."""
     currency.know(inputs.problem.currencies)
     currency.show(inputs.problem.shown_in)

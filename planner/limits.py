@@ -3,7 +3,7 @@
 Rows of the solver, elastic rows, levers, the limits a plan reports, setters of an audit, rows on
 the sheet ``Checks``, groups of sweeps, what is verified and the table in ``docs/model.md`` follow
 from ``LIMITS``. A limit on a sum over the bill is one row here; what one unit adds to the sum
-stands in ``planner.case.money.SUMS``.
+stands in ``planner.figures.STATED`` where catalogs state it, else in ``planner.case.money.SUMS``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
+from planner.figures import FIGURES, STATED
 from planner.paths import job_path
 
 Group = Literal["supply", "ratio", "target", "job", "storage", "count", "policy"]
@@ -33,9 +34,8 @@ MILLION = 1e6
 class Limit:
     """One limit.
 
-    Of a ``known_part`` what nobody states counts for nothing, and the plan says so. Every limit on
-    what a catalog need not state of an item (weight, rack units) is one: else there is no number to
-    report. Draw, money and racks are always known of what is planned with.
+    Of a ``known_part`` what nobody states counts for nothing, and the plan says so: else there is
+    no number to report. Draw, money and racks are always known of what is planned with.
 
     ``figure`` is what it compares, by its name in a plan's totals or job; ``path`` where the
     problem file gives it ("" where it follows from products). ``asked`` is its label as a demand
@@ -58,7 +58,11 @@ class Limit:
     editable: bool = True
     reported: bool = True
     exact: bool = False
-    known_part: bool = False
+
+    @property
+    def known_part(self) -> bool:
+        """Whether it holds what is known of its figure, which a catalog need not state."""
+        return self.figure in STATED
 
     @property
     def field(self) -> str:
@@ -87,24 +91,24 @@ class Limit:
 
 
 def _supply(
-    name: str, label: str, figure: str, unit: str, path: str, asked: str = "", written: str = ""
+    name: str, figure: str, path: str, label: str = "", *, asked: str = "", written: str = ""
 ) -> Limit:
     """Return a ceiling on a sum over everything in place or everything bought."""
+    row = FIGURES[figure]
     return Limit(
-        name, label, figure, "<=", unit, path, "supply", "share", asked=asked, written=written
-    )
+        name, label or row.label, figure, "<=", row.unit, path, "supply", "share",
+        asked=asked, written=written,
+    )  # fmt: skip
 
 
 def _yearly(name: str, label: str, figure: str) -> Limit:
     """Return a budget per year."""
-    return _supply(name, label, figure, "USD/year", f"budget.{name}_per_year", written="USD")
+    return _supply(name, figure, f"budget.{name}_per_year", label, written="USD")
 
 
 def _target(
     name: str,
-    label: str,
     figure: str,
-    unit: str,
     *,
     asked: str,
     written: str = "",
@@ -112,9 +116,9 @@ def _target(
     tolerance: float = TIMED,
 ) -> Limit:
     """Return a floor that the user sets."""
-    path = f"targets.{name}"
+    path, row = f"targets.{name}", FIGURES[figure]
     return Limit(
-        name, label, figure, ">=", unit, path, "target", elastic, asked, written, tolerance
+        name, row.label, figure, ">=", row.unit, path, "target", elastic, asked, written, tolerance
     )
 
 
@@ -136,24 +140,19 @@ _JOB = job_path()
 _CHECKPOINT = f"{_JOB}.checkpoint"
 
 LIMITS: tuple[Limit, ...] = (
-    _supply("it_power", "IT power", "it_power_kw", "kW", "site.it_power"),
-    _supply(
-        "facility_power", "power at the meter", "facility_power_kw", "kW", "site.facility_power"
-    ),
-    _supply("heat_air", "heat to air", "heat_air_kw", "kW", "site.cooling.air_limit"),
-    _supply("heat_liquid", "heat to liquid", "heat_liquid_kw", "kW", "site.cooling.liquid_limit"),
-    _supply("racks", "racks", "racks", "racks", "site.racks"),
+    _supply("it_power", "it_power_kw", "site.it_power"),
+    _supply("facility_power", "facility_power_kw", "site.facility_power"),
+    _supply("heat_air", "heat_air_kw", "site.cooling.air_limit"),
+    _supply("heat_liquid", "heat_liquid_kw", "site.cooling.liquid_limit"),
+    _supply("racks", "racks", "site.racks"),
     Limit(
         "rack_positions.*", "racks that need positions of *", "racks", "<=", "racks", "site.racks",
         "count", editable=False,
     ),
-    Limit(
-        "weight", "weight", "weight_kg", "<=", "kg", "site.weight_limit", "supply",
-        "share", known_part=True,
-    ),
-    _supply("capex", "capital budget", "capex_usd", "USD", "budget.capex"),
+    _supply("weight", "weight_kg", "site.weight_limit"),
+    _supply("capex", "capex_usd", "budget.capex", "capital budget"),
     _yearly("opex", "operating budget", "opex_usd_per_year"),
-    _supply("tco", "TCO budget", "tco_usd", "USD", "budget.tco"),
+    _supply("tco", "tco_usd", "budget.tco", "TCO budget"),
     _yearly("support", "support budget", "support_usd_per_year"),
     _yearly("subscriptions", "subscription budget", "subscriptions_usd_per_year"),
     _yearly("energy", "energy budget", "energy_usd_per_year"),
@@ -215,13 +214,11 @@ LIMITS: tuple[Limit, ...] = (
           "share"),
     _fixed("gpu_types", "GPU types of the job", "gpu_types", "<=", "types",
            f"{_JOB}.gpus.max_types", "job", asked="GPU types of one job"),
-    _target("min_gpus", "GPUs in use", "gpus_used", "GPUs", asked="least GPUs in use",
-            elastic="floor", tolerance=COUNTED),
-    _target("min_goodput", "goodput", "goodput", "share", asked="least goodput"),
-    _target("min_useful_gpus", "useful GPUs", "useful_gpus", "GPUs", asked="least useful GPUs",
-            written="number"),
-    _target("min_useful_pflops", "useful work", "useful_pflops", "PFLOP/s",
-            asked="least useful work", written="number"),
+    _target("min_gpus", "gpus_used", asked="least GPUs in use", elastic="floor",
+            tolerance=COUNTED),
+    _target("min_goodput", "goodput", asked="least goodput"),
+    _target("min_useful_gpus", "useful_gpus", asked="least useful GPUs", written="number"),
+    _target("min_useful_pflops", "useful_pflops", asked="least useful work", written="number"),
     Limit("max_days_to_train", "days to train", "days_to_train", "<=", "days",
           "targets.max_days_to_train", "target", "log", tolerance=TIMED),
     _fixed("interval_max", "longest interval", "interval_s", "<=", "s",

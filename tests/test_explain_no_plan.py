@@ -81,12 +81,12 @@ def test_screen_and_workbook_say_the_same(name: str, small: str, tmp_path: Path)
     texts = {str(cell.value) for cell in cells}
     for conflict in found.conflicts:
         for limit in conflict.limits:
-            assert limit.said in said
+            assert limit.in_words in said
             assert {limit.label, limit.path} <= texts
     combined = found.combined.steps if found.combined else ()
     assert found.changes
     for step in (*found.changes, *combined):
-        assert step.said in said
+        assert step.in_words in said
         words = (step.to_text, step.not_enough_text, step.path) if step.value is not None else ()
         assert set(words) <= texts
         assert any(all(setting in text for setting in step.settings) for text in texts)

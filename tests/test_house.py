@@ -34,23 +34,46 @@ def test_every_module_of_the_top_stands_on_the_page() -> None:
     assert missing <= {OPTIONS_OF_COMMANDS, "shipped.py"}
 
 
-def test_what_follows_from_the_table_of_limits_names_no_limit_on_weight() -> None:
-    """Rows, reports, levers, cells and setters follow: only the files of the recipe know of it."""
-    known = {
+def recipe(heading: str) -> set[str]:
+    """Return the files that the tables of a recipe list."""
+    _, _, rest = PAGE.partition(f"### {heading}\n")
+    rows = (line for line in rest.partition("\n### ")[0].splitlines() if line.startswith("| `"))
+    return {path for row in rows for path in re.findall(r"`(planner/[\w./]*)`", row.split("|")[1])}
+
+
+def naming(pattern: str) -> set[str]:
+    """Return the files of the product in which a pattern occurs."""
+    return {
         str(path.relative_to(ROOT))
         for path in (ROOT / "planner").rglob("*.py")
-        if re.search(r"site\.weight_limit|row\.name == .weight.", path.read_text("utf-8"))
+        if re.search(pattern, path.read_text("utf-8"))
     }
-    assert known <= {"planner/limits.py", "planner/verifier/limits.py"}
+
+
+def test_a_limit_is_a_field_and_a_row() -> None:
+    """Rows, reports, levers, cells and setters follow: only the files of the recipe know of it."""
+    known = naming(r"site\.weight_limit|alias=.weight_limit|row\.name == .weight.")
+    assert known == {"planner/limits.py", "planner/schema/site.py"}
+    assert known < recipe("A limit on a sum over the bill")
+
+
+def test_a_limit_on_a_new_figure_touches_five_files() -> None:
+    """And a budget has its field in another one."""
+    files = recipe("A limit on a sum over the bill") - {"planner/schema/problem.py"}
+    assert files == {
+        "planner/schema/catalog.py", "planner/schema/plan.py", "planner/schema/site.py",
+        "planner/figures.py", "planner/limits.py",
+    }  # fmt: skip
+    # What adds it up, shows it or checks it knows it from the table alone.
+    followers = naming(r"\bSTATED\b") - files
+    assert {path.split("/")[1] for path in followers} >= {"assemble", "case", "outputs", "verifier"}
+    named = naming(r"\b(line|totals|row|self)\.(unit_)?weight_kg\b")
+    assert not followers & named
 
 
 def test_an_objective_is_a_row() -> None:
     """What only `minimize: heat` needs stands in the files of the recipe."""
-    known = {
-        str(path.relative_to(ROOT))
-        for path in (ROOT / "planner").rglob("*.py")
-        if re.search(r"""["']heat["'](?!\s*:)""", path.read_text("utf-8"))
-    }
-    recipe = {"planner/schema/problem.py", "planner/figures.py", "planner/case/money.py"}
+    known = naming(r"""["']heat["'](?!\s*:)""")
     columns = {path for path in known if path.startswith("planner/outputs/workbook/")}
-    assert known - columns <= recipe
+    assert known - columns <= recipe("An objective")
+    assert len(recipe("An objective")) == 2

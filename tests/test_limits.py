@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from fnmatch import fnmatch
 from functools import cache
@@ -24,9 +25,11 @@ from planner.auditor.draft import (
     EditError,
 )
 from planner.case import resolve
+from planner.case.model import BillItem, Companion, Rates
 from planner.case.money import SUMS
-from planner.errors import VerificationError
-from planner.figures import FIGURES, OBJECTIVES, Objective
+from planner.case.suitability import missing_figure
+from planner.errors import InputError, VerificationError
+from planner.figures import FIGURES, OBJECTIVES, STATED, Objective, Stated
 from planner.inputs import Inputs, changed, value_at
 from planner.levers import levers
 from planner.limits import (
@@ -44,12 +47,14 @@ from planner.optimizer.build import build
 from planner.optimizer.objective import EXPRESSIONS, can_be_missed
 from planner.outputs.workbook import write
 from planner.schema import problem as schema
-from planner.schema.plan import Plan, Totals
+from planner.schema.catalog import Category, Item
+from planner.schema.plan import Line, Plan, Totals
 from planner.studies.changes import no_worse
 from planner.studies.sensitivity.solve import COUNTED
 from planner.verifier import verify
 from tests.optimizer.test_names import BOUNDS, everything_limited, row_name
 from tests.world.random_cases import inputs_of
+from tests.world.random_hardware import figure
 
 PARTS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("site", schema.Site), ("budget", schema.Budget), ("targets", schema.Targets),
@@ -199,6 +204,87 @@ def test_an_edit_reaches_the_file(limit: Limit) -> None:
     assert value_at(draft.inputs, path_of(limit.name)) == 7.0
     set_limit(draft, limit.name, None)
     assert value_at(draft.inputs, path_of(limit.name)) is None
+
+
+@pytest.mark.parametrize("row", STATED.values(), ids=lambda row: str(row.name))
+def test_what_catalogs_state_is_a_figure_of_lines_and_totals(row: Stated) -> None:
+    part, field = row.path.split(".")
+    inside = Item.model_fields[part].annotation
+    assert isinstance(inside, type) and field in inside.model_fields
+    assert {row.name, row.of_one} <= Line.model_fields.keys()
+    assert row.name in Totals.model_fields
+    assert row.none_of < set(get_args(Category))
+
+
+HUNGRY = BillItem(
+    id="good", vendor="V", installed=0, unit_net_usd=1.0, support_usd_per_year=1.0,
+    subscription_usd_per_year=1.0, support_factor=1.0, it_power_kw=4.0, meter_kw=6.0,
+    energy_kw=5.0, liquid_kw=1.0, stated=dict.fromkeys(STATED, 1.0), spare_share=0.0, pack=1,
+    min_order=0, stock=None,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("figure", SUMS)
+def test_a_sum_over_the_bill_needs_what_it_is_made_of(figure: str) -> None:
+    """What the table of figures says it needs is what its value hangs on."""
+    fed = replace(HUNGRY, it_power_kw=0.0, meter_kw=0.0, energy_kw=0.0, liquid_kw=0.0)
+    paid, free = Rates(1.0, 1.0, 1.0, 1.0), Rates(0.0, 0.0, 0.0, 0.0)
+
+    def value(item: BillItem, rates: Rates) -> float:
+        return sum(part.adds(item, rates) for part in SUMS[figure])
+
+    hangs = {"draw": value(HUNGRY, paid) != value(fed, paid),
+             "term": value(HUNGRY, paid) != value(HUNGRY, free)}  # fmt: skip
+    assert {what for what, there in hangs.items() if there} == set(FIGURES[figure].needs)
+
+
+def test_what_lies_in_store_is_bought_and_takes_nothing() -> None:
+    stored = Companion(**vars(HUNGRY), terms=(), roles=(), racks_each=0, stored=True)
+    rates = Rates(1.0, 1.0, 1.0, 1.0)
+    added = {name: sum(part.adds(stored, rates) for part in parts) for name, parts in SUMS.items()}
+    paid = {"capex_usd": 1.0, "support_usd_per_year": 1.0, "subscriptions_usd_per_year": 1.0,
+            "opex_usd_per_year": 2.0, "tco_usd": 3.0}  # fmt: skip
+    assert {name: value for name, value in added.items() if value} == paid
+
+
+def test_a_limit_that_is_none_cannot_be_set_on_a_case() -> None:
+    limits = resolve(everything()).limits
+    assert limits.but(weight_kg=1.0)["weight_kg"] == 1.0
+    with pytest.raises(KeyError, match="height_kg"):
+        limits.but(height_kg=1.0)
+    with pytest.raises(KeyError, match="height_kg"):
+        limits["height_kg"]
+
+
+def lightest(monkeypatch: pytest.MonkeyPatch, unknown: str = "") -> Inputs:
+    """Return a problem that asks for the least weight, of items that state theirs but one."""
+    asked = Objective("weight", FIGURES["weight_kg"], "minimize", "weight")
+    monkeypatch.setitem(OBJECTIVES, "weight", asked)
+    monkeypatch.setitem(EXPRESSIONS, "weight", lambda build: build.sum("weight_kg", 1.0))
+    request = everything_limited()
+    for item in request.items:
+        if item["category"] not in STATED["weight_kg"].none_of and item["id"] != unknown:
+            item.setdefault("consumes", {})["weight"] = figure("130 kg")
+    inputs = inputs_of(request.case())
+    least = schema.Objective.model_construct(minimize="weight", indifference=0.0)
+    problem = inputs.problem.model_copy(update={"objective": least})
+    return replace(inputs, problem=problem)
+
+
+def test_what_is_to_be_least_must_be_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What catalogs do not state counts as nothing, and would win."""
+    inputs = lightest(monkeypatch)
+    assert missing_figure(inputs.item("box"), inputs) is None
+    plan = api.solve_inputs(inputs, explain=False)
+    assert plan.totals is not None
+    assert plan.objective.value == plan.totals.weight_kg > 0
+    inputs = lightest(monkeypatch, "box")
+    assert missing_figure(inputs.item("box"), inputs) == "not known: weight"
+    assert ("box", "not known: weight") in resolve(inputs).not_considered
+    companion = next(line.sku for line in plan.lines if line.section == "Network")
+    with pytest.raises(InputError, match="does not state what is to be least, weight") as refused:
+        resolve(lightest(monkeypatch, companion))
+    assert "give consumes.weight in a catalog of your own" in str(refused.value)
 
 
 def test_figures_and_sums_have_their_names() -> None:

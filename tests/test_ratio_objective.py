@@ -194,7 +194,7 @@ RATIO_NEEDS = (
     ("usd_per_useful_gpu_hour", "term", "the cost of a useful GPU-hour needs a term"),
     ("usd_per_million_tokens", "term", "the cost of a million tokens needs a term"),
     ("usd_per_million_tokens", "mfu", "need the model FLOP/s utilisation"),
-    ("usd_per_million_tokens", "parameters", "money per token needs the parameters"),
+    ("usd_per_million_tokens", "parameters", "cost of a million tokens needs the parameters"),
 )
 WITHOUT = {
     "term": (("term: {years: 4, electricity: 0.08 USD/kWh}\n", ""),),

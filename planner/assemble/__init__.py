@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib import metadata
 
 from planner import __version__
-from planner.assemble.cable_lengths import parts_by_length, told
+from planner.assemble.cable_lengths import length_notes, parts_by_length
 from planner.assemble.cables import cable_schedule
 from planner.assemble.limits import limits, next_step
 from planner.assemble.lines import fabric_reports, idle_units, lines
@@ -119,7 +119,7 @@ def with_cables(inputs: Inputs, case: Case, plan: Plan) -> Plan:
         return plan
     schedule = cable_schedule(inputs, plan, case)
     plan = plan.model_copy(update={"cabling": parts_by_length(inputs, plan, schedule)})
-    return plan.model_copy(update={"warnings": (*plan.warnings, *told(plan, schedule))})
+    return plan.model_copy(update={"warnings": (*plan.warnings, *length_notes(plan, schedule))})
 
 
 def _cut(answer: Certificate) -> Iterator[str]:

@@ -239,7 +239,7 @@ def _part(
     )
 
 
-def told(plan: Plan, schedule: CableSchedule) -> Iterator[str]:
+def length_notes(plan: Plan, schedule: CableSchedule) -> Iterator[str]:
     """Yield what the owner of a plan should know of its cables by length.
 
     Args:

@@ -177,7 +177,7 @@ def limits(
 
 def _report(inputs: Inputs, entry: _Entry, tight: frozenset[str]) -> LimitReport:
     row, value, limit = named(entry.name), entry.value, entry.limit
-    assert value is not None, f"{row.name} is not known: planner/limits.py must have known_part"
+    assert value is not None, f"{row.name} is not known, and no figure of STATED"
     assert limit is not None
     slack = row.looser * (limit - value)
     near = slack <= CLOSE * max(abs(limit), abs(value), 1e-12)
@@ -205,7 +205,7 @@ def _plant(c: _Context) -> Iterator[_Entry]:
                 ", known part",
             )
         path = _power_path(c) if row.name == "facility_power" else None
-        yield _Entry(row.name, value, getattr(c.case.limits, row.field), more=more, path=path)
+        yield _Entry(row.name, value, c.case.limits[row.field], more=more, path=path)
     counts = bill(c.case, c.operation.units, c.operation.ways).counts
     for some in c.case.companions.positions:
         yield _Entry(some.name, round(total(some.racks, counts)), some.count, some.label)
@@ -319,7 +319,7 @@ def _owned_but_not_in_use(c: _Context) -> bool:
 
 def _targets(c: _Context) -> Iterator[_Entry]:
     for row in of_group("target"):
-        yield _Entry(row.name, getattr(c.job, row.figure), getattr(c.case.limits, row.field))
+        yield _Entry(row.name, getattr(c.job, row.figure), c.case.limits[row.field])
 
 
 def _counts(c: _Context) -> Iterator[_Entry]:

@@ -18,6 +18,7 @@ from planner.case.money import (
     unit_net_usd,
 )
 from planner.case.quantities import ceil, total
+from planner.figures import STATED
 from planner.inputs import Inputs, support_level
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import PurchaseSums, bill
@@ -535,9 +536,8 @@ def _consumption(inputs: Inputs, item: Item, count: int) -> dict[str, object]:
     units = {
         "it_power_kw": power,
         "heat_btu_per_h": None if power is None else heat_btu_per_h(power),
-        "rack_units": figures.rack_units(item, inputs),
-        "weight_kg": figures.weight_kg(item, inputs),
         "typical_power_kw": figures.typical_power_kw(item, inputs),
+        **{name: figures.stated(item, inputs, row) for name, row in STATED.items()},
     }
     result: dict[str, object] = {f"unit_{name}": value for name, value in units.items()}
     liquid = figures.liquid_kw(item, inputs)

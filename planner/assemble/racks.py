@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from planner.case import Case, figures
 from planner.case.model import Offer
+from planner.figures import STATED
 from planner.inputs import Inputs
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
@@ -203,7 +204,7 @@ def _box(item: Item, inputs: Inputs) -> Box:
         item.id,
         figures.rack_units(item, inputs) or 0.0,
         figures.rack_power_kw(item, inputs),
-        figures.weight_kg(item, inputs),
+        figures.stated(item, inputs, STATED["weight_kg"]),
     )
 
 

@@ -16,6 +16,7 @@ from planner.case.bandwidth import (
 )
 from planner.case.repair import Repair as RepairNumbers
 from planner.case.repair import SpareUnit
+from planner.figures import STATED
 from planner.inputs import Inputs
 from planner.optimizer.operate import Run, on_two_levels
 from planner.optimizer.purchase import bill as bill_of
@@ -354,9 +355,8 @@ def totals(
         facility_power_kw=_sum(line.facility_power_kw for line in lines),
         typical_power_kw=_sum(line.typical_power_kw for line in lines),
         **_heat(lines, power),
-        rack_units=_sum(line.rack_units for line in lines),
         racks=_racks(case, operation, lines),
-        weight_kg=_sum(line.weight_kg for line in lines),
+        **{name: _sum(getattr(line, name) for line in lines) for name in STATED},
         read_gb_per_s=sum(line.read_gb_per_s for line in lines),
         write_gb_per_s=sum(line.write_gb_per_s for line in lines),
         usable_tb=_sum(line.usable_tb for line in lines if line.section == "Storage"),

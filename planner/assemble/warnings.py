@@ -13,7 +13,7 @@ from planner.case.figures import CLIENT_GB_PER_S_PER_GPU, compute_port, fits
 from planner.case.model import Fabric
 from planner.case.quantities import total
 from planner.currency import shown
-from planner.figures import ITEM_UNITS
+from planner.figures import ITEM_UNITS, STATED
 from planner.inputs import Inputs
 from planner.loader.catalog_checks import catalog_figures
 from planner.loader.price_building import OLD_MONTHS, is_old, latest_day, today
@@ -561,9 +561,8 @@ def _old_prices(lines: list[Line]) -> Iterator[str]:
 
 
 def _unknown(lines: list[Line]) -> Iterator[str]:
-    for field, label in (
-        ("it_power_kw", "power draw"), ("rack_units", "height"), ("weight_kg", "weight"),
-    ):  # fmt: skip
+    stated = ((name, row.figure.label) for name, row in STATED.items())
+    for field, label in (("it_power_kw", "power draw"), *stated):
         missing = [line.model for line in lines if getattr(line, field) is None]
         if missing:
             yield f"{label} not known, so left out of the totals: {', '.join(missing)}"

@@ -8,15 +8,15 @@ to whoever reads them. And what each way of running the job draws and does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 from planner.case import Case, System, figures, resolve
 from planner.case.choices import FULL, Choice, peak_tflops
-from planner.case.model import Offer
+from planner.case.model import Limits, Offer
 from planner.case.resolve import with_companions
 from planner.errors import InputError
-from planner.inputs import Inputs, needs_flops
+from planner.inputs import Inputs, needs
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import PurchaseSums, bill
 from planner.paths import of_job
@@ -81,7 +81,7 @@ def way_warnings(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
     """Yield what is unsure of the rate that the plan counts on, and of its set points."""
     job = inputs.problem.job
     models = {item.id: item.model for item in inputs.items}
-    if job.training.mfu is not None and len(case.systems) > 1 and needs_flops(inputs.problem):
+    if job.training.mfu is not None and len(case.systems) > 1 and needs(inputs.problem, "rate"):
         yield (
             f"one MFU of {100.0 * job.training.mfu:g} % is assumed of {len(case.systems)} types of "
             f"GPU system; {of_job('training.model', job.name)} takes what was "
@@ -241,7 +241,7 @@ def enlarged(inputs: Inputs, counts: Mapping[str, int]) -> Case:
 
     larger = replace(
         case,
-        limits=replace(case.limits, **dict.fromkeys(f.name for f in fields(case.limits))),
+        limits=Limits.of({}),
         systems=tuple(grown(system) for system in case.systems if there(system)),
         storage=tuple(grown(item) for item in case.storage if there(item)),
     )

@@ -34,7 +34,7 @@ from planner.foreign_workbooks import load_bytes
 from planner.inputs import Inputs, inputs_from_text
 from planner.outputs import workbook
 from planner.outputs.plan_json import from_bytes
-from planner.outputs.workbook import STUDY_SHEETS
+from planner.outputs.workbook import study_sheets
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import InputCell
 from planner.outputs.workbook.fingerprint import live_of
@@ -106,9 +106,7 @@ def _unpacked(opened: Opened) -> tuple[Plan, Inputs]:
 def _written(opened: Opened, plan: Plan) -> tuple[Workbook, tuple[InputCell, ...]]:
     """Return the workbook as it was written, and its inputs."""
     stream, packed = io.BytesIO(), opened.packed
-    studies = [
-        (name, partial(_record, name=name)) for name in packed.studies if name in STUDY_SHEETS
-    ]
+    studies = [(name, partial(_record, name=name)) for name in study_sheets(packed.studies)]
     cells = workbook.write(
         plan,
         stream,

@@ -19,7 +19,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from planner.errors import Finding, InputError
 from planner.foreign_workbooks import open_xlsx
-from planner.outputs.workbook import STUDY_SHEETS
+from planner.outputs.workbook import study_sheets
 from planner.outputs.workbook.cells import InputCell, Scalar
 from planner.outputs.workbook.fingerprint import DATA_SHEET, Packed, UnreadableError, unpack
 from planner.outputs.workbook.fingerprint import DATA_SHEET as DATA
@@ -197,7 +197,7 @@ def edits(
         raise InputError(_clipped(opened.name, found))
     changed: list[Edit] = []
     for sheet in written.worksheets:
-        if sheet.title != DATA and sheet.title not in STUDY_SHEETS:
+        if sheet.title not in (DATA, *study_sheets(written.sheetnames)):
             _compare_sheet(opened, sheet, by_place, changed, found)
     if found:
         raise InputError(_clipped(opened.name, found))
@@ -235,7 +235,7 @@ def _structure(
 ) -> Iterator[Finding]:
     """Yield sheets that are gone, and rows that were added or deleted."""
     for sheet in written.worksheets:
-        if sheet.title in STUDY_SHEETS:
+        if sheet.title in study_sheets(written.sheetnames):
             continue
         if sheet.title not in opened.cells.sheetnames:
             message, fix = "the sheet is gone", "undo it, or audit a copy that has it"

@@ -27,9 +27,9 @@ def cap(case: Case, offer: Offer) -> int:
     """Return the most units of ``offer`` that any plan can hold, idle ones included."""
     bounds = [math.inf if offer.high is None else float(offer.high)]
     limits = case.limits
-    if limits.racks is not None and offer.rack_use is not None:
+    if limits["racks"] is not None and offer.rack_use is not None:
         use = offer.rack_use
-        bounds.append(limits.racks // use.racks_each * use.per_rack)
+        bounds.append(limits["racks"] // use.racks_each * use.per_rack)
     bounds += _by_sums(case, offer)
     if isinstance(offer, Storage):
         bounds += _by_write(case, offer)
@@ -60,7 +60,7 @@ def unlimited(case: Case, offer: Offer) -> int:
     demands = [0.0, float(offer.low), float(offer.min_units)]
     job, limits = case.job, case.limits
     if isinstance(offer, System):
-        gpus = [float(job.gpus_min), limits.min_useful_gpus or 0.0]
+        gpus = [float(job.gpus_min), limits["min_useful_gpus"] or 0.0]
         floor = case.useful_pflops_floor() or 0.0
         for way in offer.ways:
             rate = way.tflops_per_gpu * (job.mfu or 0.0)
@@ -84,7 +84,7 @@ def _storage_demands(case: Case, offer: Storage) -> list[float]:
     if job.interval.high_s > 0:
         share = min(job.max_overlap, job.max_blocking)
         write.append(job.checkpoint_gb / (share * job.interval.high_s) / case.delivered_write)
-    write.append((case.limits.least_write_gb_per_s or 0.0) / case.delivered_write)
+    write.append((case.limits["least_write_gb_per_s"] or 0.0) / case.delivered_write)
     demands = [(job.capacity_needed_tb, offer.usable_tb)]
     demands += [(need, offer.read_gb_per_s) for need in read]
     demands += [(need, offer.write_gb_per_s) for need in write]
@@ -93,7 +93,7 @@ def _storage_demands(case: Case, offer: Storage) -> list[float]:
 
 def _by_write(case: Case, offer: Storage) -> list[float]:
     """Return how many units the most write bandwidth that may be bought allows."""
-    most, each = case.limits.most_write_gb_per_s, case.delivered_write * offer.write_gb_per_s
+    most, each = case.limits["most_write_gb_per_s"], case.delivered_write * offer.write_gb_per_s
     return [] if most is None or offer.segments or each <= 0 else [most / each]
 
 
@@ -104,10 +104,10 @@ def _by_sums(case: Case, offer: Offer) -> list[float]:
     """
     bounds = []
     for figure, parts in SUMS.items():
-        limit = getattr(case.limits, figure, None)
+        limit = case.limits.get(figure)
         if limit is None:
             continue
-        each = sum(part.each(at_least(offer), case.rates) or 0.0 for part in parts)
+        each = sum(part.adds(at_least(offer), case.rates) for part in parts)
         if each > 0:
             owned = offer.installed if any(part.bought for part in parts) else 0
             bounds.append(owned + limit / each)
@@ -135,10 +135,10 @@ class Bounds:
         """Return the bounds of a case whose offers have at most ``tops`` units."""
         limits, offers = case.limits, [at_least(offer) for offer in case.offers()]
         each = (
-            (limits.it_power_kw, {o.id: o.it_power_kw for o in offers}),
-            (limits.facility_power_kw, {o.id: o.meter_kw for o in offers}),
-            (limits.capex_usd, {o.id: _price(o.unit_net_usd, o.installed) for o in offers}),
-            (limits.racks, {o.id: _racks(o.rack_use) for o in offers}),
+            (limits["it_power_kw"], {o.id: o.it_power_kw for o in offers}),
+            (limits["facility_power_kw"], {o.id: o.meter_kw for o in offers}),
+            (limits["capex_usd"], {o.id: _price(o.unit_net_usd, o.installed) for o in offers}),
+            (limits["racks"], {o.id: _racks(o.rack_use) for o in offers}),
         )
         return cls(tops, [(float(limit), use) for limit, use in each if limit is not None])
 

@@ -31,6 +31,7 @@ from planner.case.model import (
 )
 from planner.case.money import bill_item, unit_net_usd
 from planner.case.quantities import ROUNDING, AtLeast, Packed, RackDevice, Size, Steps, shares
+from planner.figures import STATED
 from planner.inputs import NOTHING_ASKED, Inputs, refusal
 from planner.schema.catalog import Category, Item
 from planner.schema.problem import Extra
@@ -158,21 +159,13 @@ def _spare_parts(builder: CompanionsBuilder) -> Iterator[Companion]:
             parts[part.id].append((1.0, builder.ceil(f"spare.{offer.id}.{part.id}", terms)))
             roles[part.id].append(f"cold spares of {bundle.model}")
     for part_id, counted in sorted(parts.items()):
-        stored = Companion(
-            **vars(_unpriced_too(bill_item(builder.item(part_id), inputs))),
+        billed = replace(bill_item(builder.item(part_id), inputs), spare_share=0.0)
+        yield Companion(
+            **vars(_unpriced_too(billed)),
             terms=tuple(counted),
             roles=tuple(roles[part_id]),
             racks_each=0,
             stored=True,
-        )
-        yield replace(
-            stored,
-            it_power_kw=0.0,
-            meter_kw=0.0,
-            energy_kw=0.0,
-            liquid_kw=0.0,
-            weight_kg=0.0,
-            spare_share=0.0,
         )
 
 
@@ -192,6 +185,10 @@ def _refuse_unusable(inputs: Inputs, item: Item, *, priced: bool) -> None:
         message, fix = f"is from {item.vendor}, which policy forbids", "name another item"
     elif suitability.needs_power(inputs.problem) and figures.it_power_kw(item, inputs) is None:
         message, fix = "has no power draw", "give consumes.it_power in a catalog of your own"
+    for row in suitability.least_stated(inputs.problem) if message is None else ():
+        if figures.stated(item, inputs, row) is None:
+            message = f"does not state what is to be least, {row.figure.label}"
+            fix = f"give {row.path} in a catalog of your own"
     if message is not None and fix is not None:
         raise refusal(inputs, item.id, message, f"{fix}{_because_of_the_hall(inputs, item)}")
 
@@ -508,7 +505,7 @@ def named_kinds(builder: CompanionsBuilder) -> list[Item]:
 
 def device(builder: CompanionsBuilder, item: Item) -> RackDevice:
     """Return a companion as something that stands in a rack."""
-    weight = figures.weight_kg(item, builder.inputs)
+    weight = figures.stated(item, builder.inputs, STATED["weight_kg"])
     height = figures.rack_units(item, builder.inputs) or 0.0
     return RackDevice(height, figures.rack_power_kw(item, builder.inputs), weight)
 

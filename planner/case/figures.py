@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.case.cabling import longest_run_m, part_that_reaches
@@ -12,7 +14,8 @@ from planner.case.model import Drives
 from planner.case.quantities import RackDevice, RackUse
 from planner.case.quantities import rack_use as pack
 from planner.case.repair import SpareUnit
-from planner.inputs import Inputs, needs_flops, weights_gb_per_gpu
+from planner.figures import STATED, Stated
+from planner.inputs import Inputs, needs, weights_gb_per_gpu
 from planner.paths import of_job
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item, Port, PortGroup, Switch
@@ -29,9 +32,6 @@ if TYPE_CHECKING:
 ALMOST = 1 + 1e-9
 DRAWLESS = frozenset({"cable", "rack", "pdu", "software", "service"})
 RACK_CLASSES: dict[str, RackClassName] = {"gpu_system": "gpu", "storage": "storage"}
-HEIGHTLESS = DRAWLESS | {"transceiver"}
-WEIGHTLESS = frozenset({"transceiver", "cable", "software", "service"})
-"""Whose weight is not counted: nobody states it, and no rack falls for it."""
 CLIENT_GB_PER_S_PER_GPU = 1.0
 """One buffered writer thread per GPU moves about 1 GB/s: 8 per DGX in S. Kartik and C. Tartow, VAST
 Data, "A Checkpoint on Checkpoints in LLMs", 2024-01-10."""
@@ -46,7 +46,9 @@ def parts(item: Item, inputs: Inputs) -> list[tuple[Item, int]]:
 
 def it_power_kw(item: Item, inputs: Inputs) -> float | None:
     """Return the maximum draw of one unit, kW; None where any part's is not known."""
-    return 0.0 if item.category in DRAWLESS else _consumed(item, inputs, "it_power")
+    if item.category in DRAWLESS:
+        return 0.0
+    return _summed(item, inputs, lambda part: _draw(part, inputs))
 
 
 def rack_power_kw(item: Item, inputs: Inputs) -> float:
@@ -111,21 +113,25 @@ def _typical_kw(part: Item, inputs: Inputs) -> float:
 
 def rack_units(item: Item, inputs: Inputs) -> float | None:
     """Return the height of one unit, RU; None where any part's is not known."""
-    return 0.0 if item.category in HEIGHTLESS else _consumed(item, inputs, "rack_units")
+    return stated(item, inputs, STATED["rack_units"])
 
 
-def weight_kg(item: Item, inputs: Inputs) -> float | None:
-    """Return the weight of one unit, kg; None where any part's is not known."""
-    return 0.0 if item.category in WEIGHTLESS else _consumed(item, inputs, "weight")
+def stated(item: Item, inputs: Inputs, row: Stated) -> float | None:
+    """Return what catalogs state of one unit; None where any part's is not known."""
+    if item.category in row.none_of:
+        return 0.0
+    return _summed(item, inputs, attrgetter(row.path))
 
 
-def _consumed(item: Item, inputs: Inputs, name: str) -> float | None:
+def _summed(
+    item: Item, inputs: Inputs, own: Callable[[Item], Figure[float] | None]
+) -> float | None:
     total = 0.0
     for part, quantity in parts(item, inputs):
-        own = _draw(part, inputs) if name == "it_power" else getattr(part.consumes, name)
-        if own is None:
+        figure = own(part)
+        if figure is None:
             return None
-        total += own.value * quantity
+        total += figure.value * quantity
     return total
 
 
@@ -180,7 +186,7 @@ def rack_space(problem: Problem, name: RackClassName) -> Space | None:
 def choices_on(item: Item, inputs: Inputs) -> list[Choice]:
     """Return what the plan may choose from on a GPU system: set points, precisions, rates."""
     job, power = inputs.problem.job, it_power_kw(item, inputs)
-    rated = needs_flops(inputs.problem)
+    rated = needs(inputs.problem, "rate")
     found = []
     for option in job.options or (None,):
         there = job.spread(option)

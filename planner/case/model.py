@@ -57,7 +57,8 @@ class BillItem:
     """Anything in the bill: what one unit costs and draws, and how it is sold.
 
     ``support_factor`` is how many years of support count in the TCO, discounted. ``meter_kw`` is
-    the draw at the meter, ``energy_kw`` the draw at the meter that energy is charged on.
+    the draw at the meter, ``energy_kw`` the draw at the meter that energy is charged on. ``stated``
+    is what catalogs state of a unit, by figure (`planner.figures.STATED`), 0 where they do not.
     """
 
     id: str
@@ -71,7 +72,7 @@ class BillItem:
     meter_kw: float
     energy_kw: float
     liquid_kw: float
-    weight_kg: float
+    stated: Mapping[str, float]
     spare_share: float
     pack: int
     min_order: int
@@ -81,6 +82,11 @@ class BillItem:
     def place(self) -> str:
         """The name of the count that stands in place: of what follows from others its own."""
         return self.id
+
+    @property
+    def stands(self) -> bool:
+        """Say whether its count is of what stands in place: of spare parts in store it is not."""
+        return True
 
     @property
     def sold_plainly(self) -> bool:
@@ -257,6 +263,11 @@ class Companion(BillItem):
     roles: tuple[str, ...]
     racks_each: int
     stored: bool = False
+
+    @property
+    def stands(self) -> bool:
+        """Say whether its count is of what stands in place: of spare parts in store it is not."""
+        return not self.stored
 
 
 @dataclass(frozen=True)
@@ -443,36 +454,39 @@ class Job:
         return (b - 2.0) / b, 2.0 / (b * replica_gpus)
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What may be used up, and the floors; None where there is none. Units as in ``LIMITS``.
+HELD = ("least_write_gb_per_s", "most_write_gb_per_s")
+"""Limits of questions about a problem, not of problem files: they hold the write bandwidth of the
+storage bought, as delivered."""
 
-    ``least_write_gb_per_s`` and ``most_write_gb_per_s`` hold the write bandwidth of the storage
-    bought, as delivered: limits of questions about a problem, not of problem files.
+
+class Limits(dict[str, float | None]):
+    """What may be used up, and the floors: None where there is none. Nothing is changed in place.
+
+    By `planner.limits.Limit.field`, in the units there; besides what is ``HELD``.
     """
 
-    it_power_kw: float | None
-    facility_power_kw: float | None
-    heat_air_kw: float | None
-    heat_liquid_kw: float | None
-    racks: int | None
-    weight_kg: float | None
-    capex_usd: float | None
-    support_usd_per_year: float | None
-    subscriptions_usd_per_year: float | None
-    energy_usd_per_year: float | None
-    colocation_usd_per_year: float | None
-    opex_usd_per_year: float | None
-    tco_usd: float | None
-    per_useful_gpu_hour: float | None
-    per_million_tokens: float | None
-    min_gpus: int | None
-    min_goodput: float | None
-    min_useful_gpus: float | None
-    min_useful_pflops: float | None
-    max_days_to_train: float | None
-    least_write_gb_per_s: float | None = None
-    most_write_gb_per_s: float | None = None
+    @classmethod
+    def of(cls, given: Mapping[str, float | None]) -> Limits:
+        """Return limits of which so many are given."""
+        fields = (limit.field for limit in of_group("supply", "ratio", "target"))
+        return cls(dict.fromkeys((*fields, *HELD))).but(**given)
+
+    def but(self, **changed: float | None) -> Limits:
+        """Return the limits with some of them changed.
+
+        Raises:
+            KeyError: there is no such limit.
+        """
+        for name in changed:
+            if name not in self:
+                raise KeyError(name)
+        return Limits({**self, **changed})
+
+    def given(self, name: str) -> float:
+        """Return a limit that is there."""
+        limit = self[name]
+        assert limit is not None
+        return limit
 
 
 @dataclass(frozen=True)
@@ -569,7 +583,7 @@ class Case:
     @property
     def needs_goodput(self) -> bool:
         """Say whether the objective or a floor depends on goodput."""
-        asked = any(getattr(self.limits, name) is not None for name in NEEDS_GOODPUT)
+        asked = any(self.limits[name] is not None for name in NEEDS_GOODPUT)
         asked = asked or any(limit.name in NEEDS_GOODPUT for limit in self.elastic)
         return self.objective in OF_USEFUL_WORK or asked
 
@@ -667,9 +681,9 @@ class Case:
     def useful_pflops_floor(self) -> float | None:
         """Return the floor on useful PFLOP/s that the targets imply, or None."""
         floors = []
-        if self.limits.min_useful_pflops is not None:
-            floors.append(self.limits.min_useful_pflops)
-        days = self.limits.max_days_to_train
+        if self.limits["min_useful_pflops"] is not None:
+            floors.append(self.limits["min_useful_pflops"])
+        days = self.limits["max_days_to_train"]
         if days is not None:
             floors.append(self.days_at_one_pflops() / days)
         return max(floors) if floors else None

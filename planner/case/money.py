@@ -12,7 +12,9 @@ from typing import Any, Protocol
 from planner.case import figures
 from planner.case.model import BillItem, Case, Rates
 from planner.currency import Currency
+from planner.figures import OBJECTIVES, STATED
 from planner.inputs import NOTHING_ASKED, Inputs
+from planner.limits import SUPPLIES
 from planner.schema.catalog import Item
 from planner.schema.prices import Discount, Price
 from planner.sizing.facility import discounted_years, heat_btu_per_h
@@ -62,7 +64,7 @@ def bill_item(item: Item, inputs: Inputs) -> BillItem:
         meter_kw=figures.meter_kw(item, inputs),
         energy_kw=figures.meter_kw(item, inputs, typical=typical),
         liquid_kw=figures.liquid_kw(item, inputs),
-        weight_kg=figures.weight_kg(item, inputs) or 0.0,
+        stated={name: figures.stated(item, inputs, row) or 0.0 for name, row in STATED.items()},
         # A bundle's spares are of its components: see _spare_parts.
         spare_share=0.0 if item.components else problem.spare_share(item.id, item.category),
         pack=price.pack if price else 1,
@@ -120,22 +122,30 @@ def support_factor(item: Item, inputs: Inputs) -> float:
 
 @dataclass(frozen=True)
 class Part:
-    """What one unit adds to a sum: each one that is bought, or each one in place.
-
-    None is not known, and counts for nothing.
-    """
+    """What one unit adds to a sum: each one that is bought, or each one in place."""
 
     each: Callable[[BillItem, Rates], float | None]
     bought: bool = False
+
+    def adds(self, item: BillItem, rates: Rates) -> float:
+        """Return what a unit adds; what is not known counts for nothing, as does what is stored."""
+        return (self.each(item, rates) or 0.0) if self.bought or item.stands else 0.0
 
 
 def _over_term(*parts: Part) -> tuple[Part, ...]:
     """Return yearly amounts as what they come to over the term, discounted."""
 
     def scaled(part: Part) -> Part:
-        return Part(lambda item, rates: (part.each(item, rates) or 0.0) * rates.factor, part.bought)
+        return Part(lambda item, rates: part.adds(item, rates) * rates.factor, part.bought)
 
     return tuple(scaled(part) for part in parts)
+
+
+def _of_stated(name: str) -> Part:
+    return Part(lambda item, rates: item.stated[name])
+
+
+_COMPARED = {limit.figure for limit in SUPPLIES} | {o.figure.name for o in OBJECTIVES.values()}
 
 
 _CAPEX = Part(lambda item, rates: item.unit_net_usd, bought=True)
@@ -153,7 +163,7 @@ SUMS: Mapping[str, tuple[Part, ...]] = {
     "heat_air_kw": (Part(lambda item, rates: item.it_power_kw - item.liquid_kw),),
     "heat_liquid_kw": (Part(lambda item, rates: item.liquid_kw),),
     "heat_btu_per_h": (Part(lambda item, rates: heat_btu_per_h(item.it_power_kw)),),
-    "weight_kg": (Part(lambda item, rates: item.weight_kg),),
+    **{name: (_of_stated(name),) for name in STATED if name in _COMPARED},
     "capex_usd": (_CAPEX,),
     "support_usd_per_year": (_SUPPORT,),
     "subscriptions_usd_per_year": (_SUBSCRIPTIONS,),
@@ -162,7 +172,8 @@ SUMS: Mapping[str, tuple[Part, ...]] = {
     "opex_usd_per_year": (_SUPPORT, _SUBSCRIPTIONS, _ENERGY, _COLOCATION),
     "tco_usd": (_CAPEX, _SUPPORT_PAID, *_over_term(_SUBSCRIPTIONS, _ENERGY, _COLOCATION)),
 }
-"""By figure. Racks are counts of their own, which the companions know."""
+"""By figure, of what catalogs state as far as anything compares it. Racks are counts of their own,
+which the companions know."""
 
 Weights = list[tuple[float, Any]]
 
@@ -185,20 +196,18 @@ def weights(case: Case, figure: str, units: ItemCounts, purchased: ItemCounts) -
     """
     if figure == "racks":
         return [(factor, units[name]) for factor, name in case.companions.racks]
-    every = (
-        (part.each(item, case.rates), part.bought, item)
-        for part in SUMS[figure]
-        for item in case.bill_items()
-    )
+    parts = SUMS[figure]
+    # Counts are asked for where a unit adds nothing, too: no row of a model hangs on a 0.
     counted = [
-        (each, purchased[item.id] if bought else units[item.place])
-        for each, bought, item in every
-        if each is not None
+        (part.adds(item, case.rates), purchased[item.id] if part.bought else units[item.place])
+        for part in parts
+        for item in case.bill_items()
+        if part.each(item, case.rates) is not None
     ]
+    placed = [part for part in parts if not part.bought]
     for system, way in case.capped.values():
         at = system.at(way)
-        for part in SUMS[figure]:
-            rated, capped = part.each(system, case.rates), part.each(at, case.rates)
-            if not part.bought and rated is not None and capped is not None:
-                counted.append((capped - rated, units[way.standing]))
+        for part in placed:
+            less = part.adds(at, case.rates) - part.adds(system, case.rates)
+            counted.append((less, units[way.standing]))
     return [(each, count) for each, count in counted if each != 0.0]

@@ -89,7 +89,7 @@ def resolve(inputs: Inputs) -> Case:
         families=_families(inputs, storage),
         job=_with_drives(job_numbers(problem), systems),
         limits=limits_of(problem),
-        objective=problem.objective.maximize or problem.objective.minimize or "goodput",
+        objective=problem.objective.name,
         delivered_read=problem.storage.delivered_fraction.read,
         delivered_write=problem.storage.delivered_fraction.write,
         max_families=problem.storage.exact_families or problem.storage.max_families,
@@ -193,7 +193,13 @@ def _bounds_of(case: Case) -> tuple[object, ...]:
     """Return how far companions are worked out: the most units of each offer, and what limits."""
     limits = case.limits
     tops = tuple(max(cap(case, offer), offer.low) for offer in case.offers())
-    return (*tops, limits.it_power_kw, limits.facility_power_kw, limits.capex_usd, limits.racks)
+    return (
+        *tops,
+        limits["it_power_kw"],
+        limits["facility_power_kw"],
+        limits["capex_usd"],
+        limits["racks"],
+    )
 
 
 def with_companions(inputs: Inputs, case: Case) -> Case:
@@ -359,7 +365,7 @@ def limits_of(problem: Problem) -> Limits:
     given = {limit.field: value_at(problem, limit.path) for limit in rows}
     site = problem.site
     own = {"facility_power_kw": site.facility_limit_kw, "racks": site.rack_count}
-    return Limits(**given | own)
+    return Limits.of(given | own)
 
 
 def limit_at(problem: Problem, path: str, value: float) -> float:

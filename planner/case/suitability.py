@@ -11,11 +11,10 @@ from planner.case.figures import (
     no_spread,
     rack_units,
     rack_use,
+    stated,
 )
-from planner.figures import OBJECTIVES
-from planner.inputs import Inputs, needs_energy_cost, needs_flops
-from planner.limits import SUPPLIES
-from planner.paths import value_at
+from planner.figures import OBJECTIVES, STATED, Stated
+from planner.inputs import Inputs, needs
 from planner.schema.catalog import Item
 from planner.schema.problem import Job, Problem
 
@@ -104,24 +103,29 @@ def missing_figure(item: Item, inputs: Inputs) -> str | None:
 
 def _missing_draw_and_height(item: Item, inputs: Inputs) -> list[str]:
     """Return what an item takes wherever it stands, as far as the problem asks and nobody says."""
-    missing, site = [], inputs.problem.site
+    site = inputs.problem.site
     racked = site.racks is not None and item.consumes.racks is None
     rack_power = racked and site.rack is not None and site.rack.power_kw is not None
+    missing = []
     if (needs_power(inputs.problem) or rack_power) and it_power_kw(item, inputs) is None:
         missing.append("power draw")
-    if racked and rack_units(item, inputs) is None:
-        missing.append("rack units")
-    return missing
+    asked = {row.name for row in least_stated(inputs.problem)} | (
+        {"rack_units"} if racked else set()
+    )
+    unknown = (row for name, row in STATED.items() if name in asked)
+    return missing + [row.figure.label for row in unknown if stated(item, inputs, row) is None]
+
+
+def least_stated(problem: Problem) -> list[Stated]:
+    """Return what is to be least, where catalogs state it: what does not would count as nothing."""
+    best = OBJECTIVES.get(problem.objective.minimize or "")
+    return [row for name, row in STATED.items() if best is not None and best.figure.name == name]
 
 
 def needs_power(problem: Problem) -> bool:
     """Say whether draw matters: limited, paid for, cooled by CDUs, or what is to be least."""
-    drawn = (value_at(problem, row.path) for row in SUPPLIES if row.unit == "kW")
-    limited = any(limit is not None for limit in drawn) or problem.site.feeds is not None
-    least = problem.objective.minimize
-    by_draw = least is not None and OBJECTIVES[least].limit == "it_power"
-    cooled = problem.site.cooling.cdu is not None
-    return limited or cooled or needs_energy_cost(problem) or by_draw
+    site = problem.site
+    return needs(problem, "draw") or site.feeds is not None or site.cooling.cdu is not None
 
 
 def _no_cluster(item: Item, inputs: Inputs) -> str | None:
@@ -161,7 +165,7 @@ def _missing_bandwidth(item: Item) -> list[str]:
 
 def _missing_gpu(item: Item, inputs: Inputs) -> list[str]:
     job, missing = inputs.problem.job, []
-    rated, power = needs_flops(inputs.problem), it_power_kw(item, inputs)
+    rated, power = needs(inputs.problem, "rate"), it_power_kw(item, inputs)
     if item.category != "gpu_system":
         return []
     reasons = [

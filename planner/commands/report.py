@@ -21,7 +21,7 @@ from planner.outputs.blocks import PARTS, render
 from planner.outputs.restated import currency_of
 from planner.schema.plan import Plan
 from planner.studies.request import Found, Request
-from planner.studies.study import Result, Study, load
+from planner.studies.study import Result, Study, load, whole_text
 from planner.terminal import say
 from planner.whole_files import write_all
 
@@ -160,7 +160,7 @@ def _screens(
     screens, labels = [], []
     for result, record in zip(results, found.records, strict=True):
         with shown_in(currency_of(record)):
-            whole = partial(load(result.view), record, **found.shown)
+            whole = partial(whole_text, result, record, found.shown)
             if result.first:
                 first = load(result.first)(record, **found.shown)
                 if len(results) > 1:  # one page for all of them

@@ -18,7 +18,7 @@ from planner.foreign_files import contents
 from planner.outputs.audience import Audience, Prices, for_audience
 from planner.outputs.blocks import printable
 from planner.outputs.charts.scenarios import beside
-from planner.outputs.charts.studies import AnyStudy, heading, headline
+from planner.outputs.charts.studies import AnyStudy, heading, headline, tell_by_view
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import INDENT, wrapped
 from planner.schema.plan import SCHEMA_VERSION, Plan
@@ -173,7 +173,10 @@ def _result(path: Path) -> PlanFile | AnyStudy:
     kind = data.get("kind") if isinstance(data, dict) else None
     model: type[AnyStudy] | None = None
     if isinstance(kind, str):
-        model = load(_STUDIES[kind].record) if kind in _STUDIES else None
+        result = _STUDIES.get(kind)
+        model = load(result.record) if result is not None else None
+        if result is not None and model is not None and not result.charts:
+            tell_by_view(model, load(result.view))
     elif isinstance(data, dict) and data.keys() >= _PLAN_KEYS:
         _same_version(path, data, SCHEMA_VERSION)
         return _plan(path, data)

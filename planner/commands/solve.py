@@ -251,5 +251,12 @@ def study_sheets(result: Result, record: Any, **shown: Any) -> dict[str, Callabl
     """
     if "rows" in shown:
         shown["rows"] = restated_columns(record.columns, shown["rows"], currency_of(record))
-    added: dict[str, Callable[[Book], None]] = load(result.sheets)(restated(record), **shown)
+    record = restated(record)
+    if not result.sheets:
+        from planner.outputs.workbook.studies.stack import add_blocks
+
+        name = result.name.replace("-", " ").capitalize()
+        view = partial(load(result.view), record, **shown)
+        return {name: partial(add_blocks, name=name, view=view)}
+    added: dict[str, Callable[[Book], None]] = load(result.sheets)(record, **shown)
     return added

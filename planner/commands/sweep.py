@@ -23,7 +23,7 @@ from planner.studies.registry import SWEEP
 from planner.studies.request import Found, Request, SweepOptions
 from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import scenarios as scenarios_of
-from planner.studies.sensitivity.sweep import Course, Table, Workforce, beside
+from planner.studies.sensitivity.sweep import Course, SweptRows, Workforce, beside
 from planner.studies.sensitivity.workers import Workers
 from planner.whole_files import write_all
 
@@ -136,7 +136,7 @@ def _key(inputs: Inputs, asked: Variation, options: SweepOptions) -> str:
 
 
 def _write(
-    table: Table, stem: Path, base: Plan | None
+    table: SweptRows, stem: Path, base: Plan | None
 ) -> tuple[Sweep, dict[str, Sequence[Any]], tuple[Path, ...]]:
     from planner.outputs import sweep_files
 

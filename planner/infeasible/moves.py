@@ -178,7 +178,7 @@ def _within(case: Case, lever: Lever, run: Run | None) -> Case:
         return case
     takes = bill(case, run.units, run.ways)[row.figure] * (1.0 + _EXACT)
     kept: dict[str, Any] = {row.field: takes}
-    return replace(case, limits=replace(case.limits, **kept))
+    return replace(case, limits=case.limits.but(**kept))
 
 
 def _doubled(oracle: Oracle, lever: Lever, others: tuple[Change, ...]) -> float | None:

@@ -108,7 +108,7 @@ class Oracle:
             if (again := fitted(case, run)) is not None:
                 return Decision(True, case, again)
         if case.objective in RATIOS:
-            limit = getattr(case.limits, BY_NAME[OBJECTIVES[case.objective].limit].field)
+            limit = case.limits[BY_NAME[OBJECTIVES[case.objective].limit].field]
             if limit is not None:
                 return self._least_ratio(case, limit)
         # The easiest objective: any plan will do.
@@ -124,7 +124,7 @@ class Oracle:
         """Answer by the least ratio itself: that is found sooner than a plan within a limit."""
         field = BY_NAME[OBJECTIVES[case.objective].limit].field
         free: dict[str, None] = {field: None}
-        least = replace(case, limits=replace(case.limits, **free), indifference=0.0)
+        least = replace(case, limits=case.limits.but(**free), indifference=0.0)
         effort = self.effort.part(QUESTION)
         found = optimise(least, solver=self.solver, gap=RATIO_GAP, effort=effort, ties=False)
         if found.operation is not None and floors(case)(found.operation):

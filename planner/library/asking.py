@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -155,9 +155,14 @@ def as_texts(settings: Settings) -> tuple[str, ...]:
     return tuple(settings)
 
 
-def varied(vary: Mapping[str, str | Sequence[object]] | Sequence[str]) -> tuple[str, ...]:
+def varied(vary: Settings) -> tuple[str, ...]:
     """Return what varies as the command line has it: a list of values with commas."""
     if not isinstance(vary, Mapping):
         return as_texts(vary)
-    told = {p: v if isinstance(v, str) else ",".join(map(str, v)) for p, v in vary.items()}
-    return as_texts(told)
+    return as_texts({path: _joined(value) for path, value in vary.items()})
+
+
+def _joined(value: object) -> object:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return value
+    return ",".join(map(str, value))

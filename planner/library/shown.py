@@ -27,21 +27,14 @@ from planner.schema.plan import Plan, Totals
 from planner.schema.sensitivity import Sweep
 from planner.sizing_report import SizeReport
 from planner.studies.registry import RESULTS
-from planner.studies.study import Result, load
+from planner.studies.study import Result, load, whole_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-_ABOUT = {
-    "Bids": "bids",
-    "Characterization": "jobs",
-    "Comparison": "figures",
-    "Plan": "lines",
-    "SizeReport": "rules",
-    "Uncertain": "outcomes",
-}
-"""The table that a result is about, where it is not its first."""
+_ABOUT = {"Plan": "lines", "SizeReport": "rules"}
+"""The table that a result of no study is about."""
 
 
 def frame(result: Shown, part: str = "") -> pd.DataFrame:
@@ -58,7 +51,9 @@ def frame(result: Shown, part: str = "") -> pd.DataFrame:
 
     name = type(result).__name__
     there = list(parts(result))
-    asked = part or _ABOUT.get(name, there[0] if there else "")
+    of = _kind(result)
+    about = _ABOUT.get(name, "") if of is None else of.table
+    asked = part or about or (there[0] if there else "")
     if asked not in there:
         known = ", ".join(there) or "none; rows of a sweep are in what planner.sweep returns"
         raise ValueError(f"{name} has no table '{asked}'; it has {known}")
@@ -197,7 +192,7 @@ def _first(result: Shown) -> tuple[FirstScreen | None, Callable[[], str]]:
     of, beside = _kind(result), _rows(result)
     if of is None or beside is None:
         return None, partial(repr, result)
-    whole = partial(load(of.view), result, **beside)
+    whole = partial(whole_text, of, result, beside)
     return (load(of.first)(result, **beside) if of.first else None), whole
 
 
@@ -217,7 +212,7 @@ def _rows(result: Shown) -> dict[str, Any] | None:
 def _plan(plan: Plan, totals: Totals) -> Iterator[str]:
     """Yield the first screen as a table, the notes that matter most, and the bill."""
     yield tag("h3", escaped(console.headline(plan)))
-    yield _answer(answer.told(plan, totals, plan.jobs[0]))
+    yield _answer(answer.answer_lines(plan, totals, plan.jobs[0]))
     yield _notes([*console.idle_texts(plan), *plan.warnings])
     bill = frame(restated(plan))[list(_BILL)]
     money = f" {plan.shown_in.code}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from planner import currency, shipped
 from planner.errors import Finding, InputError
-from planner.inputs import Document, Inputs, shown, with_support
+from planner.inputs import Document, Inputs, show_money_of, with_support
 from planner.loader import exchange, market, overrides, yaml12
 from planner.loader.checks import check_problem
 from planner.loader.price_building import below_drives
@@ -110,7 +110,7 @@ def _joined(
         overrides=settings,
         sha256=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
     )
-    inputs = shown(with_support(inputs))
+    inputs = show_money_of(with_support(inputs))
     findings = [*check_problem(inputs), *cheap, *exchange.doubts(inputs)]
     doubts = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
     return replace(inputs, warnings=doubts), findings

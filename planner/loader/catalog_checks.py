@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 
 from pydantic import BaseModel
 
 from planner.errors import did_you_mean
+from planner.figures import STATED
 from planner.schema.catalog import Family, Figure, Item, Port, Ports, Sizes, Source, Switch
 from planner.schema.running import check_range
 
@@ -201,9 +203,10 @@ def _source(name: str, sources: Mapping[str, Source], path: str) -> Iterator[Fau
 
 
 def _components(item: Item, items: Mapping[str, Item]) -> Iterator[Fault]:
-    own = (item.consumes.it_power, item.consumes.rack_units, item.consumes.weight)
-    if item.components and any(figure is not None for figure in own):
-        fix = "leave out consumes.it_power, rack_units and weight"
+    summed = ("consumes.it_power", *(row.path for row in STATED.values()))
+    if item.components and any(attrgetter(path)(item) is not None for path in summed):
+        *others, last = (path.removeprefix("consumes.") for path in summed[1:])
+        fix = f"leave out consumes.it_power, {', '.join(others)} and {last}"
         yield "what a bundle consumes is the sum of its components'", fix, "consumes"
     names = [part.id for part in item.components]
     for name in sorted({name for name in names if names.count(name) > 1}):

@@ -11,13 +11,12 @@ from planner.inputs import (
     Inputs,
     Usable,
     accept_any,
+    asked_figures,
     demanded,
     job_size,
     named_fabrics,
     named_facilities,
-    needs_energy_cost,
-    needs_flops,
-    needs_tokens,
+    needs,
 )
 from planner.loader.contradictions import contradictions, level_faults
 from planner.paths import job_path, steps_of
@@ -333,7 +332,7 @@ def _known(names: list[str]) -> str:
 
 def _needs_term(inputs: Inputs) -> Iterator[Finding]:
     problem = inputs.problem
-    if needs_energy_cost(problem) and problem.term is None:
+    if needs(problem, "term") and problem.term is None:
         fix = "add term: {years: 4, electricity: 0.08 USD/kWh}"
         message = "TCO, opex, energy and colocation need a term"
         if problem.objective.minimize in RATIOS:
@@ -343,20 +342,17 @@ def _needs_term(inputs: Inputs) -> Iterator[Finding]:
 
 def _needs(inputs: Inputs) -> Iterator[Finding]:
     problem, job = inputs.problem, inputs.problem.job
-    if needs_flops(problem) and job.training.mfu is None and job.training.model is None:
+    if needs(problem, "rate") and job.training.mfu is None and job.training.model is None:
         message = "useful FLOP/s and days to train need the model FLOP/s utilisation"
         yield _finding(
             inputs, "missing-mfu", job_path("training"), message, "add training.mfu: 40 %"
         )
-    if problem.targets.max_days_to_train is not None:
-        if job.training.tokens is None:
-            message, fix = "days to train needs the tokens", "add training.tokens: 15 T"
-            yield _finding(inputs, "missing-tokens", job_path("training"), message, fix)
-        if job.parameters is None and job.training.active_parameters is None:
-            message, fix = "days to train needs the parameters", "add parameters: 70 B"
-            yield _finding(inputs, "missing-parameters", job_path(), message, fix)
-    if needs_tokens(problem) and job.parameters is None and job.training.active_parameters is None:
-        message, fix = "money per token needs the parameters", "add parameters: 70 B"
+    for figure in asked_figures(problem, "tokens") if job.training.tokens is None else ():
+        message, fix = f"{figure.label} needs the tokens", "add training.tokens: 15 T"
+        yield _finding(inputs, "missing-tokens", job_path("training"), message, fix)
+    sized = job.parameters is not None or job.training.active_parameters is not None
+    for figure in () if sized else asked_figures(problem, "parameters"):
+        message, fix = f"{figure.label} needs the parameters", "add parameters: 70 B"
         yield _finding(inputs, "missing-parameters", job_path(), message, fix)
     if job.restore.fan_out == "sharded_optimizer" and job.parameters is None:
         message = (

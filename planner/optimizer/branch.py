@@ -216,7 +216,7 @@ def _counts_n(build: Build) -> bool:
     case = build.case
     if build.log_running is None or case.job.fan_out != "broadcast":
         return True
-    return case.job.scale is not None or case.limits.min_goodput is not None
+    return case.job.scale is not None or case.limits["min_goodput"] is not None
 
 
 def overdraws(master: Master, outcome: Outcome) -> list[Chord]:

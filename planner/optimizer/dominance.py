@@ -60,7 +60,7 @@ def without_dominated(case: Case) -> Case:
     """
     if len(case.systems) + len(case.storage) <= MANY:
         return case
-    if case.objective in OF_COUNTS or case.limits.most_write_gb_per_s is not None:
+    if case.objective in OF_COUNTS or case.limits["most_write_gb_per_s"] is not None:
         return case
     gone = _dominated(case)
     if not gone:
@@ -172,8 +172,8 @@ def _takes(case: Case, offer: Offer, uses: _Uses, figures: Iterable[str]) -> lis
 
 def _figures(case: Case) -> list[str]:
     """Return the sums over the bill that decide, those that ties are broken by first."""
-    asked = {figure for figure in SUMS if getattr(case.limits, figure, None) is not None}
-    ratios = (case.limits.per_useful_gpu_hour, case.limits.per_million_tokens)
+    asked = {figure for figure in SUMS if case.limits.get(figure) is not None}
+    ratios = (case.limits["per_useful_gpu_hour"], case.limits["per_million_tokens"])
     if case.objective in RATIOS or any(ratio is not None for ratio in ratios):
         asked.add("tco_usd")
     if case.objective in OBJECTIVES:
@@ -185,7 +185,7 @@ def _figures(case: Case) -> list[str]:
 
 def _amounts(case: Case, offer: Offer, parts: tuple[Part, ...]) -> Iterator[float]:
     """Yield what a unit adds to a sum when it is bought, and in place at each set point."""
-    rated = [part.each(offer, case.rates) or 0.0 for part in parts]
+    rated = [part.adds(offer, case.rates) for part in parts]
     bought = [amount for amount, part in zip(rated, parts, strict=True) if part.bought]
     placed = [part for part in parts if not part.bought]
     if bought:
@@ -193,7 +193,7 @@ def _amounts(case: Case, offer: Offer, parts: tuple[Part, ...]) -> Iterator[floa
     if placed:
         at = [offer.at(way) for way in offer.ways] if isinstance(offer, System) else []
         for each in (offer, *at):
-            yield sum(part.each(each, case.rates) or 0.0 for part in placed)
+            yield sum(part.adds(each, case.rates) for part in placed)
 
 
 # What companions count of a product.
@@ -303,7 +303,7 @@ def outgrown(case: Case, value: float | None) -> bool:
         for number, offer in enumerate(case.offers())
     }
     for figure in SUMS:
-        limit = getattr(case.limits, figure, None)
+        limit = case.limits.get(figure)
         if limit is not None:
             model.row(figure, _own(case, figure, units, least, limit), "<=", 1.0)
     if value is not None:
@@ -387,8 +387,8 @@ def _own(
     weights = dict.fromkeys(units, 0.0)
     for item in case.bill_items():
         lowest = at_least(item) if isinstance(item, Offer) else item
-        bought = sum(part.each(lowest, case.rates) or 0.0 for part in parts if part.bought)
-        placed = sum(part.each(lowest, case.rates) or 0.0 for part in parts if not part.bought)
+        bought = sum(part.adds(lowest, case.rates) for part in parts if part.bought)
+        placed = sum(part.adds(lowest, case.rates) for part in parts if not part.bought)
         owned += bought * item.installed
         for key, value in least[item.id].items():
             weights[key] += (bought + placed) * value

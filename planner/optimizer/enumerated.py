@@ -124,10 +124,10 @@ class _Enumeration:
         self.supplies = tuple(
             each
             for each in SUPPLIES
-            if each.figure == self.by or getattr(case.limits, each.field) is not None
+            if each.figure == self.by or case.limits[each.field] is not None
         )
         self.place = [each.figure for each in self.supplies].index(self.by)
-        given = [(getattr(case.limits, each.field), each.scale) for each in self.supplies]
+        given = [(case.limits[each.field], each.scale) for each in self.supplies]
         exact = np.array([math.inf if most is None else most / scale for most, scale in given])
         self.limits = exact * (1.0 + ROUNDING)
         self.plans = Plans(case, self.goals, self.supplies, exact[None])
@@ -283,7 +283,7 @@ class _Enumeration:
 
     def _floor(self) -> float:
         """Return the least score of a plan that reaches the floor its work is counted in."""
-        of_gpus = self.case.limits.min_useful_gpus
+        of_gpus = self.case.limits["min_useful_gpus"]
         floor = self.case.useful_pflops_floor() if self.work.objective == "goodput" else of_gpus
         return -math.inf if floor is None else math.log(floor * (1 - FLOOR_TOLERANCE)) - NOISE
 

@@ -50,8 +50,8 @@ def floors(case: Case, tolerance: float = FLOOR_TOLERANCE) -> Callable[[Run], bo
 
     def meets(operation: Run) -> bool:
         checks = (
-            (limits.min_goodput, operation.goodput),
-            (limits.min_useful_gpus, operation.useful_gpus),
+            (limits["min_goodput"], operation.goodput),
+            (limits["min_useful_gpus"], operation.useful_gpus),
             (pflops, operation.useful_pflops(mfu)),
             *_ratios(case, operation),
         )
@@ -75,11 +75,11 @@ def without_end(case: Case, operation: Run | None) -> bool:
 def _ratios(case: Case, operation: Run) -> Iterator[tuple[float, float]]:
     """Yield (TCO, what the useful work of the term may cost) for each ratio that is limited."""
     limits = case.limits
-    if limits.per_useful_gpu_hour is not None:
-        worth = limits.per_useful_gpu_hour * useful_hours(case, operation)
+    if limits["per_useful_gpu_hour"] is not None:
+        worth = limits["per_useful_gpu_hour"] * useful_hours(case, operation)
         yield purchase.bill(case, operation.units, operation.ways)["tco_usd"], worth
-    if limits.per_million_tokens is not None:
-        worth = limits.per_million_tokens * million_tokens(case, operation)
+    if limits["per_million_tokens"] is not None:
+        worth = limits["per_million_tokens"] * million_tokens(case, operation)
         yield purchase.bill(case, operation.units, operation.ways)["tco_usd"], worth
 
 
@@ -94,7 +94,7 @@ def _preference(case: Case, meets_floors: Callable[[Run], bool]) -> Callable[[Ru
         ratio = measure(case, case.objective)  # a set point changes what the same purchase costs
         return lambda o: -ratio(o) if meets_floors(o) else o.goodput - 1e6
     if case.job.scale is not None and _counts_work(case):
-        floor, mfu = case.limits.min_goodput or 0.0, case.job.mfu or 0.0
+        floor, mfu = case.limits["min_goodput"] or 0.0, case.job.mfu or 0.0
 
         def by_work(run: Run) -> float:
             if case.objective in COUNTS_GPUS and meets_floors(run):  # more of them do less each
@@ -102,16 +102,16 @@ def _preference(case: Case, meets_floors: Callable[[Run], bool]) -> Callable[[Ru
             return run.useful_pflops(mfu) if run.goodput >= floor else run.goodput - 1.0
 
         return by_work
-    if case.limits.min_goodput is not None and case.objective not in LOGARITHMIC:
-        floor = case.limits.min_goodput
+    if case.limits["min_goodput"] is not None and case.objective not in LOGARITHMIC:
+        floor = case.limits["min_goodput"]
         return lambda o: o.useful_gpus if o.goodput >= floor else o.goodput - 1.0
-    if case.limits.min_goodput is not None:
+    if case.limits["min_goodput"] is not None:
         return lambda o: o.useful_gpus if meets_floors(o) else o.goodput - 1.0
     return lambda o: o.useful_gpus
 
 
 def _counts_work(case: Case) -> bool:
     """Say whether useful PFLOP/s decide: more GPUs in use may be more of them at a lower rate."""
-    floor, ratio = case.useful_pflops_floor(), case.limits.per_million_tokens
+    floor, ratio = case.useful_pflops_floor(), case.limits["per_million_tokens"]
     asked = case.objective in ("goodput", "usd_per_million_tokens")
     return asked or floor is not None or ratio is not None

@@ -712,9 +712,9 @@ def _limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
     """Yield each limit on how a job runs with what it allows or asks for, None where it is not."""
     job = case.job
     for limit in of_group("target", "ratio"):
-        yield limit.name, getattr(case.limits, limit.field)
+        yield limit.name, case.limits[limit.field]
     yield "replica_fits", run.replica_gpus
-    others = max(1, run.replica_gpus or 1, case.limits.min_gpus or 1)
+    others = max(1, run.replica_gpus or 1, case.limits["min_gpus"] or 1)
     yield "gpus_min", job.gpus_min if job.gpus_min > others else None
     yield "gpus_max", job.gpus_max
     yield "restore_time", job.max_restore_s

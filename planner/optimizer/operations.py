@@ -169,8 +169,8 @@ class Operation:
         gpus = use.gpus.astype(float)
         allowed, pflops = ran.allowed.copy(), self.case.useful_pflops_floor()
         reached = (
-            (limits.min_goodput, ran.goodput),
-            (limits.min_useful_gpus, gpus * ran.goodput),
+            (limits["min_goodput"], ran.goodput),
+            (limits["min_useful_gpus"], gpus * ran.goodput),
             (pflops, gpus * ran.goodput * ran.pflops_per_gpu),
         )
         for floor, value in reached:

@@ -152,12 +152,12 @@ def _amounts(case: Case, amounts: Amounts) -> dict[str, float]:
 
 def given(limits: Limits) -> tuple[Limit, ...]:
     """Return the limits that only a purchase uses up, of those that are given."""
-    return tuple(limit for limit in SUPPLIES if getattr(limits, limit.field) is not None)
+    return tuple(limit for limit in SUPPLIES if limits[limit.field] is not None)
 
 
 def amounts(supplies: Iterable[Limit], limits: Limits) -> Vector:
     """Return what limits allow of each supply, in the unit of its row."""
-    return np.array([getattr(limits, each.field) / each.scale for each in supplies], dtype=float)
+    return np.array([limits.given(each.field) / each.scale for each in supplies], dtype=float)
 
 
 def used(supplies: Iterable[Limit], bill: PurchaseSums) -> Vector:
@@ -175,7 +175,7 @@ def broken_rows(case: Case, units: Mapping[str, int], ways: Collection[str]) -> 
     broken = [
         limit.name
         for limit in given(limits)
-        if spent[limit.figure] > getattr(limits, limit.field) * (1 + TOLERANCE)
+        if spent[limit.figure] > limits.given(limit.field) * (1 + TOLERANCE)
     ]
     broken += [
         f"stock_{item.id}"
@@ -193,7 +193,7 @@ def broken_rows(case: Case, units: Mapping[str, int], ways: Collection[str]) -> 
 def broken_by_counts(case: Case, units: Mapping[str, int]) -> list[str]:
     """Return the rows that the whole numbers break, whatever they cost and take."""
     broken = []
-    most = case.limits.most_write_gb_per_s
+    most = case.limits["most_write_gb_per_s"]
     if most is not None and bought_write_gb_per_s(case, units) > most * (1 + TOLERANCE):
         broken.append("most_write")
     return broken + _broken_policies(case, units) + broken_needs(case, units)
@@ -205,7 +205,7 @@ def broken_needs(case: Case, units: Mapping[str, int]) -> list[str]:
     usable = sum(item.usable_tb * units[item.id] for item in case.bought(units))
     if usable < case.job.capacity_needed_tb * (1 - TOLERANCE):
         broken.append("capacity")
-    least = case.limits.least_write_gb_per_s
+    least = case.limits["least_write_gb_per_s"]
     if least is not None and bought_write_gb_per_s(case, units) < least * (1 - TOLERANCE):
         broken.append("least_write")
     return broken + _broken_rules(case, units)

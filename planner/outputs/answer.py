@@ -48,7 +48,7 @@ def render(plan: Plan, parts: Collection[str] = ()) -> str:
     if plan.totals is None or not plan.jobs:
         return console.render(plan)
     lines = [console.headline(plan), ""]
-    for label, text in told(plan, plan.totals, plan.jobs[0]):
+    for label, text in answer_lines(plan, plan.totals, plan.jobs[0]):
         lines += labelled(label, text, _INDENT)
     if "notes" not in parts:
         lines += noted([*console.idle_texts(plan), *plan.warnings])
@@ -59,7 +59,7 @@ def render(plan: Plan, parts: Collection[str] = ()) -> str:
     return text + (f"\n{more}" if more else "")
 
 
-def told(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
+def answer_lines(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
     """Yield what the first screen says: a label and a sentence each."""
     yield "Asked", asked(plan, job)
     yield "Buy", _buy(plan, totals)

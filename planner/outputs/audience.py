@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from planner.figures import FIGURES, STATED
 from planner.outputs.words import clean
 from planner.schema.base import PlanModel
 from planner.schema.beside import OptionItem, StorageOption, StorageOptions
@@ -217,6 +218,12 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def _totals(*, money: bool) -> frozenset[str]:
+    """Return the totals that are money, or those that are not."""
+    figures = (FIGURES[name] for name in Totals.model_fields if name in FIGURES)
+    return frozenset(figure.name for figure in figures if figure.money == money)
+
+
 _NET = _names("unit_net_usd extended_net_usd support_usd_per_year subscription_usd_per_year")
 _LIST = _NET | _names("unit_list_usd extended_list_usd")
 _DISCOUNT = _LIST | _names("discount unit_subscription_list_usd support_share")
@@ -248,11 +255,12 @@ RULES: Mapping[type[PlanModel], Rule] = {
         _names(
             "sku site period parent section quantity installed purchased "
             "lead_time_days unit_it_power_kw it_power_kw unit_heat_btu_per_h "
-            "heat_btu_per_h unit_rack_units rack_units racks unit_weight_kg weight_kg gpus "
+            "heat_btu_per_h racks gpus "
             "read_gb_per_s write_gb_per_s usable_tb category spares pack liquid_share "
             "facility_power_kw unit_typical_power_kw typical_power_kw rack_class "
             "units_per_rack idle lifecycle min_order warranty_years public_notes"
-        ),
+        )
+        | {name for row in STATED.values() for name in (row.of_one, row.name)},
         {
             "vendor": "",
             "model": "item",
@@ -297,23 +305,8 @@ RULES: Mapping[type[PlanModel], Rule] = {
     OptionItem: Rule(removed=dict.fromkeys(OptionItem.model_fields)),
     PriceNote: Rule(removed=dict.fromkeys(PriceNote.model_fields)),
     Totals: Rule(
-        _names(
-            "gpus gpus_used it_power_kw facility_power_kw heat_btu_per_h rack_units racks "
-            "weight_kg read_gb_per_s write_gb_per_s usable_tb typical_power_kw heat_air_kw "
-            "heat_liquid_kw heat_air_btu_per_h heat_liquid_btu_per_h lead_time_days critical_skus"
-        ),
-        removed={
-            "capex_usd": None,
-            "support_usd_per_year": None,
-            "energy_usd_per_year": None,
-            "opex_usd_per_year": None,
-            "tco_usd": None,
-            "subscriptions_usd_per_year": None,
-            "colocation_usd_per_year": None,
-            "usd_per_useful_gpu_hour": None,
-            "usd_per_million_tokens": None,
-            "capex_by_section_usd": {},
-        },
+        _totals(money=False) | {"critical_skus"},
+        removed={**dict.fromkeys(sorted(_totals(money=True))), "capex_by_section_usd": {}},
         priced={"net": _SUMS, "list+net": _SUMS, "discount": _SUMS},
     ),
     Device: Rule(_names("sku position_ru rack_units it_power_kw weight_kg")),

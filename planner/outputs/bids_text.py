@@ -39,11 +39,6 @@ LACK_WORDS = {
 }  # fmt: skip
 
 
-def render(found: Bids) -> str:
-    """Return the whole screen."""
-    return screen(view(found))
-
-
 def view(found: Bids) -> list[Block]:
     """Return what an evaluation of bids says."""
     blocks: list[Block] = [Heading(_heading(found)), Text(tuple(answer(found)), points=True)]

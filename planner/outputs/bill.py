@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from planner.figures import STATED
 from planner.outputs.audience import PRICES, Audience, Prices, for_audience
 from planner.outputs.restated import listed, restated
 from planner.outputs.scope import CORE_SECTIONS, Entry, blocks
@@ -157,7 +158,8 @@ def _by_length(line: Line, part: PartByLength, more: int, money: bool) -> BillLi
     )
 
 
-_PHYSICAL = ("it_power_kw", "rack_units", "weight_kg")
+_PHYSICAL = ("it_power_kw", *(name for name in STATED if name in BillLine.model_fields))
+"""What the files of a bill have of one unit and of a line, and sum up."""
 
 
 def _row(line: Line, number: str, parent: str | None, money: Mapping[str, object]) -> BillLine:
@@ -184,14 +186,9 @@ def _row(line: Line, number: str, parent: str | None, money: Mapping[str, object
             **money,
             "lead_time": _known(line.lead_time),
             "lead_time_days": line.lead_time_days,
-            "unit_it_power_kw": line.unit_it_power_kw,
-            "it_power_kw": line.it_power_kw,
             "heat_btu_per_h": line.heat_btu_per_h,
-            "unit_rack_units": line.unit_rack_units,
-            "rack_units": line.rack_units,
             "racks": line.racks,
-            "unit_weight_kg": line.unit_weight_kg,
-            "weight_kg": line.weight_kg,
+            **{each: getattr(line, each) for name in _PHYSICAL for each in (f"unit_{name}", name)},
             "role": _known(line.role),
             "notes": tuple(text for note in notes if (text := _text(note))),
             "length_m": None,
@@ -254,11 +251,9 @@ def _totals(rows: Sequence[BillLine]) -> BillTotals:
         extended_net=_sum(row.extended_net for row in rows),
         support_per_year=_sum(row.support_per_year for row in rows),
         subscription_per_year=_sum(row.subscription_per_year or 0.0 for row in rows),
-        it_power_kw=_sum(row.it_power_kw for row in rows),
         heat_btu_per_h=_sum(row.heat_btu_per_h for row in rows),
-        rack_units=_sum(row.rack_units for row in rows),
         racks=None if None in racks else sum(count for count in racks if count is not None),
-        weight_kg=_sum(row.weight_kg for row in rows),
+        **{name: _sum(getattr(row, name) for row in rows) for name in _PHYSICAL},
     )
 
 

@@ -17,7 +17,6 @@ from planner.outputs.blocks import (
     Medium,
     Table,
     Text,
-    screen,
 )
 from planner.outputs.sensitivity_words import (
     as_it_stands,
@@ -124,11 +123,6 @@ def view(study: Frontier) -> list[Block]:
             Text((knee(study), *rules(study), sentence(as_it_stands(study)))),
         ]
     return blocks
-
-
-def render(study: Frontier) -> str:
-    """Return the whole screen, at most 100 columns wide."""
-    return screen(view(study))
 
 
 _FIRST_ROWS = 6

@@ -7,12 +7,12 @@ Such a record is for showing alone: its fields are called ``usd`` all the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import reduce, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, reduce, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, get_args
 
 from planner.currency import Currency, shown, shown_in
-from planner.schema.base import Record
+from planner.schema.base import InUnit, Record
 from planner.schema.plan import Line, Plan
 from planner.schema.prices import ShownIn
 
@@ -22,33 +22,6 @@ if TYPE_CHECKING:
 Asked = ParamSpec("Asked")
 MadeT = TypeVar("MadeT")
 ModelT = TypeVar("ModelT", bound=Record)
-
-_VALUES = ("value", "limit", "slack")
-_BASE = ("base", "base_bound")
-_CHANGED = ("value", "bound", "change", "change_least", "change_most", "gain")
-_BY_UNIT: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "LimitReport": {"unit": _VALUES},
-    "StepNeed": {"unit": _VALUES},
-    "ObjectiveReport": {"unit": ("value", "bound", "best")},
-    "Assumption": {"unit": _VALUES},
-    "RulesTable": {"measure.unit": ("measured",)},
-    "Alternatives": {"unit": ("bound", "worst", "value")},
-    "FigureRow": {"unit": ("values", "changes")},
-    "LimitRow": {"unit": _VALUES},
-    "Explanation": {"plan.objective.unit": _CHANGED},
-    "Marginal": {"unit": _VALUES},
-    "WhyNot": {"unit": ("value", "bound")},
-    "Sweep": {"unit": _BASE},
-    "Frontier": {"unit": _BASE, "x_unit": ("x", "from_x", "to_x"), "y_unit": ("y", "bound")},
-    "Tornado": {"unit": (*_BASE, "objective", "bound", "width", "least_width", "most_width")},
-    "Uncertain": {"unit": (*_BASE, "mean", "worst")},
-    "BreakRate": {"unit": ()},
-    "UncertainInput": {"unit": ("low", "median", "high")},
-    "Percentiles": {"unit": ("mean", "p5", "p25", "p50", "p75", "p95", "least", "most")},
-    "Bids": {"unit": _BASE, "measure.unit": ("measured", "bound")},
-}
-"""By the class of a record: fields of it, and of those inside, that are money where the unit at a
-path is. Classes are named and not imported, so that a plan is shown without loading studies."""
 
 _RATES = frozenset({"usd_per_unit"})
 """What one of a currency is in USD: a rate, no amount."""
@@ -66,7 +39,7 @@ def restated(record: ModelT) -> ModelT:
     Nothing else changes. What is shown in USD is returned as it is.
     """
     money = currency_of(record)
-    return record if money.usd == 1.0 else _model(record, money, frozenset())
+    return record if money.usd == 1.0 else _model(record, money, ())
 
 
 def restated_columns(
@@ -83,51 +56,74 @@ def restated_columns(
         return dict(rows)
     paid = {column.name for column in columns if "USD" in column.unit}
     return {
-        name: [_value(value, money, paid=True, inside=frozenset()) for value in values]
+        name: [_value(value, money, (), paid=True) for value in values]
         if name in paid else values
         for name, values in rows.items()
     }  # fmt: skip
 
 
-def _model(model: ModelT, money: Currency, above: frozenset[str]) -> ModelT:
-    """Return a record restated; ``above`` are fields that are money by a unit of what holds it."""
+def _model(
+    model: ModelT, money: Currency, held_by: tuple[Record, ...], *, paid: bool = False
+) -> ModelT:
+    """Return a record restated.
+
+    Args:
+        model: the record.
+        money: the currency.
+        held_by: the records that hold it, the nearest first.
+        paid: whether all of its figures are amounts.
+    """
     if isinstance(model, ShownIn):
         return model
-    if isinstance(model, Plan):
-        above = frozenset()
-    units = _BY_UNIT.get(type(model).__name__, {})
-    own = {name for unit, names in units.items() if "USD" in _at(model, unit) for name in names}
-    by_unit, inside = (own if "unit" in units else own | above), above | own
+    records: tuple[Record, ...] = (model, *held_by)
     changes: dict[str, object] = {}
-    for name in type(model).model_fields:
+    for name, told in figures_by_unit(type(model)).items():
         value = getattr(model, name)
-        paid = name in by_unit or ("usd" in name.split("_") and name not in _RATES)
-        of_goal = isinstance(model, Plan) and name == "next_step" and "USD" in model.objective.unit
-        changed = _value(value, money, paid=paid, inside=frozenset(_NEXT) if of_goal else inside)
+        amount = paid or ("usd" in name.split("_") and name not in _RATES)
+        amount = amount or (told is not None and "USD" in _unit(told, records))
+        changed = _value(value, money, records, paid=amount)
         if changed is not value:
             changes[name] = changed
     return model.model_copy(update=changes) if changes else model
 
 
-_NEXT = ("value",)
-"""What the next step of a plan gives, in the unit of the plan's objective."""
+@cache
+def figures_by_unit(kind: type[Record]) -> dict[str, InUnit | None]:
+    """Return the fields of a record, each with what tells its unit, where another field does."""
+    found = {}
+    for name, info in kind.model_fields.items():
+        marks = (*info.metadata, *_parts(info.annotation))
+        found[name] = next((mark for mark in marks if isinstance(mark, InUnit)), None)
+    return found
 
 
-def _at(model: object, path: str) -> str:
-    return str(reduce(lambda each, name: getattr(each, name, ""), path.split("."), model))
+def _parts(annotation: object) -> Iterator[object]:
+    for part in get_args(annotation):
+        yield part
+        yield from _parts(part)
 
 
-def _value(value: object, money: Currency, *, paid: bool, inside: frozenset[str]) -> object:
+def _unit(told: InUnit, records: Sequence[Record]) -> str:
+    """Return the unit of a figure, empty where no record tells it; the nearest come first."""
+    first, *rest = told.path.split(".")
+    for record in records:
+        names = {each.__name__ for each in type(record).__mro__}
+        if first in type(record).model_fields and told.of in (names if told.of else ("",)):
+            return str(reduce(lambda each, name: getattr(each, name, ""), rest,
+                              getattr(record, first)))  # fmt: skip
+    return ""
+
+
+def _value(value: object, money: Currency, records: tuple[Record, ...], *, paid: bool) -> object:
     if isinstance(value, Record):
-        more = frozenset(type(value).model_fields) if paid else frozenset()
-        return _model(value, money, inside | more)
+        return _model(value, money, records, paid=paid)
     if isinstance(value, tuple):
-        parts = tuple(_value(part, money, paid=paid, inside=inside) for part in value)
+        parts = tuple(_value(part, money, records, paid=paid) for part in value)
         return parts if any(a is not b for a, b in zip(parts, value, strict=True)) else value
     if not paid or isinstance(value, bool):
         return value
     if isinstance(value, dict):
-        return {key: _value(part, money, paid=True, inside=inside) for key, part in value.items()}
+        return {key: _value(part, money, records, paid=True) for key, part in value.items()}
     return _exact(value, money) if isinstance(value, (int, float)) else value
 
 

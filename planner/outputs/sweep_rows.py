@@ -33,7 +33,7 @@ class NoPlanReason:
     example: bool
 
     @property
-    def said(self) -> str:
+    def in_words(self) -> str:
         """The text, as an example where other rows have other numbers in it."""
         return f"for example {self.text}" if self.example else self.text
 

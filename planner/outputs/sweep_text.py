@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from planner.outputs.blocks import Block, Column, FirstScreen, Heading, Table, Text, screen
+from planner.outputs.blocks import Block, Column, FirstScreen, Heading, Table, Text
 from planner.outputs.sensitivity_words import (
     STATUS,
     amount,
@@ -56,11 +56,6 @@ def view(study: Sweep, rows: Rows) -> list[Block]:
         blocks.append(_stretches(study, rows, one) if one else _first(study, rows, inputs))
         blocks.append(_why_none(study, rows, one))
     return blocks
-
-
-def render(study: Sweep, rows: Rows) -> str:
-    """Return the whole screen, at most 100 columns wide."""
-    return screen(view(study, rows))
 
 
 _FIRST_ROWS = 12
@@ -257,7 +252,7 @@ def _why_none(study: Sweep, rows: Rows, over: Varied | None) -> Text:
         found = [_stretch_reason(rows, over, e) for e in stretches(study, rows, over) if e.reasons]
     else:
         found = [
-            f"{scenarios(each.rows)}, {STATUS.get(each.status, each.status)}: {each.said}"
+            f"{scenarios(each.rows)}, {STATUS.get(each.status, each.status)}: {each.in_words}"
             for each in reasons(rows)
             if each.text
         ]
@@ -272,4 +267,4 @@ def _stretch_reason(rows: Rows, over: Varied, each: Stretch) -> str:
         where = f"{written.text(first)} to {written.with_unit(last)}"
     more = len(each.reasons) - 1
     also = f" (and {counted(more, 'other reason')})" if more else ""
-    return f"{where}: {each.reasons[0].said}{also}"
+    return f"{where}: {each.reasons[0].in_words}{also}"

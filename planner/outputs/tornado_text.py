@@ -16,7 +16,6 @@ from planner.outputs.blocks import (
     Heading,
     Table,
     Text,
-    screen,
 )
 from planner.outputs.sensitivity_words import (
     STATUS,
@@ -51,11 +50,6 @@ def view(study: Tornado) -> list[Block]:
     if study.swings:
         blocks += [_swings(study), _notes(study), _why_none(study)]
     return blocks
-
-
-def render(study: Tornado) -> str:
-    """Return the whole screen, at most 100 columns wide."""
-    return screen(view(study))
 
 
 def first(study: Tornado) -> FirstScreen:

@@ -14,7 +14,6 @@ from planner.outputs.blocks import (
     Heading,
     Table,
     Text,
-    screen,
 )
 from planner.outputs.sensitivity_words import (
     amount,
@@ -172,11 +171,6 @@ def view(study: Uncertain) -> list[Block]:
         _candidates(study),
         *_indices(study),
     ]
-
-
-def render(study: Uncertain) -> str:
-    """Return the whole screen, at most 100 columns wide."""
-    return screen(view(study))
 
 
 _FIRST_OUTCOMES = ("objective", "goodput", "capex_usd", "tco_usd", "days_to_train")

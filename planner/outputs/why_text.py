@@ -248,7 +248,7 @@ def conflict_title(count: int) -> str:
 
 
 def _conflict(conflict: Conflict) -> str:
-    names = [limit.said for limit in conflict.limits]
+    names = [limit.in_words for limit in conflict.limits]
     return "\n".join(
         [conflict_title(len(names)), *(line for name in names for line in _item(name))]
     )
@@ -268,7 +268,7 @@ def _changes(changes: tuple[Step, ...]) -> str:
 
 
 def _change(step: Step) -> Iterator[str]:
-    yield from _item(step.said)
+    yield from _item(step.in_words)
     if step.because:
         asks = listed([f"{limit.label} {limit.text}".rstrip() for limit in step.because])
         yield from wrapped(f"no smaller change, because of {asks}", _MORE, _MORE)

@@ -109,6 +109,21 @@ PowerPrice = Annotated[float, Unit(units.POWER_PRICE)]
 Years = Annotated[float, Unit(units.NUMBER, high=50.0)]
 WriteVolume = Annotated[float, Unit(units.WRITE_VOLUME, open_low=True)]
 
+
+@dataclass(frozen=True)
+class InUnit:
+    """Annotation of a figure of a result whose unit another field tells, by its path.
+
+    The path starts at the record itself, or at the nearest of those that hold it in which there is
+    such a field: of the class ``of``, where a nearer one has a field of that name, too.
+    """
+
+    path: str = "unit"
+    of: str = ""
+
+
+InItsUnit = Annotated[float, InUnit()]
+
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Whole = Annotated[int, Field(ge=0, le=10_000_000)]
 PositiveWhole = Annotated[int, Field(ge=1, le=10_000_000)]

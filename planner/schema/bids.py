@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.schema.base import Record
+from planner.schema.comparison import InMeasure
 from planner.schema.sensitivity import Study
 from planner.schema.verification import Breach
 
@@ -137,7 +138,7 @@ class Remedy(Record):
     """Quantities of a bid's own products with which it meets every limit."""
 
     counts: dict[str, int]
-    measured: float | None
+    measured: InMeasure | None
 
 
 class Holding(Record):
@@ -169,7 +170,7 @@ class Bid(Record):
     rebate: float
     state: BidState
     rank: int | None = None
-    measured: float | None = None
+    measured: InMeasure | None = None
     figures: BidFigures | None = None
     breaches: tuple[Breach, ...] = ()
     against: tuple[str, ...] = ()
@@ -203,8 +204,8 @@ class Mix(Record):
 
     awards: tuple[Award, ...]
     bids: tuple[str, ...]
-    measured: float
-    bound: float | None
+    measured: InMeasure
+    bound: InMeasure | None
     proven: bool
     figures: BidFigures
     tried: int

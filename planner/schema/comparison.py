@@ -5,9 +5,9 @@ Additive changes only, as with the plan.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from planner.schema.base import Record, Shown
+from planner.schema.base import InItsUnit, InUnit, Record, Shown
 from planner.schema.plan import Plan, Status
 from planner.schema.prices import InCurrency
 from planner.schema.problem import Minimized
@@ -23,6 +23,8 @@ DirectionName = Literal[
     "storage_vendor", "gpu_type", "least_capex", "least_tco", "least_power",
     "fewest_storage", "most_storage", "fewest_systems", "most_systems",
 ]  # fmt: skip
+
+InMeasure = Annotated[float, InUnit("measure.unit")]
 
 
 class Bought(Record):
@@ -70,7 +72,7 @@ class Outcome(Record):
     goodput: float
     objective_value: float | None
     gap: float | None
-    measured: float | None
+    measured: InMeasure | None
     difference: float | None
 
 
@@ -131,8 +133,8 @@ class Side(Record):
 class Series(Record):
     """A figure in every plan, and how far each lies above the first; None where it is not known."""
 
-    values: tuple[float | str | None, ...]
-    changes: tuple[float | None, ...]
+    values: tuple[InItsUnit | str | None, ...]
+    changes: tuple[InItsUnit | None, ...]
 
 
 class FigureRow(Record):
@@ -161,8 +163,8 @@ class LineRow(Record):
 class LimitSide(Record):
     """What one plan reaches of a limit, what it is allowed, and whether that binds."""
 
-    value: float
-    limit: float
+    value: InItsUnit
+    limit: InItsUnit
     binding: bool
 
 
@@ -223,7 +225,7 @@ class Alternative(Record):
 
     ways: tuple[Way, ...]
     plan: Plan
-    value: float
+    value: InItsUnit
     shortfall: float
     distance: float
 
@@ -264,8 +266,8 @@ class Alternatives(Shown, InCurrency):
     sense: Literal["maximize", "minimize"]
     unit: str
     within: float
-    bound: float | None = None
-    worst: float | None = None
+    bound: InItsUnit | None = None
+    worst: InItsUnit | None = None
     alternatives: tuple[Alternative, ...] = ()
     directions: tuple[Direction, ...] = ()
     found: int = 0

@@ -5,9 +5,9 @@ What one more unit of each limit is worth, and the least that would make a wish 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from planner.schema.base import Record, Shown
+from planner.schema.base import InItsUnit, InUnit, Record, Shown
 from planner.schema.plan import Plan
 
 WHY_NOT_SCHEMA_VERSION = 1
@@ -18,6 +18,8 @@ ItemKind = Literal["left_out", "no_plan", "worse", "as_good", "open"]
 EXPLANATION_SCHEMA_VERSION = 1
 
 Known = Literal["solved", "plan_fits", "no_limit_helps", "no_plan", "at_its_end", "not_decided"]
+
+InUnitOfGoal = Annotated[float, InUnit("plan.objective.unit")]
 
 
 class Bought(Record):
@@ -51,8 +53,8 @@ class Certificate(Record):
     ``gap`` is their distance as a share of the value.
     """
 
-    value: float
-    bound: float
+    value: InItsUnit
+    bound: InItsUnit
     gap: float
 
 
@@ -136,8 +138,8 @@ class WhyNot(Record):
     objective: str
     sense: Literal["maximize", "minimize"]
     unit: str
-    value: float | None
-    bound: float | None
+    value: InItsUnit | None
+    bound: InItsUnit | None
     tie: float
     plan: Figures | None
     bought: tuple[Bought, ...] = ()
@@ -159,11 +161,11 @@ class Moved(Record):
     to_text: str
     setting: str
     known: Known
-    value: float | None = None
-    bound: float | None = None
-    change: float | None = None
-    change_least: float | None = None
-    change_most: float | None = None
+    value: InUnitOfGoal | None = None
+    bound: InUnitOfGoal | None = None
+    change: InUnitOfGoal | None = None
+    change_least: InUnitOfGoal | None = None
+    change_most: InUnitOfGoal | None = None
     gpus_used: int | None = None
 
 
@@ -176,7 +178,7 @@ class NextStep(Record):
     to_text: str
     short_text: str
     setting: str
-    gain: float
+    gain: InUnitOfGoal
 
 
 class Marginal(Record):
@@ -186,7 +188,7 @@ class Marginal(Record):
     label: str
     source: str | None
     unit: str
-    value: float
+    value: InItsUnit
     text: str
     step_text: str
     binding: bool
@@ -205,9 +207,9 @@ class Without(Record):
     label: str
     setting: str
     known: Literal["plan", "no_plan"]
-    value: float | None = None
-    bound: float | None = None
-    change: float | None = None
+    value: InUnitOfGoal | None = None
+    bound: InUnitOfGoal | None = None
+    change: InUnitOfGoal | None = None
     gpus_used: int | None = None
 
 
@@ -222,8 +224,8 @@ class Explanation(Shown, Record):
 
     schema_version: int = EXPLANATION_SCHEMA_VERSION
     plan: Plan
-    value: float | None = None
-    bound: float | None = None
+    value: InUnitOfGoal | None = None
+    bound: InUnitOfGoal | None = None
     gpus_used: int | None = None
     marginals: tuple[Marginal, ...] = ()
     without: tuple[Without, ...] = ()

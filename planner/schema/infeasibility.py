@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.schema.base import Record
+from planner.schema.base import InItsUnit, Record
 
 UNDECIDED = "not decided, as it takes too long"
 _MOST_NAMED = 3
@@ -23,7 +23,7 @@ class Named(Record):
     stated: bool
 
     @property
-    def said(self) -> str:
+    def in_words(self) -> str:
         """The limit in words, with its place."""
         value = f" {self.text}" if self.text else ""
         place = self.source if self.stated else "the default"
@@ -49,9 +49,9 @@ class Step(Record):
     label: str
     source: str | None
     unit: str
-    value: float | None
-    least: float | None
-    not_enough: float | None
+    value: InItsUnit | None
+    least: InItsUnit | None
+    not_enough: InItsUnit | None
     from_text: str
     to_text: str
     not_enough_text: str
@@ -60,7 +60,7 @@ class Step(Record):
     because: tuple[Named, ...] = ()
 
     @property
-    def said(self) -> str:
+    def in_words(self) -> str:
         """The change in words."""
         if self.value is None or self.least is None:
             return f"{self.label}: {self.what} (`{self.path}`)"
@@ -105,7 +105,7 @@ class Infeasibility(Record):
         """The explanation as one line."""
         parts = list(self.reasons) or ["no plan meets every limit"]
         for conflict in self.conflicts:
-            *names, last = (limit.said for limit in conflict.limits)
+            *names, last = (limit.in_words for limit in conflict.limits)
             if names:
                 parts.append(f"{', '.join(names)} and {last} cannot hold together")
             else:
@@ -124,4 +124,4 @@ class Infeasibility(Record):
 
 
 def _short(step: Step) -> str:
-    return step.said.removeprefix(f"{step.label}: ").split("; ")[0]
+    return step.in_words.removeprefix(f"{step.label}: ").split("; ")[0]

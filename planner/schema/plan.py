@@ -5,12 +5,12 @@ Additive changes only, else ``schema_version`` counts up.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from planner.currency import USD, Currency
-from planner.schema.base import PlanModel, Shown
+from planner.schema.base import InItsUnit, InUnit, PlanModel, Shown
 from planner.schema.beside import StorageOptions
 from planner.schema.catalog import Category, Confidence, Lifecycle, Precision
 from planner.schema.infeasibility import Infeasibility
@@ -589,11 +589,11 @@ class LimitReport(PlanModel):
 
     name: str
     label: str
-    value: float
+    value: InItsUnit
     sense: Literal["<=", ">="]
-    limit: float
+    limit: InItsUnit
     unit: str
-    slack: float
+    slack: InItsUnit
     binding: bool
     source: str | None
     exact: bool = False
@@ -604,8 +604,8 @@ class StepNeed(PlanModel):
 
     name: str
     label: str
-    value: float
-    limit: float
+    value: InItsUnit
+    limit: InItsUnit
     unit: str
 
 
@@ -620,7 +620,7 @@ class NextStep(PlanModel):
     sku: str
     systems: int
     gpus: int
-    value: float
+    value: Annotated[float, InUnit("objective.unit")]
     interval_s: float
     every: int
     needs: tuple[StepNeed, ...]
@@ -639,14 +639,14 @@ class ObjectiveReport(PlanModel):
 
     name: str
     sense: Literal["maximize", "minimize"]
-    value: float | None
+    value: InItsUnit | None
     unit: str
-    bound: float | None
+    bound: InItsUnit | None
     gap: float | None
     log_value: float | None = None
     log_bound: float | None = None
     gap_asked: float
-    best: float | None = None
+    best: InItsUnit | None = None
     given_away: float | None = None
     best_capex_usd: float | None = None
     indifference: float = 0.0
@@ -657,7 +657,7 @@ class Assumption(PlanModel):
 
     name: str
     label: str
-    value: float | str | None
+    value: InItsUnit | str | None
     unit: str
     source: str
     date: str | None = None

@@ -489,6 +489,18 @@ class Objective(Model):
     indifference: Indifference | None = None
 
     @property
+    def name(self) -> Maximized | Minimized:
+        """Which it is."""
+        name = self.maximize or self.minimize
+        assert name is not None
+        return name
+
+    @property
+    def sense(self) -> Literal["maximize", "minimize"]:
+        """Whether more of it is better, or less."""
+        return "minimize" if self.maximize is None else "maximize"
+
+    @property
     def indifferent(self) -> float:
         """The share of the objective within which plans count as equal.
 

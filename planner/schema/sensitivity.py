@@ -6,11 +6,15 @@ frontier, a tornado and an uncertainty study are small enough to be whole record
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from planner.schema.base import Record, Shown
+from planner.schema.base import InItsUnit, InUnit, Record, Shown
 from planner.schema.plan import Status
 from planner.schema.prices import InCurrency
+
+InUnitOfGoal = Annotated[float, InUnit(of="Study")]
+InX = Annotated[float, InUnit("x_unit")]
+InY = Annotated[float, InUnit("y_unit")]
 
 SENSITIVITY_SCHEMA_VERSION = 1
 
@@ -61,8 +65,8 @@ class Study(Shown, InCurrency):
     sense: Literal["maximize", "minimize"]
     unit: str
     gap_asked: float
-    base: float | None = None
-    base_bound: float | None = None
+    base: InUnitOfGoal | None = None
+    base_bound: InUnitOfGoal | None = None
     input_sha256: str | None = None
 
 
@@ -85,12 +89,12 @@ class FrontierPoint(Record):
     gap asked for; ``to_x`` is None at the open end.
     """
 
-    x: float
-    y: float
-    bound: float
+    x: InX
+    y: InY
+    bound: InY
     gap: float
-    from_x: float
-    to_x: float | None
+    from_x: InX
+    to_x: InX | None
     counts: dict[str, int]
     gpu_type: str
     storage_family: str
@@ -114,9 +118,9 @@ class FrontierMark(Record):
 
     name: str
     label: str
-    x: float | None = None
-    y: float | None = None
-    bound: float | None = None
+    x: InX | None = None
+    y: InY | None = None
+    bound: InY | None = None
     reason: str = ""
 
 
@@ -149,10 +153,10 @@ class End(Record):
     """One end of a swing: the input as the problem file has it, how it ended, the best there."""
 
     text: str
-    value: float | str
+    value: InItsUnit | str
     status: RowStatus
-    objective: float | None = None
-    bound: float | None = None
+    objective: InUnitOfGoal | None = None
+    bound: InUnitOfGoal | None = None
     counts: dict[str, int] = {}
     reason: str = ""
 
@@ -170,9 +174,9 @@ class Swing(Record):
     base_text: str
     low: End
     high: End
-    width: float | None = None
-    least_width: float | None = None
-    most_width: float | None = None
+    width: InUnitOfGoal | None = None
+    least_width: InUnitOfGoal | None = None
+    most_width: InUnitOfGoal | None = None
 
 
 class Tornado(Study):
@@ -195,9 +199,9 @@ class UncertainInput(Record):
     label: str
     unit: str
     distribution: str
-    low: float
-    median: float
-    high: float
+    low: InItsUnit
+    median: InItsUnit
+    high: InItsUnit
 
 
 class Percentiles(Record):
@@ -207,14 +211,14 @@ class Percentiles(Record):
     label: str
     unit: str
     count: int
-    mean: float
-    p5: float
-    p25: float
-    p50: float
-    p75: float
-    p95: float
-    least: float
-    most: float
+    mean: InItsUnit
+    p5: InItsUnit
+    p25: InItsUnit
+    p50: InItsUnit
+    p75: InItsUnit
+    p95: InItsUnit
+    least: InItsUnit
+    most: InItsUnit
 
 
 class BreakRate(Record):
@@ -248,8 +252,8 @@ class CandidatePlan(Record):
     nominal: bool
     best_in: int
     feasible: float
-    mean: float | None
-    worst: float | None
+    mean: InUnitOfGoal | None
+    worst: InUnitOfGoal | None
     mean_regret: float
     most_regret: float
 

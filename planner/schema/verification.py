@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Literal
 
-from planner.schema.base import Record, Shown
+from planner.schema.base import InItsUnit, Record, Shown
 from planner.schema.plan import LimitReport, Plan
 
 VERIFICATION_SCHEMA_VERSION = 1
@@ -44,8 +44,8 @@ class Verification(Shown, Record):
     result: Literal["holds", "fails"]
     checks: tuple[Check, ...]
     solver: str | None = None
-    value: float | None = None
-    bound: float | None = None
+    value: InItsUnit | None = None
+    bound: InItsUnit | None = None
     unit: str = ""
 
 
@@ -66,8 +66,8 @@ class Edit(Record):
     key: str
     label: str
     unit: str
-    before: float | str | None
-    after: float | str | None
+    before: InItsUnit | str | None
+    after: InItsUnit | str | None
 
 
 class Breach(Record):
@@ -79,11 +79,11 @@ class Breach(Record):
 
     name: str
     label: str
-    value: float | None
+    value: InItsUnit | None
     sense: Literal["<=", ">="]
-    limit: float
+    limit: InItsUnit
     unit: str
-    over: float | None
+    over: InItsUnit | None
 
 
 def breaches_of(limits: Iterable[LimitReport], names: Collection[str]) -> tuple[Breach, ...]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from planner.cli_options import (
     EACH_GAP,
@@ -29,15 +30,13 @@ from planner.cli_options import (
     SET,
     SOLVER,
     AgainstName,
-    MethodName,
-    QuantitiesName,
     argument,
     least,
     option,
     seconds,
     share,
 )
-from planner.studies.study import TOLD, Result, Study, load
+from planner.studies.study import TOLD, Function, Result, Study, load
 from planner.studies.traces import CHARACTERIZATION, SIMULATION, TRACES, TRUTH
 
 _SHEETS, _SENSITIVITY = "planner.outputs.workbook.studies", "planner.schema.sensitivity"
@@ -48,6 +47,7 @@ COMPARISON = Result(
     view="planner.outputs.compare_text:render_comparison",
     first="planner.outputs.compare_text:first_comparison",
     sheets=f"{_SHEETS}.compare:sheets",
+    table="figures",
     book="{stem}",
 )
 RULES = Result(
@@ -98,7 +98,7 @@ EXPLANATION = Result(
 SWEEP = Result(
     "sweep",
     record=f"{_SENSITIVITY}:Sweep",
-    view="planner.outputs.sweep_text:render",
+    view="planner.outputs.sweep_text:view",
     first="planner.outputs.sweep_text:first",
     sheets=f"{_SHEETS}.sweep:sheets",
     charts="planner.outputs.charts.studies:charts",
@@ -109,7 +109,7 @@ SWEEP = Result(
 FRONTIER = Result(
     "frontier",
     record=f"{_SENSITIVITY}:Frontier",
-    view="planner.outputs.frontier_text:render",
+    view="planner.outputs.frontier_text:view",
     first="planner.outputs.frontier_text:first",
     sheets=f"{_SHEETS}.frontier:sheets",
     charts="planner.outputs.charts.studies:charts",
@@ -121,7 +121,7 @@ FRONTIER = Result(
 TORNADO = Result(
     "tornado",
     record=f"{_SENSITIVITY}:Tornado",
-    view="planner.outputs.tornado_text:render",
+    view="planner.outputs.tornado_text:view",
     first="planner.outputs.tornado_text:first",
     sheets=f"{_SHEETS}.tornado:sheets",
     charts="planner.outputs.charts.studies:charts",
@@ -133,10 +133,11 @@ TORNADO = Result(
 UNCERTAIN = Result(
     "uncertain",
     record=f"{_SENSITIVITY}:Uncertain",
-    view="planner.outputs.uncertain_text:render",
+    view="planner.outputs.uncertain_text:view",
     first="planner.outputs.uncertain_text:first",
     sheets=f"{_SHEETS}.uncertain:sheets",
     charts="planner.outputs.charts.studies:charts",
+    table="outcomes",
     kept="{stem}.uncertain",
     book="{stem}.uncertain",
     picture="{stem}.uncertain.{chart}",
@@ -145,10 +146,11 @@ UNCERTAIN = Result(
 BIDS = Result(
     "bids",
     record="planner.schema.bids:Bids",
-    view="planner.outputs.bids_text:render",
+    view="planner.outputs.bids_text:view",
     first="planner.outputs.bids_text:first",
     sheets=f"{_SHEETS}.bids:sheets",
     charts="planner.outputs.charts.studies:charts",
+    table="bids",
     kept="{stem}.bids",
     book="{stem}.bids",
     picture="{stem}.bids",
@@ -191,9 +193,9 @@ SCHEMAS = {
 _STUDIES = (
     Study(
         "compare",
-        "Compare plans side by side: what differs, by how much, and why it matters. Problem files "
-        "are solved first; --set and --scenario apply to each of them. Exit code 3 where there is "
-        "no plan to compare.",
+        "Compare plans side by side: what differs, by how much, and why it matters.",
+        also="Problem files are solved first; --set and --scenario apply to each of them. Exit "
+        "code 3 where there is no plan to compare.",
         example="planner compare 10MW.yaml --rules",
         run="planner.studies.compare.rules:run",
         options=(
@@ -201,6 +203,7 @@ _STUDIES = (
                 "files", list[Path],
                 "Plans (.plan.json), problem files (.yaml) and workbooks (.xlsx), the first to "
                 "tell the others from. With --rules: one problem file.",
+                "PlanSource | ProblemSource",
             ),
             option(
                 "rules", bool,
@@ -215,11 +218,20 @@ _STUDIES = (
         ),
         results=(COMPARISON, RULES),
         counts="plans",
+        functions=(
+            Function("compare", COMPARISON, settled={"rules": False, "everything": False}),
+            Function(
+                "compare_rules", RULES, settled={"rules": True, "everything": False},
+                says="Compare storage sized by what the job needs, by vendors' rules and "
+                "otherwise: `planner compare --rules`.",
+            ),
+        ),
     ),
     Study(
         "alternatives",
         "Find plans nearly as good as the best that differ from it: in vendors, GPUs, counts, "
-        "money. With -o it writes PROBLEM.alternatives.xlsx.",
+        "money.",
+        also="With -o it writes PROBLEM.alternatives.xlsx.",
         example="planner alternatives 10MW.yaml --within '1 %'",
         run="planner.studies.alternatives:run",
         options=(
@@ -241,19 +253,23 @@ _STUDIES = (
         "bid",
         "Evaluate vendors' quotes as bids on a problem: which limits each keeps, useful work and "
         "cost over the term, what it lacks, the best mix with proof, and the price at which each "
-        "would win. Exit code 3 where no bid meets every limit.",
+        "would win.",
+        also="Exit code 3 where no bid meets every limit.",
         example="planner bid 10MW.yaml --quotes acme.xlsx --quotes beta.csv",
         run="planner.studies.bids:run",
         options=(
-            argument("files", list[Path], "Problem file (YAML); files after it are bids, too."),
+            argument(
+                "files", list[Path], "Problem file (YAML); files after it are bids, too.",
+                "ProblemSource",
+            ),
             option(
                 "quotes", list[Path] | None, "Bids: .xlsx or .csv, as vendors send them.",
                 metavar="FILES",
             ),
             option(
-                "quantities", QuantitiesName,
+                "quantities", Literal["quoted", "free"],
                 "Take quantities as quoted, or plan with the prices alone.",
-                default=QuantitiesName.quoted,
+                default="quoted",
             ),
             option(
                 "vendor", list[str] | None, "Who bids; default: the file's name. Repeatable.",
@@ -284,7 +300,8 @@ _STUDIES = (
     Study(
         "audit",
         "Read an edited workbook back: what changed, which limits break, how far from the best "
-        "plan. Exit code 3 where the edited plan breaks a limit.",
+        "plan.",
+        also="Exit code 3 where the edited plan breaks a limit.",
         example="planner audit 10MW.xlsx",
         run="planner.studies.verification:run_audit",
         options=(
@@ -309,12 +326,14 @@ _STUDIES = (
     Study(
         "verify",
         "Check a plan file: every figure and limit computed again, prices against the catalogs it "
-        "names, the bound proven again by the other solver. What could not be checked is said. "
-        "Exit code 3 where anything does not hold.",
+        "names, the bound proven again by the other solver. What could not be checked is said.",
+        also="Exit code 3 where anything does not hold.",
         example="planner verify 10MW.plan.json",
         run="planner.studies.verification:run",
         options=(
-            argument("plan", Path, "PROBLEM.plan.json that planner solve wrote."),
+            argument(
+                "plan", Path, "PROBLEM.plan.json that planner solve wrote.", "PlanSource",
+            ),
             option(
                 "solve_again", bool, "Solve for the bound again with the other solver.",
                 "--solve/--no-solve", default=True,
@@ -393,6 +412,7 @@ _STUDIES = (
         ),
         results=(SWEEP,),
         counts="scenarios",
+        functions=(),
     ),
     Study(
         "frontier",
@@ -413,6 +433,7 @@ _STUDIES = (
         ),
         results=(FRONTIER,),
         counts="points at most",
+        functions=(Function("frontier", FRONTIER, defaults={"against": "storage"}),),
     ),
     Study(
         "tornado",
@@ -455,7 +476,9 @@ _STUDIES = (
                 "samples", int, "How many scenarios to draw.",
                 default=256, read=least("--samples", 2),
             ),
-            option("method", MethodName, "How: Latin hypercube or Sobol.", default=MethodName.lhs),
+            option(
+                "method", Literal["lhs", "sobol"], "How: Latin hypercube or Sobol.", default="lhs",
+            ),
             option(
                 "seed", int, "The same seed draws the same scenarios.",
                 default=1, read=least("--seed", 0),

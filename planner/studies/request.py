@@ -171,6 +171,31 @@ class Found:
     stopped: str = ""
 
 
+def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
+    """Return what every record of a study says of its problem: its objective, its currency, ...
+
+    Args:
+        inputs: the problem.
+        gap_asked: how exactly each plan is asked for.
+    """
+    from planner.figures import objective_unit
+    from planner.schema.prices import ShownIn
+
+    problem = inputs.problem
+    return {
+        "problem": problem.name,
+        "problem_file": inputs.problem_file,
+        "scenario": inputs.scenario,
+        "overrides": inputs.overrides,
+        "input_sha256": inputs.sha256,
+        "currency": ShownIn.of(problem.shown_in),
+        "objective": problem.objective.name,
+        "sense": problem.objective.sense,
+        "unit": objective_unit(problem.objective.name),
+        "gap_asked": gap_asked,
+    }
+
+
 def stem_of(problem: Path, scenario: str | None) -> str:
     """Return how the names of a problem's files begin under one of its scenarios."""
     stem = problem.stem if scenario is None else f"{problem.stem}.{scenario}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from planner.cli_options import (
     FILES,
@@ -12,9 +13,6 @@ from planner.cli_options import (
     QUIET,
     SCENARIO,
     SET,
-    ReadAsName,
-    Stamp,
-    TraceFormat,
     amount,
     argument,
     bandwidth,
@@ -29,6 +27,7 @@ CHARACTERIZATION = Result(
     record="planner.schema.telemetry:Characterization",
     view="planner.outputs.telemetry_text:render",
     first="planner.outputs.telemetry_text:first",
+    table="jobs",
 )
 TRUTH = Result("truth", record="planner.schema.telemetry:Truth")
 SIMULATION = Result(
@@ -45,8 +44,9 @@ TRACES = (
     Study(
         "characterize",
         "Find checkpoints and training jobs in storage telemetry: sizes, intervals, drains, "
-        "overlaps, restarts. With -o tables, pictures and a jobs: section; with --problem "
-        "overrides for it. Exit code 4 where no job shows.",
+        "overlaps, restarts.",
+        also="With -o tables, pictures and a jobs: section; with --problem overrides for it. Exit "
+        "code 4 where no job shows.",
         example="planner characterize hall.csv --problem 10MW.yaml --gpus 4096",
         run="planner.commands.traces:run_characterize",
         options=(
@@ -79,12 +79,12 @@ TRACES = (
                 metavar="FORMAT",
             ),
             option(
-                "read_as", ReadAsName | None,
+                "read_as", Literal["rate", "bytes", "counter"] | None,
                 "Bandwidth, bytes per sample, or counters of bytes; default: found out.",
             ),
             option(
-                "stamp", Stamp, "Whether a time is the start or the end of its sample.",
-                default=Stamp.start,
+                "stamp", Literal["start", "end"],
+                "Whether a time is the start or the end of its sample.", default="start",
             ),
             option(
                 "window", str | None,
@@ -156,7 +156,9 @@ TRACES = (
                 "seed", int, "The same seed makes the same trace.",
                 default=1, read=least("--seed", 0),
             ),
-            option("format_", TraceFormat, "CSV or Parquet.", "--format", default=TraceFormat.csv),
+            option(
+                "format_", Literal["csv", "parquet"], "CSV or Parquet.", "--format", default="csv",
+            ),
             option(
                 "background", str, "Mean of other traffic, written and read alike.",
                 default="0 GB/s", read=partial(amount, "--background", "BANDWIDTH"),
@@ -191,6 +193,7 @@ TRACES = (
         ),
         results=(TRUTH,),
         counts="samples",
+        functions=(),
     ),
     Study(
         "simulate",
@@ -202,6 +205,7 @@ TRACES = (
             argument(
                 "plan", Path,
                 "PROBLEM.plan.json that planner solve wrote; also a problem file or a workbook.",
+                "PlanSource | ProblemSource",
             ),
             option(
                 "failures", str,

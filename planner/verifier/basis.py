@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from planner.currency import Currency
+from planner.figures import STATED
 from planner.schema.catalog import Family, Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Problem, Quantity
@@ -16,7 +17,6 @@ from planner.schema.site import Site
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
-
 
 _NOISE = 1e-9
 
@@ -104,7 +104,6 @@ def _write(figure: float | None) -> str:
 _NOTHING_DEMANDED = Quantity()
 _RACK_UNIT_M = 1.75 * 0.0254
 _WITHOUT_DRAW = ("cable", "rack", "pdu", "software", "service")
-_WITHOUT_HEIGHT = ("transceiver", *_WITHOUT_DRAW)
 DECIDED = ("gpu_system", "storage")
 """The categories whose counts a plan decides; the others' follow from them."""
 
@@ -252,15 +251,23 @@ class Basis:
 
     def unit_rack_units(self, item: Item) -> float | None:
         """Return the height of one unit in rack units, None where it is not known."""
-        if item.category in _WITHOUT_HEIGHT:
-            return 0.0
-        return self._consumed(item, _own("rack_units"))
+        return self.unit_stated(item, "rack_units")
 
     def unit_weight_kg(self, item: Item) -> float | None:
         """Return the weight of one unit in kg, None where it is not known."""
-        if item.category in ("transceiver", "cable", "software", "service"):
-            return 0.0  # not counted, as the rules say
-        return self._consumed(item, _own("weight"))
+        return self.unit_stated(item, "weight_kg")
+
+    def unit_stated(self, item: Item, figure: str) -> float | None:
+        """Return what catalogs state of one unit, None where it is not known.
+
+        Args:
+            item: what there is one of.
+            figure: the figure: where it stands, and of what it is none, the table of figures says.
+        """
+        row = STATED[figure]
+        if item.category in row.none_of:
+            return 0.0
+        return self._consumed(item, _own(row.path))
 
     def liquid_share(self, item: Item) -> float:
         """Return the share of an item's heat that goes to liquid; a bundle's by its parts' draw."""
@@ -294,9 +301,11 @@ class Basis:
         return total
 
 
-def _own(resource: str) -> Callable[[Item], float | None]:
+def _own(path: str) -> Callable[[Item], float | None]:
+    part, name = path.split(".")
+
     def read(item: Item) -> float | None:
-        figure = getattr(item.consumes, resource)
+        figure = getattr(getattr(item, part), name)
         return None if figure is None else float(figure.value)
 
     return read

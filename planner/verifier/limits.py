@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from planner.figures import OBJECTIVES
@@ -21,12 +21,6 @@ from planner.verifier.levels import find_levels, near_limits
 from planner.verifier.money import owned, purchased, stock, unit_money
 from planner.verifier.racks import Room, space
 from planner.verifier.totals import Ratios, TotalFigures
-
-_EACH: Mapping[str, Callable[[Basis, Item], float | None]] = {
-    "weight_kg": Basis.unit_weight_kg,
-    "rack_units": Basis.unit_rack_units,
-}
-"""What one unit adds to a figure whose limit holds the known part of it."""
 
 
 @dataclass(frozen=True)
@@ -159,17 +153,19 @@ def _plant_limits(basis: Basis, decisions: Decisions, found: Recomputed) -> Iter
         found: the sums as re-computed, and what the cluster's work costs.
     """
     problem, totals = basis.problem, found.totals
+    figures = totals.by_name() | vars(found.ratios)
     for row in of_group("supply", "ratio"):
-        figures = totals if row.group == "supply" else found.ratios
-        limit, value = value_at(problem, row.path), getattr(figures, row.figure)
+        limit, value = value_at(problem, row.path), figures[row.figure]
         if row.name == "facility_power":
             limit = facility_limit_kw(problem.site)
         if row.name == "racks":
             limit = problem.site.rack_count
         if row.known_part:
             counts = {**decisions.standing, **found.companions}
-            units = ((_EACH[row.figure](basis, basis.items[sku]), n) for sku, n in counts.items())
-            value = sum((each or 0.0) * n for each, n in units)
+            value = sum(
+                (basis.unit_stated(basis.items[sku], row.figure) or 0.0) * count
+                for sku, count in counts.items()
+            )
         if limit is not None:
             yield Reached(row.name, value, limit)
     yield from _position_limits(basis, found.room)
@@ -486,9 +482,8 @@ def check_objective(ledger: Ledger, basis: Basis, plan: Plan, found: Recomputed)
 
 
 def _value(name: str, found: Recomputed) -> float | None:
-    figure = OBJECTIVES[name].figure.name
-    holder = next(h for h in (found.totals, found.ratios, found.figures) if hasattr(h, figure))
-    value: float | None = getattr(holder, figure)
+    known = vars(found.figures) | vars(found.ratios) | found.totals.by_name()
+    value: float | None = known[OBJECTIVES[name].figure.name]
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.figures import STATED
 from planner.schema.catalog import Component, Item
 from planner.schema.plan import Line, Plan, PriceNote
 from planner.schema.prices import Price
@@ -369,8 +370,7 @@ def check_consumption(ledger: Ledger, basis: Basis, name: str, item: Item, line:
         ("unit_it_power_kw", "it_power_kw", power_kw),
         ("unit_heat_btu_per_h", "heat_btu_per_h", heat),
         ("unit_typical_power_kw", "typical_power_kw", basis.typically_drawn_kw(item)),
-        ("unit_rack_units", "rack_units", basis.unit_rack_units(item)),
-        ("unit_weight_kg", "weight_kg", basis.unit_weight_kg(item)),
+        *((row.of_one, name, basis.unit_stated(item, name)) for name, row in STATED.items()),
     )
     for unit_field, line_field, unit in pairs:
         ledger.same(f"{name}.{unit_field}", getattr(line, unit_field), unit)

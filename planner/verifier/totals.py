@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import partial
 
+from planner.figures import STATED
 from planner.schema.catalog import Item
 from planner.schema.plan import Line, Plan, Totals
 from planner.schema.problem import Term
@@ -43,7 +45,10 @@ class Ratios:
 
 @dataclass(frozen=True)
 class TotalFigures:
-    """The sums as re-computed, under the names the plan gives them; None is not known."""
+    """The sums as re-computed, under the names the plan gives them; None is not known.
+
+    ``stated`` are those of what catalogs state of a unit, by figure.
+    """
 
     gpus: int
     gpus_used: int
@@ -55,9 +60,8 @@ class TotalFigures:
     heat_liquid_kw: float | None
     heat_air_btu_per_h: float | None
     heat_liquid_btu_per_h: float | None
-    rack_units: float | None
     racks: float | None
-    weight_kg: float | None
+    stated: Mapping[str, float | None]
     capex_usd: float
     support_usd_per_year: float
     subscriptions_usd_per_year: float
@@ -69,6 +73,11 @@ class TotalFigures:
     write_gb_per_s: float
     usable_tb: float | None
     lead_time_days: float | None
+
+    def by_name(self) -> dict[str, float | None]:
+        """Return every sum by the name the plan gives it."""
+        others = {name: value for name, value in vars(self).items() if name != "stated"}
+        return others | dict(self.stated)
 
 
 def check_totals(
@@ -89,9 +98,8 @@ def check_totals(
     if plan.totals is None:
         ledger.fail("totals: missing")
         return figures
-    for field in fields(TotalFigures):
-        stated, computed = getattr(plan.totals, field.name), getattr(figures, field.name)
-        ledger.same(f"totals.{field.name}", stated, computed)
+    for name, computed in figures.by_name().items():
+        ledger.same(f"totals.{name}", getattr(plan.totals, name), computed)
     _check_sections(ledger, plan.totals, lines)
     critical = [line.sku for line in lines if _is_critical(line, figures.lead_time_days)]
     ledger.equal("totals.critical_skus", sorted(plan.totals.critical_skus), sorted(critical))
@@ -144,9 +152,8 @@ def _totals(
         heat_liquid_kw=liquid_kw,
         heat_air_btu_per_h=_times(air_kw, BTU_PER_H_PER_KW),
         heat_liquid_btu_per_h=_times(liquid_kw, BTU_PER_H_PER_KW),
-        rack_units=total(basis.unit_rack_units, _all),
         racks=_racks(companions),
-        weight_kg=total(basis.unit_weight_kg, _all),
+        stated={name: total(partial(basis.unit_stated, figure=name), _all) for name in STATED},
         **vars(money),
         read_gb_per_s=read,
         write_gb_per_s=write,

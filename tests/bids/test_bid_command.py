@@ -199,3 +199,24 @@ def test_a_mapping_names_products_of_one_file(folder: Path, tmp_path: Path) -> N
     assert "which no catalog in use has" in wrong(
         folder, *words[1:], "--map", f"ember.xlsx={tmp_path / 'bad.yaml'}"
     )
+
+
+def test_a_bid_is_in_the_currency_of_the_problem(folder: Path, tmp_path: Path) -> None:
+    """The workbook gave dollars in the name of euros, and the screen dollars."""
+    dollars, euros = folder / "problem.yaml", tmp_path / "problem.yaml"
+    rate = "exchange: {EUR: {usd: 2, on: 2026-11-20, source: ECB}}\ncurrency: EUR\n"
+    euros.write_text(dollars.read_text("utf-8") + rate, "utf-8")
+    for each in folder.glob("*.yaml"):
+        if each.name != euros.name:
+            (tmp_path / each.name).write_bytes(each.read_bytes())
+    amounts = []
+    for problem in (dollars, euros):
+        out = tmp_path / f"of {problem.parent.name}"
+        done = ran("bid", str(problem), str(folder / "anvil.xlsx"), "-o", str(out), "-q")
+        assert done.code == 0
+        assert ("MEUR" in done.out, "MUSD" in done.out) == (problem == euros, problem == dollars)
+        book = openpyxl.load_workbook(out / "problem.bids.xlsx")
+        rows = {row[0].value: [cell.value for cell in row] for row in book["Bids"].rows}
+        assert rows["capex"][1] == ("EUR" if problem == euros else "USD")
+        amounts.append([rows[name][2] for name in ("capex", "TCO", "what its lines come to")])
+    assert amounts[1] == [pytest.approx(amount / 2, rel=1e-9) for amount in amounts[0]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import io
 import json
 import subprocess
@@ -16,13 +17,19 @@ import pytest
 import rich.console
 
 import planner
-from planner import api
+from planner import api, library
 from planner.inputs import inputs_to_text
-from planner.library import shown
+from planner.library import functions, shown
 from planner.loader import market, yaml12
+from planner.schema.plan import Plan
+from planner.schema.prices import InCurrency
+from planner.studies.registry import STUDIES
 from tests.test_cli import HEAVY
 from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM
+from tests.world.scripts import script
+
+made = script("make_library")
 
 POWER = {"site.facility_power": "1.5 MW"}
 SET = ("--set", "site.facility_power=1.5 MW")
@@ -281,6 +288,17 @@ def test_money_is_shown_in_the_currency_of_the_result(here: Path) -> None:
     assert "MUSD" not in str(plan) + plan._repr_html_()
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_result_is_in_the_currency_of_its_problem(name: str, here: Path) -> None:
+    rate = {"usd": 1.25, "on": "2026-11-20", "source": "a bank"}
+    euros = f"{PROBLEM}currency: EUR\nexchange: {{EUR: {json.dumps(rate)}}}\n"
+    (here / "small.yaml").write_text(euros)
+    result = FUNCTIONS[name][0]()
+    if isinstance(result, (InCurrency, Plan)):
+        assert result.shown_in.code == "EUR"
+    assert "USD" not in str(result) + result._repr_html_()
+
+
 def test_no_package_has_the_name_of_a_function() -> None:
     packages = {path.parent.name for path in Path(planner.__file__).parent.glob("*/__init__.py")}
     modules = {path.stem for path in Path(planner.__file__).parent.glob("*.py")}
@@ -289,18 +307,82 @@ def test_no_package_has_the_name_of_a_function() -> None:
         assert getattr(planner, name).__module__ in {"planner.library", "planner.errors"}, name
 
 
-def test_the_stub_has_the_names_that_the_package_has() -> None:
-    stub = ast.parse(Path(planner.__file__).with_suffix(".pyi").read_text("utf-8"))
+def test_the_stub_is_what_is_made_of_the_functions() -> None:
+    text = Path(planner.__file__).with_suffix(".pyi").read_text("utf-8")
+    assert text == made.stub(), "run python docs/make_library.py"
+    stub = ast.parse(text)
     names = {
         alias.asname: node.module
-        for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names
+        for node in stub.body if isinstance(node, ast.ImportFrom)
+        for alias in node.names if alias.asname
     }  # fmt: skip
-    assert {*names, "__version__"} == set(planner.__all__)
+    functions = {node.name for node in stub.body if isinstance(node, ast.FunctionDef)}
+    assert {*names, *functions, "__version__"} == set(planner.__all__)
     assert set(planner.__all__) <= set(dir(planner))
     for name, module in names.items():
         assert getattr(sys.modules[str(module)], str(name)) is getattr(planner, str(name))
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = planner.nothing
+    for name in ("nothing", "_nothing", "__nothing__"):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'"):
+            getattr(planner, name)
+
+
+def test_each_study_has_its_function_with_the_options_of_its_command() -> None:
+    """A name and a default more or less, or another one, would be told here."""
+    left_out = {"output", "as_json", "quiet", "notes", "proof", "full"}
+    for study in STUDIES.values():
+        if study.functions == ():
+            assert study.name in library.WRITTEN_OUT
+            continue
+        rows = study.functions or (None,)
+        for row in rows:
+            name = study.name.replace("-", "_") if row is None else row.name
+            settled, others = (row.settled, row.defaults) if row is not None else ({}, {})
+            function = getattr(planner, name)
+            taken = inspect.signature(function).parameters
+            options = [each for each in study.options if each.name not in {*left_out, *settled}]
+            asked = {each.name.replace("set_", "settings"): each for each in options}
+            assert list(taken) == list(asked), name
+            for option, parameter in zip(asked.values(), taken.values(), strict=True):
+                assert f"{parameter.name}: " in str(function.__doc__)
+                if parameter.default is parameter.empty:
+                    assert option is study.options[0]
+                    continue
+                default = () if option.several else getattr(option.default, "value", option.default)
+                assert parameter.default == others.get(option.name, default), (name, option.name)
+
+
+def test_what_functions_take_is_what_their_commands_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mappings, lists, names of choices, numbers for texts, files: as the study is asked."""
+    asked: dict[str, Any] = {}
+
+    def found(name: str, *given: Any) -> None:
+        asked[name] = given
+
+    monkeypatch.setattr(functions, "record_of", found)
+    planner.tornado("p.yaml", {"site.pue": ["1.1", "1.4"], "site.x": "x0.8:x1.2"}, by=0.1)
+    sources, _, given, settings, scenario = asked["tornado"]
+    assert (sources, settings, scenario) == (("p.yaml",), (), None)
+    assert given == {"vary": ("site.pue=1.1,1.4", "site.x=x0.8:x1.2"), "by": 0.1}
+    planner.bid("p.yaml", "a.csv", rate={"EUR": 1.08}, settings=["a=1"], quotes=["b.csv"])
+    sources, _, given, settings, _ = asked["bid"]
+    assert (sources, settings) == (("p.yaml", "a.csv"), ["a=1"])
+    assert given == {"rate": ("EUR=1.08",), "quotes": (Path("b.csv"),)}
+    planner.frontier("p.yaml")
+    assert asked["frontier"][2] == {"against": ("storage",)}
+    planner.compare_rules("p.yaml", scenario="half")
+    assert asked["compare"][2:] == ({"rules": True, "everything": False}, (), "half")
+    planner.characterize("t.csv", problem="p.yaml", job=None)
+    assert asked["characterize"][2] == {"problem": Path("p.yaml"), "job": None}
+    for call, words in (
+        (lambda: planner.frontier("p.yaml", "money"), "against 'money' is not known; one of stor"),
+        (lambda: planner.uncertain("p.yaml", method="guess"), "one of lhs, sobol"),
+        (lambda: planner.explain("p.yaml", why_not="box"), "'box' is one text"),
+        (lambda: planner.tornado("p.yaml", of=1), "no option 'of'; its options: vary, by, "),
+    ):  # fmt: skip
+        with pytest.raises(planner.InputError, match=words):
+            call()
+    with pytest.raises(TypeError, match="missing a required argument: 'problem'"):
+        planner.tornado()
 
 
 def test_importing_loads_nothing_heavy() -> None:

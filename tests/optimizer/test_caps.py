@@ -89,7 +89,7 @@ PAID = {
 
 def limited(case: Case) -> set[str]:
     """Return the names of the limits a case has."""
-    return {name for name, limit in vars(case.limits).items() if limit is not None}
+    return {name for name, limit in case.limits.items() if limit is not None}
 
 
 def alone(case: Case) -> Case:

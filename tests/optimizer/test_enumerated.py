@@ -53,7 +53,7 @@ def cases(kind: str, seed: int) -> Iterator[Case]:
     if most is None or most.best is None:
         return
     floor = 0.6 * math.exp(most.best)
-    limits = replace(case.limits, min_useful_gpus=floor)
+    limits = case.limits.but(min_useful_gpus=floor)
     least: tuple[ObjectiveName, ...] = ("cost", "power", "tco")
     for objective in least:
         given = 0.0 if objective == "cost" else 0.01  # under cost it changes nothing
@@ -62,7 +62,7 @@ def cases(kind: str, seed: int) -> Iterator[Case]:
 
 def freed(case: Case) -> Case:
     """Return a case without what enumeration does not cover."""
-    limits = replace(case.limits, per_useful_gpu_hour=None, per_million_tokens=None)
+    limits = case.limits.but(per_useful_gpu_hour=None, per_million_tokens=None)
     return replace(
         case,
         systems=tuple(replace(s, low=0, forced=False) for s in case.systems),
@@ -142,9 +142,9 @@ def test_boxes_say_what_models_prove(kind: str, seed: int, monkeypatch: pytest.M
 
 def larger(case: Case) -> Case:
     """Return a case with 30 times as much of every supply."""
-    most = {each.field: getattr(case.limits, each.field) for each in SUPPLIES}
+    most = {each.field: case.limits[each.field] for each in SUPPLIES}
     wide = {name: 30 * limit for name, limit in most.items() if limit is not None}
-    return replace(case, limits=replace(case.limits, **wide))
+    return replace(case, limits=case.limits.but(**wide))
 
 
 def test_time_holds_for_enumeration() -> None:

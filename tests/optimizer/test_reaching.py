@@ -50,7 +50,7 @@ def covered(first: int, *, most: int = COVERED) -> Iterator[tuple[int, Case]]:
             here = case.delivered_write * bought_nameplate(case.storage, best.units)[1]
             factor = random.Random(seed).uniform(0.3, 3.0)
             side = "most" if factor < 1.0 else "least"
-            limits = replace(case.limits, **{f"{side}_write_gb_per_s": factor * here})
+            limits = case.limits.but(**{f"{side}_write_gb_per_s": factor * here})
             yield seed, replace(case, limits=limits)
 
 
@@ -113,7 +113,7 @@ def test_where_no_system_has_room_no_floor_is_reached() -> None:
     """The interval follows from the time between interruptions, and there is nothing to bound."""
     case = resolve(inputs_of(with_levers(8_100_545)))
     assert case.job.interval.policy == "lost_work" and cells.covers(case)
-    tight = replace(case, limits=replace(case.limits, it_power_kw=1e-3, facility_power_kw=1e-3))
+    tight = replace(case, limits=case.limits.but(it_power_kw=1e-3, facility_power_kw=1e-3))
     assert reaching(tight, 0.0) == "none"
 
 

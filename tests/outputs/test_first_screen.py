@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -37,7 +36,7 @@ def both(study: Any) -> tuple[FirstScreen, Callable[[], str]]:
     views: dict[type[Any], Any] = {Frontier: frontier_text, Tornado: tornado_text,
                                    Sweep: sweep_text}  # fmt: skip
     view = views.get(type(study), uncertain_text)
-    return view.first(study, *rows), partial(view.render, study, *rows)
+    return view.first(study, *rows), lambda: screen(view.view(study, *rows))
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100])

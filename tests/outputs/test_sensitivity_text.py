@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from planner.outputs import frontier_text, sweep_text, tornado_text, uncertain_text
+from planner.outputs.blocks import screen
 from planner.outputs.sweep_rows import best, reasons, stretches
 from planner.outputs.words import decimals, scale
 from planner.schema.sensitivity import Frontier, Sweep, Tornado
@@ -16,15 +17,15 @@ from tests.outputs import samples_sensitivity as samples
 from tests.outputs.hostile import TEXTS
 from tests.outputs.samples_sensitivity import NO_ROOM, POWER, everything, nothing, saying
 
-RENDER: dict[type[Any], Any] = {
-    Frontier: frontier_text.render,
-    Tornado: tornado_text.render,
-    Sweep: lambda study: sweep_text.render(study, samples.power_sweep()[1]),
+VIEW: dict[type[Any], Any] = {
+    Frontier: frontier_text.view,
+    Tornado: tornado_text.view,
+    Sweep: lambda study: sweep_text.view(study, samples.power_sweep()[1]),
 }
 
 
 def shown(study: Any) -> str:
-    text = RENDER.get(type(study), uncertain_text.render)(study)
+    text = screen(VIEW.get(type(study), uncertain_text.view)(study))
     assert isinstance(text, str)
     return text
 
@@ -38,7 +39,7 @@ def line_of(text: str, word: str) -> str:
 
 def test_a_sweep_says_what_was_varied_and_how_it_ended() -> None:
     study, rows = samples.power_sweep()
-    text = " ".join(sweep_text.render(study, rows).split())
+    text = " ".join(screen(sweep_text.view(study, rows)).split())
     assert "varied: power at the meter (site.facility_power), 500 to 10,500 kW, 101 values" in text
     assert "ended: 94 proven best and 7 no plan" in text
     assert f"{study.solved} needed a search, {study.reused} are certified by" in text
@@ -48,7 +49,7 @@ def test_a_sweep_says_what_was_varied_and_how_it_ended() -> None:
 
 def test_one_input_shows_where_the_plan_changes() -> None:
     study, rows = samples.power_sweep(21)
-    text = sweep_text.render(study, rows)
+    text = screen(sweep_text.view(study, rows))
     assert line_of(text, "  no plan").split()[:3] == ["500", "1,000", "2"]
     assert "3 × DGX GB200 NVL72, 8 × WEKApod Nitro 155" in text
     assert f"- 500 to 1,000 kW: {NO_ROOM[:40]}" in text
@@ -75,7 +76,7 @@ def test_stretches_do_not_depend_on_the_order_of_rows() -> None:
 
 def test_many_stretches_are_shown_from_the_first_to_the_last() -> None:
     study, rows = samples.power_sweep()
-    text = sweep_text.render(study, rows)
+    text = screen(sweep_text.view(study, rows))
     assert ": 20 of 64 stretches; the files have every row" in text
     table = text.split("buys\n")[1].split("\n\n")[0].splitlines()
     assert len(table) == sweep_text.MOST_ROWS
@@ -83,14 +84,14 @@ def test_many_stretches_are_shown_from_the_first_to_the_last() -> None:
 
 
 def test_several_inputs_show_their_first_rows_and_how_many_more_there_are() -> None:
-    text = sweep_text.render(*samples.grid_sweep())
+    text = screen(sweep_text.view(*samples.grid_sweep()))
     assert "The first 20 scenarios" in text
     assert "in the files: 88 more rows" in text
     assert "- 9 scenarios, no plan: power at the meter" in text
 
 
 def test_a_choice_shows_every_value() -> None:
-    text = sweep_text.render(*samples.rule_sweep())
+    text = screen(sweep_text.view(*samples.rule_sweep()))
     assert "demand, light, medium and high" in text
     assert line_of(text, "52 × DGX").split()[0] == "demand"
     assert "more" not in text.split("Scenarios\n")[1]
@@ -98,7 +99,7 @@ def test_a_choice_shows_every_value() -> None:
 
 def test_a_sweep_that_was_cut_short_says_so() -> None:
     study, rows = samples.power_sweep()
-    text = sweep_text.render(study.model_copy(update={"asked": 120}), rows)
+    text = screen(sweep_text.view(study.model_copy(update={"asked": 120}), rows))
     assert "19 scenarios of 120 not answered" in " ".join(text.split())
 
 
@@ -106,14 +107,14 @@ def test_what_is_not_a_number_is_not_known() -> None:
     study, rows = samples.power_sweep(21)
     there = {n: [float("nan") if v is None else v for v in c] for n, c in rows.items()}
     there |= {name: rows[name] for name in ("status", "reason", "binding", "certificate")}
-    assert sweep_text.render(study, there) == sweep_text.render(study, rows)
+    assert screen(sweep_text.view(study, there)) == screen(sweep_text.view(study, rows))
 
 
 def test_reasons_that_differ_in_numbers_alone_are_told_once() -> None:
     study, rows = samples.power_sweep(21)
     said = [f"restore time {time} cannot be met" for time in ("60 s", "2 min")]
     rows = {**rows, "reason": [*said, *rows["reason"][2:]]}
-    text = sweep_text.render(study, rows)
+    text = screen(sweep_text.view(study, rows))
     assert "- 500 to 1,000 kW: for example restore time 60 s cannot be met\n" in text
     (one,) = reasons(rows)
     assert (one.rows, one.example, one.status) == (2, True, "infeasible")
@@ -122,7 +123,7 @@ def test_reasons_that_differ_in_numbers_alone_are_told_once() -> None:
 def test_an_input_that_is_not_there_everywhere_is_shown_as_a_choice() -> None:
     places = [(None,), (9000.0,), (8000.0,)]
     made = samples.sweep((POWER,), places, lambda kw: samples.answer(kw or 5000.0))
-    text = sweep_text.render(*made)
+    text = screen(sweep_text.view(*made))
     assert "power at the meter (site.facility_power): -, 9,000 and 8,000" in text
     assert line_of(text, "26 × DGX").split()[0] == "-"
 
@@ -136,11 +137,11 @@ def test_the_best_row_follows_the_sense_of_the_objective() -> None:
 def test_a_sweep_without_rows_or_without_a_plan() -> None:
     study, rows = samples.power_sweep(21)
     none = study.model_copy(update={"rows": 0, "asked": 0, "statuses": {}})
-    assert "ended: no scenario" in sweep_text.render(none, {name: [] for name in rows})
+    assert "ended: no scenario" in screen(sweep_text.view(none, {name: [] for name in rows}))
     broke, without = samples.sweep(
         (POWER,), [(float(at),) for at in range(5)], lambda at: samples.answer(at)
     )
-    assert "0 to 4 kW: " in sweep_text.render(broke, without)
+    assert "0 to 4 kW: " in screen(sweep_text.view(broke, without))
 
 
 # A frontier.

@@ -130,7 +130,7 @@ def test_a_limit_follows_from_its_value_as_from_a_problem_with_it() -> None:
         for value in (3, round(feeds.usable_kw) - 1, round(feeds.usable_kw) + 1, 10**6):
             after = limits_of(changed(inputs, limit.path, value).problem)
             found = limit_at(inputs.problem, limit.path, value)
-            assert found == getattr(after, limit.field), limit.path
+            assert found == after[limit.field], limit.path
     assert limit_at(inputs.problem, "site.facility_power", 1e6) == feeds.usable_kw
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -665,8 +665,8 @@ def test_report_prints_and_writes(
     assert found.status == "optimal"
     first = uncertain_text.first(found)
     assert made.text == blocks.render(first, (), str).rstrip("\n")
-    whole = blocks.render(first, ("full",), partial(uncertain_text.render, found))
-    assert uncertain_text.render(found).partition("\n")[2].strip("\n") in whole
+    whole = blocks.render(first, ("full",), lambda: blocks.screen(uncertain_text.view(found)))
+    assert blocks.screen(uncertain_text.view(found)).partition("\n")[2].strip("\n") in whole
     printed = report(STUDIES["uncertain"], replace(request, as_json=True), asked)
     assert Uncertain.model_validate_json(printed.text) == found
     assert printed.written == ()

@@ -235,7 +235,7 @@ def _units(build: Build, per_gpus: int) -> Linear:
 def add_held_write(build: Build) -> None:
     """Add the rows that are asked for."""
     limits = build.case.limits
-    least, most = limits.least_write_gb_per_s, limits.most_write_gb_per_s
+    least, most = limits["least_write_gb_per_s"], limits["most_write_gb_per_s"]
     if least is not None:
         build.model.row("least_write", bought_write(build), ">=", least)
     if most is not None:

@@ -42,7 +42,7 @@ def add_racks(build: Build) -> None:
 
 def _add(build: Build, limits: Iterable[Limit]) -> None:
     for limit in limits:
-        most = getattr(build.case.limits, limit.field)
+        most = build.case.limits[limit.field]
         if most is not None:
             spent = build.sum(limit.figure, limit.scale)
             build.model.row(limit.name, spent, "<=", most / limit.scale)

@@ -102,11 +102,11 @@ def add_targets(build: Build) -> None:
     limits = build.case.limits
     if build.goodput is None:
         return
-    if limits.min_goodput is not None:
-        floor = math.log(limits.min_goodput)
+    if limits["min_goodput"] is not None:
+        floor = math.log(limits["min_goodput"])
         build.model.row("min_goodput", build.goodput, ">=", floor)
-    if limits.min_useful_gpus is not None:
-        left, floor = log_useful_gpus(build), math.log(limits.min_useful_gpus)
+    if limits["min_useful_gpus"] is not None:
+        left, floor = log_useful_gpus(build), math.log(limits["min_useful_gpus"])
         build.model.row("min_useful_gpus", left, ">=", floor)
     pflops = build.case.useful_pflops_floor()
     if pflops is not None:
@@ -129,14 +129,14 @@ def add_ratios(build: Build) -> None:
     """Add a row for each ratio the budget limits."""
     case, limits = build.case, build.case.limits
     low, high = (math.log(gpus) for gpus in build.gpus_range)
-    limit = limits.per_useful_gpu_hour
+    limit = limits["per_useful_gpu_hour"]
     if limit is not None:
         domain = (low + LEAST_LOG_GOODPUT, high)
         rate = limit * case.rates.hours / MILLION
         build.model.ratio(
             "per_useful_gpu_hour", build.tco_musd, rate, log_useful_gpus(build), domain
         )
-    limit = limits.per_million_tokens
+    limit = limits["per_million_tokens"]
     if limit is not None:
         rates = [math.log(w.tflops_per_gpu * (case.job.mfu or 0.0) / 1000.0) for w in case.ways]
         least, most = _scale_range(build)

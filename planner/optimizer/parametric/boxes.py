@@ -114,7 +114,9 @@ class Boxed:
         for family, (places, *_) in enumerate(cells.families):
             self.inside[places, family] = True
         # More of one item makes nothing give less where one family serves and no unit is down.
-        self.adds_up = self.case.limits.most_write_gb_per_s is None and not self.case.tolerate_down
+        self.adds_up = (
+            self.case.limits["most_write_gb_per_s"] is None and not self.case.tolerate_down
+        )
         self.one_family = np.array(
             [len({items[n].family for n in places.tolist()}) == 1 for places, *_ in cells.families]
         )
@@ -122,7 +124,7 @@ class Boxed:
     def _instead(self) -> list[tuple[int, int]]:
         """Return pairs of items of which the first does all that the second does, but for what it
         holds, and takes no more; see `planner.optimizer.dominance`."""
-        if self.case.limits.most_write_gb_per_s is not None or self.case.tolerate_down:
+        if self.case.limits["most_write_gb_per_s"] is not None or self.case.tolerate_down:
             return []
         numbers = {item.id: number for number, item in enumerate(self.case.storage)}
         return [

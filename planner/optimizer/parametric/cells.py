@@ -65,7 +65,7 @@ def covers(case: Case) -> bool:
     types worth having; cost and power as objectives are best at the least that meets the floors.
     """
     limits, offers = case.limits, case.offers()
-    ratios = (limits.per_useful_gpu_hour, limits.per_million_tokens)
+    ratios = (limits["per_useful_gpu_hour"], limits["per_million_tokens"])
     return (
         case.objective in operations.WORTH
         and bool(case.systems and case.storage)
@@ -174,7 +174,7 @@ class Cells:
         usable = [item.usable_tb for item in items]
         self.gives = np.column_stack([*zip(*each, strict=True), usable, endured]).astype(float)
         self.high = np.array([math.inf if i.high is None else i.high for i in items])
-        most = case.limits.most_write_gb_per_s
+        most = case.limits["most_write_gb_per_s"]
         self.most_write = (
             math.inf if most is None else most * (1 + TOLERANCE) / case.delivered_write
         )
@@ -411,7 +411,7 @@ class Cells:
         if job.max_restore_s is not None:
             fan = self.operation.fan_once + self.operation.fan_each * self.operation.least
             enough &= fan[self.way[cells]] * job.checkpoint_gb <= job.max_restore_s * arrives
-        asked = self.case.limits.least_write_gb_per_s
+        asked = self.case.limits["least_write_gb_per_s"]
         if asked is not None:
             enough &= self.case.delivered_write * write >= asked * (1 - TOLERANCE)
         enough &= write <= self.most_write * (1 + NOISE)

@@ -133,7 +133,9 @@ def _currencies(plans: Sequence[ShownPlan]) -> str:
     first, *others = (shown.plan.shown_in for shown in plans)
     if all(money.code == first.code for money in others):
         return ""
-    rates = {money.told() for money in (first, *others) if money.source and money.code != "USD"}
+    rates = {
+        money.rate_text() for money in (first, *others) if money.source and money.code != "USD"
+    }
     words = f"Amounts side by side are in {first.code}, the currency of the first plan"
     words += f" ({', '.join(sorted(rates))})" if rates else ""
     each = ", ".join(f"{shown.name} in {shown.plan.shown_in.code}" for shown in plans)

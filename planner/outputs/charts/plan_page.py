@@ -71,7 +71,7 @@ def _of_plan(plan: Plan) -> Iterator[tuple[str, str]]:
     if goal.name != HIDDEN_OBJECTIVE:
         yield "Asked for", text(_goal(goal.name, goal.sense, goal.gap_asked))
     if money.source and plan.shown_in == money:  # outside nobody is told whose rate it is
-        yield "Currency", text(money.told())
+        yield "Currency", text(money.rate_text())
 
 
 def _of_studies(studies: Sequence[AnyStudy]) -> Iterator[tuple[str, str]]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
+from planner.outputs.blocks import Block, Heading, Table, Text
 from planner.outputs.charts import bids, frontier, rules, sweep, tornado, uncertain
 from planner.outputs.charts.model import Chart
-from planner.outputs.charts.words import DataTable, capital
+from planner.outputs.charts.words import DataTable, capital, table_of
 from planner.outputs.sensitivity_words import STATUS
 from planner.outputs.sweep_rows import Rows
 from planner.schema.bids import Bids
 from planner.schema.comparison import RulesTable
-from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
+from planner.schema.sensitivity import Frontier, Study, Sweep, Tornado, Uncertain
 
-AnyStudy = Bids | Frontier | RulesTable | Sweep | Tornado | Uncertain
+AnyStudy = Study | RulesTable
 
 
 class Family(Protocol):
@@ -33,6 +34,34 @@ class Family(Protocol):
         """Return the tables that follow each chart, by the chart's name."""
 
 
+class _Told:
+    """A kind of study without charts, by what its view says."""
+
+    def __init__(self, view: Callable[[Any], list[Block]]) -> None:
+        self.view = view
+
+    def charts(self, study: Any, _rows: Rows) -> tuple[Chart, ...]:
+        """Return a chart that draws nothing, under which the tables stand."""
+        return (Chart(_TABLES, self.heading(study), ""),)
+
+    def heading(self, study: Any) -> str:
+        """Return the heading of the view."""
+        return next(each.text for each in self.view(study) if isinstance(each, Heading))
+
+    def findings(self, study: Any, _rows: Rows) -> Iterator[str]:
+        """Yield the sentences of the view."""
+        for block in self.view(study):
+            if isinstance(block, Text) and "page" in block.on:
+                yield from filter(None, block.texts)
+
+    def tables(self, study: Any, _rows: Rows) -> dict[str, tuple[DataTable, ...]]:
+        """Return the tables of the view."""
+        tables = (each for each in self.view(study) if isinstance(each, Table) and each.count)
+        return {_TABLES: tuple(map(table_of, tables))}
+
+
+_TABLES = "tables"
+
 FAMILIES: dict[type[AnyStudy], Family] = {
     Bids: bids,
     Frontier: frontier,
@@ -41,7 +70,17 @@ FAMILIES: dict[type[AnyStudy], Family] = {
     Tornado: tornado,
     Uncertain: uncertain,
 }
-"""Every kind of study that a report shows."""
+"""The kinds of studies that have charts, and those that a report was asked for without any."""
+
+
+def tell_by_view(kind: type[AnyStudy], view: Callable[[Any], list[Block]]) -> None:
+    """Have a kind of study that draws nothing told by its view.
+
+    Args:
+        kind: its record.
+        view: takes one and returns what it says.
+    """
+    FAMILIES.setdefault(kind, _Told(view))
 
 
 def _family(study: AnyStudy) -> Family:
@@ -72,7 +111,7 @@ def headline(study: AnyStudy, rows: Rows | None = None) -> str:
         rows: the table of a sweep, by column.
     """
     parts = list(_family(study).findings(study, rows or {}))
-    if not parts and not isinstance(study, (Sweep, RulesTable)):
+    if not parts and isinstance(study, (Bids, Frontier, Tornado, Uncertain)):
         parts = [study.message or f"{capital(STATUS[study.status])}."]
     return " ".join(parts)
 

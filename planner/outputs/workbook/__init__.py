@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import gc
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -78,7 +79,10 @@ STUDY_SHEETS = (
     "Why", "Why not", "Rules", "Near-optimal", "Sweep", "Sweep table", "Frontier storage",
     "Frontier cost", "Frontier power", "Tornado", "Uncertainty", "Cables",
 )  # fmt: skip
-"""Sheets that studies may add."""
+"""Sheets that studies may add, in reading order; those of others stand behind them."""
+
+_PACKED = (fingerprint.SHEET, fingerprint.DATA_SHEET)
+"""What a workbook knows of itself."""
 
 _INSIDE = ("Line notes", "TCO")
 """Sheets of a plan that only the inside sees."""
@@ -88,6 +92,16 @@ _FIRST = ("BOM", "Own lines", "Counts", "Ways", "Checkpoint", "Checks")
 
 _LAST = ("Summary", "About")
 """Sheets that read the others; the last one lists the sheets there are."""
+
+
+def study_sheets(names: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the names that a plan's workbook can have for a study's sheet, once each."""
+    own = {name.casefold() for name in (*SHEETS, *APPENDIX, *_PACKED)}
+    found: dict[str, str] = {}
+    for name in names:
+        if re.fullmatch(r"[A-Z][A-Za-z -]{0,30}", name) and name.casefold() not in own:
+            found.setdefault(name.casefold(), name)
+    return tuple(found.values())
 
 
 def write(
@@ -143,6 +157,7 @@ def write(
         workbook.set_calc_mode("auto")
         book = Book(plan, workbook, created=created, audience=audience, prices=prices,
                     appendix=appendix, live=live)  # fmt: skip
+        book.studies = tuple(name for name, _ in studies) if inside else ()
         shown = [name for name in SHEETS if inside or name not in _INSIDE]
         for name in (*_FIRST, *(name for name in shown if name not in (*_FIRST, *_LAST))):
             SHEETS[name](book)
@@ -226,7 +241,10 @@ def _put_in_reading_order(workbook: xlsxwriter.Workbook, appendix: bool) -> None
     names = [*list(SHEETS)[:before], *STUDY_SHEETS, *list(SHEETS)[before:]]
     if appendix:
         names = ["About", *APPENDIX, *STUDY_SHEETS, *(name for name in SHEETS if name != "About")]
-    names += [fingerprint.SHEET, fingerprint.DATA_SHEET]
+    names += _PACKED
+    after = names.index(STUDY_SHEETS[-1])
+    others = [sheet.get_name() for sheet in workbook.worksheets() if sheet.get_name() not in names]
+    names[after:after] = others
     places = {name: place for place, name in enumerate(names)}
     workbook.worksheets_objs.sort(key=lambda sheet: places[sheet.get_name()])
     # The tab that opens, print areas and repeated rows refer to a sheet by its place.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, time
 
 from xlsxwriter.format import Format
@@ -54,6 +54,7 @@ _SHOWS = {
     "Frontier power": "The most useful work against power at the meter (a record)",
     "Tornado": "Which inputs the best plan depends on most, one at a time (a record)",
     "Uncertainty": "What becomes of the plan where inputs are not known exactly (a record)",
+    "Cables": "Every link with its ends: what to pull, from where to where, how long",
     "Checks": "Every limit: value, allowed, slack, OK or OVER",
     "Left out": "What the catalogs have and the plan could not hold, each with the reason",
     "Terms": "Words that the sheets use, and how their figures are meant",
@@ -61,6 +62,8 @@ _SHOWS = {
     "Notes": "What is counted and what is not, and what to know of it",
 }
 """What each sheet shows, in reading order."""
+
+_STUDY, _AFTER_STUDIES = "A study of this plan (a record)", "Checks"
 
 
 def add(book: Book) -> None:
@@ -106,7 +109,7 @@ def _paid_in(book: Book) -> str:
     """Return in which currency amounts are and, inside, at what rate."""
     money = book.plan.shown_in
     text = _CURRENCIES.get(book.prices, _NET_OF_DISCOUNTS)
-    rate = f"; {money.told()}" if book.inside and money.code != "USD" else ""
+    rate = f"; {money.rate_text()}" if book.inside and money.code != "USD" else ""
     named = money.code if money.name == money.code else f"{money.name} ({money.code})"
     return text.format(money=named) + rate
 
@@ -182,7 +185,7 @@ def _sheets(page: Page, row: int) -> int:
     page.fill(row, ("Sheets: click a name to go there",), "heading", _LAST + 1)
     row += 1
     style = _link(page.book)
-    for name, shows in _SHOWS.items():
+    for name, shows in _all(page.book):
         sheet = page.book.workbook.get_worksheet_by_name(name)
         if sheet is None or sheet.hidden:
             continue
@@ -190,6 +193,14 @@ def _sheets(page: Page, row: int) -> int:
         _merged(page, shows, row)
         row += 1
     return row + 1
+
+
+def _all(book: Book) -> Iterator[tuple[str, str]]:
+    """Yield every sheet there may be with what it shows, in reading order."""
+    for name, shows in _SHOWS.items():
+        if name == _AFTER_STUDIES:
+            yield from ((other, _STUDY) for other in book.studies if other not in _SHOWS)
+        yield name, shows
 
 
 def _link(book: Book) -> Format:

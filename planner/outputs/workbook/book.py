@@ -307,6 +307,7 @@ class Book:
         self.inputs: list[InputCell] = []
         self._names: dict[str, str] = {}
         self._sheets: dict[str, Sheet] = {}
+        self.studies: tuple[str, ...] = ()
         self._evaluator = Evaluator(self)
         self._areas: dict[tuple[str, int, int, int, int], list[Scalar]] = {}
         self._complete = False

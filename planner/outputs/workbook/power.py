@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from planner.figures import BTU_PER_H_PER_KW, FIGURES
+from planner.figures import BTU_PER_H_PER_KW, FIGURES, STATED
 from planner.outputs import scope
 from planner.outputs.scope import Block
 from planner.outputs.workbook.bom import KNOWN_PART, subtotal_name
@@ -229,7 +229,7 @@ def _list_sections(book: Book) -> list[Block]:
 
 
 def _is_there(line: Line) -> bool:
-    figures = (line.unit_it_power_kw, line.unit_rack_units, line.unit_weight_kg)
+    figures = (line.unit_it_power_kw, *(getattr(line, row.of_one) for row in STATED.values()))
     return line.section not in ("Software", "Services") or any(figures)
 
 

@@ -22,7 +22,7 @@ from planner.schema.bids import (
 from planner.schema.bill import Quote
 from planner.schema.plan import Plan
 from planner.studies.bids.asking import LETTERS, read_bids
-from planner.studies.bids.judging import Desk, Judged, figures_of, offered, own_measure
+from planner.studies.bids.judging import Desk, Judged, figures_of, offered
 from planner.studies.bids.standing import (
     DRAWS,
     Score,
@@ -35,7 +35,7 @@ from planner.studies.bids.standing import (
     score_of,
 )
 from planner.studies.bids.tenders import LOTS, Tender, lot_counts, tender_of, traced
-from planner.studies.request import PROBLEMS, Found, Request
+from planner.studies.request import PROBLEMS, Found, Request, head_of
 
 __all__ = ["evaluate", "run"]
 
@@ -153,19 +153,9 @@ def evaluate(
 
 def _head(desk: Desk) -> Bids:
     """Return the record without bids."""
-    inputs, problem = desk.inputs, desk.inputs.problem
-    own = own_measure(problem.objective)
     base, bound = desk.base
     return Bids(
-        problem=problem.name,
-        problem_file=inputs.problem_file,
-        input_sha256=inputs.sha256,
-        scenario=inputs.scenario,
-        overrides=inputs.overrides,
-        objective=own.name,
-        sense=own.sense,
-        unit=own.unit,
-        gap_asked=desk.options.gap,
+        **head_of(desk.inputs, desk.options.gap),
         base=None if base is None else base.objective.value,
         base_bound=bound,
         quantities=desk.quantities,

@@ -424,10 +424,8 @@ class Desk:
 
 def own_measure(goal: Objective) -> BidMeasure:
     """Return the problem's objective as a measure."""
-    name = goal.maximize or goal.minimize or ""
-    row = OBJECTIVES[name]
-    sense: Literal["maximize", "minimize"] = "minimize" if goal.maximize is None else "maximize"
-    return BidMeasure(name=name, label=row.label, unit=row.unit, sense=sense)
+    row = OBJECTIVES[goal.name]
+    return BidMeasure(name=goal.name, label=row.label, unit=row.unit, sense=goal.sense)
 
 
 def offered(

@@ -11,17 +11,15 @@ from functools import partial
 from itertools import count
 from typing import Any, Literal, get_args
 
-from planner.case import resolve
 from planner.errors import InputError
 from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import natural
 from planner.schema.plan import Status
-from planner.schema.prices import ShownIn
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 from planner.sizing.demand import VENDOR_RULES
-from planner.studies.request import Found, Request, SweepOptions
+from planner.studies.request import Found, Request, SweepOptions, head_of
 from planner.studies.sensitivity.frontier_walk import (
     COST,
     LESS_STORAGE,
@@ -139,7 +137,7 @@ def limited_curve(question: Question, axis: Axis, best: Certificate, most: int) 
 
 def _limited_points(question: Question, axis: Axis, found: Walk) -> Iterator[FrontierPoint]:
     """Yield the stops as points, from the least x on."""
-    own = getattr(question.case.limits, axis.limit)
+    own = question.case.limits[axis.limit]
     for stop in reversed(found.stops):
         to_x = own if stop.level is None else stop.level
         yield point(_limited_place(question, axis, stop), stop, stop.x, to_x, question.options.gap)
@@ -322,20 +320,10 @@ def _status(curve: Curve, gap: float) -> Status:
 
 def _head(inputs: Inputs, question: Question, against: Against) -> Frontier:
     """Return the study without points, with the problem's own objective as it stands."""
-    asked = resolve(inputs)
     base = answers(inputs, [Scenario(0, ())], question.options)[0]
     x, y = HORIZONTAL[against], OBJECTIVES[question.case.objective]
     return Frontier(
-        problem=inputs.problem.name,
-        problem_file=inputs.problem_file,
-        scenario=inputs.scenario,
-        overrides=inputs.overrides,
-        input_sha256=inputs.sha256,
-        currency=ShownIn.of(inputs.problem.shown_in),
-        objective=asked.objective,
-        sense="maximize" if asked.maximise else "minimize",
-        unit=OBJECTIVES[asked.objective].unit,
-        gap_asked=question.options.gap,
+        **head_of(inputs, question.options.gap),
         base=base.value,
         base_bound=base.bound,
         status="infeasible",

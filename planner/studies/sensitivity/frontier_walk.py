@@ -64,7 +64,7 @@ class Question:
 
     def _limited(self, case: Case, axis: Axis, level: float) -> Case:
         limit: dict[str, Any] = {axis.limit: level}
-        return with_companions(self.inputs, replace(case, limits=replace(case.limits, **limit)))
+        return with_companions(self.inputs, replace(case, limits=case.limits.but(**limit)))
 
     def solve(self, case: Case, gap: float | None = None) -> Certificate:
         """Return the first best plan of a case with its proof.
@@ -117,7 +117,7 @@ class Question:
             ahead = step if math.isinf(none_at) else none_at / 2.0
             level = here * math.exp(axis.direction * ahead)
             limits: dict[str, Any] = {axis.limit: level}
-            held = case.under(replace(case.limits, **limits))
+            held = case.under(case.limits.but(**limits))
             answer = reaching(held, math.log(floor))
             if answer == "open":
                 return None

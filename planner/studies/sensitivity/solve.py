@@ -200,7 +200,7 @@ class Asked:
         """Return the case of one scenario; its companions are as far worked out as for all."""
         row = zip(self.group.paths, self.limits[place].tolist(), strict=True)
         changes: dict[str, Any] = {FIELDS[path]: _typed(path, value) for path, value in row}
-        own = replace(self.case.limits, **changes)
+        own = self.case.limits.but(**changes)
         return self.case if own == self.case.limits else self.case.under(own)
 
     def inputs_of(self, place: int) -> Inputs:
@@ -291,7 +291,7 @@ def _packed(asked: Asked, place: int, answer: Answer) -> Answer:
 def _stands_alone(case: Case) -> bool:
     """Say whether a case has what only an optimisation of its own can hold: money per work."""
     limits = case.limits
-    ratios = (limits.per_useful_gpu_hour, limits.per_million_tokens)
+    ratios = (limits["per_useful_gpu_hour"], limits["per_million_tokens"])
     asked = case.objective in RATIOS or any(ratio is not None for ratio in ratios)
     return asked or not (case.systems and case.storage)
 

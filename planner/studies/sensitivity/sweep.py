@@ -11,9 +11,8 @@ from planner.figures import OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
 from planner.loader.vary import Cell
 from planner.schema.plan import Plan
-from planner.schema.prices import ShownIn
 from planner.schema.sensitivity import VARIED, Column, Sweep
-from planner.studies.request import SweepOptions
+from planner.studies.request import SweepOptions, head_of
 from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import (
     COUNT_PREFIX,
@@ -118,13 +117,13 @@ class Course:
             for number, piece in enumerate(pieces([one for one, _ in self._made.values()])):
                 yield block * NUMBERS + number, [scenario.index for scenario in piece]
 
-    def table(self) -> Table:
+    def table(self) -> SweptRows:
         """Return the table of what is done."""
-        return Table.of(self)
+        return SweptRows.of(self)
 
 
 @dataclass(frozen=True)
-class Table:
+class SweptRows:
     """The rows that are done, in the order of their scenarios, and the record of them."""
 
     course: Course
@@ -132,7 +131,7 @@ class Table:
     types: dict[str, str]
 
     @classmethod
-    def of(cls, course: Course) -> Table:
+    def of(cls, course: Course) -> SweptRows:
         """Return the table of a course as far as it has come."""
         scenarios = course.scenarios
         used = {
@@ -190,17 +189,13 @@ class Table:
         """Return what the table is, once its rows are counted by status and by certificate."""
         inputs = self.course.inputs
         objective = goal(self.course.scenarios, inputs)
+        asked = head_of(inputs, self.course.options.gap) | {
+            "objective": objective,
+            "sense": "minimize" if objective in _MINIMIZED else "maximize",
+            "unit": objective_unit(objective),
+        }
         return Sweep(
-            problem=inputs.problem.name,
-            problem_file=inputs.problem_file,
-            scenario=inputs.scenario,
-            overrides=inputs.overrides,
-            input_sha256=inputs.sha256,
-            currency=ShownIn.of(inputs.problem.shown_in),
-            objective=objective,
-            sense="minimize" if objective in _MINIMIZED else "maximize",
-            unit=objective_unit(objective),
-            gap_asked=self.course.options.gap,
+            **asked,
             columns=self.columns,
             rows=sum(counted.values()),
             asked=len(self.course.scenarios),
@@ -241,8 +236,7 @@ def goal(scenarios: Scenarios, inputs: Inputs) -> str:
 
 
 def _objective(inputs: Inputs) -> str:
-    asked = inputs.problem.objective
-    return asked.maximize or asked.minimize or "goodput"
+    return inputs.problem.objective.name
 
 
 def _texts(scenarios: Scenarios) -> set[str]:

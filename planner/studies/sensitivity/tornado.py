@@ -8,20 +8,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from planner.case import resolve
 from planner.errors import Finding, InputError
-from planner.figures import OBJECTIVES
 from planner.infeasible import clash
-from planner.inputs import Change, Inputs, needs_energy_cost
+from planner.inputs import Change, Inputs, needs
 from planner.levers import levers
 from planner.levers.model import written
 from planner.loader.vary import checked
 from planner.loader.vary.place import NoPlaceError, short
 from planner.paths import job_path
 from planner.schema.plan import Status
-from planner.schema.prices import ShownIn
 from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
-from planner.studies.request import Found, Request, SweepOptions
+from planner.studies.request import Found, Request, SweepOptions, head_of
 from planner.studies.sensitivity.scenarios import Scenario, label, labels
 from planner.studies.sensitivity.solve import NO_PLAN, Answer, name_limits
 from planner.studies.sensitivity.uncertain.distributions import Field
@@ -243,7 +240,7 @@ def _facts(inputs: Inputs) -> Iterator[str]:
     yield "site.pue"
     yield "site.pue.air"
     yield "site.pue.liquid"
-    if needs_energy_cost(inputs.problem):
+    if needs(inputs.problem, "term"):
         yield "term.electricity"
 
 
@@ -343,19 +340,9 @@ def _end(side: Side, answer: Answer, reason: str) -> End:
 
 def _head(inputs: Inputs, base: Answer, options: SweepOptions, swings: Sequence[Swing]) -> Tornado:
     """Return the record, the widest swing first and those without a plan at an end last."""
-    case = resolve(inputs)
     status = _status(base, swings)
     return Tornado(
-        problem=inputs.problem.name,
-        problem_file=inputs.problem_file,
-        scenario=inputs.scenario,
-        overrides=inputs.overrides,
-        input_sha256=inputs.sha256,
-        currency=ShownIn.of(inputs.problem.shown_in),
-        objective=case.objective,
-        sense="maximize" if case.maximise else "minimize",
-        unit=OBJECTIVES[case.objective].unit,
-        gap_asked=options.gap,
+        **head_of(inputs, options.gap),
         base=base.value,
         base_bound=base.bound,
         status=status,

@@ -323,16 +323,16 @@ def keeping(case: Case, worst: float) -> Case:
     else:
         row = BY_NAME[asked.limit]
         closer = _most if row.sense == ">=" else _least
-        kept: dict[str, Any] = {row.field: closer(getattr(limits, row.field), worst / asked.per)}
-        limits = replace(limits, **kept)
+        kept: dict[str, Any] = {row.field: closer(limits[row.field], worst / asked.per)}
+        limits = limits.but(**kept)
     return replace(case, limits=limits, job=job, objective=money_of(case), indifference=0.0)
 
 
 def within_money(case: Case, most_usd: float) -> Case:
     """Return a case of least money that may spend so much of it at most."""
     name = BY_NAME[OBJECTIVES[money_of(case)].limit].field
-    kept: dict[str, Any] = {name: _least(getattr(case.limits, name), most_usd)}
-    return replace(case, limits=replace(case.limits, **kept))
+    kept: dict[str, Any] = {name: _least(case.limits[name], most_usd)}
+    return replace(case, limits=case.limits.but(**kept))
 
 
 def limits_money(case: Case) -> bool:
@@ -342,8 +342,7 @@ def limits_money(case: Case) -> bool:
 
 def without_money(case: Case) -> Case:
     """Return the case with no limit that a price bears on; its companions are to be made anew."""
-    limits = replace(
-        case.limits,
+    limits = case.limits.but(
         capex_usd=None,
         support_usd_per_year=None,
         opex_usd_per_year=None,

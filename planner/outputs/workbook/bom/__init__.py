@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
+from planner.figures import STATED
 from planner.outputs import scope
 from planner.outputs.scope import CORE_SECTIONS, Block, Entry
 from planner.outputs.words import in_money
@@ -474,8 +475,7 @@ def _write(
 
 _FLAGS = {
     "power": "power not known",
-    "rack_units": "rack units not known",
-    "weight": "weight not known",
+    **{name: f"{row.figure.label} not known" for name, row in STATED.items()},
     "usable": "usable capacity not known",
 }
 
@@ -493,7 +493,7 @@ def note(line: Line, bundle: int | None) -> str:
         notes.append(f"price, power, space and weight are counted in line {bundle}.0")
     elif line.unit_list_usd is None:
         notes.append("price not known")
-    wanted = needed(line) if bundle is None else ("power", "rack_units", "weight")
+    wanted = needed(line) if bundle is None else ("power", *STATED)
     notes += [text for key, text in _FLAGS.items() if key in wanted and known[key] is None]
     least = least_order(line) if bundle is None else 0
     notes += [f"least order {least:,}"] if least else []

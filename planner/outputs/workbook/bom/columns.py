@@ -8,6 +8,7 @@ from functools import cached_property
 
 from xlsxwriter.utility import xl_col_to_name
 
+from planner.figures import STATED
 from planner.outputs import scope
 from planner.outputs.audience import Prices
 from planner.outputs.restated import listed
@@ -164,11 +165,8 @@ def _physical(line: Line) -> dict[str, float | None]:
         "unit_typical": typical,
         "liquid_share": line.liquid_share,
         "heat": line.heat_btu_per_h,
-        "unit_rack_units": line.unit_rack_units,
-        "rack_units": line.rack_units,
         "racks": line.racks,
-        "unit_weight": line.unit_weight_kg,
-        "weight": line.weight_kg,
+        **{key: getattr(line, key) for row in STATED.values() for key in (row.of_one, row.name)},
     }
 
 
@@ -212,10 +210,10 @@ def lacking(line: Line, known: Mapping[str, float | None]) -> set[str]:
 
 def needed(line: Line) -> tuple[str, ...]:
     """Return the totals that a line must state for a sum to be complete."""
-    keys = ["extended_list", "extended_net", "support", "support_paid", "yearly", "rack_units"]
+    keys = ["extended_list", "extended_net", "support", "support_paid", "yearly"]
     keys += ["power", "typical", "liquid", "facility", "metered", "heat"]
     if line.section not in ("Software", "Services"):
-        keys.append("weight")
+        keys += STATED
     # Without a rack's size in the problem nothing can say how many racks a line takes. Companions
     # share racks, which no line of theirs can count.
     if line.rack_units is None and line.racks is None and line.section in CORE_SECTIONS:
@@ -245,6 +243,17 @@ class Column:
 _POWER, _SPACE, _DETAIL = "Power and heat", "Space and weight", "Price in detail, USD"
 _PLANT, _TERM = "At the plant", "Support over the term"
 _SUBSCRIBED = "Subscriptions, USD"
+
+
+def _stated(name: str) -> tuple[Column, Column]:
+    """Return the columns of what catalogs state: of one unit, and of all of a line."""
+    row, unit = STATED[name], STATED[name].figure.unit
+    head = unit[:1].upper() + unit[1:] if row.figure.says(unit) else unit
+    return (
+        Column(row.of_one, _SPACE, f"{head} each", 10, DECIMAL_1_OR_DASH),
+        Column(name, _SPACE, f"{head} total", 11, DECIMAL_1_OR_DASH, f"bom_{name}"),
+    )
+
 
 # What is printed comes first and is the same for every problem, as is what the next bands hold.
 # What only some problems have stands at the end, so that no column before it ever moves.
@@ -278,11 +287,9 @@ ALL: tuple[Column, ...] = (
     Column("unit_power", _POWER, "kW each", 9, DECIMAL_3_OR_DASH),
     Column("power", _POWER, "kW total", 10, DECIMAL_1_OR_DASH, "bom_it_power_kw"),
     Column("heat", _POWER, "BTU/h total", 12, INTEGER_OR_DASH, "bom_heat_btu_per_h"),
-    Column("unit_rack_units", _SPACE, "RU each", 8, DECIMAL_1_OR_DASH),
-    Column("rack_units", _SPACE, "RU total", 10, DECIMAL_1_OR_DASH, "bom_rack_units"),
+    *_stated("rack_units"),
     Column("racks", _SPACE, "Racks", 8, INTEGER, "bom_racks"),
-    Column("unit_weight", _SPACE, "kg each", 10, DECIMAL_1),
-    Column("weight", _SPACE, "kg total", 11, DECIMAL_1, "bom_weight_kg"),
+    *(column for name in STATED if name != "rack_units" for column in _stated(name)),
     Column("unit_gpus", "Performance", "GPUs each", 8, INTEGER),
     Column("gpus", "Performance", "GPUs total", 9, INTEGER, "bom_gpus"),
     Column("unit_read", "Performance", "Read GB/s each", 10, DECIMAL_2),

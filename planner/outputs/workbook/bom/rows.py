@@ -9,7 +9,7 @@ from typing import Literal
 from xlsxwriter.format import Format
 
 from planner import currency
-from planner.figures import BTU_PER_H_PER_KW
+from planner.figures import BTU_PER_H_PER_KW, STATED
 from planner.outputs import scope
 from planner.outputs.restated import listed
 from planner.outputs.scope import Block, Entry
@@ -410,13 +410,10 @@ def _counts(row: BomRow, line: Line) -> None:
 def _write_physical(
     row: BomRow, known: dict[str, float | None], by_way: Mapping[str, str] = NO_WAY
 ) -> None:
-    """Write power, heat, height and weight, each per unit and for the line."""
-    for key, unit_key in (
-        ("power", "unit_power"),
-        ("rack_units", "unit_rack_units"),
-        ("weight", "unit_weight"),
-    ):
-        _each_and_all(row, key, unit_key, known, by_way)
+    """Write power, heat and what catalogs state, each per unit and for the line."""
+    _each_and_all(row, "power", "unit_power", known, by_way)
+    for each in STATED.values():
+        _each_and_all(row, each.name, each.of_one, known, by_way)
     power = row.at("power")
     row.work_out("heat", f'=IF(ISNUMBER({power}),{power}*{BTU_PER_H_PER_KW},"")', known["heat"])
 

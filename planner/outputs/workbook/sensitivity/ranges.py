@@ -47,7 +47,7 @@ INTERVALS = tuple(4.0 ** (2 * point / (_POINTS - 1) - 1) for point in range(_POI
 
 
 @dataclass(frozen=True)
-class _Table:
+class _Range:
     """A range: its titles, the cells it shows, the figures it varies and how a row is called."""
 
     heading: str
@@ -59,7 +59,7 @@ class _Table:
     base: str
 
 
-_BANDWIDTH = _Table(
+_BANDWIDTH = _Range(
     "Storage bandwidth: what more of it buys",
     "All appliances at so much of their rated bandwidth, the delivered share and what the GPU "
     "systems can take as they are. GPUs and interval stay.",
@@ -87,7 +87,7 @@ _BANDWIDTH = _Table(
     "Appliances at {:.0%}",
     "Appliances as bought",
 )
-_INTERVAL = _Table(
+_INTERVAL = _Range(
     "Checkpoint interval: shorter and longer",
     "A shorter interval stops the GPUs more often and keeps storage busy, a longer one loses more "
     "work to each failure. All else stays.",
@@ -141,7 +141,7 @@ def add_interval(page: GridPage, row: int) -> int:
 
 
 def _table(
-    page: GridPage, row: int, table: _Table, shares: tuple[float, ...]
+    page: GridPage, row: int, table: _Range, shares: tuple[float, ...]
 ) -> tuple[Sweep, list[LiveRow]]:
     """Write a range, a row for each share of what the plan has."""
     remarks = (table.remark, " ") if table is _BANDWIDTH else (table.remark,)

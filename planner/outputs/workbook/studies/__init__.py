@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import BinaryIO
 
 from planner.currency import shown_in
+from planner.outputs.restated import restated
 from planner.outputs.workbook.book import Book, new_workbook
 from planner.schema.plan import Plan
 
@@ -28,7 +29,7 @@ def write_study(
         title: its title, by default the problem's name.
     """
     workbook = new_workbook(stream, title or plan.problem, created)
-    book = Book(plan, workbook, created=created)
+    book = Book(restated(plan), workbook, created=created)
     with shown_in(replace(plan.shown_in, usd=1.0)):  # records are restated
         for add in sheets:
             add(book)

@@ -6,12 +6,13 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 
 from planner.figures import FIGURES
+from planner.outputs.blocks import Block, Heading, Table, Text
 from planner.outputs.words import clean, in_money, titled
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import (
@@ -24,9 +25,7 @@ from planner.outputs.workbook.cells import (
     Role,
     paid,
 )
-from planner.outputs.workbook.functions import (
-    Scalar,
-)
+from planner.outputs.workbook.functions import Scalar
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.sensitivity.charts import FONT, GRID, TITLE_FONT, axis
 
@@ -380,3 +379,64 @@ def headed(label: str, unit: str) -> str:
     alone = unit in ("USD", "USD/year", "s")
     text = f"{label}, {in_money(unit)}" if alone else titled(label, unit)
     return f"{text[:1].upper()}{text[1:]}"
+
+
+_WIDEST, _NARROWEST, _FIGURE = 52.0, 10.0, 15.0
+"""Widths of columns of words, at most and at least, and of figures."""
+
+
+def add_blocks(book: Book, name: str, view: Callable[[], Iterable[Block]]) -> None:
+    """Add a sheet that says what a view says, for a study that has none of its own.
+
+    Args:
+        book: the workbook, for the inside.
+        name: of the sheet.
+        view: returns the blocks, the first of them a heading.
+    """
+    heading, *blocks = view()
+    assert isinstance(heading, Heading)
+    shown = [
+        replace(each, columns=each.on("sheet")) if isinstance(each, Table) else each
+        for each in blocks
+    ]
+    tables = [each for each in shown if isinstance(each, Table) and each.count]
+    page = Stack(book, name, heading.text, _widths(tables))
+    page.introduction([RECORD])
+    for block in shown:
+        if isinstance(block, Text) and "sheet" in block.on and any(block.texts):
+            if block.title:
+                page.heading(block.title)
+            page.sentences(block.texts)
+        elif isinstance(block, Table) and block.count:
+            _add_table(page, block, alone=len(tables) == 1)
+            page.sentences((*block.items, *block.notes))
+    page.finish_stack((FIRST_ROW - 1, 1))
+
+
+def _widths(tables: Sequence[Table]) -> list[float]:
+    """Return widths of columns that several tables share, together enough for a sentence."""
+    found = [_WIDEST, _FIGURE, _FIGURE]
+    for table in tables:
+        for at, column in enumerate(table.columns):
+            texts = [each for each in column.values if isinstance(each, str)]
+            longest = max(map(len, texts), default=0) + 2.0
+            width = min(_WIDEST, max(_NARROWEST, longest)) if texts else _FIGURE
+            found[at : at + 1] = [max([width, *found[at : at + 1]])]
+    return found
+
+
+def _add_table(page: Stack, table: Table, *, alone: bool) -> None:
+    """Write a table; one that is alone on its sheet has a filter over its heads."""
+    if table.title:
+        page.heading(table.title)
+    columns = table.columns
+    numbers = [number_format(column.unit, column.values) for column in columns]
+    values = zip(*(column.values for column in columns), strict=True)
+    rows = [list(zip(cells, numbers, strict=True)) for cells in values]
+    heads = [headed(column.label, column.unit) for column in columns]
+    if alone:
+        page.table(heads, rows)
+        return
+    page.heads(heads)
+    for row in rows:
+        page.line(row)

@@ -71,7 +71,7 @@ _SMALL_SHARE = "0.0000%"
 _MOST_DIGITS = 6
 
 
-class Table(NamedTuple):
+class TablePlace(NamedTuple):
     """Where the rows of a sweep are: the first, how many, and each column by its name."""
 
     first: int
@@ -84,7 +84,7 @@ class Table(NamedTuple):
         return [TABLE_SHEET, self.first, column, self.first + self.rows - 1, column]
 
 
-def add_table(book: Book, study: Sweep, rows: Rows) -> Table:
+def add_table(book: Book, study: Sweep, rows: Rows) -> TablePlace:
     """Add the sheet; return where its cells are.
 
     Args:
@@ -118,7 +118,7 @@ def add_table(book: Book, study: Sweep, rows: Rows) -> Table:
     if wide and inputs:
         page.sheet.repeat_columns(0, inputs - 1)
     page.finish(max(0, len(columns) - 1), (top + 1, inputs), _PRINT_PERCENT if wide else None)
-    return Table(top + 1, shown, {column.name: at for at, column in enumerate(columns)})
+    return TablePlace(top + 1, shown, {column.name: at for at, column in enumerate(columns)})
 
 
 def _width(column: Column, rows: Rows) -> float:
@@ -287,7 +287,9 @@ _LOOKS = (
 )  # fmt: skip
 
 
-def add_curve(page: Stack, study: Sweep, over: Column, table: Table, rows: Rows, at: int) -> None:
+def add_curve(
+    page: Stack, study: Sweep, over: Column, table: TablePlace, rows: Rows, at: int
+) -> None:
     """Draw the objective and the bound that no plan passes over one input.
 
     Args:
@@ -325,7 +327,9 @@ def add_curve(page: Stack, study: Sweep, over: Column, table: Table, rows: Rows,
     page.chart(chart, title, (at, CHART_ROWS), _CHART_PX)
 
 
-def add_bars(page: Stack, study: Sweep, over: Column, table: Table, rows: Rows, at: int) -> None:
+def add_bars(
+    page: Stack, study: Sweep, over: Column, table: TablePlace, rows: Rows, at: int
+) -> None:
     """Draw the objective of each choice of an input.
 
     Args:
@@ -499,7 +503,7 @@ def _ended(page: Stack, study: Sweep) -> None:
             page.line([STATUS.get(name, name), (study.statuses[name], INTEGER)])
 
 
-def _one(page: Stack, study: Sweep, rows: Rows, over_: Column, table: Table) -> None:
+def _one(page: Stack, study: Sweep, rows: Rows, over_: Column, table: TablePlace) -> None:
     """Draw the objective over one input; where that is a number, list where the plan changes."""
     if numeric(rows, over_):
         page.row += 1
@@ -554,7 +558,7 @@ def _stretch(
     planned, ends = each.status in PLANNED, (each.first, each.last)
     what = bought(study, rows, each.first)
     if not planned:
-        said = [reason.said for reason in each.reasons[:1]]
+        said = [reason.in_words for reason in each.reasons[:1]]
         what = ": ".join([STATUS.get(each.status, each.status), *said])
     return [
         what,
@@ -573,6 +577,6 @@ def _why_none(page: Stack, rows: Rows) -> None:
     page.heading("Why rows have no plan")
     for each in told[:_MOST_REASONS]:
         at = page.line([STATUS.get(each.status, each.status), (each.rows, INTEGER)])
-        _beside(page, at, 2, each.said or "no reason is told")
+        _beside(page, at, 2, each.in_words or "no reason is told")
     if len(told) > _MOST_REASONS:
         page.sentences([f"{len(told) - _MOST_REASONS:,} more reasons are in the table."])

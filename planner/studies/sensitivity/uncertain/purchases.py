@@ -56,7 +56,7 @@ def _over(case: Case, units: Mapping[str, int], ways: Collection[str], row: str)
     supply = BY_NAME.get(row)
     if supply is None or supply.group != "supply":
         return None
-    limit = getattr(case.limits, supply.field)
+    limit = case.limits[supply.field]
     used = purchase.bill(case, units, ways)[supply.figure]
     return used / limit - 1.0 if limit else None
 
@@ -132,7 +132,7 @@ def worths(case: Case, runs: Sequence[Run]) -> Numbers:
 
 def _known_as_arrays(case: Case) -> bool:
     """Say whether what a use is worth follows from useful work, of one type at its own rate."""
-    ratios = (case.limits.per_useful_gpu_hour, case.limits.per_million_tokens)
+    ratios = (case.limits["per_useful_gpu_hour"], case.limits["per_million_tokens"])
     return (
         case.objective in WORTH
         and case.job.scale is None
@@ -190,7 +190,7 @@ def _best(case: Case, run: Run) -> Run | None:
 
 def _order(case: Case) -> Order:
     """Return how ways to run a purchase are ordered: by useful work, or by GPUs if those count."""
-    meets, floor = floors(case), case.limits.min_goodput or 0.0
+    meets, floor = floors(case), case.limits["min_goodput"] or 0.0
 
     def order(run: Run) -> float:
         if run.goodput < floor:

@@ -21,9 +21,8 @@ from planner.optimizer import operate, purchase
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import given
 from planner.schema.plan import Plan, Status
-from planner.schema.prices import ShownIn
 from planner.schema.sensitivity import PLANNED, Index, Percentiles, Uncertain, UncertainInput
-from planner.studies.request import Found, Request, SweepOptions
+from planner.studies.request import Found, Request, SweepOptions, head_of
 from planner.studies.sensitivity.scenarios import Scenario
 from planner.studies.sensitivity.solve import Answer
 from planner.studies.sensitivity.uncertain import purchases as regret
@@ -292,8 +291,8 @@ def _case(inputs: Inputs, answer: Answer) -> Case | None:
 def _roomy(case: Case) -> Case:
     """Return a case with room for what was bought for another one, to work out its fabrics."""
     supplies = given(case.limits)
-    wide = {each.field: ROOM * getattr(case.limits, each.field) for each in supplies}
-    return replace(case, limits=replace(case.limits, **wide))
+    wide = {each.field: ROOM * case.limits.given(each.field) for each in supplies}
+    return replace(case, limits=case.limits.but(**wide))
 
 
 Told = Callable[[int], None]
@@ -342,7 +341,12 @@ def study(
     after = None if told is None else lambda done: told(len(found) + done)
     known = _indices(inputs, unsure, options, draw, ask, after) if draw.indices else {}
     return Uncertain(
-        **_head(inputs, case, plan, options, draw),
+        **head_of(inputs, options.gap),
+        base=plan.objective.value,
+        base_bound=plan.objective.bound,
+        method=draw.method,
+        seed=draw.seed,
+        samples=draw.samples,
         status=_status(found),
         statuses=dict(sorted(Counter(answer.status for answer in found).items())),
         inputs=tuple(_input(each, drawn[:, place]) for place, each in enumerate(unsure)),
@@ -369,28 +373,6 @@ def _operation(case: Case, plan: Plan) -> Run | None:
     every = 1 if job.local is None else job.local.every
     use = (job.systems_by_type, job.gpus_used, job.interval_s, job.way_ids, every)
     return operate.run_at(case, mode, units, *use)
-
-
-def _head(
-    inputs: Inputs, case: Case, plan: Plan, options: SweepOptions, draw: Draw
-) -> dict[str, object]:
-    return {
-        "problem": inputs.problem.name,
-        "problem_file": inputs.problem_file,
-        "scenario": inputs.scenario,
-        "overrides": inputs.overrides,
-        "input_sha256": inputs.sha256,
-        "currency": ShownIn.of(inputs.problem.shown_in),
-        "objective": case.objective,
-        "sense": "maximize" if case.maximise else "minimize",
-        "unit": OBJECTIVES[case.objective].unit,
-        "gap_asked": options.gap,
-        "base": plan.objective.value,
-        "base_bound": plan.objective.bound,
-        "method": draw.method,
-        "seed": draw.seed,
-        "samples": draw.samples,
-    }
 
 
 def _status(found: Sequence[Answer]) -> Status:
