@@ -186,10 +186,6 @@ def test_a_restated_plan_has_half_of_every_amount(tmp_path: Path) -> None:
     assert {path.split(".")[0] for path in moved - named} == {"limits", "assumptions"}
 
 
-SHOWN_IN_SHEETS = [each for each in RESULTS if each.sheets]
-"""Results whose records are restated, beside the plan."""
-
-
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
@@ -201,6 +197,13 @@ OF_A_UNIT = _names(
 """How names of figures end that tell their own unit, none of them money."""
 
 NO_AMOUNTS = {
+    "simulation": _names(
+        "all_down difference drain expected_out factor goodput high low mean outages p5 p95 "
+        "planned planned_goodput predicted restart restore rework shape shrunk slowdown "
+        "some_down stall variation waiting waits"
+    ),
+    "telemetry": _names("bytes_per_parameter high low missing noise overlap value"),
+    "verification": _names("computed shortfall shown"),
     "beside": _names("shortfall within"),
     "bids": _names(
         "amount better days_to_train first gap_asked goodput not_at quantity quoted rebate unit_net"
@@ -227,12 +230,13 @@ NO_AMOUNTS = {
 }
 """Figures that no other field tells the unit of and that are no money, by the module of their
 record: shares, counts, factors, logarithms. `Bids.trace` is in the quote's own currency, and
-`objective_value` of a row of the rules is shown nowhere. A new figure joins them after a thought.
+`objective_value` of a row of the rules is shown nowhere; `shown` and `computed` of an audit are as
+the cell has them. A new figure joins them after a thought.
 """
 
 
 def _held() -> set[tuple[type[Record], tuple[type[Record], ...]]]:
-    """Return every class of record in the results that are restated, with those that hold it."""
+    """Return every class of record in the results, with those that hold it."""
     found: set[tuple[type[Record], tuple[type[Record], ...]]] = set()
 
     def walk(kind: type[Record], held_by: tuple[type[Record], ...]) -> None:
@@ -244,7 +248,7 @@ def _held() -> set[tuple[type[Record], tuple[type[Record], ...]]]:
                 if isinstance(part, type) and issubclass(part, Record):
                     walk(part, (kind, *held_by))
 
-    for result in SHOWN_IN_SHEETS:
+    for result in RESULTS:
         walk(load_named(result.record), ())
     walk(Plan, ())
     return found

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planner.case import Case
-from planner.figures import OBJECTIVES
+from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import SUPPLIES
 from planner.optimizer.branch import Found
 from planner.optimizer.goals import FLOOR_TOLERANCE, TIE_TOLERANCE, goal_of, width_of, without_end
@@ -31,6 +31,7 @@ from planner.optimizer.parametric.bands import Bands
 from planner.optimizer.parametric.boxes import Points
 from planner.optimizer.parametric.cells import covers
 from planner.optimizer.parametric.plans import Plans
+from planner.optimizer.parametric.ratios import TCO, Ratios, covers_ratio
 from planner.optimizer.solver import Effort
 
 PAID = "capex_usd"
@@ -76,14 +77,17 @@ def enumerated(
         ties: whether to choose among equally good plans.
         effort: until when; work is counted otherwise than with models.
     """
-    least = case.objective not in WORTH
+    ratio = case.objective in RATIOS
+    least = not ratio and case.objective not in WORTH
     if least and (_least_figure(case) is None or (ties and case.policy.disliked)):
         return None
-    if not covers(_for_work(case)):
+    if not (covers_ratio(case) if ratio else covers(_for_work(case))):
         return None
     search = _Enumeration(case, gap, effort or Effort())
     if least:
         return search.least_plan(known)
+    if ratio:  # what is near the best in money per work is much, and most of it is closed by a plan
+        search.plans.add(known)
     found = search.best()
     if not search.proven:
         return Enumerated(found, found.value, settled=False)
@@ -119,21 +123,25 @@ class _Enumeration:
         self.tolerance = min(TIE_TOLERANCE, gap / 2.0)
         # The proof goes further than is asked, as it does with models.
         self.goals = {mode: goal_of(case, None, gap / 20.0) for mode in case.job.modes}
-        figure = _least_figure(case) if case.objective not in WORTH else None
-        self.by = figure or PAID
+        ratio = case.objective in RATIOS
+        counted = None if ratio or case.objective in WORTH else _least_figure(case)
+        self.by = counted or PAID
         self.supplies = tuple(
             each
             for each in SUPPLIES
-            if each.figure == self.by or case.limits[each.field] is not None
+            if each.figure == self.by
+            or (ratio and each.figure == TCO)
+            or case.limits[each.field] is not None
         )
         self.place = [each.figure for each in self.supplies].index(self.by)
         given = [(case.limits[each.field], each.scale) for each in self.supplies]
         exact = np.array([math.inf if most is None else most / scale for most, scale in given])
         self.limits = exact * (1.0 + ROUNDING)
         self.plans = Plans(case, self.goals, self.supplies, exact[None])
-        self.work = _for_work(case)
+        self.work = case if ratio else _for_work(case)
+        kind = Ratios if ratio else Bands
         self.cells = [
-            Bands(self.work, mode, self.supplies, self.plans, effort) for mode in case.job.modes
+            kind(self.work, mode, self.supplies, self.plans, effort) for mode in case.job.modes
         ]
 
     @property
@@ -151,33 +159,37 @@ class _Enumeration:
         """Return the best plan known, or none, with what no plan passes; see ``proven``."""
         bound = max(each.answer(0, self.limits, self._most) for each in self.cells)
         self.proven = bound <= self._most()
-        if self.value is None or bound == math.inf:
+        if self.run is None or bound == math.inf:
             return Found(self.run, self.value, stopped=not self.proven)
-        return Found(self.run, self.value, max(bound, self.value))
+        bound = max(bound, float(self.plans.score[0]))
+        return Found(self.run, self.value, self.plans.sign * bound)
 
     def _most(self) -> float:
         """Return how high the bound may be for the best plan to be good enough."""
-        goal, value = self.goals[self.case.job.modes[0]], self.value
-        return -math.inf if value is None else value + goal.width(value)
+        goal, score = self.goals[self.case.job.modes[0]], float(self.plans.score[0])
+        return score if self.run is None else score + goal.width(score)
 
     # Of plans that are good enough the first by tie-breaks.
 
     def chosen(self, found: Found) -> Found | None:
         """Return the plan to take of those as good as the best; None where that is not settled."""
-        assert found.value is not None
-        liked, best = self, found.value
+        assert found.operation is not None
+        whole = self._score(found.operation)
+        liked, best = self, whole
         if self.case.policy.disliked:
             within = max(self.tolerance, self.case.policy.within)
             without = _without(self.case, self.case.policy.disliked)
             liked = _Enumeration(without, self.gap, self.effort)
             again = liked.best()
-            if not liked.proven or again.value is None or again.value < self._least(best, within):
+            if not liked.proven or again.operation is None:
                 return None
-            best = again.value
+            best = self._score(again.operation)
+            if best < self._least(whole, within):
+                return None
         taken = liked.first(liked._least(best, max(self.tolerance, self.case.indifference)))
         untouched = None
         if self.case.given_away > self.tolerance:
-            untouched = self.first(self._least(found.value, self.tolerance))
+            untouched = self.first(self._least(whole, self.tolerance))
             if untouched is None:
                 return None
         if taken is None:
@@ -185,18 +197,18 @@ class _Enumeration:
         return Found(taken, self._worth(taken), found.bound, untouched=untouched)
 
     def _least(self, best: float, share: float) -> float:
-        """Return the least value that gives away no more than a share of the best."""
+        """Return the least score that gives away no more than a share of the best."""
         return best - width_of(self.case.objective, best, share)
 
     def first(self, least: float) -> Run | None:
-        """Return the plan that goes first by tie-breaks of those worth at least so much.
+        """Return the plan that goes first by tie-breaks of those that score at least so much.
 
         None where there are too many to tell.
         """
         listed = self._listed(least - NOISE, self.plans.plans, self.tolerance)
         if listed is None:
             return None
-        return self._by_ties(run for run in listed if self._worth(run) > least - NOISE)
+        return self._by_ties(run for run in listed if self._score(run) > least - NOISE)
 
     def _by_ties(self, runs: Iterable[Run]) -> Run | None:
         left, name_of = list(runs), {"cost": "capex"}
@@ -246,12 +258,15 @@ class _Enumeration:
         takes = (
             float(self.plans.takes(run.units, run.ways)[self.place])
             for run in runs
-            if run is not None and (self.work is not self.case or self._worth(run) > need)
+            if run is not None and (self.work is not self.case or self._score(run) > need)
         )
         return min(takes, default=math.inf)
 
     def _worth(self, run: Run) -> float:
         return self.goals[run.mode].value(run)
+
+    def _score(self, run: Run) -> float:
+        return self.plans.sign * self._worth(run)
 
     # Least of a sum.
 

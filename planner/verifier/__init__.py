@@ -165,7 +165,7 @@ def _check_figures(
     if figures is None:
         return
     degraded = check_degraded(ledger, basis, decisions, plan.jobs[0], figures)
-    ratios = check_ratios(ledger, basis, plan, totals.tco_usd, figures)
+    ratios = check_ratios(ledger, basis, plan, totals.money.tco_usd, figures)
     found = Recomputed(companions.counts, companions.room, totals, ratios, figures, degraded)
     check_limits(ledger, basis, decisions, plan, found)
     check_objective(ledger, basis, plan, found)

@@ -475,7 +475,7 @@ def check_objective(ledger: Ledger, basis: Basis, plan: Plan, found: Recomputed)
     if value is None:
         ledger.fail(f"objective.value: {name} cannot be computed, a figure is not known")
     else:
-        _check_given_away(ledger, basis, stated, value, found.totals.capex_usd)
+        _check_given_away(ledger, basis, stated, value, found.totals.money.capex_usd)
         _check_bound(ledger, stated)
         _check_logs(ledger, stated, value)
     _check_optimal(ledger, plan)

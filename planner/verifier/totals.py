@@ -47,7 +47,7 @@ class Ratios:
 class TotalFigures:
     """The sums as re-computed, under the names the plan gives them; None is not known.
 
-    ``stated`` are those of what catalogs state of a unit, by figure.
+    ``stated`` are those of what catalogs state of a unit, by figure; ``money`` has what is paid.
     """
 
     gpus: int
@@ -62,13 +62,7 @@ class TotalFigures:
     heat_liquid_btu_per_h: float | None
     racks: float | None
     stated: Mapping[str, float | None]
-    capex_usd: float
-    support_usd_per_year: float
-    subscriptions_usd_per_year: float
-    energy_usd_per_year: float | None
-    colocation_usd_per_year: float | None
-    opex_usd_per_year: float | None
-    tco_usd: float | None
+    money: RunningCosts
     read_gb_per_s: float
     write_gb_per_s: float
     usable_tb: float | None
@@ -76,8 +70,9 @@ class TotalFigures:
 
     def by_name(self) -> dict[str, float | None]:
         """Return every sum by the name the plan gives it."""
-        others = {name: value for name, value in vars(self).items() if name != "stated"}
-        return others | dict(self.stated)
+        of_several = ("stated", "money")
+        own = {name: value for name, value in vars(self).items() if name not in of_several}
+        return own | dict(self.stated) | vars(self.money)
 
 
 def check_totals(
@@ -134,7 +129,6 @@ def _totals(
     power_kw = total(basis.drawn_kw, _all)
     air_kw = total(basis.drawn_kw, lambda item: 1 - basis.liquid_share(item))
     liquid_kw = total(basis.drawn_kw, basis.liquid_share)
-    money = running_costs(basis, lines, everything, power_kw)
     read, write = total_nameplate_gb_per_s(basis, decisions.counts)
     lead_times = [
         price.lead_time_days
@@ -154,7 +148,7 @@ def _totals(
         heat_liquid_btu_per_h=_times(liquid_kw, BTU_PER_H_PER_KW),
         racks=_racks(companions),
         stated={name: total(partial(basis.unit_stated, figure=name), _all) for name in STATED},
-        **vars(money),
+        money=running_costs(basis, lines, everything, power_kw),
         read_gb_per_s=read,
         write_gb_per_s=write,
         usable_tb=_sum_known(usable_tb(item, count) for item, count in storage),

@@ -58,6 +58,13 @@ def cases(kind: str, seed: int) -> Iterator[Case]:
     for objective in least:
         given = 0.0 if objective == "cost" else 0.01  # under cost it changes nothing
         yield replace(case, objective=objective, limits=limits, indifference=given)
+    rates = replace(case.rates, years=4.0, factor=3.5)
+    ratio: ObjectiveName = "usd_per_useful_gpu_hour"
+    if counted and case.job.active_parameters is not None and seed % 2:
+        ratio = "usd_per_million_tokens"
+    yield replace(case, objective=ratio, rates=rates)
+    yield replace(case, objective=ratio, rates=rates, limits=limits, indifference=0.01)
+    yield replace(case, objective=ratio, rates=rates, policy=policy)
 
 
 def freed(case: Case) -> Case:

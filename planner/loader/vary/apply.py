@@ -17,7 +17,7 @@ from planner.loader import locate
 from planner.loader.catalog_checks import Fault, check_family, check_item
 from planner.loader.checks import check_problem
 from planner.loader.vary.place import CATALOG, PRICES
-from planner.schema.base import CANONICAL
+from planner.schema.base import CANONICAL, with_field
 from planner.schema.catalog import Figure, Source
 from planner.schema.prices import Price
 from planner.schema.problem import Problem
@@ -101,9 +101,7 @@ def _with_all(part: Any, changes: Iterable[Change]) -> Any:
 def _with(here: Any, steps: list[str], change: Change) -> Any:
     """Return a part of a catalog or price with the value at ``steps`` replaced."""
     if not steps:
-        if isinstance(here, Figure):
-            return here.model_copy(update={"value": change.value})
-        return change.value
+        return with_field(here, "value", change.value) if isinstance(here, Figure) else change.value
     step, rest = steps[0], steps[1:]
     if isinstance(here, tuple) and step.isdigit() and int(step) < len(here):
         index = int(step)
@@ -113,7 +111,7 @@ def _with(here: Any, steps: list[str], change: Change) -> Any:
     if isinstance(here, BaseModel):
         for name, field in type(here).model_fields.items():
             if step in (field.alias, name):
-                return here.model_copy(update={name: _with(getattr(here, name), rest, change)})
+                return with_field(here, name, _with(getattr(here, name), rest, change))
     raise KeyError(change.path)
 
 
@@ -141,15 +139,32 @@ def checked(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
     return replace(new, warnings=doubts)
 
 
-def check_key(changes: Iterable[Change]) -> tuple[tuple[str, str], ...]:
+def check_key(
+    changes: Iterable[Change], problem: Problem | None = None
+) -> tuple[tuple[str, str], ...]:
     """Return what decides whether changes go together: where it is equal, one check will do.
 
-    A plain limit or figure contradicts nothing: only whether it is given matters.
+    A plain limit or figure contradicts nothing: only whether it is given matters. What a parameter
+    takes of a checkpoint contradicts the checkpoint's size alone.
+
+    Args:
+        changes: what is changed.
+        problem: of what, where that is known.
     """
+    changes = tuple(changes)
+    sized = problem is None or problem.job.checkpoint.size_gb is not None
+    sized = sized or any(change.path.endswith(_SIZE) for change in changes)
+
+    def plain(path: str) -> bool:
+        return _is_plain(path) or (not sized and path.endswith(_BYTES))
+
     return tuple(
-        (change.path, repr(change.value is None if _is_plain(change.path) else change.value))
+        (change.path, repr(change.value is None if plain(change.path) else change.value))
         for change in changes
     )
+
+
+_SIZE, _BYTES = (".checkpoint", ".checkpoint.size"), ".bytes_per_parameter"
 
 
 _PLAIN = (

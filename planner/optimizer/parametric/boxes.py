@@ -32,6 +32,8 @@ AT_ONCE = 1_000
 """So few purchases are looked at one by one."""
 FIRST = 32
 """So many at first, then twice as many each time: what they hold closes others."""
+CUTS = 2
+"""So often boxes are cut to what may be spent for the work at their top."""
 
 
 @dataclass(frozen=True)
@@ -196,12 +198,21 @@ class Boxed:
             count = min(2 * count, TOGETHER)
             open_ = (some.low < some.high).sum(axis=0)
             closes = (open_ == 1) & self.adds_up & self.one_family[some.family]
-            closed = self._closed(some.at(closes), limits, need(), least)
+            closed = self._closed(some.at(closes), limits, need(), least=least)
             points = _Boxes.joined(some.at(open_ == 0), closed)
             if len(points.cell):
                 yield self._scored(points, limits, need())
             halves = self._halved(some.at((open_ > 0) & ~closes), limits)
             boxes = _Boxes.joined(rest, self._bounded(halves, limits, need()))
+
+    def fewest(self, cells: Places, families: Places, limits: Numbers) -> Points:
+        """Return purchases of cells and families with one item alone, the least of it that is
+        enough: plans to begin with."""
+        boxes = self._bounded(self._alone(self._begun(cells, families)), limits, -np.inf)
+        one = ((boxes.low < boxes.high).sum(axis=0) == 1) & (boxes.high < NO_END).all(axis=0)
+        return self._scored(
+            self._closed(boxes.at(one), limits, -np.inf, least=True), limits, -np.inf
+        )
 
     def _begun(self, cells: Places, families: Places) -> _Boxes:
         """Return the boxes of all there may be of cells and families."""
@@ -222,12 +233,34 @@ class Boxed:
     def _bounded(self, boxes: _Boxes, limits: Numbers, need: float) -> _Boxes:
         """Return what may be good enough of boxes, cut to what there is room for, and bounded."""
         boxes = self._without_needless(boxes)
-        cells, room, slack, fits = self._room(boxes, limits)
-        boxes, room = boxes.at(fits), room[:, fits]
+        taken, room, slack, fits = self._room(boxes, limits)
+        boxes, taken, slack = boxes.at(fits), taken[:, fits], slack[:, fits]
         if not len(boxes.cell):
             return boxes
-        more = room + slack[:, fits]
-        own, families = cells.takes, boxes.family
+        more = room[:, fits] + slack
+        boxes, rows = self._cut(boxes, taken, more, need)
+        for _ in range(CUTS):
+            taken, slack, more = taken[:, rows], slack[:, rows], more[:, rows]
+            spare = self.cells.spare(boxes.bound, taken, need)
+            if spare is None or not len(rows):
+                break
+            more = np.minimum(more, spare + slack)
+            boxes, rows = self._cut(boxes, taken, more, need)
+        return boxes
+
+    def _cut(
+        self, boxes: _Boxes, taken: Numbers, more: Numbers, need: float
+    ) -> tuple[_Boxes, Places]:
+        """Return boxes cut to what there is room for and bounded, where they may be good enough,
+        and which they are.
+
+        Args:
+            boxes: some boxes.
+            taken: what their lowest corners take at least.
+            more: what may be taken above that.
+            need: the score.
+        """
+        cells, own, families = self.cells, self.cells.takes, boxes.family
         with np.errstate(divide="ignore", invalid="ignore"):
             each = np.where(own[:, :, None] > 0, more[None] / own[:, :, None], np.inf).min(axis=1)
         each = np.minimum(each, cells.units[families] - boxes.low.sum(axis=0))
@@ -238,9 +271,12 @@ class Boxed:
         enough = cells._enough(boxes.cell, stores.read, stores.write, usable)
         enough &= high.sum(axis=0) > 0
         rows = np.flatnonzero(enough)
-        bound = np.minimum(cells._best_use(boxes.cell[rows], stores.at(rows))[0], boxes.bound[rows])
+        most = cells._best_use(boxes.cell[rows], stores.at(rows))[0]
+        bound = np.minimum(cells.value(most, taken[:, rows]), boxes.bound[rows])
         low, high = boxes.low[:, rows], high[:, rows]
-        return self._better(_Boxes(boxes.cell[rows], families[rows], low, high, bound), need)
+        better = bound > need
+        self.left = max(self.left, float(bound[~better].max(initial=-np.inf)))
+        return _Boxes(boxes.cell[rows], families[rows], low, high, bound).at(better), rows[better]
 
     def _better(self, boxes: _Boxes, need: float) -> _Boxes:
         """Return the boxes that may hold more than is needed."""
@@ -248,9 +284,9 @@ class Boxed:
         self.left = max(self.left, float(boxes.bound[~better].max(initial=-np.inf)))
         return boxes.at(better)
 
-    def _room(self, boxes: _Boxes, limits: Numbers) -> tuple[Cells, Numbers, Numbers, Flags]:
-        """Return the room above the lowest corners, what of that they take by rounding up alone,
-        and which of them fit."""
+    def _room(self, boxes: _Boxes, limits: Numbers) -> tuple[Numbers, Numbers, Numbers, Flags]:
+        """Return what the lowest corners take, the room above them, what of that they take by
+        rounding up alone, and which of them fit."""
         cells = self.cells
         self.looked += len(boxes.cell) * -(-len(self.first) // ITEMS)
         # Without storage it is what the cell's systems take, which is known.
@@ -263,7 +299,7 @@ class Boxed:
             taken[:, some], slack[:, some] = cells._taken(bills), self._rounded(bills, low)
             fits[some] = cells.kernel.can_be_had(bills)
         room = limits[:, None] * (1 + TOLERANCE) - taken
-        return cells, room, slack, fits & (room >= 0).all(axis=0)
+        return taken, room, slack, fits & (room >= 0).all(axis=0)
 
     def _rounded(self, bills: Bills, low: NDArray[np.int64]) -> Numbers:
         """Return what counts of storage take above what they and their spares are: packs, least
@@ -302,7 +338,7 @@ class Boxed:
         sides = (np.array([each[side] for each in cells.families])[family] for side in (2, 3))
         return Stores(write, read, write, read, worn, *sides), usable
 
-    def _closed(self, boxes: _Boxes, limits: Numbers, need: float, least: bool) -> _Boxes:
+    def _closed(self, boxes: _Boxes, limits: Numbers, need: float, *, least: bool) -> _Boxes:
         """Return the one purchase of each box, of which one count is open, that is asked for."""
         if not len(boxes.cell):
             return boxes
@@ -357,12 +393,15 @@ class Boxed:
         fine &= counts.sum(axis=0) > 0
         fine &= ((counts == 0) | (counts >= self.first[:, None])).all(axis=0)
         rows = np.flatnonzero(fine)
-        score, gpus = cells._best_use(boxes.cell[rows], stores.at(rows))
-        better = score > need
-        self.left = max(self.left, float(score[~better].max(initial=-np.inf)))
-        rows, gpus, score = rows[better], gpus[better], score[better]
+        work, gpus = cells._best_use(boxes.cell[rows], stores.at(rows))
+        most = cells.value(work, cells.base[:, boxes.cell[rows]])
+        better = most > need
+        self.left = max(self.left, float(most[~better].max(initial=-np.inf)))
+        rows, gpus, work = rows[better], gpus[better], work[better]
         taken, fits = cells.taken(boxes.cell[rows], counts[:, rows], least=True)
-        fits &= (taken <= limits[:, None] * (1 + TOLERANCE)).all(axis=0)
+        score = cells.value(work, taken)
+        self.left = max(self.left, float(score[score <= need].max(initial=-np.inf)))
+        fits &= (taken <= limits[:, None] * (1 + TOLERANCE)).all(axis=0) & (score > need)
         return Points(boxes.cell[rows], score, gpus, counts[:, rows], taken).at(fits)
 
     def _halved(self, boxes: _Boxes, limits: Numbers) -> _Boxes:

@@ -294,6 +294,15 @@ class Cells:
                 return max(proved, float(self.bounds[order[begin:]].max(initial=-np.inf)))
         return proved
 
+    def value(self, score: Numbers, taken: Numbers) -> Numbers:
+        """Return what purchases are worth that score so much work and take so much at least."""
+        return score
+
+    def spare(self, bound: Numbers, taken: Numbers, need: float) -> Numbers | None:
+        """Return how much more of each supply purchases may take that are worth more than is
+        needed, where no more than bounds and no less than what is taken; None without end."""
+        return None
+
     def _looks(self) -> bool:
         """Say whether to look on: there is no end to it here."""
         return True

@@ -32,6 +32,7 @@ from planner.loader.vary import (
     values,
 )
 from planner.loader.vary.place import name_unit, number_of, short
+from planner.schema.problem import Problem
 from planner.schema.sensitivity import Column, Kind
 
 Row = dict[str, Any]
@@ -293,12 +294,12 @@ def _join(texts: list[str], mark: str) -> str:
     return mark.join(filter(None, texts)) if any(texts) else ""
 
 
-def fate(scenario: Scenario) -> tuple[object, ...]:
+def fate(scenario: Scenario, problem: Problem | None = None) -> tuple[object, ...]:
     """Return what decides whether the values of a scenario go together.
 
     Of scenarios with the same fate one needs to be checked: they differ in plain limits alone.
     """
-    return scenario.base, scenario.refused, check_key(scenario.changes)
+    return scenario.base, scenario.refused, check_key(scenario.changes, problem)
 
 
 @dataclass(frozen=True)

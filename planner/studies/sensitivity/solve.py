@@ -194,7 +194,7 @@ class Asked:
     @property
     def fate(self) -> tuple[object, ...]:
         """What decides whether the values of its scenarios go together."""
-        return fate(self.group.scenarios[0])
+        return fate(self.group.scenarios[0], self.inputs.problem)
 
     def case_of(self, place: int) -> Case:
         """Return the case of one scenario; its companions are as far worked out as for all."""
@@ -233,7 +233,7 @@ def prepare(
         for path, value in zip(group.paths, most.tolist(), strict=True)
     ]
     changes = (*group.shared, *loosest)
-    if like is not None and like.fate == fate(group.scenarios[0]):
+    if like is not None and like.fate == fate(group.scenarios[0], inputs.problem):
         top = replace(applied(inputs, changes), warnings=like.inputs.warnings)
     else:
         top = checked(inputs, changes)
