@@ -141,8 +141,7 @@ FIGURES: dict[str, Figure] = {
         Figure("shrunk.restart_s", "such a restart, from its capture on", "s", "work", 1),
         Figure("shrunk.short_h_per_year", "with fewer than all replicas", "h/year", "work", 1),
         Figure("shrunk.stopped_h_per_year", "with too few to run", "h/year", "work", 1),
-        Figure("shrunk.late", "units that are back wait for a capture", "share", "work", 2,
-               "not counted"),
+        Figure("shrunk.late", "units that are back wait for a capture", "share", "work", 2),
         # The rhythm of its checkpoints.
         Figure("checkpoint_gb", "checkpoint size", "GB", "checkpoint", 2),
         Figure("bytes_per_parameter", "checkpoint bytes per parameter", "B", "checkpoint", 2),

@@ -9,7 +9,7 @@ from planner.case import resolve
 from planner.errors import InputError
 from planner.optimizer.joint import optimise
 from planner.optimizer.solver import Effort
-from planner.schema.plan import JobPlan, Plan
+from planner.schema.plan import Plan
 from planner.schema.simulation import JobSimulated
 from planner.studies.simulation import SimulationOptions, study
 from tests.oracle.enumerate import best
@@ -74,17 +74,15 @@ def simulated(plan: Plan, replications: int = 60) -> JobSimulated:
     return study(plan, options).jobs[0]
 
 
-def unsure(job: JobPlan) -> tuple[float, float]:
-    """Return how much more, and less, than a plan states its job may keep, as it says itself."""
-    repair = job.repair
-    assert repair is not None
-    if repair.shrunk is None:
-        return (0.0, 0.0) if not repair.in_rack else (1.0 / repair.availability - 1.0, 0.0)
-    more, late = repair.shrunk.running - repair.availability, repair.shrunk.late
-    if job.local is not None:  # fewer replicas make a restart from storage than are charged it
-        longer_s = job.restart_s + job.restore_s - job.local.restart_s
-        more += max(0.0, 2.0 * late / job.interval_s * job.local.remote_share * longer_s)
-    return more / repair.availability, late / repair.availability
+def agrees(plan: Plan, found: JobSimulated) -> bool:
+    """Say whether a simulation keeps what a plan states, to 0.3 % and the noise."""
+    job = plan.jobs[0]
+    expected = found.predicted + job.goodput_understated
+    room = 0.003 * expected + 2.0 * (found.goodput.high - found.goodput.mean)
+    most = expected
+    if job.repair is not None and job.repair.in_rack:  # a lower bound, and told as one
+        most /= job.repair.availability
+    return expected - room < found.goodput.mean < most + room
 
 
 @pytest.mark.exhaustive(keep=3, most=10)
@@ -96,34 +94,25 @@ def test_random_plans_keep_what_they_state(seed: int) -> None:
         return
     if not plan.jobs or plan.jobs[0].mode == "sync":
         return
-    job, found = plan.jobs[0], simulated(plan)
-    expected = found.predicted + job.goodput_understated
-    more, less = unsure(job)
-    noise = 2.0 * (found.goodput.high - found.goodput.mean)
-    assert found.goodput.mean > (1.0 - less - 0.003) * expected - noise
-    assert found.goodput.mean < (1.0 + more + 0.003) * expected + noise
+    assert agrees(plan, simulated(plan))
 
 
-def test_units_that_wait_for_a_capture_are_told() -> None:
-    """Captures are 4 h apart and repairs take 10 h: the plan keeps 0.7 % less than it states."""
-    plan = api.solve_inputs(inputs_of(together(9_300_007)), explain=False)
-    job, found = plan.jobs[0], simulated(plan, replications=120)
-    _, less = unsure(job)
-    assert less > 0.005
-    assert any("wait for the next capture, 0.7% of the work" in text for text in plan.warnings)
-    expected = found.predicted + job.goodput_understated
-    assert found.goodput.high < expected
-    assert found.goodput.mean == pytest.approx((1.0 - less) * expected, rel=0.001)
-
-
-def test_restarts_from_storage_that_fewer_make_are_told() -> None:
-    """Restarts of 102 min, made by half of the replicas: the plan keeps 4 % more than it states."""
-    plan = api.solve_inputs(inputs_of(together(9_300_385)), explain=False)
-    job, found = plan.jobs[0], simulated(plan)
-    more, _ = unsure(job)
-    assert any("though fewer make them: 2.3% of the work" in text for text in plan.warnings)
-    assert found.goodput.mean / found.predicted == pytest.approx(1.0 + more, abs=0.02)
-    assert found.goodput.low > found.predicted
+@pytest.mark.parametrize(
+    ("seed", "low", "high"),
+    [
+        (9_300_007, -0.010, -0.005),  # captures are 4 h apart, repairs take 10: late for 0.7 %
+        (9_300_385, 0.015, 0.045),  # restarts of 102 minutes, made by half of the replicas
+    ],
+)
+def test_what_units_out_do_beside_running_short_is_counted(
+    seed: int, low: float, high: float
+) -> None:
+    """Captures, restarts to grow and restarts of those that are left, over what just runs."""
+    plan = api.solve_inputs(inputs_of(together(seed)), explain=False)
+    repair = plan.jobs[0].repair
+    assert repair is not None and repair.shrunk is not None
+    assert low < repair.availability / repair.shrunk.running - 1.0 < high
+    assert agrees(plan, simulated(plan, replications=120))
 
 
 def test_that_there_is_no_plan_is_asked_twice() -> None:

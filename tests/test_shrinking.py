@@ -4,24 +4,26 @@ is refused, plans that were changed."""
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import cache
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from planner import api
 from planner.case import resolve
 from planner.errors import InputError
 from planner.inputs import Inputs
-from planner.optimizer.constraints.shrinking import Hull, Units, work
+from planner.optimizer.constraints.shrinking import Hull, Units, cells, work
 from planner.optimizer.ways import needed
 from planner.outputs import console, simulation_text
 from planner.outputs.workbook import write
 from planner.schema.plan import Plan, ShrunkPlan
-from planner.sizing.availability import Shrinking, availability, shrunk
+from planner.sizing.availability import Restarts, Shrinking, availability, shrunk
 from planner.studies.explain import Baseline, without_levers
 from planner.studies.simulation import SimulationOptions, study
 from planner.verifier import recheck
@@ -60,22 +62,47 @@ def jobs(count: int) -> Iterator[tuple[Shrinking, float]]:
             count -= 1
 
 
+HOW = Restarts(0.8, 3600.0, ((0.7, 60.0), (0.3, 400.0)), 60.0, 9.0)
+"""Repairs of an hour after four of five failures; three of ten need a far restart."""
+
+
+def mtti_s(job: Shrinking, load: float) -> float:
+    """Return the mean time between the failures that the work of a job sees."""
+    return HOW.hardware_share * HOW.repair_s / load / shrunk(job.running, load).failing
+
+
 def test_three_computations_agree() -> None:
     """The sizing model, the closed form of the simulation's tests, the chain of the oracle."""
     for job, load in jobs(200):
         found, running = shrunk(job.running, load), [job.running(0)]
         while running[-1]:
             running.append(job.running(len(running)))
-        runs, seen = closed_forms.shrunk(running, load, 3600.0, 60.0, 9.0)
-        assert 1.0 - found.lost(60.0 / 3600.0, 9.0 / 3600.0) == pytest.approx(runs, abs=1e-12)
+        mean_s, interval_s = mtti_s(job, load), 500.0
+        times = (0.8, 60.0, (0.3, 400.0), interval_s, 60.0, 9.0)
+        runs, seen, restarts = closed_forms.shrunk(running, load, 3600.0, *times)
+        assert 1.0 - found.lost(HOW, interval_s, mean_s) == pytest.approx(runs, abs=1e-12)
         assert found.failing == pytest.approx(seen, rel=1e-12)
+        assert found.failing - found.spared(HOW) == pytest.approx(restarts, rel=1e-9)
         replicas = (job.replicas, job.replica_gpus, job.least)
         chain = oracle.shrunk(job.units, job.unit_gpus, replicas, load)
         assert chain.runs == pytest.approx(1.0 - found.idle, abs=1e-12)
-        assert chain.grown == pytest.approx((found.grown, found.resumed), abs=1e-12)
+        assert chain.grown == pytest.approx((found.grown, found.late), abs=1e-12)
+        growing = oracle.Growing(chain, 3600.0, 0.8, HOW.after_failures, 60.0)
+        every_s, more_s = np.array([interval_s]), np.array([9.0])
+        assert growing.runs(every_s, more_s, mean_s)[0] == pytest.approx(runs, abs=1e-9)
+        seldom_s = mean_s * found.failing / (found.failing - found.spared(HOW))
+        assert growing.restarts_see_s(mean_s) == pytest.approx(seldom_s, rel=1e-9)
         assert found.units_out == pytest.approx(
             load * chain.runs, rel=1e-9
         )  # what fails comes back
+
+
+def test_restarts_see_a_quarter_of_the_failures_or_more() -> None:
+    """The model's rows count on it: a unit takes a replica, or no more than two thirds of them."""
+    at_once = Restarts(1.0, 3600.0, ((1.0, 0.0),), 0.0, 0.0)  # nothing is back before it ends
+    for job, load in jobs(400):
+        found = shrunk(job.running, load)
+        assert 0.0 <= found.spared(at_once) < 0.75 * found.failing
 
 
 def test_a_job_that_needs_all_its_replicas_waits() -> None:
@@ -113,31 +140,73 @@ def test_finer_replicas_lose_less() -> None:
     assert kept[0] == pytest.approx(58 * 64 / (1.0 + 64 * 4.74e-4 * 0.78), rel=1e-9)
 
 
+def does(units: Units, count: int, replicas: int, interval_s: float) -> tuple[float, ...]:
+    """Return the GPUs whose work some units do, and those whose failures it and restarts see."""
+    job = Shrinking(count, units.unit_gpus, units.replica_gpus, replicas, units.least)
+    load, size = units.load_each * replicas, units.replica_gpus
+    found = shrunk(job.running, load)
+    lost = found.lost(units.how, interval_s, mtti_s(job, load))
+    shares = 1.0 - lost, found.failing, found.failing - found.spared(units.how)
+    return tuple(size * replicas * share for share in shares)
+
+
 @pytest.mark.parametrize("unit_gpus", [4, 8])
 def test_the_work_of_units_is_a_bound_that_is_met(unit_gpus: int) -> None:
     """Of each number of units the best number of replicas, by trying all of them."""
-    grows = 0.004, 0.001
-    units = Units(unit_gpus, 6, 2, 30, 0.02, *grows)
-    found = work(units, 40)
+    units = Units(unit_gpus, 6, 2, 30, 0.02, HOW)
+    found = work(units, 40, (900.0, 900.0))
     for count in range(41):
-        every = [0.0]
-        for replicas in range(units.least, min(30, unit_gpus * count // 6) + 1):
-            job = Shrinking(count, unit_gpus, 6, replicas, units.least)
-            lost = shrunk(job.running, units.load_each * replicas).lost(*grows)
-            every.append(6 * replicas * (1.0 - lost))
-        assert found[count] == pytest.approx(max(every), rel=1e-12)
+        most = min(30, unit_gpus * count // 6)
+        every = [does(units, count, each, 900.0)[0] for each in range(2, most + 1)]
+        assert found[count] == pytest.approx(max(every, default=0.0), rel=1e-12)
+
+
+def test_no_units_pass_their_bounds() -> None:
+    """Over ranges of units, replicas and intervals: work, failures, lines over intervals."""
+    luck = Random(11)
+    for _ in range(60):
+        units = Units(luck.choice((3, 8, 64)), luck.choice((2, 8, 24)), 1, 40,
+                      luck.choice((0.003, 0.03, 0.3)), HOW)  # fmt: skip
+        counts, wide = luck.randint(2, 40), luck.random() < 0.5
+        held = units.held(counts)
+        if held < 1:
+            continue
+        fewest = luck.randint(1, held)
+        ends = (max(1, fewest - 3 * wide), fewest)
+        span = (counts, counts + 2 * wide)
+        interval_s = (luck.uniform(30.0, 900.0), luck.uniform(900.0, 90_000.0))
+        found = cells(units, span, ends, interval_s)
+        for count in range(span[0], span[1] + 1):
+            for replicas in range(ends[0], ends[1] + 1):
+                for share in (0.0, 0.1, 0.5, 0.9, 1.0):
+                    at_s = interval_s[0] ** (1.0 - share) * interval_s[1] ** share
+                    run, failing, restarts = does(units, count, replicas, at_s)
+                    assert run <= found.work[count - span[0]] * (1.0 + 1e-12)
+                    at = count, math.log(at_s), 1.0
+                    lines = [sum(map(float.__mul__, line, at)) for line in found.lines]
+                    assert run <= min(lines) * (1.0 + 1e-12)
+                    assert math.log(failing) >= found.failing - 1e-12
+                    assert math.log(failing / run) >= found.more - 1e-12
+                    assert math.log(restarts) >= found.resting - 1e-12
+                    assert math.log(restarts / run) >= found.spared - 1e-12
+
+
+def test_lines_over_intervals_close_in() -> None:
+    """Of units and replicas that are known: what is open falls with the square of the range."""
+    units, found = Units(8, 24, 1, 40, 0.3, HOW), []
+    for width in (2.0, 1.4, 1.1, 1.01):
+        lines = cells(units, (30, 30), (8, 8), (900.0 / width, 900.0 * width)).lines
+        most = min(begins + by * math.log(900.0) for _, by, begins in lines)
+        found.append(most / does(units, 30, 8, 900.0)[0] - 1.0)
+    assert found == sorted(found, reverse=True)
+    assert 0.0 < found[-1] < 2e-6
 
 
 def test_more_replicas_than_are_tried_stay_a_bound() -> None:
     """Where half of the units are out the best is not among the numbers tried."""
-    units = Units(8, 8, 1, 400, 0.005, 0.5, 0.1)
-    found = work(units, 400)[400]
-    every = (
-        replicas
-        * (1.0 - shrunk(Shrinking(400, 8, 8, replicas).running, 0.005 * replicas).lost(0.5, 0.1))
-        for replicas in range(1, 401)
-    )
-    assert found >= 8 * max(every)
+    units = Units(8, 8, 1, 400, 0.005, HOW)
+    found = work(units, 400, (900.0, 900.0))[400]
+    assert found >= max(does(units, 400, each, 900.0)[0] for each in range(1, 401))
 
 
 def test_a_hull_is_concave_and_above() -> None:
@@ -213,13 +282,31 @@ def test_the_figures_by_hand() -> None:
     found = shrunk(Shrinking(units, 8, 16, job.gpus_used // 16).running, load)
     restart_s = job.restart_s + job.restore_s
     assert told(plan).restart_s == pytest.approx(restart_s + job.drain_s)
-    growing = (found.grown * job.drain_s + found.resumed * restart_s) / DAY_S
-    assert repair.availability == pytest.approx(1.0 - found.idle - growing)
     assert job.mtti_s == pytest.approx(DAY_S / (0.01 * job.gpus_used * found.failing))
-    assert told(plan).restarts_per_year == pytest.approx(365.0 * found.restarts)
+    # A unit that is back finds the job computing; then a failure, or another unit, may be first.
+    full_s = job.mtti_s * found.failing
+    ran, could = (found.grown - found.late) / found.restarts, found.grown / found.restarts
+    before = found.met / DAY_S + 0.2 * ran / full_s
+    computing = math.exp(-job.restart_s * before)
+    fails, every_s = ran / full_s, job.interval_s
+    first = fails + (found.met - 1.0) / DAY_S
+    planned = computing * closed_forms.captured(before, first, every_s)
+    again = math.exp(could * job.restart_s / full_s)
+    stands_s = (again - 1.0) * full_s / could
+    planned /= 1.0 + 0.8 * fails * stands_s * planned
+    assert told(plan).restarts_per_year == pytest.approx(365.0 * found.restarts * planned)
     # Two systems hold a replica: every unit that is back and brings one brings one of all.
     assert found.late == pytest.approx(found.restarts * 16 / job.gpus_used)
-    assert told(plan).late == pytest.approx(found.late * job.interval_s / 2.0 / DAY_S)
+    waits_s = (1.0 - closed_forms.captured(before, fails, every_s)) / fails
+    late = found.late * (1.0 - found.eased) * computing * waits_s / DAY_S
+    assert told(plan).late == pytest.approx(late)
+    stands_s += again * (job.restore_s + job.drain_s)
+    left = 1.0 - found.idle - found.grown * planned * stands_s / DAY_S - late
+    # Restarts after failures are of those that are left, unless the unit is back before they end.
+    out = job.restart_s / DAY_S
+    spared = 0.8 * found.resized * (1.0 - math.exp(-out)) / out
+    left *= math.exp(restart_s / job.mtti_s * spared / found.failing)
+    assert repair.availability == pytest.approx(left)
 
 
 def test_fewer_replicas_than_must_run_wait() -> None:
@@ -313,17 +400,7 @@ def test_random_plans_keep_what_they_state(seed: int) -> None:
     assert found.predicted == pytest.approx(plan.jobs[0].goodput, rel=1e-6)
     room = 2.0 * (found.goodput.high - found.goodput.mean) + 0.003 * found.predicted
     expected = found.predicted + plan.jobs[0].goodput_understated
-    repair = plan.jobs[0].repair
-    assert repair is not None
-    waits = told(plan).late / repair.availability  # for the next capture: counted nowhere
-    assert found.goodput.mean > (1.0 - waits) * expected - room
-    grown = told(plan).running / repair.availability - 1.0  # at most so much is counted too much
-    if told(plan).restart_s <= 0.1 * plan.jobs[0].mtti_s:
-        assert found.goodput.mean < (1.0 + grown) * expected + room
-    warned = any("restarts with more replicas are counted" in text for text in plan.warnings)
-    assert warned == (told(plan).running - repair.availability > 0.003)
-    warned = any("wait for the next capture" in text for text in plan.warnings)
-    assert warned == (told(plan).late > 0.003)
+    assert found.goodput.mean == pytest.approx(expected, abs=room)
 
 
 # What is refused, and what is caught.

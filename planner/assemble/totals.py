@@ -18,7 +18,7 @@ from planner.case.repair import Repair as RepairNumbers
 from planner.case.repair import SpareUnit
 from planner.figures import STATED
 from planner.inputs import Inputs
-from planner.optimizer.operate import Run, on_two_levels
+from planner.optimizer.operate import Run, on_two_levels, restarts, short_of_units
 from planner.optimizer.purchase import bill as bill_of
 from planner.schema.plan import (
     FailureClass,
@@ -218,8 +218,7 @@ def _repair(inputs: Inputs, case: Case, o: Run) -> Repair | None:
         left = o.waiting - repair.waiting(unit, o.spares + 1, o.gpus, rate)
     else:
         other, more = None, repair.shrunk(unit, o.spares + 1, _replicas(way, o), rate)
-        restart_s, drain_s = _growing(case, o)
-        left = o.waiting - more.lost(restart_s / repair.repair_s, drain_s / repair.repair_s)
+        left = o.waiting - short_of_units(case.job, o, more)
     if other is not None:
         standing_by = max(0, repair.standing_by(other, o.units[system.id], o.gpus))
         other_h = HOURS_PER_YEAR * repair.waiting(other, standing_by, o.gpus, rate)
@@ -253,26 +252,21 @@ def _replicas(way: Way, o: Run) -> tuple[int, int, int]:
     return o.gpus // way.step_gpus, way.step_gpus, way.least_running
 
 
-def _growing(case: Case, o: Run) -> tuple[float, float]:
-    """Return how long a restart with more replicas takes, and until its capture is safe, s."""
-    if o.mode == "local" and case.job.levels is not None:
-        return case.job.levels.local_restart_s, o.local_drain_s
-    return case.job.restart_s + o.restore_s, o.drain_s
-
-
 def _shrunk(case: Case, o: Run, way: Way, repair: RepairNumbers) -> ShrunkPlan | None:
     """Return what the job does with fewer replicas, None where it waits."""
     if o.shrunk is None:
         return None
+    how = restarts(case.job, o)
+    planned = o.shrunk.planned(how, o.interval_s, o.mtti_s)
     return ShrunkPlan(
         running=1.0 - o.shrunk.idle,
         failing=o.shrunk.failing,
         least_replicas=way.least_running,
-        restarts_per_year=o.shrunk.restarts * HOURS_PER_YEAR * 3600.0 / repair.repair_s,
-        restart_s=sum(_growing(case, o)),
+        restarts_per_year=planned * HOURS_PER_YEAR * 3600.0 / repair.repair_s,
+        restart_s=how.grow_s + how.more_s,
         short_h_per_year=o.shrunk.short * HOURS_PER_YEAR,
         stopped_h_per_year=o.shrunk.stopped * HOURS_PER_YEAR,
-        late=o.shrunk.late * o.interval_s / 2.0 / repair.repair_s,
+        late=o.shrunk.waiting(how, o.interval_s, o.mtti_s),
     )
 
 

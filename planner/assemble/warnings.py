@@ -21,7 +21,7 @@ from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
 from planner.paths import job_path
 from planner.schema.catalog import Figure, Item, Source
-from planner.schema.plan import Assumption, FabricReport, JobPlan, Line, Repair, ShrunkPlan
+from planner.schema.plan import Assumption, FabricReport, JobPlan, Line
 from planner.schema.running import DEFAULT_FAILURES
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.fabric import (
@@ -34,9 +34,6 @@ from planner.sizing.fabric import (
 from planner.sizing.facility import HOURS_PER_YEAR
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, FIRST_ORDER_VALID_BELOW
 
-SHRINKING_CLOSE_UP_TO = 0.003
-"""Where nothing that the formula of fewer replicas leaves out takes more of the work, formula and
-simulation agree as closely."""
 BOUND_CLOSE_FROM = 0.98
 """Availability from which on the bound is close where spares stand in each rack."""
 FULL_FROM = 0.98
@@ -595,39 +592,18 @@ def _mended(job: JobPlan, inputs: Inputs) -> Iterator[str]:
             "where spares stand in each rack the formula is close only up to 2 %"
         )
     if job.repair.shrunk is not None:
-        yield from _shrinking(job, job.repair, job.repair.shrunk)
+        yield from _shrinking()
     if asked.unit == "tray" and job.repair.unit == "system":
         model = inputs.by_id[job.gpu_type].model
         yield f"whole systems of {model} are swapped: the catalog states no trays of it"
 
 
-def _shrinking(job: JobPlan, repair: Repair, shrunk: ShrunkPlan) -> Iterator[str]:
+def _shrinking() -> Iterator[str]:
     """What a reader of a job that goes on with fewer replicas must know."""
     yield (
         "fewer replicas go on where units are short: each with the batch it had, so the batch "
         "of a step is smaller meanwhile; stall, restore and rate are taken as with all of them"
     )
-    grown = shrunk.running - repair.availability
-    if grown > SHRINKING_CLOSE_UP_TO:
-        yield (
-            f"restarts with more replicas are counted in full, {grown:.1%} of the work: too "
-            "high where units come back during another restart, or failures strike often"
-        )
-    if shrunk.late > SHRINKING_CLOSE_UP_TO:
-        yield (
-            f"units that are back wait for the next capture, {shrunk.late:.1%} of the work at "
-            "most, and no other figure counts it: shorter intervals keep it small"
-        )
-    if job.local is None:
-        return
-    back_per_s = 2.0 * shrunk.late / job.interval_s
-    longer_s = job.restart_s + job.restore_s - job.local.restart_s
-    spared = back_per_s * job.local.remote_share * longer_s
-    if spared > SHRINKING_CLOSE_UP_TO:
-        yield (
-            "restarts from storage are charged to all replicas that ran, though fewer make them: "
-            f"{spared:.1%} of the work too much"
-        )
 
 
 def _beyond_the_term(inputs: Inputs, job: JobPlan) -> Iterator[str]:

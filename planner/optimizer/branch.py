@@ -182,6 +182,11 @@ def narrow_chords(master: Master, goal: Goal) -> None:
         low = end(master, goal, least, maximise=False)
         high = end(master, goal, most, maximise=True)
         master.confine(chord.divided, low, high)
+    tables = [chord for chord in master.build.model.chords if isinstance(chord, Table)]
+    for table in tables[:1]:  # these are of the job, whatever it runs on
+        fewest = end(master, goal, table.gpus + 0, maximise=False)
+        master.confine(table.gpus, fewest, end(master, goal, table.gpus + 0, maximise=True))
+        master.confine(table.longer, end(master, goal, table.longer + 0, maximise=False), None)
     master.narrow({})
     master.objective(goal.expression, goal.maximise)
 
@@ -197,6 +202,7 @@ def end(master: Master, goal: Goal, amount: Linear, *, maximise: bool) -> float 
 
 
 SPLIT_MARGIN = 0.4
+INTERVAL_MARGIN = 0.1
 LEAST_WIDTH = 1e-8
 NOISE = 1e-5
 
@@ -241,23 +247,39 @@ def split_chord(master: Master, chord: Chord, node: Node, at: float, least: floa
 def split_table(
     master: Master, table: Table, node: Node, values: Mapping[str, float]
 ) -> list[Node]:
-    """Split what a job that goes on with fewer replicas has: at its units, or at those in use."""
+    """Split what a job that goes on with fewer replicas has: at its units, at those in use, or its
+    intervals."""
     count, replicas = table.at(values)
-    if table.split_counts(values, lambda variable: master.ends(variable, node.bounds)):
+    step = table.units.replica_gpus
+    here = float(replicas * step)
+    _, low, high = node.bounds.get(table.gpus.name, (table.gpus, *master.build.gpus_range))
+    one_use = low > here - step and high < here + step
+    if table.split_counts(values, lambda each: master.ends(each, node.bounds), alone=one_use):
         _, low, high = node.bounds.get(
             table.count.name, (table.count, *master.original(table.count))
         )
         ends = ((low, count - 1.0), (count, count), (count + 1.0, high))
         found = [_part(master, node, table.count, low=one, high=other) for one, other in ends]
         return [part for part in found if part is not None]
-    step = table.units.replica_gpus
-    here = float(replicas * step)
-    _, low, high = node.bounds.get(table.gpus.name, (table.gpus, *master.build.gpus_range))
-    if low > here - step and high < here + step:
-        return []
+    if one_use:
+        return _split_interval(master, table, node, values)
     return _parts_of_gpus(
         master, node, table.flag, ((low, here - step), (here, here), (here + step, high))
     )
+
+
+def _split_interval(
+    master: Master, table: Table, node: Node, values: Mapping[str, float]
+) -> list[Node]:
+    """Split the intervals of units and replicas that are known, near that of the solver."""
+    low, high = master.ends(table.interval, node.bounds)
+    if high - low < LEAST_WIDTH:
+        return []
+    margin = INTERVAL_MARGIN * (high - low)
+    point = min(max(values[table.interval.name], low + margin), high - margin)
+    ends = ((-math.inf, point), (point, math.inf))
+    parts = [_part(master, node, table.interval, low=one, high=other) for one, other in ends]
+    return [part for part in parts if part is not None]
 
 
 def split(

@@ -59,16 +59,16 @@ def _on_one_level(build: Build) -> list[Linear]:
     job = build.case.job
     terms = [_productive(build), _rework(build)]
     if job.restart_s > 0:
-        terms.append(_failures(build, "restart", build.mu + math.log(job.restart_s)))
+        terms.append(_failures(build, "restart", build.nu + math.log(job.restart_s)))
     log_size = math.log(job.checkpoint_gb)
     if build.mode == "async":
         terms.append(_failures(build, "drain", build.mu + log_size - build.b))
     a, c = job.fan_out_terms(build.case.ways[0].replica_gpus)
     if a > 0:
-        terms.append(_failures(build, "restore", build.mu + math.log(a) + log_size - build.q))
+        terms.append(_failures(build, "restore", build.nu + math.log(a) + log_size - build.q))
     if c > 0:
         each = build.of_way("fan_out", lambda way: job.fan_out_terms(way.replica_gpus)[1], 1)
-        argument = build.mu + build.n + each + log_size - build.q
+        argument = build.nu + build.n + each + log_size - build.q
         terms.append(_failures(build, "restore_replicas", argument))
     return terms
 

@@ -29,6 +29,9 @@ SMALLEST_INTERVAL_S = 1e-3
 
 LEAST_RUNNING = 1e-4
 """A job whose replicas run less than this share of the time is no plan."""
+MOST_SPARED = math.log(4.0)
+"""Restarts see at least a quarter of the failures that work sees: after one that takes a unit out
+a third or more of what ran goes on, or the job waits."""
 
 LEAST_TCO_MUSD = 1e-6
 """The logarithm of money begins at one dollar."""
@@ -52,7 +55,7 @@ class Build:
     first used. ``scale`` is the log of what N leaves of a GPU's rate by the law of scale. ``every``
     are the flags of k where each k-th local checkpoint goes to storage. ``log_running`` is the log
     of the GPUs that run on average where a job goes on with fewer replicas, ``log_failing`` that of
-    those whose failures it sees; None where it waits.
+    those whose failures its work sees, ``log_resting`` its restarts; None where it waits.
     """
 
     case: Case
@@ -80,6 +83,7 @@ class Build:
     scale: Linear = 0.0
     log_running: Linear = None
     log_failing: Linear = None
+    log_resting: Linear = None
     by_way: dict[str, Linear] = field(default_factory=dict)
     every: dict[int, Variable] = field(default_factory=dict)
 
@@ -329,8 +333,16 @@ class Build:
     @cached_property
     def mu(self) -> Linear:
         """log of the job's failures per second, log(1/M)."""
-        failing = self.n if self.log_failing is None else self.log_failing
-        return failing + self.of_way("failure_rate", lambda w: w.failures_per_gpu_day / 86_400.0, 1)
+        return self._rate(self.log_failing)
+
+    @cached_property
+    def nu(self) -> Linear:
+        """log of the failures per second that restarts see: fewer where fewer replicas restart."""
+        return self.mu if self.log_resting is None else self._rate(self.log_resting)
+
+    def _rate(self, failing: Linear) -> Linear:
+        gpus = self.n if failing is None else failing
+        return gpus + self.of_way("failure_rate", lambda w: w.failures_per_gpu_day / 86_400.0, 1)
 
     def share_of_interval(self, name: str, log_share: Linear) -> Linear:
         """Return a new variable that is at least exp(log_share) and at most 1."""

@@ -1,10 +1,11 @@
 """Two levels of checkpoints in the model: what they leave of the work, and what they need.
 
-With mu = log(1/M), i = log of the local interval and k whole, the logarithm of goodput is a sum of
+With mu = log(1/M), nu the same of failures that restarts see (mu unless fewer replicas may run),
+i = log of the local interval and k whole, the logarithm of goodput is a sum of
 
     log(1 - s/I - a D2/(k I))                                      (see `build`)
-    log{k I q2 C0 / [(1 + y)^k - 1]}   of mu + i, mu and mu + log D1, for each k by itself
-    log P(drained)                     of mu + log D2, and of mu where a restart begins it anew
+    log{k I q2 C0 / [(1 + y)^k - 1]}   of mu + i, nu and mu + log D1, for each k by itself
+    log P(drained)                     of mu + log D2, and of nu where a restart begins it anew
     -log[1 + q2 (e^(R2/M) - 1)]        of the sum of what R2 consists of
 
 each concave where (R1 + D1)/M <= 1 (`planner.sizing.two_levels`): a row, linear in N because D1 is
@@ -22,7 +23,7 @@ from planner.case import Way
 from planner.case.bandwidth import copy_s, local_drain_s, local_room_tb, worn_interval_s
 from planner.case.model import Levels
 from planner.optimizer import surfaces
-from planner.optimizer.context import Build
+from planner.optimizer.context import MOST_SPARED, Build
 from planner.optimizer.model import Linear, NegativeExp
 from planner.optimizer.surfaces import Point
 from planner.sizing import two_levels
@@ -118,7 +119,7 @@ def goodput(build: Build, productive: Linear) -> Linear:
 def _kept(build: Build) -> Linear:
     levels = _levels(build)
     interval = build.mu + build.i
-    restart = build.mu + math.log(levels.local_restart_s)
+    restart = build.nu + math.log(levels.local_restart_s)
     lag = build.mu + log_local_drain(build)
     low_s, high_s = build.interval_range_s
     rates, local_s = _rates(build), _local_drains_s(build)
@@ -147,7 +148,7 @@ def _drained(build: Build) -> Linear:
     drain = build.mu + math.log(build.case.job.checkpoint_gb) - build.b
     if not levels.drain_restarts:
         return _lost(build, "drain", drain + math.log(levels.remote_share))
-    restart = build.mu + math.log(levels.local_restart_s)
+    restart = build.nu + math.log(levels.local_restart_s)
     rates = _rates(build)
     end = min(math.log(rates[1] * levels.local_restart_s), 0.0) + SLACK
     start = min(math.log(rates[0] * levels.local_restart_s), 0.0) - SLACK
@@ -161,14 +162,14 @@ def _restarted(build: Build) -> Linear:
     job, levels = build.case.job, _levels(build)
     parts = []
     if job.restart_s > 0.0:
-        parts.append(_lost(build, "restart", build.mu + math.log(job.restart_s)))
+        parts.append(_lost(build, "restart", build.nu + math.log(job.restart_s)))
     log_size = math.log(job.checkpoint_gb)
     a, c = job.fan_out_terms(build.case.ways[0].replica_gpus)
     if a > 0.0:
-        parts.append(_lost(build, "restore", build.mu + math.log(a) + log_size - build.q))
+        parts.append(_lost(build, "restore", build.nu + math.log(a) + log_size - build.q))
     if c > 0.0:
         each = build.of_way("fan_out", lambda way: job.fan_out_terms(way.replica_gpus)[1], 1)
-        argument = build.mu + build.n + each + log_size - build.q
+        argument = build.nu + build.n + each + log_size - build.q
         parts.append(_lost(build, "restore_replicas", argument))
     restarted = build.model.var("log_restarted", None, 0.0)
     whole = -1 * sum(parts[1:], parts[0])
@@ -189,7 +190,8 @@ def _rates(build: Build) -> tuple[float, float]:
     """Return the least and the most failures per second of a job."""
     rates = [way.failures_per_gpu_day / DAY_S for way in build.case.ways]
     low, high = build.running_range
-    return min(rates) * low, max(rates) * high
+    spared = 1.0 if build.log_resting is None else math.exp(-MOST_SPARED)
+    return spared * min(rates) * low, max(rates) * high
 
 
 # Times that follow from the state per GPU.

@@ -18,7 +18,7 @@ from planner.optimizer.build import build
 from planner.optimizer.context import Build
 from planner.optimizer.model import Cuttable, Linear, Model, Row, Sense, Sheet, Variable
 from planner.optimizer.objective import EXPRESSIONS
-from planner.optimizer.operate import Run
+from planner.optimizer.operate import Run, restarts
 from planner.optimizer.rows import Box
 from planner.optimizer.solver import Effort, Outcome, Session, SolverName
 
@@ -187,6 +187,8 @@ class Master:
             assert operation.shrunk is not None
             known["log_running"] = math.log(operation.running_gpus)
             known["log_failing"] = math.log(operation.gpus * operation.shrunk.failing)
+            spared = operation.shrunk.spared(restarts(self.build.case.job, operation))
+            known["log_resting"] = math.log(operation.gpus * (operation.shrunk.failing - spared))
             ways = self.build.case.ways
             known |= {
                 f"running__{way.id}": operation.running_gpus * (way.id in operation.ways)

@@ -18,7 +18,7 @@ from planner.case.model import Elastic, Job, Mode
 from planner.limits import BY_NAME, LIMITS, of_group
 from planner.optimizer import purchase
 from planner.sizing import two_levels
-from planner.sizing.availability import Shrunk
+from planner.sizing.availability import Restarts, Shrunk, rework_factor
 from planner.sizing.demand import write_volume_tb_per_day
 from planner.sizing.goodput import best_interval_s, goodput, mtti_s
 from planner.sizing.two_levels import TwoLevels
@@ -416,19 +416,37 @@ def _mended(
     return spares, 0.0, repair.swap_factor(mtti_s(rate, gpus * shrunk.failing)), shrunk
 
 
-def _waiting(job: Job, flow: _Flow, restart_s: float, drain_s: float) -> float:
-    """Return the share of its work that a job loses to units that are out.
+def restarts(job: Job, run: Run) -> Restarts:
+    """Return how a job restarts that goes on with fewer replicas."""
+    assert job.repair is not None
+    share, repair_s = job.repair.hardware_share, job.repair.repair_s
+    if run.mode == "local" and job.levels is not None:
+        near_s, far = job.levels.local_restart_s, job.levels.remote_share
+        after = ((1.0 - far, near_s), (far, job.restart_s))
+        return Restarts(share, repair_s, after, near_s, run.local_drain_s)
+    more_s = run.restore_s + run.drain_s
+    return Restarts(share, repair_s, ((1.0, job.restart_s),), job.restart_s, more_s)
+
+
+def short_of_units(job: Job, run: Run, shrunk: Shrunk) -> float:
+    """Return the share of its work that a job loses to units that are out, going on with fewer.
+
+    What it spares in restarts, which those that are out do not make, is taken off.
 
     Args:
         job: the job.
-        flow: what is known of its units.
-        restart_s: how long a restart with more replicas takes, s.
-        drain_s: how long before that from its capture until that is safe, s.
+        run: how it runs.
+        shrunk: what it does, with the spares of the run or others.
     """
-    if flow.shrunk is None or job.repair is None:
-        return flow.waiting
-    repair_s = job.repair.repair_s
-    return flow.shrunk.lost(restart_s / repair_s, drain_s / repair_s)
+    how, mean_s = restarts(job, run), mtti_s(run.failures_per_gpu_day, run.gpus * shrunk.failing)
+    fewer_per_s = shrunk.spared(how) / shrunk.failing / mean_s
+    lost = shrunk.lost(how, run.interval_s, mean_s)
+    if run.mode == "local":
+        saved = replace(on_two_levels(job, run), mtti_s=mean_s)
+        spared = two_levels.log_spared(saved, fewer_per_s)
+    else:
+        spared = (job.restart_s + run.restore_s) * fewer_per_s
+    return min(1.0, max(0.0, lost - (1.0 - lost) * math.expm1(spared)))
 
 
 def _run(
@@ -448,26 +466,23 @@ def _run(
     drain = 0.0 if mode == "sync" else transfer_s
     slowdown = 0.0 if mode == "sync" else job.drain_slowdown
     recovery_s = job.restart_s + restore_s
-    growing = recovery_s, drain
-    if flow.local is not None and job.levels is not None:
-        growing = job.levels.local_restart_s, flow.local.drain_s
-    waiting = _waiting(job, flow, *growing)
-    mended = flow.kept_by_swaps * max(0.0, 1.0 - waiting)
-    kept = 0.0
-    if flow.local is None:
-        kept = mended * goodput(interval_s, stall, drain, recovery_s, flow.mtti_s, slowdown)
     run = Run(
         mode, units, used, gpus, flow.write_gb_per_s, flow.read_gb_per_s,
         flow.client_write_gb_per_s, flow.client_read_gb_per_s, flow.writing_systems,
         flow.reading_systems, interval_s, stall, drain, flow.fan_out, restore_s, flow.mtti_s,
-        flow.failures_per_gpu_day, flow.tflops_per_gpu, kept, flow.safe_write_gb_per_s,
+        flow.failures_per_gpu_day, flow.tflops_per_gpu, 0.0, flow.safe_write_gb_per_s,
         flow.safe_read_gb_per_s, flow.ways, flow.replica_gpus, every,
-        0.0 if flow.local is None else flow.local.drain_s, flow.spares, waiting,
+        0.0 if flow.local is None else flow.local.drain_s, flow.spares, flow.waiting,
         flow.kept_by_swaps, flow.shrunk,
     )  # fmt: skip
     if flow.local is None:
-        return run
-    return replace(run, goodput=mended * two_levels.goodput(on_two_levels(job, run)))
+        kept = goodput(interval_s, stall, drain, recovery_s, flow.mtti_s, slowdown)
+    else:
+        kept = two_levels.goodput(on_two_levels(job, run))
+    waiting = flow.waiting
+    if flow.shrunk is not None and kept > 0.0:
+        waiting = short_of_units(job, run, flow.shrunk)
+    return replace(run, waiting=waiting, goodput=kept * flow.kept_by_swaps * (1.0 - waiting))
 
 
 def on_two_levels(job: Job, run: Run) -> TwoLevels:
@@ -586,10 +601,43 @@ def _best_interval(
     if any(limit.name in OF_INTERVAL for limit in case.elastic):
         return _least_missed(low, high, lambda every: missed_by(case, run_every(every)))
     job, transfer_s = case.job, case.job.checkpoint_gb / flow.write_gb_per_s
+    if flow.shrunk is not None:
+        return _best_shrinking(job, flow.shrunk, run_every(high), low, high)
     if mode == "local":
         return two_levels.best_interval_s(on_two_levels(job, run_every(high)), low, high)
     stall = transfer_s if mode == "sync" else flow.stall_s + job.drain_slowdown * transfer_s
     return best_interval_s(stall, flow.mtti_s, low, high)
+
+
+def _best_shrinking(job: Job, shrunk: Shrunk, run: Run, low: float, high: float) -> float:
+    """Return the interval of most work: units that are back wait for its end to be used."""
+    how, rate = restarts(job, run), 1.0 / run.mtti_s
+    slowdown = 0.0 if run.mode == "sync" else job.drain_slowdown
+    stopped_s = run.stall_s + slowdown * run.drain_s / run.every
+    restart = how.grow_s * rate * (1.0 - shrunk.spared(how) / shrunk.failing)
+    share = 1.0 if job.levels is None else job.levels.remote_share
+    most = 1.0 - shrunk.idle
+    back = shrunk.back(how, run.mtti_s) if shrunk.restarts else None
+    grown, late = 0.0, 0.0
+    if back is not None:
+        grown = shrunk.grown / how.repair_s * (back.stands_s + back.longer * how.more_s)
+        late = max(0.0, 1.0 - shrunk.eased) * shrunk.late / how.repair_s
+
+    def worth(log_interval: float) -> float:
+        interval_s = math.exp(log_interval)
+        at, left = rate * interval_s, most
+        if back is not None:
+            left -= grown * back.planned(interval_s) + late * back.waits_s(interval_s)
+        if stopped_s >= interval_s or left <= 0.0:
+            return -math.inf
+        left *= 1.0 - stopped_s / interval_s
+        if run.mode == "local":
+            times = at, restart, rate * run.local_drain_s
+            return math.log(left) + two_levels.kept(*times, run.every, share)
+        kept = left * rework_factor(at)
+        return math.log(kept) if kept > 0.0 else -math.inf
+
+    return two_levels.peak_s(worth, low, high)
 
 
 def _least_missed(low: float, high: float, missed: Callable[[float], float]) -> float:

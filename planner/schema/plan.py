@@ -351,8 +351,8 @@ class ShrunkPlan(PlanModel):
     ``short_h_per_year`` fewer than all replicas run, for ``stopped_h_per_year`` fewer than
     ``least_replicas`` could, so that none does. ``restarts_per_year`` bring replicas back: each is
     planned, at a capture, and takes ``restart_s`` until it is safe and the job computes again.
-    ``late`` is what units that are back wait for that capture, half an interval on average, as a
-    share of the work of all replicas: it is in no other figure.
+    ``late`` is what is lost while units that are back wait for that capture, or a failure, as a
+    share of the work of all replicas.
     """
 
     running: float

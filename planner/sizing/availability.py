@@ -229,40 +229,159 @@ class Shrinking:
 
 
 @dataclass(frozen=True)
+class Restarts:
+    """How a job restarts that goes on with fewer replicas; times in seconds.
+
+    ``after_failures`` are shares of failures, each with the restart after it, ``grow_s`` is that
+    with more replicas, all without reading a checkpoint back. For that, and until the capture that
+    it goes on from is safe, a restart with more takes ``more_s`` beside. A ``hardware_share`` of
+    failures takes a unit out, for ``repair_s``.
+    """
+
+    hardware_share: float
+    repair_s: float
+    after_failures: tuple[tuple[float, float], ...]
+    grow_s: float
+    more_s: float
+
+    def left_out(self) -> float:
+        """Return for which share of the longest restart a unit that failed before it is out."""
+        longest = max(each_s for _, each_s in self.after_failures) / self.repair_s
+        return -math.expm1(-longest) / longest if longest > 0.0 else 1.0
+
+
+@dataclass(frozen=True)
+class Return:
+    """What a unit that is back finds, of those that let more replicas run.
+
+    With the probability ``alone`` the job computes, after restarts that ``began_per_s``: so much
+    more likely it is early in an interval. Failures come at ``fails_per_s`` until the unit is used,
+    other units at ``others_per_s``. A planned restart takes ``stands_s``, what failures repeat of
+    it included, a second more of it ``longer``; another unit back meanwhile needs none:
+    ``meanwhile`` for each that a failure had put out.
+    """
+
+    alone: float
+    began_per_s: float
+    fails_per_s: float
+    others_per_s: float
+    stands_s: float
+    longer: float
+    meanwhile: float
+
+    def planned(self, interval_s: float) -> float:
+        """Return how likely a restart of its own follows at the next capture."""
+        passes = self.alone * self._passes(self.fails_per_s + self.others_per_s, interval_s)
+        return passes / (1.0 + self.meanwhile * passes)
+
+    def waits_s(self, interval_s: float) -> float:
+        """Return how long it waits for the next capture or a failure, whichever is first."""
+        return self.alone * (1.0 - self._passes(self.fails_per_s, interval_s)) / self.fails_per_s
+
+    def _passes(self, per_s: float, interval_s: float) -> float:
+        """Return how likely the next capture comes before any of what comes so often.
+
+        The time since an interval began has the density e^(-began t), cut off at its end.
+        """
+        began, comes = self.began_per_s * interval_s, per_s * interval_s
+        return math.exp(-min(began, comes)) * none_of(abs(began - comes)) / none_of(began)
+
+
+@dataclass(frozen=True)
 class Shrunk:
     """What a job that shrinks does on average.
 
     ``idle`` is the share of its replicas that does not run, over all time; ``failing`` the share of
-    its failures that kept work sees: of replicas that run, weighted by what they do. ``grown`` are
-    the restarts that bring replicas back, per mean time of repair, each counted with the share of
-    the job that runs after it; ``resumed`` the same with the share that ran before, ``restarts``
-    each counted as one, ``late`` each with the share that it brings back. ``short`` is the share of
-    time in which fewer than all replicas run, ``stopped`` that in which none does.
+    its failures that kept work sees: of replicas that run, weighted by what they do; ``resized``
+    that of failures after which fewer run, each with the share of those running that no longer do.
+    ``restarts`` are the units back that let more replicas run, per mean time of repair, ``met``
+    those out before, each with itself, on average; ``grown`` is each counted with the share of the
+    job that can run then, ``late`` with the share that it brings back. ``eased`` is the share of
+    what ran less for some other reason that comes back, because less fails. ``short`` is the share
+    of time in which fewer than all replicas run, ``stopped`` that in which none does.
     """
 
     idle: float
     failing: float
+    resized: float
     grown: float
-    resumed: float
     restarts: float
+    met: float
     late: float
+    eased: float
     short: float
     stopped: float
     units_out: float
 
-    def lost(self, restart_per_repair: float, drain_per_repair: float) -> float:
-        """Return what the work of all replicas loses, restarts to grow included.
+    def back(self, how: Restarts, mtti_s: float) -> Return:
+        """Return what a unit finds that is back and lets more replicas run; there are some.
 
-        Until its capture is safe all that could run stand still; the restart itself is charged to
-        those that ran before alone. The others were spared one when the unit failed, which goodput
-        counts for all that ran until then.
+        Backwards in time the units out are the same loss system with repairs for failures: so the
+        failures before are those of software, and of the units that are out.
 
         Args:
-            restart_per_repair: how long such a restart takes, over the mean time of repair.
-            drain_per_repair: likewise, how long from its capture until that is safe.
+            how: how the job restarts.
+            mtti_s: mean time between the interruptions that kept work sees, s.
         """
-        growing = self.grown * drain_per_repair + self.resumed * restart_per_repair
-        return self.idle + growing
+        each_per_s = 1.0 / self.failing / mtti_s / self.restarts
+        fails, after = (self.grown - self.late) * each_per_s, self.grown * each_per_s
+        rate = self.met / how.repair_s + (1.0 - how.hardware_share) * fails
+        alone = math.fsum(share * math.exp(-rate * each_s) for share, each_s in how.after_failures)
+        again = min(after * how.grow_s, 700.0)
+        stands_s = math.expm1(again) / after
+        others_per_s = (self.met - 1.0) / how.repair_s
+        meanwhile = how.hardware_share * fails * stands_s
+        return Return(alone, rate, fails, others_per_s, stands_s, math.exp(again), meanwhile)
+
+    def planned(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
+        """Return the planned restarts to grow per mean time of repair.
+
+        Args:
+            how: how the job restarts.
+            interval_s: start of one checkpoint to the start of the next, s.
+            mtti_s: mean time between the interruptions that kept work sees, s.
+        """
+        if not self.restarts:
+            return 0.0
+        return self.restarts * self.back(how, mtti_s).planned(interval_s)
+
+    def waiting(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
+        """Return the share of the work of all replicas that units back do not do before a capture.
+
+        They wait for it, or for a failure, whichever is first.
+        """
+        if not self.restarts:
+            return 0.0
+        late = max(0.0, 1.0 - self.eased) * self.late / how.repair_s
+        return late * self.back(how, mtti_s).waits_s(interval_s)
+
+    def lost(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
+        """Return what the work of all replicas loses, restarts to grow included."""
+        if not self.restarts:
+            return self.idle
+        back = self.back(how, mtti_s)
+        stands = self.grown / how.repair_s * (back.stands_s + back.longer * how.more_s)
+        late = max(0.0, 1.0 - self.eased) * self.late / how.repair_s
+        return self.idle + stands * back.planned(interval_s) + late * back.waits_s(interval_s)
+
+    def spared(self, how: Restarts) -> float:
+        """Return the share of the failures of all replicas that restarts see less than work does.
+
+        Those that a failure has put out make none, until they are back.
+        """
+        return how.hardware_share * self.resized * how.left_out()
+
+
+def none_of(expected: float) -> float:
+    """Return (1 - e^-x)/x: how likely none comes in an even part of a time in which x are
+    expected."""
+    return -math.expm1(-expected) / expected if expected > 0.0 else 1.0
+
+
+def rework_factor(intervals: float) -> float:
+    """Return x/(e^x - 1): how likely nothing fails before the next capture, at any moment in which
+    the job computes; x is the interval over the mean time between failures."""
+    return intervals / math.expm1(intervals) if 0.0 < intervals < 700.0 else float(intervals <= 0.0)
 
 
 NEGLIGIBLE = 1e-18
@@ -287,7 +406,7 @@ def shrunk(running: Callable[[int], float], load: float) -> Shrunk:
     require_positive(load=load)
     whole = now = float(running(0))
     out, weight = 0, 1.0
-    sums = [1.0, whole, whole * whole, *8 * (0.0,)]
+    sums = [1.0, whole, whole * whole, *9 * (0.0,)]
     while now > 0 and (out <= load or weight >= NEGLIGIBLE * sums[0]):
         before, out = now, out + 1
         weight *= load * before / whole / out
@@ -295,19 +414,22 @@ def shrunk(running: Callable[[int], float], load: float) -> Shrunk:
         back = out * weight if before > now > 0 else 0.0
         short, none = weight * (now < whole), weight * (now == 0)
         work = (weight, weight * now, weight * now * now, weight * (whole - now))
-        grows = back * before, back * now, back, back * (before - now)
-        for place, term in enumerate((*work, *grows, short, none, weight * out)):
+        grows = back * before, back, back * out, back * (before - now)
+        terms = (*work, *grows, short, none, weight * out, weight * out * now)
+        for place, term in enumerate(terms):
             sums[place] += term
         if sums[0] > FULL:  # only ratios count
             weight, sums = weight / FULL, [each / FULL for each in sums]
-    total, doing, squared, idle, grown, resumed, restarts, late, short, none, units = sums
+    total, doing, squared, idle, grown, restarts, met, late, short, none, units, together = sums
     return Shrunk(
         idle=idle / total / whole,
         failing=squared / doing / whole,
+        resized=late / doing / load,
         grown=grown / total / whole,
-        resumed=resumed / total / whole,
         restarts=restarts / total,
+        met=met / restarts if restarts else 0.0,
         late=late / total / whole,
+        eased=units / total - together / doing,
         short=short / total,
         stopped=none / total,
         units_out=units / total,

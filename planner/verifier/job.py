@@ -189,7 +189,7 @@ def _mended(
     basis: Basis, decisions: Decisions, rhythm: levels.ProgressTimes, failures_per_gpu_day: float
 ) -> levels.ProgressTimes:
     """Return the times of a job with its swaps, and what it waits for repairs."""
-    mended = repair.compute(basis, decisions, failures_per_gpu_day, 1.0, rhythm.growing_s)
+    mended = repair.compute(basis, decisions, failures_per_gpu_day, 1.0, rhythm)
     if mended is None:
         return rhythm
     swapped, swap_s = mended.hardware_share, mended.swap_s
@@ -284,7 +284,7 @@ def check_job(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) ->
     check_levels(ledger, basis, decisions, stated)
     kept = figures.goodput / (1.0 - rhythm.waits)
     rate = figures.failures_per_gpu_day
-    mended = repair.compute(basis, decisions, rate, kept, rhythm.growing_s)
+    mended = repair.compute(basis, decisions, rate, kept, rhythm)
     repair.check(ledger, job.repair, stated, mended, rhythm.mtti_s)
     hot = hot_spares(basis, systems_by_type(decisions, stated))
     ledger.equal("jobs.hot_spare_systems", stated.hot_spare_systems, sum(hot.values()))

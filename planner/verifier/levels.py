@@ -47,10 +47,19 @@ class ProgressTimes:
 
     @property
     def growing_s(self) -> tuple[float, float]:
-        """What a restart with more replicas takes: until its capture is safe, and to be back."""
+        """What a restart with more replicas takes, and beside: to read back, and before until the
+        capture that it goes on from is safe."""
         if self.levels is not None:
-            return self.levels.drain_s, self.levels.restart_s
-        return self.drain_s, self.restart_s + self.restore_s
+            return self.levels.restart_s, self.levels.drain_s
+        return self.restart_s, self.restore_s + self.drain_s
+
+    @property
+    def starting_s(self) -> list[tuple[float, float]]:
+        """Shares of failures, each with the restart after it, without reading back."""
+        if self.levels is None:
+            return [(1.0, self.restart_s)]
+        far = self.levels.remote_share
+        return [(1.0 - far, self.levels.restart_s), (far, self.restart_s)]
 
     @property
     def kept_by_swaps(self) -> float:
@@ -106,6 +115,37 @@ def losses(rhythm: ProgressTimes) -> dict[str, float]:
     return {cause: lost * log / log_goodput for cause, log in logs.items()}
 
 
+def log_spared(rhythm: ProgressTimes, fewer_per_s: float) -> float:
+    """Return by how much the logarithm of goodput is higher if restarts see fewer failures.
+
+    Ratios of what `_log_of_two` multiplies, after and before, each as 1 plus what changes: the
+    share may be so small that logarithms do not tell it.
+
+    Args:
+        rhythm: the job's times.
+        fewer_per_s: by so many a second.
+    """
+    near, mtti = rhythm.levels, rhythm.mtti_s
+    far_s = rhythm.restart_s + rhythm.restore_s
+    if near is None:
+        return far_s * fewer_per_s
+    q2 = near.remote_share
+    back = (1 - q2) * math.exp(-near.restart_s / mtti)
+    comes = back * math.expm1(near.restart_s * fewer_per_s)
+    safe = math.exp(-near.drain_s / mtti)
+    settles = comes * safe / (q2 + back * safe)
+    log = math.log1p(comes / (q2 + back)) - math.log1p(settles)
+    again = math.expm1(rhythm.interval_s / mtti) * q2 / (q2 + back * safe)
+    kept = math.exp(min(near.every * math.log1p(again), 700.0))
+    change = near.every * math.log1p(-again * settles / ((1 + settles) * (1 + again)))
+    log -= math.log1p(math.expm1(change) * kept / (kept - 1))
+    if near.drain_restarts:
+        anew = math.expm1(rhythm.drain_s / mtti) * q2
+        log -= math.log1p(-anew * comes / ((q2 + back + anew) * (q2 + back + comes)))
+    long = q2 * math.exp(far_s / mtti)
+    return log - math.log1p(long * math.expm1(-far_s * fewer_per_s) / (1 - q2 + long))
+
+
 def _log_factors(rhythm: ProgressTimes) -> dict[str, float] | None:
     if rhythm.stopped_s >= rhythm.interval_s:
         return None
@@ -114,7 +154,7 @@ def _log_factors(rhythm: ProgressTimes) -> dict[str, float] | None:
     z = rhythm.interval_s / rhythm.mtti_s
     return {
         "stall": math.log1p(-rhythm.stopped_s / rhythm.interval_s),
-        "rework": _log_rework(z),
+        "rework": log_rework(z),
         "drain": -rhythm.drain_s / rhythm.mtti_s,
         "restart": -rhythm.restart_s / rhythm.mtti_s + math.log(rhythm.kept_by_swaps),
         "restore": -rhythm.restore_s / rhythm.mtti_s,
@@ -164,8 +204,8 @@ def _log_of_two(rhythm: ProgressTimes, near: Levels) -> float:
     return math.log(kept_s / between_s)
 
 
-def _log_rework(z: float) -> float:
-    """Return log(z / (exp(z) - 1)); the series where the difference would lose digits."""
+def log_rework(z: float) -> float:
+    """Return log(z / (exp(z) - 1)) of an interval of z MTTIs; the series where digits are lost."""
     if z < 1e-3:
         return -z / 2 - z * z / 24
     if z > 500:

@@ -11,12 +11,13 @@ those below it: the flow of failures out of a state equals the flow of repairs b
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from planner.schema.plan import JobPlan, ShrunkPlan
 from planner.schema.running import Repair
 from planner.verifier.basis import Basis, Ledger
 from planner.verifier.decisions import Decisions, replica_gpus, usable_gpus
+from planner.verifier.levels import ProgressTimes, log_spared
 from planner.verifier.ways import least_replicas
 
 SECONDS_PER_DAY = 86_400
@@ -98,6 +99,16 @@ def _odds_of_running(spares: int, load: float) -> float:
 
 
 @dataclass(frozen=True)
+class _Rise:
+    """So often a second one of the units ``out`` is back: some replicas ran, more could then."""
+
+    per_s: float
+    out: int
+    could: int
+    ran: int
+
+
+@dataclass(frozen=True)
 class _Running:
     """The shares of time with 0, 1, ... units out, and the replicas that run in each state."""
 
@@ -120,33 +131,109 @@ class _Running:
         parts = zip(self.shares, self.replicas, strict=True)
         return math.fsum(p * d * d for p, d in parts) / self.all**2 / self.all_share
 
-    def rises(self) -> list[tuple[float, int, int]]:
-        """Return how often per second units come back that let more replicas run, how many could
-        then, and how many ran: not where none ran, which is the end of a restart anyway."""
+    def rises(self) -> list[_Rise]:
+        """Return what comes back that lets more replicas run: not where none ran, which is the end
+        of a restart anyway."""
         found = []
         for out in range(1, len(self.shares)):
             if 0 < self.replicas[out] < self.replicas[out - 1]:
-                rate = self.shares[out] * out / self.repair_s
-                found.append((rate, self.replicas[out - 1], self.replicas[out]))
+                per_s = self.shares[out] * out / self.repair_s
+                found.append(_Rise(per_s, out, self.replicas[out - 1], self.replicas[out]))
         return found
 
-    def gained_per_s(self) -> float:
-        """Return the share of all replicas that comes back per second."""
-        return math.fsum(rate * (could - ran) for rate, could, ran in self.rises()) / self.all
+    def eased(self) -> float:
+        """Return how much of what runs less comes back, because less fails then."""
+        out = math.fsum(j * p for j, p in enumerate(self.shares))
+        states = enumerate(zip(self.shares, self.replicas, strict=True))
+        return out - math.fsum(j * p * d for j, (p, d) in states) / (self.all_share * self.all)
 
-    def lost(self, growing_s: tuple[float, float]) -> float:
-        """Return the share of the work of all replicas that runs short, restarts included.
 
-        What a restart takes counts for those that ran: the goodput has the restart after the
-        failure for all that ran until then, though fewer took part in it.
-        """
-        safe_s, back_s = growing_s
-        idle = math.fsum(
-            p * (self.all - d) for p, d in zip(self.shares, self.replicas, strict=True)
-        )
-        stops = math.fsum(rate * (could * safe_s + ran * back_s)
-                          for rate, could, ran in self.rises())  # fmt: skip
-        return (idle + stops) / self.all
+@dataclass(frozen=True)
+class _Short:
+    """What units that are out take of a job that goes on with fewer replicas: of its work, of what
+    units back wait for a capture, and how often a second it restarts to be more."""
+
+    waits: float
+    late: float
+    grows_per_s: float
+
+
+def _short(now: _Running, rhythm: ProgressTimes, share: float, full_s: float) -> _Short:
+    """Return what such a job loses.
+
+    What a restart takes after a failure is taken of the replicas that are left, though goodput
+    takes it of those before.
+
+    Args:
+        now: its states.
+        rhythm: its times; the failures that its work sees follow from the states.
+        share: of interruptions, that take a unit out.
+        full_s: mean time between failures of all replicas, s.
+    """
+    rises = now.rises()
+    grows_per_s, stops, late = _grows(now, rises, rhythm, share, full_s * now.all)
+    gained = math.fsum(each.per_s * (each.could - each.ran) for each in rises)
+    longest_s = max(each_s for _, each_s in rhythm.starting_s)
+    out = now.repair_s * -math.expm1(-longest_s / now.repair_s) / longest_s if longest_s else 1.0
+    fewer_per_s = out * gained / (now.all * now.all_share)
+    spared = log_spared(replace(rhythm, mtti_s=full_s / now.seen()), fewer_per_s)
+    states = zip(now.shares, now.replicas, strict=True)
+    idle = math.fsum(p * (now.all - d) for p, d in states)
+    lost = (idle + stops) / now.all + late
+    return _Short(max(0.0, lost - (1.0 - lost) * math.expm1(spared)), late, grows_per_s)
+
+
+def _grows(
+    now: _Running, rises: list[_Rise], rhythm: ProgressTimes, share: float, each_s: float
+) -> tuple[float, float, float]:
+    """Return how often a second a job restarts to be more, the replicas that stand still for it on
+    average, and the share of all replicas that stands still before.
+
+    A unit that is back finds the job in a restart, which some unit that is out, or a failure that
+    took none, began; or in a planned one; or computing, early in an interval if one was shortly
+    before. Then it waits for the next capture or for a failure, and is brought back by a planned
+    restart if the capture comes first and no unit after it brings one. A failure in a planned
+    restart begins it anew.
+
+    Args:
+        now: its states.
+        rises: what comes back.
+        rhythm: its times.
+        share: of interruptions, that take a unit out.
+        each_s: mean time between failures of one replica, s.
+    """
+    often = math.fsum(each.per_s for each in rises)
+    if not often:
+        return 0.0, 0.0, 0.0
+    out, could, ran = (
+        math.fsum(each.per_s * count for each, count in zip(rises, counts, strict=True)) / often
+        for counts in zip(*((each.out, each.could, each.ran) for each in rises), strict=True)
+    )
+    began = out / now.repair_s + (1.0 - share) * ran / each_s
+    alone = math.fsum(part * math.exp(-began * start_s) for part, start_s in rhythm.starting_s)
+    fails, others = ran / each_s, (out - 1.0) / now.repair_s
+    first = alone * _captured(began, fails + others, rhythm.interval_s)
+    start_s, more_s = rhythm.growing_s
+    anew = math.exp(min(start_s * could / each_s, 700.0))
+    takes_s = (anew - 1.0) * each_s / could if start_s else 0.0
+    first /= 1.0 + share * fails * takes_s * first
+    stops = math.fsum(each.per_s * each.could for each in rises) * first
+    gained = math.fsum(each.per_s * (each.could - each.ran) for each in rises)
+    late = gained * alone / fails * (1.0 - _captured(began, fails, rhythm.interval_s))
+    late *= max(0.0, 1.0 - now.eased()) / now.all
+    return often * first, stops * (takes_s + anew * more_s), late
+
+
+def _captured(began: float, comes: float, interval_s: float) -> float:
+    """Return how likely the next capture is the first to come, of it and of what comes so often a
+    second, where the interval began as if by events that come ``began`` times a second.
+
+    The mean of exp(-comes (I - t)) over t in the interval, each with the weight exp(-began t).
+    """
+    low, high = sorted((began * interval_s, comes * interval_s))
+    part = -math.expm1(low - high) / (high - low) if high > low else 1.0
+    whole = -math.expm1(-began * interval_s) / (began * interval_s)
+    return math.exp(-low) * part / whole
 
 
 def _run_on(
@@ -180,7 +267,7 @@ def compute(
     decisions: Decisions,
     failures_per_gpu_day: float,
     kept: float,
-    growing_s: tuple[float, float],
+    rhythm: ProgressTimes,
 ) -> RepairFigures | None:
     """Return every figure of the repair, None where the problem does not state it.
 
@@ -189,7 +276,7 @@ def compute(
         decisions: what the plan decided.
         failures_per_gpu_day: of the type in use.
         kept: goodput while the job does not wait.
-        growing_s: what a restart with more replicas takes: until its capture is safe, and then, s.
+        rhythm: the job's times.
     """
     repair = basis.problem.job.repair
     if repair is None:
@@ -205,9 +292,11 @@ def compute(
     if shrinks:
         states = (basis, decisions, unit), (per_gpu, out_s / share)
         now = _run_on(*states[0], max(0, spares), *states[1])
-        waits, out = now.lost(growing_s), _out(now)
-        shrunk = _told(basis, decisions, now, sum(growing_s))
-        more = waits - _run_on(*states[0], max(0, spares) + 1, *states[1]).lost(growing_s)
+        full_s = SECONDS_PER_DAY / (failures_per_gpu_day * gpus)
+        short, out = _short(now, rhythm, share, full_s), _out(now)
+        waits, shrunk = short.waits, _told(basis, decisions, now, short, sum(rhythm.growing_s))
+        other_run = _run_on(*states[0], max(0, spares) + 1, *states[1])
+        more = waits - _short(other_run, rhythm, share, full_s).waits
     else:
         waits, shrunk = _waits(unit, spares, per_gpu, gpus), None
         out = units_out(max(0, spares), load)
@@ -247,17 +336,19 @@ def _out(running: _Running) -> float:
     return math.fsum(out * share for out, share in enumerate(running.shares))
 
 
-def _told(basis: Basis, decisions: Decisions, running: _Running, grow_s: float) -> ShrunkPlan:
+def _told(
+    basis: Basis, decisions: Decisions, running: _Running, short: _Short, grow_s: float
+) -> ShrunkPlan:
     states = list(zip(running.shares, running.replicas, strict=True))
     return ShrunkPlan(
         running=running.all_share,
         failing=running.seen(),
         least_replicas=_least(basis, decisions),
-        restarts_per_year=SECONDS_PER_DAY * 365 * math.fsum(rise[0] for rise in running.rises()),
+        restarts_per_year=SECONDS_PER_DAY * 365 * short.grows_per_s,
         restart_s=grow_s,
         short_h_per_year=HOURS_PER_YEAR * math.fsum(p for p, d in states if d < running.all),
         stopped_h_per_year=HOURS_PER_YEAR * math.fsum(p for p, d in states if d == 0),
-        late=running.gained_per_s() * decisions.interval_s / 2.0,
+        late=short.late,
     )
 
 

@@ -80,7 +80,9 @@ def _connects(item: Item, market: Market) -> bool:
     if network.compute is not None and item.category == "gpu_system":
         if fabric.design(item, network.compute, catalog) is None:
             return False
-    pairs = ((network.storage, item.ports.storage), (network.in_band, item.ports.in_band))
+    both = network.storage is not None and network.storage.carries_in_band
+    in_band = network.storage if both else network.in_band
+    pairs = ((network.storage, item.ports.storage), (in_band, item.ports.in_band))
     for wanted, port in pairs:
         if wanted is not None:
             edge = fabric.Edge(wanted, fabric.switch_of(catalog[wanted.switch]))

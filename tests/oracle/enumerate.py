@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -27,6 +27,8 @@ TIE = 1e-6
 EDGE = 0.2
 """Values that are apart by a tie, give or take this share of it, count as equal or not: the check
 of a tie in the optimiser is so much looser than its row."""
+TRIED, STEPS = 41, 5
+"""So many intervals are tried at a time where the best is looked for, and so often."""
 MOST_STALLED = 0.999
 """Stalls take at most this share of an interval."""
 NOTHING_GB_PER_S = 1e-12
@@ -310,11 +312,33 @@ def _run(
         bottom, high = policy.min_s, policy.max_s
     allowed = low <= high * (1.0 + ROUNDING)
     low = np.clip(low, bottom, high)
-    interval_s = best_interval_s(lost_s, choice.mtti_s, low, high)
-    restart_s = job.restart_s + restore_s
-    kept = choice.mended.factor(drain_s, restart_s)
-    rate = kept * goodput(interval_s, lost_s, drain_s, restart_s, choice.mtti_s)
-    return interval_s, np.where(allowed, rate, 0.0)
+    restart_s, mended, mtti_s = job.restart_s + restore_s, choice.mended, choice.mtti_s
+    seldom_s = mended.restarts_see_s(mtti_s)
+    spared = np.exp(restart_s * (1.0 / mtti_s - 1.0 / seldom_s))
+
+    def worth(every_s: Array) -> Array:
+        kept = mended.factor(every_s, drain_s + restore_s, mtti_s) * spared
+        kept = np.minimum(kept, mended.kept_by_swaps)
+        return np.asarray(kept * goodput(every_s, lost_s, drain_s, restart_s, mtti_s))
+
+    interval_s = best_interval_s(lost_s, mtti_s, low, high)
+    if mended.growing is not None:
+        interval_s = _peak_s(worth, low, high)
+    return interval_s, np.where(allowed, worth(interval_s), 0.0)
+
+
+def _peak_s(worth: Callable[[Array], Array], low: Array, high: float) -> Array:
+    """Return the intervals of most work: the best of many, then of many about it."""
+    left, right = np.log(low), np.full_like(low, math.log(high))
+    best_s, across = low, np.linspace(0.0, 1.0, TRIED)[:, None]
+    for _ in range(STEPS):
+        tried = np.exp(left + (right - left) * across)
+        place = worth(tried).argmax(axis=0)[None]
+        best_s = np.take_along_axis(tried, place, axis=0)[0]
+        width = (right - left) / (TRIED - 1)
+        left = np.maximum(np.log(low), np.log(best_s) - width)
+        right = np.minimum(math.log(high), np.log(best_s) + width)
+    return np.asarray(best_s)
 
 
 def _first(problem: Problem, of_options: Sequence[tuple[_Found, list[str]]]) -> Best:

@@ -125,9 +125,14 @@ def _run(
     far_s = job.restart_s + restore_s
     anew = checkpoint.local is not None and checkpoint.local.drain == "restarts"
 
+    more_s = np.full(1, level.drain_s)
+    mended = choice.mended.on_levels(level.restart_s, level.remote_share)
+
     def worth(log_s: Array) -> Array:
         times = (write_s, far_s, level, choice.mtti_s)
-        return goodput(np.exp(log_s), every, stopped_s, *times, anew=anew)
+        seldom_s = mended.restarts_see_s(choice.mtti_s)
+        rate = goodput(np.exp(log_s), every, stopped_s, *times, seldom_s, anew=anew)
+        return np.asarray(rate * mended.factor(np.exp(log_s), more_s, choice.mtti_s))
 
     ends = (left.copy(), right.copy())
     for _ in range(STEPS):
@@ -137,8 +142,7 @@ def _run(
     best_s = (left + right) / 2.0
     for end in ends:
         best_s = np.where(worth(end) > worth(best_s), end, best_s)
-    kept = choice.mended.factor(np.full(1, level.drain_s), np.full(1, level.restart_s))
-    return np.exp(best_s), np.where(allowed, kept * worth(best_s), 0.0)
+    return np.exp(best_s), np.where(allowed, worth(best_s), 0.0)
 
 
 def goodput(
@@ -149,13 +153,14 @@ def goodput(
     far_s: Array,
     level: Near,
     mtti_s: float,
+    restarts_see_s: Array,
     *,
     anew: bool,
 ) -> Array:
     """Return kept work over time, from one failure that needs storage to the next."""
     q2 = level.remote_share
-    survive = np.exp(-(level.restart_s + level.drain_s) / mtti_s)
-    back = q2 + (1.0 - q2) * np.exp(-level.restart_s / mtti_s)
+    survive = np.exp(-level.restart_s / restarts_see_s - level.drain_s / mtti_s)
+    back = q2 + (1.0 - q2) * np.exp(-level.restart_s / restarts_see_s)
     lag = q2 + (1.0 - q2) * survive
     y = np.expm1(interval_s / mtti_s) * q2 / lag
     c0 = np.exp(-level.drain_s / mtti_s) * back / lag
@@ -164,5 +169,5 @@ def goodput(
         safe = 1.0 / (1.0 + np.expm1(drain_s / mtti_s) * q2 / back)
     work_s = every * np.maximum(interval_s - stopped_s, 0.0)
     kept_s = work_s * c0 * safe / np.expm1(np.minimum(every * np.log1p(y), 700.0))
-    renewal_s = mtti_s / q2 + mtti_s * np.expm1(far_s / mtti_s)
+    renewal_s = mtti_s / q2 + mtti_s * np.expm1(far_s / restarts_see_s)
     return np.asarray(kept_s / renewal_s)

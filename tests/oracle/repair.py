@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,17 +24,100 @@ class Mended:
     spares: int
     availability: float
     kept_by_swaps: float
-    grown_per_s: tuple[float, float] = (0.0, 0.0)
-    """Where fewer replicas may run: the work lost to growing again, per s until a capture is safe,
-    and per s of the restart after it."""
-    failing: float = 1.0
-    """And which share of the failures of all replicas the work of those that run sees."""
+    growing: Growing | None = None
+    """What a job does that goes on with fewer replicas."""
 
-    def factor(self, safe_s: Array, restart_s: Array) -> Array:
-        """What is left of the goodput of a job that is never short of hardware."""
-        safe, back = self.grown_per_s
-        left = self.availability - safe * safe_s - back * restart_s
-        return np.asarray(np.maximum(left, 0.0) * self.kept_by_swaps)
+    @property
+    def failing(self) -> float:
+        """Which share of the failures of all replicas the work of those that run sees."""
+        return 1.0 if self.growing is None else self.growing.chain.failing
+
+    def factor(self, interval_s: Array, more_s: Array, mtti_s: float) -> Array:
+        """What is left of the goodput of a job that is never short of hardware.
+
+        Args:
+            interval_s: from one checkpoint to the next.
+            more_s: of a restart with more replicas, beside itself: its capture, reading back.
+            mtti_s: between the failures that the job's work sees.
+        """
+        left = np.asarray(self.availability * self.kept_by_swaps)
+        if self.growing is None:
+            return left
+        runs = self.growing.runs(interval_s, more_s, mtti_s)
+        return np.asarray(np.maximum(runs, 0.0) * self.kept_by_swaps)
+
+    def on_levels(self, restart_s: float, far: float) -> Mended:
+        """Return the same with restarts from local copies, but for the share that is far."""
+        if self.growing is None:
+            return self
+        after = ((1.0 - far, restart_s), (far, self.growing.after[-1][1]))
+        return replace(self, growing=replace(self.growing, after=after, start_s=restart_s))
+
+    def restarts_see_s(self, mtti_s: float) -> Array:
+        """Return the mean time between the failures that restarts see."""
+        if self.growing is None:
+            return np.asarray(mtti_s)
+        return np.asarray(self.growing.restarts_see_s(mtti_s))
+
+
+@dataclass(frozen=True)
+class Growing:
+    """How a job that goes on with fewer replicas grows again; times in seconds.
+
+    ``after`` are restarts after failures, each with its share of them, ``hardware`` the share of
+    failures that take a unit out, ``start_s`` a restart with more.
+    """
+
+    chain: Chain
+    repair_s: float
+    hardware: float
+    after: tuple[tuple[float, float], ...]
+    start_s: float
+
+    def runs(self, interval_s: Array, more_s: Array, mtti_s: float) -> Array:
+        """Return the share of the work of all replicas that is done, a restart with more taking so
+        much more for its capture and to read it back."""
+        if not self.chain.ups:
+            return np.asarray(self.chain.runs + 0.0 * interval_s * more_s)
+        full_per_s = 1.0 / mtti_s / self.chain.failing
+        weights = np.array([up[0] for up in self.chain.ups])
+        out, could, ran = (
+            float(weights @ np.array([up[place] for up in self.chain.ups]) / weights.sum())
+            for place in (1, 2, 3)
+        )
+        before = out / self.repair_s + (1.0 - self.hardware) * ran * full_per_s
+        computes = sum(part * math.exp(-each_s * before) for part, each_s in self.after)
+        fails, others = ran * full_per_s, (out - 1.0) / self.repair_s
+        last = computes * _passes(before, fails + others, interval_s)
+        stands_s = self.start_s
+        if self.start_s > 0.0:
+            stands_s = math.expm1(could * full_per_s * self.start_s) / (could * full_per_s)
+        last = last / (1.0 + self.hardware * fails * stands_s * last)
+        again = math.exp(could * full_per_s * self.start_s)
+        back, brought = (each / self.repair_s for each in self.chain.grown)
+        waits_s = (1.0 - _passes(before, fails, interval_s)) / fails
+        late = max(0.0, 1.0 - self.chain.eased) * brought * computes * waits_s
+        return np.asarray(self.chain.runs - back * last * (stands_s + again * more_s) - late)
+
+    def restarts_see_s(self, mtti_s: float) -> float:
+        """Return the mean time between failures without those whose units make no restart."""
+        longest_s = max(each_s for _, each_s in self.after)
+        share = 1.0
+        if longest_s > 0.0:
+            share = self.repair_s * -math.expm1(-longest_s / self.repair_s) / longest_s
+        gone_per_s = self.chain.grown[1] / self.chain.runs / self.repair_s
+        return 1.0 / (1.0 / mtti_s - share * gone_per_s)
+
+
+def _passes(before: float, rate: float, interval_s: Array) -> Array:
+    """How likely nothing of a rate comes in what is left of an interval, that began at the other
+    rate before: the mean of e^(-rate left) at an age that has the density e^(-before age)."""
+    slow, fast = min(before, rate), max(before, rate)
+    ages = -np.expm1(-before * interval_s) / before
+    apart = interval_s
+    if fast - slow > 1e-9 * fast:
+        apart = -np.expm1((slow - fast) * interval_s) / (fast - slow)
+    return np.asarray(np.exp(-slow * interval_s) * apart / ages)
 
 
 def states(spares: int, load: float) -> list[float]:
@@ -69,19 +152,26 @@ def shrunk(units: int, holds: int, replicas: tuple[int, int, int], load: float) 
     shares, doing = weights / weights.sum(), np.array(runs) / count
     more = (doing[:-1] > doing[1:]) & (doing[1:] > 0.0)
     back = np.where(more, shares[1:] * np.arange(1, len(runs)), 0.0)
-    mean, stops = float(shares @ doing), (float(back @ doing[:-1]), float(back @ doing[1:]))
-    return Chain(mean, stops, float(shares @ doing**2) / mean)
+    mean, out = float(shares @ doing), np.arange(len(runs))
+    stops = float(back @ doing[:-1]), float(back @ (doing[:-1] - doing[1:]))
+    eased = float(shares @ out) - float(shares @ (out * doing)) / mean
+    ups = [(float(back[j]), float(j + 1), float(doing[j]), float(doing[j + 1]))
+           for j in range(len(back)) if back[j] > 0.0]  # fmt: skip
+    return Chain(mean, stops, float(shares @ doing**2) / mean, eased, tuple(ups))
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Share of the replicas that run; of their work that stops to grow, per repair time, for what
-    those take that can run then and that ran; share of their failures that the work of those that
-    run sees."""
+    """Share of the replicas that run; units back that bring more, per repair time, each with the
+    share that can run then, and with that which it brings; share of their failures that the work
+    of those that run sees; how much of what runs less comes back because less fails; of each state
+    with units back that bring more how often that is, the units out, what could run, what ran."""
 
     runs: float
     grown: tuple[float, float]
     failing: float
+    eased: float
+    ups: tuple[tuple[float, float, float, float], ...] = ()
 
 
 def pooled(item: Item, job: Job, repair: Repair) -> tuple[int, bool]:
@@ -155,8 +245,8 @@ def mended(
     replicas = (gpus // size, size, least_replicas(item, job) or 1)
     chain = shrunk(math.ceil(gpus / holds) + left, holds, replicas, load)
     swaps = 1.0 - share + share * math.exp(-repair.swap_s * per_s * chain.failing)
-    safe, back = chain.grown
-    return Mended(left, chain.runs, swaps, (safe / repair_s, back / repair_s), chain.failing)
+    growing = Growing(chain, repair_s, share, ((1.0, job.restart_s),), job.restart_s)
+    return Mended(left, chain.runs, swaps, growing)
 
 
 def _provable(share: float, swaps: float) -> bool:

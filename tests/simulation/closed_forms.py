@@ -26,31 +26,74 @@ def rack_availability(spares: int, load: float, racks: int) -> float:
 
 
 def shrunk(
-    replicas: Sequence[int], load: float, repair_s: float, restart_s: float, drain_s: float
-) -> tuple[float, float]:
-    """Return which share of a job's replicas runs, and which share of its failures is seen.
+    replicas: Sequence[int],
+    load: float,
+    repair_s: float,
+    hardware: float,
+    near_s: float,
+    far: tuple[float, float],
+    interval_s: float,
+    grow_s: float,
+    more_s: float,
+) -> tuple[float, float, float]:
+    """Return what a job does of the work of all its replicas, which share of their failures its
+    work sees, and which its restarts.
 
     Args:
         replicas: how many run with 0, 1, ... units out; nothing more fails when none runs.
         load: units that would be out if all replicas always ran.
         repair_s: mean time of repair.
-        restart_s: what a restart with more replicas costs those that ran; the others were spared
-            as much when the unit failed.
-        drain_s: what it costs all that can run, until its capture is safe.
+        hardware: share of failures that take a unit out.
+        near_s: a restart after a failure, but for
+        far: a share of them, after which it takes so long, s.
+        interval_s: start of one checkpoint to the start of the next.
+        grow_s: a restart with more replicas.
+        more_s: what it takes beside: to read back, and until the capture before is safe.
     """
     weights = [1.0]
     for out, count in enumerate(replicas[:-1], start=1):
         weights.append(weights[-1] * load * count / replicas[0] / out)
     states = [weight / math.fsum(weights) for weight in weights]
     share = [count / replicas[0] for count in replicas]
-    runs = math.fsum(p * d for p, d in zip(states, share, strict=True))
-    rises = math.fsum(
-        states[out] * out / repair_s * (share[out - 1] * drain_s + share[out] * restart_s)
+    pairs = list(zip(states, share, strict=True))
+    runs = math.fsum(p * d for p, d in pairs)
+    seen = math.fsum(p * d * d for p, d in pairs) / runs
+    full = load / repair_s / hardware
+    # Per second, units back: those out before, how much runs then, and how much of that they bring.
+    rises = [
+        (states[out] * out / repair_s, out, share[out - 1], share[out - 1] - share[out])
         for out in range(1, len(replicas))
         if replicas[out - 1] > replicas[out] > 0
-    )
-    seen = math.fsum(p * d * d for p, d in zip(states, share, strict=True)) / runs
-    return runs - rises, seen
+    ]
+    if not rises:
+        return runs, seen, seen
+    often = math.fsum(rise[0] for rise in rises)
+    met, could, brings = (math.fsum(r[0] * r[at] for r in rises) / often for at in (1, 2, 3))
+    rate, (part, far_s) = full * (could - brings), far
+    before = met / repair_s + (1.0 - hardware) * rate
+    alone = (1.0 - part) * math.exp(-near_s * before) + part * math.exp(-far_s * before)
+    last = alone * captured(before, rate + (met - 1.0) / repair_s, interval_s)
+    anew = math.exp(full * could * grow_s)
+    stands_s = (anew - 1.0) / (full * could)
+    planned = last / (1.0 + hardware * rate * stands_s * last)
+    mean = math.fsum(out * p for out, p in enumerate(states))
+    weighted = math.fsum(out * p * d for out, (p, d) in enumerate(pairs)) / runs
+    waits_s = alone * (1.0 - captured(before, rate, interval_s)) / rate
+    waits_s *= max(0.0, 1.0 - mean + weighted)
+    left = runs - often * (could * planned * (stands_s + anew * more_s) + brings * waits_s)
+    longest_s = max(near_s, far_s) if part else near_s
+    out_s = repair_s * -math.expm1(-longest_s / repair_s) / longest_s if longest_s else 1.0
+    return left, seen, seen - often * brings / runs * out_s / full
+
+
+def captured(before: float, rate: float, interval_s: float) -> float:
+    """How likely an interval ends before anything of a rate comes, at a moment in it that has the
+    density exp(-before * age)."""
+    z = before * interval_s
+    if math.isclose(before, rate, rel_tol=1e-9):
+        return z / math.expm1(z)
+    ends = math.exp(-rate * interval_s) - math.exp(-z)
+    return before / (before - rate) * ends / -math.expm1(-z)
 
 
 def one_level(

@@ -100,8 +100,9 @@ def test_a_job_that_shrinks() -> None:
         checkpoint_gb=20.0,
     )  # fmt: skip
     found = run([job], 300)
-    runs, seen = shrunk(replicas, 4.0, 5 * HOUR, 60.0, 20.0)
-    expected = runs * one_level(60.0, 0.0, 20.0, math.exp(-seen / 60), seen / HOUR)
+    times = (0.8, 60.0, (0.0, 0.0), 60.0, 60.0, 20.0)
+    runs, seen, restarts = shrunk(replicas, 4.0, 5 * HOUR, *times)
+    expected = runs * one_level(60.0, 0.0, 20.0, math.exp(-restarts / 60), seen / HOUR)
     assert found["kept"][0] == pytest.approx(expected, rel=0.003)
     assert found["short"][0] > 0.05
     assert found["repair"][0] < 0.001
@@ -196,10 +197,14 @@ def random_job(
     units = (
         RepairUnits.shrinking(replicas, swap_s) if shrinks else RepairUnits.waiting(spares, swap_s)
     )
-    runs, seen = availability(spares, load), 1.0
+    runs, seen, restarts = availability(spares, load), 1.0, 1.0
     if shrinks:
-        grows_s = (near_s, settle_s) if two else (far_s, drain_s)
-        runs, seen = shrunk(replicas, load, repair_s, *grows_s)
+        hardware = kinds[1].share + kinds[2].share
+        part = sum(kind.share for kind in kinds if not kind.local)
+        starts = near_s, (part, far_s), interval_s, near_s, settle_s
+        if not two:
+            starts = far_s, (0.0, 0.0), interval_s, far_s, drain_s
+        runs, seen, restarts = shrunk(replicas, load, load * mean_s / hardware, hardware, *starts)
     rate = seen / mean_s
     job = plain(
         mean_s, interval_s=interval_s, stall_s=stall_s, checkpoint_gb=drain_s, restart_s=far_s,
@@ -209,7 +214,10 @@ def random_job(
     def passes(restart_s: float, kinds: tuple[FailureClass, ...]) -> float:
         whole = sum(kind.share for kind in kinds)
         return sum(
-            kind.share / whole * math.exp(-rate * (restart_s + swap_s * kind.out)) for kind in kinds
+            kind.share
+            / whole
+            * math.exp(-(restarts * restart_s + seen * swap_s * kind.out) / mean_s)
+            for kind in kinds
         )
 
     if not two:

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from planner.sizing import goodput as one_level
+from planner.sizing import two_levels
 from planner.sizing.two_levels import (
     TwoLevels,
     best_interval_s,
@@ -250,3 +251,24 @@ def test_a_larger_k_is_never_better_at_the_same_interval() -> None:
     """What lets the search over k stop where the drain does not bind."""
     shares = [goodput(replace(HOURLY, every=k)) for k in range(1, 40)]
     assert all(before > after for before, after in pairwise(shares))
+
+
+@pytest.mark.parametrize("anew", [True, False])
+def test_restarts_that_see_fewer_failures(anew: bool) -> None:
+    """The factors with restarts over a longer time between failures, the rest as before."""
+    levels = replace(HOURLY, drain_restarts=anew)
+    rate, q2 = 1.0 / levels.mtti_s, levels.remote_share
+    far_s = levels.restart_s + levels.restore_s
+
+    def log_kept(per_s: float) -> float:
+        near, lag = per_s * levels.local_restart_s, rate * levels.local_drain_s
+        return (
+            two_levels.kept(rate * levels.interval_s, near, lag, levels.every, q2)
+            + two_levels.drained(rate * levels.drain_s, near, q2, anew)
+            + two_levels.restarted(per_s * far_s, q2)
+        )
+
+    for share in (0.5, 0.1, 1e-3):
+        expected = log_kept((1.0 - share) * rate) - log_kept(rate)
+        assert two_levels.log_spared(levels, share * rate) == pytest.approx(expected, rel=1e-9)
+    assert two_levels.log_spared(levels, 0.0) == 0.0

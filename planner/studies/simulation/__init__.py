@@ -33,7 +33,14 @@ from planner.simulation.record import record
 from planner.simulation.replicate import Progress, Replications, Runs, confidence, events, replicate
 from planner.simulation.world import Disturbances, JobRun, World, draw
 from planner.sizing import two_levels
-from planner.sizing.availability import Shrunk, in_rack_waiting, shrunk, swap_factor, waiting
+from planner.sizing.availability import (
+    Restarts,
+    Shrunk,
+    in_rack_waiting,
+    shrunk,
+    swap_factor,
+    waiting,
+)
 from planner.sizing.goodput import goodput, goodput_loss
 from planner.studies.compare.side_by_side import read_side
 from planner.studies.request import Found, Request, stem_of_side
@@ -86,9 +93,7 @@ def kept_in_repair(job: JobRun, world: World) -> tuple[float, float]:
     load, hardware = repair_load_of(job), math.fsum(kind.share * kind.out for kind in job.classes)
     shrinks = shrunk_of(job)
     if shrinks is not None:
-        restart_s, until_safe_s = growing_s(job, world)
-        repair_s = repair_s_of(job)
-        waits = shrinks.lost(restart_s / repair_s, until_safe_s / repair_s)
+        waits = _short_of_units(job, world, shrinks)
     elif units.racks > 1:
         waits = in_rack_waiting(units.racks, spares, load / units.racks)
     else:
@@ -96,12 +101,26 @@ def kept_in_repair(job: JobRun, world: World) -> tuple[float, float]:
     return swap_factor(hardware, units.swap_s, mean_s), waits
 
 
-def growing_s(job: JobRun, world: World) -> tuple[float, float]:
-    """Return how long a restart with more replicas takes, and until its capture is safe, s."""
-    if job.local is not None:
-        return job.local.restart_s, job.local.settle_s
-    until_safe_s = 0.0 if job.sync else drain_s(job, world)
-    return job.restart_s + restore_s(job, world), until_safe_s
+def _short_of_units(job: JobRun, world: World, shrinks: Shrunk) -> float:
+    """Return the share of its work that a job loses with fewer replicas, less what it spares in
+    restarts that those that are out do not make."""
+    mean_s, restart_s = seen_mtti_s(job), job.restart_s + restore_s(job, world)
+    share = math.fsum(kind.share * kind.out for kind in job.classes)
+    ways = share, repair_s_of(job)
+    levels = levels_of(job, world)
+    if levels is not None:
+        far = levels.remote_share
+        after = ((1.0 - far, levels.local_restart_s), (far, job.restart_s))
+        how = Restarts(*ways, after, levels.local_restart_s, levels.local_drain_s)
+    else:
+        more_s = restore_s(job, world) + (0.0 if job.sync else drain_s(job, world))
+        how = Restarts(*ways, ((1.0, job.restart_s),), job.restart_s, more_s)
+    fewer_per_s = shrinks.spared(how) / shrinks.failing / mean_s
+    spared = restart_s * fewer_per_s
+    if levels is not None:
+        spared = two_levels.log_spared(levels, fewer_per_s)
+    lost = shrinks.lost(how, job.interval_s, mean_s)
+    return max(0.0, lost - (1.0 - lost) * math.expm1(spared))
 
 
 def repair_s_of(job: JobRun) -> float:
