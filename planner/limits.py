@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from planner.figures import FIGURES, STATED
@@ -254,6 +255,7 @@ def named(name: str) -> Limit:
     return found
 
 
+@lru_cache(maxsize=4096)
 def known(name: str) -> Limit | None:
     """Return the row of a limit, None for one of another version's plan that is here no more."""
     kind, _, rest = name.partition(".")

@@ -21,6 +21,7 @@ import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import suppress
+from functools import cached_property
 from multiprocessing.connection import Connection
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -66,12 +67,17 @@ class Processes:
     def __init__(
         self, count: int, do: Callable[[Any], Any], *, alone_s: float | None = None
     ) -> None:
-        self._count, self._do = count, do
+        self._count, self.do = count, do
         self._heard: SimpleQueue[tuple[_Worker, Any]] = SimpleQueue()
         self._there: list[_Worker] = []
         self._false_starts = 0
         self._alone = alone_s is not None
         self._until_s = time.process_time() + (alone_s or 0.0)
+
+    @cached_property
+    def packed(self) -> bytes:
+        """What is done with each task, as other processes are told it."""
+        return pickle.dumps(self.do, pickle.HIGHEST_PROTOCOL)
 
     def end(self) -> None:
         """End them all, whatever they are at."""
@@ -135,7 +141,7 @@ class Processes:
             process.end()
             return
         if begins:
-            process.send(self._do)
+            process.begin(self)
         process.send(process.task[1])
 
     def _ended(self, process: _Worker, work: _Tasks) -> Iterator[tuple[Any, Any]]:
@@ -191,9 +197,13 @@ class _Here:
         self._heard, self._wanted = heard, True
         Thread(target=self._serve, daemon=True).start()
 
-    def send(self, said: Any) -> None:
-        """Say something to it."""
-        self._told.put(said)
+    def begin(self, work: Processes) -> None:
+        """Tell it what is done with each task."""
+        self._told.put(work.do)
+
+    def send(self, task: Any) -> None:
+        """Give it a task."""
+        self._told.put(task)
 
     def read(self, message: tuple[bool, Any]) -> tuple[bool, Any]:
         """Return whether a task went well, and its result."""
@@ -205,12 +215,15 @@ class _Here:
         self._told.put(None)
 
     def _serve(self) -> None:
-        self._heard.put((self, b""))
-        do = self._told.get()
-        while self._wanted:
-            task = self._told.get()
-            if self._wanted:
-                self._heard.put((self, _attempted(do, task)))
+        try:
+            self._heard.put((self, b""))
+            do = self._told.get()
+            while self._wanted:
+                task = self._told.get()
+                if self._wanted:
+                    self._heard.put((self, _attempted(do, task)))
+        finally:  # what is no error of its task's ends it as it would end a process
+            self._heard.put((self, None))
 
 
 class _Process:
@@ -235,7 +248,7 @@ class _Process:
         finally:
             there.close()
         self._channel = Connection(here.detach())
-        self.send(sys.path)
+        self._say(pickle.dumps(sys.path))
         self._listener = Thread(target=self._listen, args=(heard,), daemon=True)
         self._listener.start()
 
@@ -244,10 +257,18 @@ class _Process:
         """The number that the system gave it."""
         return self._child.pid
 
-    def send(self, said: Any) -> None:
+    def begin(self, work: Processes) -> None:
+        """Tell it what is done with each task."""
+        self._say(work.packed)
+
+    def send(self, task: Any) -> None:
+        """Give it a task."""
+        self._say(pickle.dumps(task, pickle.HIGHEST_PROTOCOL))
+
+    def _say(self, message: bytes) -> None:
         """Say something to it, if it is still there; if not, ``heard`` will say so."""
         with suppress(OSError):
-            self._channel.send_bytes(pickle.dumps(said, pickle.HIGHEST_PROTOCOL))
+            self._channel.send_bytes(message)
 
     def read(self, message: bytes) -> tuple[bool, Any]:
         """Return whether a task went well, and its result."""

@@ -117,6 +117,18 @@ def test_an_error_of_a_task_is_told(alone_s: float | None) -> None:
         done(Processes(1, failed, alone_s=alone_s), 1)
 
 
+def left(task: int) -> int:
+    if task == 3:
+        raise SystemExit
+    return task
+
+
+def test_a_task_that_ends_the_thread_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    found = in_time(lambda: done(Processes(2, left, alone_s=600.0), 6))
+    assert found == {n: LOST if n == 3 else n for n in range(6)}
+
+
 def where(task: int) -> tuple[int, int]:
     time.sleep(0.1)
     return task, os.getpid()

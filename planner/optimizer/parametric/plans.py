@@ -148,7 +148,7 @@ class Plans:
         """Find the best plan of every scenario among those that are what they seemed."""
         self.lazy = False
         takes, scores = np.array(self.used), np.array(self.scores)
-        fits = np.all(takes[:, None, :] <= self.limits[None] * (1 + TOLERANCE), axis=2)
+        fits = self._fitting(takes, self.limits)
         worth = np.where(fits, scores[:, None], -np.inf)
         self.score = worth.max(axis=0)
         self.best = np.where(self.score > -np.inf, np.argmax(worth, axis=0), -1)
@@ -173,6 +173,13 @@ class Plans:
         self.scores.append(score)
         return True
 
+    def _fitting(self, takes: Vector, limits: Vector) -> NDArray[np.bool_]:
+        """Return which plans, a row each, fit which scenarios, a column each."""
+        fits = np.ones((len(takes), len(limits)), dtype=bool)
+        for of, most in zip(takes.T, limits.T, strict=True):
+            fits &= of[:, None] <= most * (1 + TOLERANCE)
+        return fits
+
     def few(self, floors: Vector) -> NDArray[np.int64]:
         """Return the plan of each of the first scenarios (-1: none), as few as reach their floors.
 
@@ -185,14 +192,15 @@ class Plans:
             return self.best[: len(floors)]
         takes, scores = np.array(self.used), np.array(self.scores)
         limits, best = self.limits[: len(floors)], self.best[: len(floors)]
-        fits = np.all(takes[:, None, :] <= limits[None] * (1 + TOLERANCE), axis=2)
+        fits = self._fitting(takes, limits)
         good = fits & (scores[:, None] >= floors[None])
         chosen: list[int] = []
         left = best >= 0
         for place in np.argsort(-self.score[: len(floors)], kind="stable").tolist():
             if left[place]:
-                serves = np.where(good[:, place], (good & left).sum(axis=1), -1)
-                chosen.append(int(np.argmax(serves)))
+                some = np.flatnonzero(good[:, place])
+                serves = (good[some] & left).sum(axis=1)
+                chosen.append(int(some[np.argmax(serves)]))
                 left &= ~good[chosen[-1]]
         if not chosen:
             return best

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from planner.figures import OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
+from planner.loader.vary import Cell
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import VARIED, Column, Sweep
 from planner.studies.request import SweepOptions, head_of
@@ -57,7 +58,7 @@ class Course:
     done: int = 0
     kept: dict[int, int] = field(default_factory=dict)
     _layout: list[tuple[int, list[int]]] = field(default_factory=list)
-    _made: dict[int, Scenario] = field(default_factory=dict)
+    _made: dict[int, tuple[Scenario, tuple[Cell, ...]]] = field(default_factory=dict)
 
     @property
     def work(self) -> Work:
@@ -87,11 +88,11 @@ class Course:
             if self.journal.has(number):
                 self._count(number, len(places))
             else:
-                yield number, tuple(map(self.scenario, places))
+                yield number, tuple(self.shown(place)[0] for place in places)
 
-    def scenario(self, place: int) -> Scenario:
-        """Return the scenario of a place; those of the last block are kept."""
-        return self._made.get(place) or self.scenarios[place]
+    def shown(self, place: int) -> tuple[Scenario, tuple[Cell, ...]]:
+        """Return the scenario of a place with its inputs' cells; those of a block are kept."""
+        return self._made.get(place) or (self.scenarios[place], self.scenarios.values(place))
 
     def _count(self, number: int, rows: int) -> None:
         self.kept[number] = rows
@@ -108,9 +109,12 @@ class Course:
 
     def _laid_out(self) -> Iterator[tuple[int, list[int]]]:
         for block, start in enumerate(range(0, len(self.scenarios), BLOCK)):
-            some = list(self.scenarios[start : start + BLOCK])
-            self._made = {scenario.index: scenario for scenario in some}
-            for number, piece in enumerate(pieces(some)):
+            made = (
+                (one, self.scenarios.values(one.index))
+                for one in self.scenarios[start : start + BLOCK]
+            )
+            self._made = {one.index: (one, cells) for one, cells in made}
+            for number, piece in enumerate(pieces([one for one, _ in self._made.values()])):
                 yield block * NUMBERS + number, [scenario.index for scenario in piece]
 
     def table(self) -> SweptRows:
@@ -137,7 +141,7 @@ class SweptRows:
             if name.startswith(COUNT_PREFIX)
         }
         items = bought(items_on_offer(scenarios.bases().values()), used)
-        named = any(course.scenario(place).name for place in range(min(len(scenarios), BLOCK)))
+        named = any(course.shown(place)[0].name for place in range(min(len(scenarios), BLOCK)))
         unit = objective_unit(goal(scenarios, course.inputs))
         shown = columns(scenarios.axes, items, unit, named=named)
         return cls(course, shown, dict(types(shown, _texts(scenarios))))
@@ -168,12 +172,11 @@ class SweptRows:
 
     def _inputs(self, places: Sequence[int]) -> dict[str, list[Any]]:
         """Return the columns that tell scenarios apart."""
-        course, axes = self.course, self.course.scenarios.axes
-        rows = [course.scenarios.values(place) for place in places]
+        rows = [self.course.shown(place) for place in places]
         columns: dict[str, list[Any]] = {PLACE: list(places)}
-        columns[NAME] = [course.scenario(place).name or None for place in places]
-        for at, column in enumerate(axes):
-            cells = [row[at] for row in rows]
+        columns[NAME] = [scenario.name or None for scenario, _ in rows]
+        for at, column in enumerate(self.course.scenarios.axes):
+            cells = [row[at] for _, row in rows]
             if self._is_text(column):
                 cells = [cell if cell is None else str(cell) for cell in cells]
             columns[column.name] = cells
