@@ -130,9 +130,12 @@ def _run(
 
     def worth(log_s: Array) -> Array:
         times = (write_s, far_s, level, choice.mtti_s)
-        seldom_s = mended.restarts_see_s(choice.mtti_s)
-        rate = goodput(np.exp(log_s), every, stopped_s, *times, seldom_s, anew=anew)
-        return np.asarray(rate * mended.factor(np.exp(log_s), more_s, choice.mtti_s))
+        seen_s = (mended.restarts_see_s(choice.mtti_s), np.asarray(choice.mtti_s))
+        seldom, often = (
+            goodput(np.exp(log_s), every, stopped_s, *times, each_s, anew=anew) for each_s in seen_s
+        )
+        kept = seldom * mended.factor(np.exp(log_s), more_s, choice.mtti_s)
+        return np.minimum(kept, often * mended.kept_by_swaps)  # as if units out cost nothing
 
     ends = (left.copy(), right.copy())
     for _ in range(STEPS):
