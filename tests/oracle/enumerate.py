@@ -27,8 +27,8 @@ TIE = 1e-6
 EDGE = 0.2
 """Values that are apart by a tie, give or take this share of it, count as equal or not: the check
 of a tie in the optimiser is so much looser than its row."""
-TRIED, STEPS = 41, 5
-"""So many intervals are tried at a time where the best is looked for, and so often."""
+TRIED = (41, *5 * (13,))
+"""So many intervals are tried where the best is looked for, then about the best of them, ..."""
 MOST_STALLED = 0.999
 """Stalls take at most this share of an interval."""
 NOTHING_GB_PER_S = 1e-12
@@ -330,12 +330,12 @@ def _run(
 def _peak_s(worth: Callable[[Array], Array], low: Array, high: float) -> Array:
     """Return the intervals of most work: the best of many, then of many about it."""
     left, right = np.log(low), np.full_like(low, math.log(high))
-    best_s, across = low, np.linspace(0.0, 1.0, TRIED)[:, None]
-    for _ in range(STEPS):
-        tried = np.exp(left + (right - left) * across)
+    best_s = low
+    for count in TRIED:
+        tried = np.exp(left + (right - left) * np.linspace(0.0, 1.0, count)[:, None])
         place = worth(tried).argmax(axis=0)[None]
         best_s = np.take_along_axis(tried, place, axis=0)[0]
-        width = (right - left) / (TRIED - 1)
+        width = (right - left) / (count - 1)
         left = np.maximum(np.log(low), np.log(best_s) - width)
         right = np.minimum(math.log(high), np.log(best_s) + width)
     return np.asarray(best_s)

@@ -16,7 +16,7 @@ from tests.oracle.money import Array
 from tests.oracle.stores import Stores, checkpoint_gb
 from tests.oracle.worth import ROUNDING, SECONDS_PER_DAY
 
-STEPS = 45
+STEPS = 32
 MOST_STALLED = 0.999
 
 
@@ -129,13 +129,13 @@ def _run(
     mended = choice.mended.on_levels(level.restart_s, level.remote_share)
 
     def worth(log_s: Array) -> Array:
-        times = (write_s, far_s, level, choice.mtti_s)
-        seen_s = (mended.restarts_see_s(choice.mtti_s), np.asarray(choice.mtti_s))
-        seldom, often = (
-            goodput(np.exp(log_s), every, stopped_s, *times, each_s, anew=anew) for each_s in seen_s
-        )
-        kept = seldom * mended.factor(np.exp(log_s), more_s, choice.mtti_s)
-        return np.minimum(kept, often * mended.kept_by_swaps)  # as if units out cost nothing
+        times = (np.exp(log_s), every, stopped_s, write_s, far_s, level, choice.mtti_s)
+        seen_s = mended.restarts_see_s(choice.mtti_s)
+        kept = goodput(*times, seen_s, anew=anew) * mended.factor(times[0], more_s, times[-1])
+        if mended.growing is None:
+            return np.asarray(kept)
+        most = goodput(*times, np.asarray(times[-1]), anew=anew) * mended.kept_by_swaps
+        return np.minimum(kept, most)  # as if units out cost nothing
 
     ends = (left.copy(), right.copy())
     for _ in range(STEPS):
