@@ -27,8 +27,10 @@ TIE = 1e-6
 EDGE = 0.2
 """Values that are apart by a tie, give or take this share of it, count as equal or not: the check
 of a tie in the optimiser is so much looser than its row."""
-TRIED = (41, *5 * (13,))
-"""So many intervals are tried where the best is looked for, then about the best of them, ..."""
+TRIED = {True: (201, 61, 61), False: (41, *5 * (13,))}
+"""So many intervals are tried where the best is looked for, then about the best of them, ...: more
+at a time for few purchases."""
+FEW = 50
 MOST_STALLED = 0.999
 """Stalls take at most this share of an interval."""
 NOTHING_GB_PER_S = 1e-12
@@ -331,7 +333,7 @@ def _peak_s(worth: Callable[[Array], Array], low: Array, high: float) -> Array:
     """Return the intervals of most work: the best of many, then of many about it."""
     left, right = np.log(low), np.full_like(low, math.log(high))
     best_s = low
-    for count in TRIED:
+    for count in TRIED[low.size < FEW]:
         tried = np.exp(left + (right - left) * np.linspace(0.0, 1.0, count)[:, None])
         place = worth(tried).argmax(axis=0)[None]
         best_s = np.take_along_axis(tried, place, axis=0)[0]

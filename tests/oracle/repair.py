@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -80,11 +81,7 @@ class Growing:
         if not self.chain.ups:
             return np.asarray(self.chain.runs + 0.0 * interval_s * more_s)
         full_per_s = 1.0 / mtti_s / self.chain.failing
-        weights = np.array([up[0] for up in self.chain.ups])
-        out, could, ran = (
-            float(weights @ np.array([up[place] for up in self.chain.ups]) / weights.sum())
-            for place in (1, 2, 3)
-        )
+        out, could, ran = self.chain.mean_up
         before = out / self.repair_s + (1.0 - self.hardware) * ran * full_per_s
         computes = sum(part * math.exp(-each_s * before) for part, each_s in self.after)
         fails, others = ran * full_per_s, (out - 1.0) / self.repair_s
@@ -172,6 +169,16 @@ class Chain:
     failing: float
     eased: float
     ups: tuple[tuple[float, float, float, float], ...] = ()
+
+    @cached_property
+    def mean_up(self) -> tuple[float, float, float]:
+        """The units out, what could run and what ran, on average over units back that bring
+        more."""
+        often = math.fsum(up[0] for up in self.ups)
+        out, could, ran = (
+            math.fsum(up[0] * up[place] for up in self.ups) / often for place in (1, 2, 3)
+        )
+        return out, could, ran
 
 
 def pooled(item: Item, job: Job, repair: Repair) -> tuple[int, bool]:
