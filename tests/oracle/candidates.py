@@ -80,8 +80,7 @@ def _connects(item: Item, market: Market) -> bool:
     if network.compute is not None and item.category == "gpu_system":
         if fabric.design(item, network.compute, catalog) is None:
             return False
-    both = network.storage is not None and network.storage.carries_in_band
-    in_band = network.storage if both else network.in_band
+    in_band = network.in_band or network.converged
     pairs = ((network.storage, item.ports.storage), (in_band, item.ports.in_band))
     for wanted, port in pairs:
         if wanted is not None:

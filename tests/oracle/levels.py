@@ -129,12 +129,13 @@ def _run(
     mended = choice.mended.on_levels(level.restart_s, level.remote_share)
 
     def worth(log_s: Array) -> Array:
-        times = (np.exp(log_s), every, stopped_s, write_s, far_s, level, choice.mtti_s)
-        seen_s = mended.restarts_see_s(choice.mtti_s)
-        kept = goodput(*times, seen_s, anew=anew) * mended.factor(times[0], more_s, times[-1])
+        interval_s, mtti_s = np.exp(log_s), choice.mtti_s
+        times = (interval_s, every, stopped_s, write_s, far_s, level, mtti_s)
+        kept = goodput(*times, mended.restarts_see_s(mtti_s), anew=anew)
+        kept = kept * mended.factor(interval_s, more_s, mtti_s)
         if mended.growing is None:
             return np.asarray(kept)
-        most = goodput(*times, np.asarray(times[-1]), anew=anew) * mended.kept_by_swaps
+        most = goodput(*times, np.asarray(mtti_s), anew=anew) * mended.kept_by_swaps
         return np.minimum(kept, most)  # as if units out cost nothing
 
     ends = (left.copy(), right.copy())
