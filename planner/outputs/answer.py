@@ -81,7 +81,7 @@ def asked(plan: Plan, job: JobPlan) -> str:
     goal = plan.objective
     most = "the most" if goal.sense == "maximize" else "the least"
     within, floors = (
-        [_of(limit) for limit in plan.limits if limit.name in {row.name for row in rows}]
+        [of_limit(limit) for limit in plan.limits if limit.name in {row.name for row in rows}]
         for rows in (SUPPLIES, of_group("target"))
     )
     text = f"{most} {objective_label(goal.name)} of {job.name}"
@@ -89,7 +89,7 @@ def asked(plan: Plan, job: JobPlan) -> str:
     return text + (f", within {listed(within)}" if within else "")
 
 
-def _of(limit: LimitReport) -> str:
+def of_limit(limit: LimitReport) -> str:
     """Return a limit in words: its unit often says what it is."""
     value = quantity(limit.limit, limit.unit).replace(".00 ", " ")
     if limit.name in ("facility_power", "racks", "capex"):
