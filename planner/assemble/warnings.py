@@ -17,7 +17,7 @@ from planner.currency import shown
 from planner.figures import ITEM_UNITS, STATED
 from planner.inputs import Inputs
 from planner.loader.catalog_checks import catalog_figures
-from planner.loader.price_building import OLD_MONTHS, is_old, latest_day, today
+from planner.loader.price_building import OLD_MONTHS, is_old, is_to_come, latest_day, today
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
 from planner.paths import job_path
@@ -561,6 +561,13 @@ def _old_prices(lines: list[Line]) -> Iterator[str]:
     if dated:
         parts = "; ".join(f"of {date}: {', '.join(names)}" for date, names in sorted(dated.items()))
         yield f"prices older than {OLD_MONTHS} months, to be asked for anew: {parts}"
+    to_come = [
+        f"{line.model} ({line.price.date})"
+        for line in lines
+        if line.purchased and line.price is not None and is_to_come(line.price.date, day)
+    ]
+    if to_come:
+        yield f"prices of a day to come, to be looked at: {', '.join(to_come)}"
     expired = [
         f"{line.model} (until {line.price.valid_until})"
         for line in lines
