@@ -245,13 +245,12 @@ def _idle(case: Case, operation: Run, lines: list[Line]) -> Iterator[str]:
         if used and case.job.repair is not None:  # they stand by, unless fewer are asked for
             idle -= case.job.spare_systems(system.way(operation.ways), used)
         if idle > 0:
-            idles = "1 system" if idle == 1 else f"{idle} systems"
-            stand = (
-                "stands idle: the job does not use it"
+            model = models[system.id]
+            yield (
+                f"1 system of {model} stands idle: the job does not use it"
                 if idle == 1
-                else ("stand idle: the job does not use them")
+                else f"{idle} systems of {model} stand idle: the job does not use them"
             )
-            yield f"{idles} of {models[system.id]} {stand}"
 
 
 def _without_drives(inputs: Inputs, case: Case) -> Iterator[str]:
