@@ -98,12 +98,13 @@ def told(plan: Plan) -> list[str]:
 @pytest.mark.parametrize(
     ("seed", "says"),
     [
+        (9_810_143, "keeps 6.4% more than its goodput says: that is on the safe side"),
         (9_830_251, "keeps 0.7% more than its goodput says: that is on the safe side"),
         (9_830_170, "keeps about 1.2% less than its goodput says"),
     ],
 )
 def test_a_plan_says_what_its_formula_leaves_out(seed: int, says: str) -> None:
-    """A simulation of these plans keeps 0.7 % more, and 1.8 % less."""
+    """A simulation of these plans keeps 7 % and 0.7 % more, and 1.8 % less."""
     options = api.Options(gap=1e-3, explain=False, rivals=False)
     (text,) = told(api.solve_with(inputs_of(together(seed)), options))
     assert says in text
@@ -111,6 +112,17 @@ def test_a_plan_says_what_its_formula_leaves_out(seed: int, says: str) -> None:
 
 def test_a_plan_whose_formula_is_close_says_nothing() -> None:
     assert not told(by_hand()[1])
+
+
+@pytest.mark.exhaustive(keep=0)
+def test_the_share_of_time_that_failures_take_says_nothing() -> None:
+    """They take 43 % of what runs, and the formula holds: the states differ little."""
+    options = api.Options(gap=1e-3, explain=False, rivals=False)
+    plan = api.solve_with(inputs_of(together(9_830_000)), options)
+    repair = plan.jobs[0].repair
+    assert repair is not None and repair.shrunk is not None
+    assert plan.jobs[0].goodput < 0.6 * repair.shrunk.running
+    assert not told(plan)
 
 
 def test_what_is_not_worked_out_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
