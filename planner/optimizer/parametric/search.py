@@ -291,6 +291,10 @@ class Search:
         if len(self.limits) == 1:
             alone = (each.answer(0, limits[0], lambda: float(most()[0])) for each in self.cells)
             proven = [np.array([bound]) for bound in alone]
+            if (
+                np.max(proven) > most()[0]
+            ):  # racks that are shared, packed, refuse what seems to fit
+                proven = [Opening(each, places, limits.T, most).run() for each in self.cells]
         else:
             proven = [Opening(each, places, limits.T, most).run() for each in self.cells]
         for row, bound in zip(limits, np.max(proven, axis=0).tolist(), strict=True):
