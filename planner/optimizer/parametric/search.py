@@ -291,9 +291,8 @@ class Search:
         if len(self.limits) == 1:
             alone = (each.answer(0, limits[0], lambda: float(most()[0])) for each in self.cells)
             proven = [np.array([bound]) for bound in alone]
-            if (
-                np.max(proven) > most()[0]
-            ):  # racks that are shared, packed, refuse what seems to fit
+            # What seems to fit may need more racks than there are, once they are packed.
+            if np.max(proven) > most()[0]:
                 proven = [Opening(each, places, limits.T, most).run() for each in self.cells]
         else:
             proven = [Opening(each, places, limits.T, most).run() for each in self.cells]
