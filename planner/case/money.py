@@ -199,10 +199,13 @@ def weights(case: Case, figure: str, units: ItemCounts, purchased: ItemCounts) -
     parts = SUMS[figure]
     # Counts are asked for where a unit adds nothing, too: no row of a model hangs on a 0.
     counted = [
-        (part.adds(item, case.rates), purchased[item.id] if part.bought else units[item.place])
+        (
+            each if part.bought or item.stands else 0.0,
+            purchased[item.id] if part.bought else units[item.place],
+        )
         for part in parts
         for item in case.bill_items()
-        if part.each(item, case.rates) is not None
+        if (each := part.each(item, case.rates)) is not None
     ]
     placed = [part for part in parts if not part.bought]
     for system, way in case.capped.values():

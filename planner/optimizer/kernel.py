@@ -115,7 +115,7 @@ def _weights(laid: Case, case: Case, figure: str) -> tuple[Numbers, Numbers]:
     layout = _layout(laid)
     standing, bought = np.zeros(len(layout.index)), np.zeros(len(layout.items))
     numbers = {item.id: number for number, item in enumerate(layout.items)}
-    for factor, (side, name) in purchase.terms(case)[figure]:
+    for factor, (side, name) in purchase.terms(case, figure):
         if side == 0:
             standing[layout.index[name]] += factor
         else:

@@ -118,18 +118,18 @@ class _Side:
         return self.place, name
 
 
-@lru_cache(maxsize=16)
-def terms(case: Case) -> dict[str, list[tuple[float, tuple[int, str]]]]:
-    """Return what each sum of a bill weighs, and what of: worked out once for all purchases."""
-    return {figure: weights(case, figure, _Side(0), _Side(1)) for figure in SUMS}
+@lru_cache(maxsize=256)
+def terms(case: Case, figure: str) -> list[tuple[float, tuple[int, str]]]:
+    """Return what a sum of a bill weighs, and what of: worked out once for all purchases."""
+    return weights(case, figure, _Side(0), _Side(1))
 
 
 @lru_cache(maxsize=16)
 def _uses(case: Case) -> tuple[dict[str, list[tuple[str, int, float]]], ...]:
     """Return of each count, in place and bought, the sums it is in, with its place and weight."""
     uses: tuple[dict[str, list[tuple[str, int, float]]], ...] = ({}, {})
-    for figure, weighed in terms(case).items():
-        for place, (factor, (side, name)) in enumerate(weighed):
+    for figure in SUMS:
+        for place, (factor, (side, name)) in enumerate(terms(case, figure)):
             uses[side].setdefault(name, []).append((figure, place, factor))
     return uses
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -21,8 +22,10 @@ from planner.errors import InputError
 from planner.inputs import Change, Inputs, value_at
 from planner.loader import load
 from planner.loader.vary.apply import applied
-from planner.optimizer.joint import optimise
+from planner.optimizer.joint import _by_models, optimise
 from planner.optimizer.objective import natural
+from planner.optimizer.parametric.search import Search
+from planner.optimizer.solver import Effort
 from planner.outputs import blocks, uncertain_text
 from planner.outputs.charts import picture
 from planner.schema.plan import Plan
@@ -30,6 +33,7 @@ from planner.schema.problem import FailureRate, Quantity
 from planner.schema.sensitivity import Uncertain
 from planner.studies.registry import STUDIES
 from planner.studies.request import Request, SweepOptions
+from planner.studies.sensitivity import workers
 from planner.studies.sensitivity.scenarios import Scenario
 from planner.studies.sensitivity.solve import Answer
 from planner.studies.sensitivity.uncertain import Draw, study, uncertainty, unknowns
@@ -58,6 +62,7 @@ EXACT = SweepOptions(gap=1e-6, jobs=1)
 MAIN = "problems/10MW.yaml"
 SHARES = np.linspace(1e-6, 1.0 - 1e-6, 41)
 POWER = "site.facility_power=uniform(400 kW, 900 kW)"
+FAILURES = "jobs.0.failures.per_gpu_day=loguniform(0.0005, 0.005)"
 
 
 def alone(
@@ -500,6 +505,57 @@ def test_the_same_seed_gives_the_same_bytes(small: str) -> None:
     assert made == [bytes_of(replace(draw, indices=True), saying(linear)) for draw in draws]
     assert len(set(made)) == 4
     assert bytes_of(draws[0], alone) == bytes_of(draws[0], alone)
+
+
+def test_what_shared_racks_refuse_is_packed_before_models_are_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In this draw more seems to fit in its least form than does; models prove the same."""
+    inputs = load(Path(MAIN))
+    there = {each.path: each for each in unknowns(inputs, (), Draw())}
+    drawn = {
+        "prices.*.list": 1.1938110763576477,
+        "catalog.*.consumes.it_power": 1.0580792973899784,
+        "jobs.0.failures.per_gpu_day": 0.0004258014647805363,
+        "storage.delivered_fraction.write": 0.6426700860831486,
+        "jobs.0.bytes_per_parameter": 11.347016986964514,
+    }
+    some = uncertainty.scenarios([there[path] for path in drawn], np.array([[*drawn.values()]]))
+    gap = 1e-3
+    with monkeypatch.context() as patch:
+        patch.setattr(Search, "_begin", lambda self: pytest.fail("models are asked"))
+        answer = workers.Work({"": inputs}, SweepOptions(gap)).answers(some)[0]
+    assert answer.status == "optimal", answer.reason
+    assert answer.log_value is not None and answer.log_bound is not None
+    case = resolve(applied(inputs, some[0].changes))
+    models = _by_models(case, "highs", gap, Effort(), None, ties=False, known=())
+    assert models.value is not None and models.bound is not None
+    assert answer.log_value <= models.bound + 1e-9
+    assert models.value <= answer.log_bound + 1e-9
+
+
+def test_scenarios_that_are_packed_give_the_same_bytes(
+    small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of many draws are, and those that come from another process."""
+    inputs, plan = read(small)
+
+    def found() -> str:
+        return study(inputs, [POWER, FAILURES], EXACT, Draw(samples=6), plan=plan).model_dump_json()
+
+    whole = found()
+    monkeypatch.setattr(workers, "MOST_WHOLE", 0)
+    assert found() == whole
+    piped: list[Answer] = []
+
+    def through_a_pipe(*given: object) -> list[Answer]:
+        piped.extend(pickle.loads(pickle.dumps(workers.answers(*given))))  # type: ignore[arg-type]
+        return piped
+
+    dists, draw = [POWER, FAILURES], Draw(samples=6)
+    made = study(inputs, dists, EXACT, draw, plan=plan, ask=through_a_pipe)
+    assert made.model_dump_json() == whole
+    assert len(piped) == 6 and all(isinstance(each.numbers, bytes) for each in piped)
 
 
 def test_outcomes_are_percentiles_of_the_best_plans(small: str) -> None:

@@ -55,6 +55,8 @@ BATCH = 4
 """Cells and families that are enumerated together."""
 TRIES = 4
 """Purchases of a cell that are taken up as plans until one may be made."""
+BILLED = 64
+"""So many of the best have their bills at first, then four times as many, until those fit."""
 NOISE = 1e-9
 SLACK = 1e-6
 """Where what cannot run is left out early, times and rates count as this much better."""
@@ -484,23 +486,18 @@ class Cells:
         mixes = self._mixes(items, most_units, room)
         known = max(float(self.plans.score[place]), self.need)
         if mixes is None:
-            mixes = self._fullest(cell, items, most_units, limits, known - self.give)
+            mixes = self._fullest(cell, items, most_units, limits, known)
         whole = mixes is not None
         if mixes is None:
             alone = [self._mixes(items[n : n + 1], most_units, room) for n in range(len(items))]
             placed = [_placed(one, n, len(items)) for n, one in enumerate(alone) if one is not None]
             mixes = np.column_stack([np.zeros((len(items), 0), dtype=np.int64), *placed])
         counts = self._spread(items, mixes)
-        score, gpus, counts, taken = self._scored(cell, counts, limits, known - self.give)
-        for best in np.argsort(-score, kind="stable")[:TRIES].tolist():
+        score, gpus, counts = self._scored(cell, counts, limits, known)
+        for best in range(len(score)):
             if score[best] <= self.plans.score[place]:
                 break
             self.take(cell, counts[:, best], int(gpus[best]))
-        good = np.flatnonzero(score >= float(self.plans.score[place]) - self.give)
-        if self.give and len(good):
-            share = taken[:, good] / np.where(limits > 0, limits, 1.0)[:, None]
-            least = good[np.argmin(share.sum(axis=0))]
-            self.take(cell, counts[:, least], int(gpus[least]))
         return max(known, float(score.max(initial=-np.inf))) + NOISE if whole else math.inf
 
     def _spread(self, items: Places, mixes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -615,16 +612,22 @@ class Cells:
 
     def _scored(
         self, cell: int, counts: NDArray[np.int64], limits: Numbers, need: float
-    ) -> tuple[Numbers, NDArray[np.int64], NDArray[np.int64], Numbers]:
-        """Return the storage of a cell that scores more than is needed and fits.
+    ) -> tuple[Numbers, NDArray[np.int64], NDArray[np.int64]]:
+        """Return the best storage of a cell that scores more than is needed and fits, best first.
 
-        That is: scores, GPUs in use, counts, and what each takes at least of every supply.
+        That is: scores, GPUs in use, counts.
         """
         score, gpus, rows = self.better(cell, counts, need)
-        counts = counts[:, rows]
-        taken, fits = self.taken(cell, counts, least=True)
-        fits &= np.all(taken <= limits[:, None] * (1 + TOLERANCE), axis=0)
-        return score[fits], gpus[fits], counts[:, fits], taken[:, fits]
+        order, found = np.argsort(-score, kind="stable"), np.zeros(0, dtype=np.int64)
+        begin, count = 0, BILLED
+        while begin < len(order) and len(found) < TRIES:
+            some = order[begin : begin + count]
+            taken, fits = self.taken(cell, counts[:, rows[some]], least=True)
+            fits &= np.all(taken <= limits[:, None] * (1 + TOLERANCE), axis=0)
+            found = np.concatenate([found, some[fits]])
+            begin, count = begin + count, 4 * count
+        best = found[:TRIES]
+        return score[best], gpus[best], counts[:, rows[best]]
 
     def better(
         self, cells: int | Places, counts: NDArray[np.int64], need: float | Numbers

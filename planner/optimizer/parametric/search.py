@@ -291,6 +291,9 @@ class Search:
         if len(self.limits) == 1:
             alone = (each.answer(0, limits[0], lambda: float(most()[0])) for each in self.cells)
             proven = [np.array([bound]) for bound in alone]
+            # What seems to fit may need more racks than there are, once they are packed.
+            if np.max(proven) > most()[0]:
+                proven = [Opening(each, places, limits.T, most).run() for each in self.cells]
         else:
             proven = [Opening(each, places, limits.T, most).run() for each in self.cells]
         for row, bound in zip(limits, np.max(proven, axis=0).tolist(), strict=True):
