@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import pulp
 
+from planner.lazy_dataclass import dataclass
 from planner.sizing.packing import FULL, Packing
 from planner.whole_files import OTHER_NAME, whole
 

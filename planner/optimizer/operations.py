@@ -7,7 +7,6 @@ hold it against the code for one use.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from planner.case import Case, bandwidth
 from planner.case.bandwidth import ends
 from planner.case.model import Mode, Storage
 from planner.case.quantities import ROUNDING
+from planner.lazy_dataclass import dataclass
 from planner.optimizer.goals import FLOOR_TOLERANCE
 from planner.optimizer.kernel import Flags, Numbers, Places
 from planner.optimizer.operate import MOST_STALLED, TOLERANCE

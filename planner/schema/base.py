@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -11,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from planner import units
+from planner.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

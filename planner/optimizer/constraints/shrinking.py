@@ -20,7 +20,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -29,6 +28,7 @@ import numpy.typing as npt
 from planner.case import System, Way
 from planner.case.bandwidth import local_drain_s
 from planner.case.repair import Repair
+from planner.lazy_dataclass import dataclass
 from planner.optimizer.context import LEAST_RUNNING, MOST_SPARED, Build
 from planner.optimizer.model import Change, Ends, Linear, Log, NegativeExp, Row, Variable, total
 from planner.sizing.availability import Restarts
