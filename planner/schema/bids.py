@@ -3,7 +3,6 @@
 Additive changes only, as with the plan.
 """
 
-from __future__ import annotations
 
 from typing import Literal
 

@@ -1,9 +1,8 @@
 """Catalogs: what exists, with a source and a confidence behind every figure. No prices here."""
 
-from __future__ import annotations
 
 from itertools import pairwise
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -278,7 +277,7 @@ class ServiceCount(Model):
     of: Annotated[tuple[Category, ...], Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
-    def _of_hardware(self) -> ServiceCount:
+    def _of_hardware(self) -> Self:
         if self.of is not None and self.per != "hardware":
             raise ValueError("of goes with per: hardware")
         if {"software", "service"} & set(self.of or ()):
@@ -385,7 +384,7 @@ class Lengths(Model):
     offered: tuple[LengthOnOffer, ...] = Field(default=(), max_length=50)
 
     @model_validator(mode="after")
-    def _rising(self) -> Lengths:
+    def _rising(self) -> Self:
         lengths = [each.length_m for each in self.offered]
         if any(a >= b for a, b in pairwise(lengths)):
             raise ValueError("lengths are listed from the shortest on, each once")
