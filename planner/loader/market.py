@@ -134,7 +134,7 @@ def load_catalogs(files: list[Path]) -> Catalogs:
         _resolve_extends(document, raw)
         catalog = validated(Catalog, document)
         result.names.append(catalog.catalog)
-        result.files.append((path, digest(path)))
+        result.files.append((path, document.digest))
         _add(result, catalog, document)
     merged: dict[tuple[str, ...], dict[str, Source]] = {}  # near-clones extend the same few items
     for item_id, chain in _chains(raw).items():
@@ -352,7 +352,7 @@ def load_prices(
             result.currency = book.currency
             result.currency_place = document.place(("currency",))
         result.names.append(book.price_book)
-        result.files.append((path, digest(path)))
+        result.files.append((path, document.digest))
         result.discounts += book.discounts
         for name, rate in book.rates.items():
             _check_source(rate.source, book, document, f"rates.{name}")

@@ -6,6 +6,7 @@ so ``no`` is text, ``1:30`` is text and ``0o17`` is a number. Sequences become t
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from dataclasses import replace
@@ -63,8 +64,12 @@ def shorten_path(path: Path) -> str:
         return str(path)
 
 
-def read_text(path: Path, what: str) -> str:
-    """Return the file's text; raise InputError in one line where that cannot be done."""
+def read_text(path: Path, what: str) -> tuple[str, str]:
+    """Return the file's text and the SHA-256 of its bytes.
+
+    Raises:
+        InputError: that cannot be done, in one line.
+    """
     name = shorten_path(path)
     try:
         content = contents(path, most_bytes=MAX_BYTES, what=what, missing=f"no such {what}")
@@ -76,7 +81,7 @@ def read_text(path: Path, what: str) -> str:
         raise InputError(_binary(name, what)) from None
     if "\0" in text:
         raise InputError(_binary(name, what))
-    return text
+    return text, hashlib.sha256(content).hexdigest()
 
 
 def _refuse_what_is_no_text(name: str, what: str) -> None:
@@ -93,9 +98,11 @@ def _binary(name: str, what: str) -> Finding:
 
 
 def read(path: Path, what: str = "problem file") -> Document:
-    """Return the single YAML document of ``path``, which must be a mapping."""
+    """Return the single YAML document of ``path``, which must be a mapping, with its digest."""
     _refuse_what_is_no_text(shorten_path(path), what)
-    document = parse(read_text(path, what), shorten_path(path), what)
+    text, digest = read_text(path, what)
+    document = parse(text, shorten_path(path), what)
+    document.digest = digest
     if not isinstance(document.data, dict):
         raise InputError(_no_mapping(document, what))
     return document

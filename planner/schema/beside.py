@@ -4,7 +4,6 @@ How the counts of what must come with a cluster move with it, and what each way 
 draws and does.
 """
 
-
 from dataclasses import dataclass
 from typing import Literal
 

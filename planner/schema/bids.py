@@ -3,7 +3,6 @@
 Additive changes only, as with the plan.
 """
 
-
 from typing import Literal
 
 from planner.schema.base import Record

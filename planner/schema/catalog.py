@@ -1,6 +1,5 @@
 """Catalogs: what exists, with a source and a confidence behind every figure. No prices here."""
 
-
 from itertools import pairwise
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
@@ -76,7 +75,8 @@ class Figure(Model, Generic[T]):
 
 def _figure(kind: str) -> Figure[Any]:
     """Return an empty figure of a kind."""
-    kinds = {each.__name__: each for each in Figure.__subclasses__()}
+    ofs = Figure.__subclasses__()
+    kinds = {each.__name__: each for of in ofs for each in (of, *of.__subclasses__())}
     return kinds[kind].__new__(kinds[kind])
 
 
@@ -88,10 +88,6 @@ class Throughput(Figure[Bandwidth]):
 
     basis: Basis | None = None
     benchmark: Text | None = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Let bandwidths be sent to other processes."""
-        return Throughput.__new__, (Throughput,), self.__getstate__()
 
 
 class Provides(Model):

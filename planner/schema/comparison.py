@@ -3,7 +3,6 @@
 Additive changes only, as with the plan.
 """
 
-
 from typing import Annotated, Literal
 
 from planner.schema.base import InItsUnit, InUnit, Record, Shown

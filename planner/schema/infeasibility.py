@@ -1,6 +1,5 @@
 """Why there is no plan: limits that cannot hold together, and changes that would help."""
 
-
 from planner.schema.base import InItsUnit, Record
 
 UNDECIDED = "not decided, as it takes too long"

@@ -3,7 +3,6 @@
 Additive changes only, else ``schema_version`` counts up.
 """
 
-
 from typing import Annotated, Literal
 
 from pydantic import Field

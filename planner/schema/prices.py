@@ -1,6 +1,5 @@
 """Price books: money apart from specifications, dated and sourced, never edited in place."""
 
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 

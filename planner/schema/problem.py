@@ -1,6 +1,5 @@
 """The problem file: site, budgets, storage rules, the job, the objective."""
 
-
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator

@@ -1,6 +1,5 @@
 """How the job runs: power, precision, rate; levels of checkpoints; how hardware is mended."""
 
-
 from itertools import pairwise
 from math import lcm
 from typing import Annotated, Literal, Self

@@ -1,6 +1,5 @@
 """The site: its power and how it is fed, racks and the positions they may stand at, cooling."""
 
-
 from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator

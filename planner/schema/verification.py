@@ -3,7 +3,6 @@
 Additive changes only, as with the plan.
 """
 
-
 from collections.abc import Collection, Iterable
 from typing import Literal
 
