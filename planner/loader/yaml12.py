@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -101,11 +102,16 @@ def read(path: Path, what: str = "problem file") -> Document:
     """Return the single YAML document of ``path``, which must be a mapping, with its digest."""
     _refuse_what_is_no_text(shorten_path(path), what)
     text, digest = read_text(path, what)
-    document = parse(text, shorten_path(path), what)
-    document.digest = digest
-    if not isinstance(document.data, dict):
-        raise InputError(_no_mapping(document, what))
-    return document
+    known = _parsed(text, shorten_path(path), what)
+    if not isinstance(known.data, dict):
+        raise InputError(_no_mapping(known, what))
+    return replace(known, data={**known.data}, lines={**known.lines}, origins={}, digest=digest)
+
+
+@lru_cache(maxsize=2)
+def _parsed(text: str, file: str, what: str) -> Document:
+    """Return the data of a text, which `check` reads again for each scenario of a problem."""
+    return parse(text, file, what)
 
 
 def _no_mapping(document: Document, what: str) -> Finding:
