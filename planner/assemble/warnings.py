@@ -505,8 +505,9 @@ def _not_considered(inputs: Inputs) -> Iterator[str]:
     """Yield which products on offer are left out because nobody states a price or a figure."""
     models: dict[str, list[str]] = {}
     for item in inputs.items:
-        lacking = suitability.lacking(item, inputs)
-        if item.category in ("gpu_system", "storage") and lacking is not None:
+        offered = item.category in ("gpu_system", "storage")
+        lacking = suitability.lacking(item, inputs) if offered else None
+        if lacking is not None:
             models.setdefault(lacking, []).append(item.model)
     if models:
         parts = (f"{', '.join(names)} ({lacking})" for lacking, names in models.items())

@@ -1,8 +1,8 @@
 """In which way the job runs, who says so, and what of it a workbook carries to follow edits.
 
 How many switches, cables, racks and the like a plan needs with more or fewer units than it has:
-exact at the steps that are worked out, each with a bill of its own; what lies between them is left
-to whoever reads them. And what each way of running the job draws and does.
+exact at the steps that are worked out, each with companions of its own; what lies between them is
+left to whoever reads them. And what each way of running the job draws and does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from planner.case.resolve import with_companions
 from planner.errors import InputError
 from planner.inputs import Inputs, needs
 from planner.optimizer.operate import Run
-from planner.optimizer.purchase import PurchaseSums, bill
+from planner.optimizer.purchase import standing
 from planner.paths import of_job
 from planner.schema.beside import SHARED_RACKS, Growth, Live, WayRow, Ways
 from planner.schema.catalog import Item
@@ -321,20 +321,20 @@ def _counts(
 ) -> dict[str, int] | None:
     """Return the count of every companion, None where a fabric cannot be that large."""
     try:
-        spent = bill(case, units, ways)
+        there, racks = standing(case, units, ways)
     except ValueError:
         return None
-    counts = {line.sku: round(spent.counts[line.sku]) for line in lines}
-    return {**counts, SHARED_RACKS: round(spent["racks"]) - sum(_own_racks(case, spent, lines))}
+    counts = {line.sku: round(there[line.sku]) for line in lines}
+    return {**counts, SHARED_RACKS: racks - sum(_own_racks(case, there, lines))}
 
 
-def _own_racks(case: Case, spent: PurchaseSums, lines: list[Line]) -> Iterator[int]:
+def _own_racks(case: Case, there: Mapping[str, float], lines: list[Line]) -> Iterator[int]:
     """Yield the racks that stand in lines of the bill."""
     for offer in case.offers():
         if offer.rack_use is not None:
-            yield offer.rack_use.racks(round(spent.counts[offer.place]))
+            yield offer.rack_use.racks(round(there[offer.place]))
     for line in lines:
-        yield round(spent.counts.get(f"racks.{line.sku}", 0.0))
+        yield round(there.get(f"racks.{line.sku}", 0.0))
 
 
 __all__ = ["enlarged", "growth", "live"]

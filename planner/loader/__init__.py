@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from planner import currency, shipped
 from planner.errors import Finding, InputError
 from planner.inputs import Document, Inputs, show_money_of, with_support
-from planner.loader import exchange, market, overrides, yaml12
+from planner.lazy_dataclass import dataclass
+from planner.loader import exchange, kept, market, overrides, yaml12
 from planner.loader.checks import check_problem
 from planner.loader.price_building import below_drives
 from planner.schema.problem import Problem
@@ -57,9 +58,8 @@ def load_with_findings(
     overrides.apply_scenario(document, scenario)
     overrides.apply_settings(document, settings)
     problem = _validated(document)
-    document.digest = (
-        market.digest(path) if text is None else hashlib.sha256(text.encode()).hexdigest()
-    )
+    if text is not None:
+        document.digest = hashlib.sha256(text.encode()).hexdigest()
     return _joined(problem, document, settings, scenario)
 
 
@@ -192,17 +192,25 @@ def _offered(
     # Places are told from the folder that one is in.
     key = (Path.cwd(), tuple(of_catalogs), tuple(of_prices), repr(rates))
     known = _kept.pop(key, None)
+    if known is None:
+        known = kept.found(_name(key), _Kept)
     if known is None or not known.holds:
         catalogs = market.load_catalogs(of_catalogs)
         prices = market.load_prices(of_prices, catalogs.items, rates)
         files = (*catalogs.files, *prices.files)
         known = _Kept(prices, files, _read_offered(catalogs, prices))
+        kept.keep(_name(key), known)
     _kept[key] = known  # the latest last
     while len(_kept) > _MOST_KEPT:
         del _kept[next(iter(_kept))]
     prices = known.prices
     place = document.place(("currency",)) if problem.currency else prices.currency_place
     return exchange.settled(problem, prices.exchange, prices.currency, place), *known.offered
+
+
+def _name(key: tuple[object, ...]) -> str:
+    """Return under which name it is kept for other processes; files name shipped ones."""
+    return kept.name_of((*key, *shipped.catalog_files(), *shipped.price_files()))
 
 
 def _read_offered(catalogs: market.Catalogs, prices: market.Prices) -> Offered:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from planner.currency import Currency
 from planner.errors import Finding, InputError, did_you_mean
 from planner.foreign_files import contents
 from planner.inputs import Document
+from planner.lazy_dataclass import dataclass
 from planner.loader import exchange, locate, yaml12
 from planner.loader.catalog_checks import LIST_IT
 from planner.loader.price_building import NoQuantityError, built, with_range
@@ -133,7 +134,7 @@ def load_catalogs(files: list[Path]) -> Catalogs:
         _resolve_extends(document, raw)
         catalog = validated(Catalog, document)
         result.names.append(catalog.catalog)
-        result.files.append((path, digest(path)))
+        result.files.append((path, document.digest))
         _add(result, catalog, document)
     merged: dict[tuple[str, ...], dict[str, Source]] = {}  # near-clones extend the same few items
     for item_id, chain in _chains(raw).items():
@@ -351,7 +352,7 @@ def load_prices(
             result.currency = book.currency
             result.currency_place = document.place(("currency",))
         result.names.append(book.price_book)
-        result.files.append((path, digest(path)))
+        result.files.append((path, document.digest))
         result.discounts += book.discounts
         for name, rate in book.rates.items():
             _check_source(rate.source, book, document, f"rates.{name}")

@@ -6,9 +6,11 @@ so ``no`` is text, ``1:30`` is text and ``0o17`` is a number. Sequences become t
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +65,12 @@ def shorten_path(path: Path) -> str:
         return str(path)
 
 
-def read_text(path: Path, what: str) -> str:
-    """Return the file's text; raise InputError in one line where that cannot be done."""
+def read_text(path: Path, what: str) -> tuple[str, str]:
+    """Return the file's text and the SHA-256 of its bytes.
+
+    Raises:
+        InputError: that cannot be done, in one line.
+    """
     name = shorten_path(path)
     try:
         content = contents(path, most_bytes=MAX_BYTES, what=what, missing=f"no such {what}")
@@ -76,7 +82,7 @@ def read_text(path: Path, what: str) -> str:
         raise InputError(_binary(name, what)) from None
     if "\0" in text:
         raise InputError(_binary(name, what))
-    return text
+    return text, hashlib.sha256(content).hexdigest()
 
 
 def _refuse_what_is_no_text(name: str, what: str) -> None:
@@ -93,12 +99,19 @@ def _binary(name: str, what: str) -> Finding:
 
 
 def read(path: Path, what: str = "problem file") -> Document:
-    """Return the single YAML document of ``path``, which must be a mapping."""
+    """Return the single YAML document of ``path``, which must be a mapping, with its digest."""
     _refuse_what_is_no_text(shorten_path(path), what)
-    document = parse(read_text(path, what), shorten_path(path), what)
-    if not isinstance(document.data, dict):
-        raise InputError(_no_mapping(document, what))
-    return document
+    text, digest = read_text(path, what)
+    known = _parsed(text, shorten_path(path), what)
+    if not isinstance(known.data, dict):
+        raise InputError(_no_mapping(known, what))
+    return replace(known, data={**known.data}, lines={**known.lines}, origins={}, digest=digest)
+
+
+@lru_cache(maxsize=2)
+def _parsed(text: str, file: str, what: str) -> Document:
+    """Return the data of a text, which `check` reads again for each scenario of a problem."""
+    return parse(text, file, what)
 
 
 def _no_mapping(document: Document, what: str) -> Finding:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from planner.case import Way
+from planner.lazy_dataclass import dataclass
 from planner.optimizer import purchase
 from planner.optimizer.constraints.shrinking import UnitsChord
 from planner.optimizer.context import Build

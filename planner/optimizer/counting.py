@@ -28,7 +28,6 @@ import numpy as np
 from planner.optimizer import operate, purchase
 from planner.optimizer.branch import Found, Goal, Node, solve
 from planner.optimizer.guess import orderly
-from planner.optimizer.highs import HighsSession
 from planner.optimizer.master import Master
 from planner.optimizer.objective import LOGARITHMIC
 from planner.optimizer.operate import Run
@@ -104,6 +103,8 @@ class _Counting:
     """The boxes of one part."""
 
     def __init__(self, master: Master, goal: Goal, node: Node, found: Found) -> None:
+        from planner.optimizer.highs import HighsSession
+
         build, session = master.build, master.session
         assert isinstance(session, HighsSession)
         self.master, self.goal, self.node, self.found = master, goal, node, found

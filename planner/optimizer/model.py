@@ -1,18 +1,18 @@
 """The modelling layer: named rows and concave links, over PuLP, and the curves that links keep.
 
-Only this file and ``cbc.py`` import PuLP; constraint families get everything from here.
+Only this file and ``cbc.py`` import PuLP; constraint families get everything from here. It is
+imported where a model is made: most problems are proven without one.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-import pulp
-
+from planner.lazy_dataclass import dataclass
 from planner.sizing.packing import FULL, Packing
 from planner.whole_files import OTHER_NAME, whole
 
@@ -166,11 +166,15 @@ OVERDRAWN = 2e-9
 
 def total(terms: Iterable[Linear]) -> Linear:
     """Return the sum of linear terms."""
+    import pulp
+
     return pulp.lpSum(terms)
 
 
 def combination(pairs: Iterable[tuple[float, Variable]], constant: float = 0.0) -> Linear:
     """Return ``sum(coefficient * variable) + constant``, in one pass."""
+    import pulp
+
     return pulp.LpAffineExpression([(variable, factor) for factor, variable in pairs], constant)
 
 
@@ -385,6 +389,8 @@ class Model:
     """A mixed-integer linear master problem that grows tangents."""
 
     def __init__(self, name: str, maximise: bool) -> None:
+        import pulp
+
         self.problem = pulp.LpProblem(name, pulp.LpMaximize if maximise else pulp.LpMinimize)
         self.variables: list[Variable] = []
         self.rows: list[Row] = []
@@ -398,6 +404,8 @@ class Model:
         self, name: str, low: float | None, high: float | None, integer: bool = False
     ) -> Variable:
         """Return a new variable with its bounds (None: unbounded)."""
+        import pulp
+
         category = pulp.LpInteger if integer else pulp.LpContinuous
         variable = self.problem.add_variable(name, low, high, category)
         self.variables.append(variable)
@@ -547,6 +555,8 @@ def highest(expression: Linear) -> float:
 
 def evaluate(expression: Linear, values: dict[str, float]) -> float:
     """Return the value of a linear expression or variable at ``values``."""
+    import pulp
+
     if isinstance(expression, pulp.LpVariable):
         return values[expression.name]
     result = expression.constant
@@ -557,6 +567,8 @@ def evaluate(expression: Linear, values: dict[str, float]) -> float:
 
 def is_whole(variable: Variable) -> bool:
     """Say whether a variable takes whole numbers only."""
+    import pulp
+
     return bool(variable.cat == pulp.LpInteger)
 
 
@@ -566,6 +578,8 @@ def save_mps(model: Model, expression: Linear, maximise: bool, path: Path) -> No
     Raises:
         InputError: the file cannot be written.
     """
+    import pulp
+
     expression = expression + 0
     if expression.constant:  # MPS as PuLP writes it has no place for a constant
         one = model.var("one", 1.0, 1.0)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from planner.case import Case, bandwidth
 from planner.case.bandwidth import ends
 from planner.case.model import Mode, Storage
 from planner.case.quantities import ROUNDING
+from planner.lazy_dataclass import dataclass
 from planner.optimizer.context import MOST_SPARED
 from planner.optimizer.goals import FLOOR_TOLERANCE
 from planner.optimizer.kernel import Flags, Numbers, Places

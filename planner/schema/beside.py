@@ -4,8 +4,6 @@ How the counts of what must come with a cluster move with it, and what each way 
 draws and does.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -3,8 +3,6 @@
 Additive changes only, as with the plan.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from planner.schema.base import Record

@@ -6,8 +6,6 @@ Money is in ``currency``. None is not known, never zero. The customer's edition 
 fields named in `MONEY_OF_LINES` and `MONEY_OF_TOTALS`.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

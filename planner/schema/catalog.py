@@ -1,9 +1,7 @@
 """Catalogs: what exists, with a source and a confidence behind every figure. No prices here."""
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -76,7 +74,8 @@ class Figure(Model, Generic[T]):
 
 def _figure(kind: str) -> Figure[Any]:
     """Return an empty figure of a kind."""
-    kinds = {each.__name__: each for each in Figure.__subclasses__()}
+    ofs = Figure.__subclasses__()
+    kinds = {each.__name__: each for of in ofs for each in (of, *of.__subclasses__())}
     return kinds[kind].__new__(kinds[kind])
 
 
@@ -88,10 +87,6 @@ class Throughput(Figure[Bandwidth]):
 
     basis: Basis | None = None
     benchmark: Text | None = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Let bandwidths be sent to other processes."""
-        return Throughput.__new__, (Throughput,), self.__getstate__()
 
 
 class Provides(Model):
@@ -277,7 +272,7 @@ class ServiceCount(Model):
     of: Annotated[tuple[Category, ...], Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
-    def _of_hardware(self) -> ServiceCount:
+    def _of_hardware(self) -> Self:
         if self.of is not None and self.per != "hardware":
             raise ValueError("of goes with per: hardware")
         if {"software", "service"} & set(self.of or ()):
@@ -384,7 +379,7 @@ class Lengths(Model):
     offered: tuple[LengthOnOffer, ...] = Field(default=(), max_length=50)
 
     @model_validator(mode="after")
-    def _rising(self) -> Lengths:
+    def _rising(self) -> Self:
         lengths = [each.length_m for each in self.offered]
         if any(a >= b for a, b in pairwise(lengths)):
             raise ValueError("lengths are listed from the shortest on, each once")

@@ -3,8 +3,6 @@
 What one more unit of each limit is worth, and the least that would make a wish come true.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from planner.schema.base import InItsUnit, InUnit, Record, Shown

@@ -1,7 +1,5 @@
 """Why there is no plan: limits that cannot hold together, and changes that would help."""
 
-from __future__ import annotations
-
 from planner.schema.base import InItsUnit, Record
 
 UNDECIDED = "not decided, as it takes too long"

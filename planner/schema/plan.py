@@ -3,8 +3,6 @@
 Additive changes only, else ``schema_version`` counts up.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -1,9 +1,7 @@
 """Price books: money apart from specifications, dated and sourced, never edited in place."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -86,7 +84,7 @@ class ShownIn(PlanModel):
     source: str
 
     @classmethod
-    def of(cls, money: currency.Currency) -> ShownIn | None:
+    def of(cls, money: currency.Currency) -> Self | None:
         """Return a currency as results hold it, None of USD."""
         if money == currency.USD:
             return None
@@ -257,7 +255,7 @@ class Price(Model):
         level = SupportLevel.model_construct(per_year=support, included_years=years)
         return {self.support_level or AS_LISTED: level}
 
-    def at_level(self, name: str | None) -> Price:
+    def at_level(self, name: str | None) -> Self:
         """Return the price with support of a level; of one that it has not, as it is."""
         levels = self.levels
         usual = self.support_level or (AS_LISTED if levels else None)
@@ -281,7 +279,7 @@ class Price(Model):
         return {**data, **_UNTIL_BUILT}
 
     @model_validator(mode="after")
-    def _within_its_range(self, info: ValidationInfo) -> Price:
+    def _within_its_range(self, info: ValidationInfo) -> Self:
         ends = (
             (self.low_usd, self.list_usd, self.high_usd),
             (self.per_year_low_usd, self.per_year_usd or 0.0, self.per_year_high_usd),
@@ -330,7 +328,7 @@ class Discount(Model):
     category: Category | None = None
 
     @model_validator(mode="after")
-    def _exactly_one(self) -> Discount:
+    def _exactly_one(self) -> Self:
         if sum(key is not None for key in (self.item, self.vendor, self.category)) != 1:
             raise ValueError("give exactly one of item, vendor or category")
         return self
@@ -357,7 +355,7 @@ class Rate(Model):
     note: Text | None = None
 
     @model_validator(mode="after")
-    def _ordered(self) -> Rate:
+    def _ordered(self) -> Self:
         if not self.low_usd <= self.usd <= self.high_usd:
             raise ValueError("give low <= usd <= high")
         if self.flash is not None and (self.per, self.every) != ("raw_tb", "once"):

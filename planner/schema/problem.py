@@ -1,8 +1,6 @@
 """The problem file: site, budgets, storage rules, the job, the objective."""
 
-from __future__ import annotations
-
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
@@ -160,7 +158,7 @@ class Quantity(Model):
         return max(self.min or 0, int(self.required)) if self.fixed is None else self.fixed
 
     @model_validator(mode="after")
-    def _owned_units_stay(self) -> Quantity:
+    def _owned_units_stay(self) -> Self:
         for key, most in (("fixed", self.fixed), ("max", self.max)):
             if most is not None and most < self.in_place:
                 raise ValueError(
@@ -170,7 +168,7 @@ class Quantity(Model):
         return self
 
     @model_validator(mode="after")
-    def _consistent(self) -> Quantity:
+    def _consistent(self) -> Self:
         if self.fixed is not None and (self.min is not None or self.max is not None):
             raise ValueError("fixed does not go with min or max; leave out the one or the other")
         if self.min is not None and self.max is not None and self.min > self.max:
@@ -218,7 +216,7 @@ class OptimalInterval(Model):
     max_s: Seconds = Field(default=14_400.0, alias="max")
 
     @model_validator(mode="after")
-    def _ordered(self) -> OptimalInterval:
+    def _ordered(self) -> Self:
         if self.min_s > self.max_s:
             raise ValueError(f"min {self.min_s:g} s is more than max {self.max_s:g} s")
         return self
@@ -323,7 +321,7 @@ class GpuRange(Model):
         return 0, units.parse(self.hot_spares, units.SHARE)
 
     @model_validator(mode="after")
-    def _ordered(self) -> GpuRange:
+    def _ordered(self) -> Self:
         if self.min is not None and self.max is not None and self.min > self.max:
             raise ValueError(f"min {self.min} is more than max {self.max}")
         if isinstance(self.per_system, dict) and self.max_types > 1:
@@ -369,7 +367,7 @@ class Job(Model):
         """How a replica is spread; of several options the first."""
         return self.options[0] if self.options else None
 
-    def spread(self, option: Parallelism | None) -> Job:
+    def spread(self, option: Parallelism | None) -> Self:
         """Return the job with one of its options alone."""
         return self if option is None else self.model_copy(update={"parallelisms": option})
 
@@ -406,7 +404,7 @@ class Job(Model):
         return self.parallelism is not None and self.gpus.whole != "systems"
 
     @model_validator(mode="after")
-    def _spares_have_one_home(self) -> Job:
+    def _spares_have_one_home(self) -> Self:
         if self.repair is None:
             return self
         if self.gpus.hot != (0, 0.0):
@@ -436,7 +434,7 @@ class Job(Model):
             )
 
     @model_validator(mode="after")
-    def _has_a_size(self) -> Job:
+    def _has_a_size(self) -> Self:
         if self.parameters is None and self.checkpoint.size_gb is None:
             raise ValueError("give parameters (and bytes_per_parameter) or checkpoint.size")
         if self.parallelism is None and (
@@ -514,7 +512,7 @@ class Objective(Model):
         return 0.0 if money else DEFAULT_INDIFFERENCE
 
     @model_validator(mode="after")
-    def _exactly_one(self) -> Objective:
+    def _exactly_one(self) -> Self:
         if (self.maximize is None) == (self.minimize is None):
             raise ValueError(
                 f"give exactly one of maximize ({', '.join(get_args(Maximized))}) "
@@ -615,7 +613,7 @@ class Extra(Model):
     every: Annotated[int, Field(ge=1, le=1_000_000)] = 1
 
     @model_validator(mode="after")
-    def _exactly_one(self) -> Extra:
+    def _exactly_one(self) -> Self:
         if (self.count is None) == (self.per is None):
             raise ValueError("give exactly one of count: 4 or per: gpu_system (with every: 32)")
         return self

@@ -1,10 +1,8 @@
 """How the job runs: power, precision, rate; levels of checkpoints; how hardware is mended."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from math import lcm
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -35,7 +33,7 @@ class RepairClass(Model):
     time_s: Seconds = Field(alias="time")
 
     @model_validator(mode="after")
-    def _comes_back(self) -> RepairClass:
+    def _comes_back(self) -> Self:
         _check_comes_back(self.time_s)
         return self
 
@@ -89,7 +87,7 @@ class Repair(Model):
         return self.share * self.time_s
 
     @model_validator(mode="after")
-    def _complete(self) -> Repair:
+    def _complete(self) -> Self:
         example = "{share: 78 %, time: 24 h}"
         plain = (self.share is not None) + (self.time_s is not None)
         if plain == 1 or (plain == 0 and not self.classes):
@@ -196,7 +194,7 @@ class FailureRate(Model):
     shares: dict[Identifier, PositiveShare] = {}
 
     @model_validator(mode="after")
-    def _says_something(self) -> FailureRate:
+    def _says_something(self) -> Self:
         if self.per_gpu_day is None and self.rate is None and not self.shares:
             raise ValueError("give a rate, such as rate: llama3 or per_gpu_day: 0.0005, or shares")
         return self
@@ -284,7 +282,7 @@ class Parallelism(Model):
         return f"t{self.tensor}p{self.pipeline}{context}{experts}"
 
     @model_validator(mode="after")
-    def _experts_are_known(self) -> Parallelism:
+    def _experts_are_known(self) -> Self:
         asked = self.experts > 1 or self.expert_tensor is not None
         if asked and self.expert_parameters is None:
             raise ValueError(
@@ -327,7 +325,7 @@ class CurvePoint(Model):
     high: PositiveShare | None = None
 
     @model_validator(mode="after")
-    def _ordered(self) -> CurvePoint:
+    def _ordered(self) -> Self:
         check_range(self.throughput, self.low, self.high)
         return self
 
@@ -374,7 +372,7 @@ class PowerPoints(Model):
         return self.points if isinstance(self.points, tuple) else (self.points,)
 
     @model_validator(mode="after")
-    def _once_each(self) -> PowerPoints:
+    def _once_each(self) -> Self:
         caps = [point.gpu_cap for point in self.curve]
         if len(set(caps)) < len(caps):
             raise ValueError("curve has a gpu_cap twice; give each once")
@@ -406,7 +404,7 @@ class Scale(Model):
     interleave: PositiveWhole = 1
 
     @model_validator(mode="after")
-    def _one_law(self) -> Scale:
+    def _one_law(self) -> Self:
         laws = (self.exponent, self.table, self.micro_batches)
         if sum(law is not None for law in laws) != 1:
             raise ValueError(
@@ -463,7 +461,7 @@ class Training(Model):
         return None if self.scale is None else self.scale.reference
 
     @model_validator(mode="after")
-    def _one_rate(self) -> Training:
+    def _one_rate(self) -> Self:
         if self.mfu is not None and self.model is not None:
             raise ValueError("mfu does not go with model, whose rates are measured; give one")
         if self.model is None and len(set(self.precisions)) > 1:

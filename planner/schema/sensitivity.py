@@ -4,8 +4,6 @@ A sweep is a table with one row per scenario (Parquet, CSV); ``Sweep`` says what
 frontier, a tornado and an uncertainty study are small enough to be whole records.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from planner.schema.base import InItsUnit, InUnit, Record, Shown

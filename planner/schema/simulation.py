@@ -1,7 +1,5 @@
 """What a simulation of a plan found. Additive changes only, as with the plan."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from planner.schema.base import Record, Shown

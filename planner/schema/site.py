@@ -1,8 +1,6 @@
 """The site: its power and how it is fed, racks and the positions they may stand at, cooling."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -122,7 +120,7 @@ class Feeds(Model):
     redundancy: Redundancy = "N"
 
     @model_validator(mode="after")
-    def _enough(self) -> Feeds:
+    def _enough(self) -> Self:
         if self.redundancy == "2N" and self.count % 2:
             raise ValueError(f"2N needs an even count of feeds, not {self.count}")
         if self.redundancy == "N+1" and self.count < 2:
@@ -230,7 +228,7 @@ class Site(Model):
         return min((limit for limit in limits if limit is not None), default=None)
 
     @model_validator(mode="after")
-    def _racks_have_a_size(self) -> Site:
+    def _racks_have_a_size(self) -> Self:
         if self.racks is not None and self.rack is None:
             raise ValueError("racks needs rack: {height: 48 RU, power: 45 kW}")
         if self.floor is not None and self.floor.rows is not None:
@@ -244,7 +242,7 @@ class Site(Model):
         return self
 
     @model_validator(mode="after")
-    def _positions_have_own_names(self) -> Site:
+    def _positions_have_own_names(self) -> Self:
         named = [group.name for group in self.positions if group.name is not None]
         for name in named:
             if named.count(name) > 1:
@@ -252,7 +250,7 @@ class Site(Model):
         return self
 
     @model_validator(mode="after")
-    def _racks_have_a_place(self) -> Site:
+    def _racks_have_a_place(self) -> Self:
         for name in RackClasses.model_fields if self.rack is not None and self.positions else ():
             own: RackClass = getattr(self.rack_classes, name)
             assert self.rack is not None

@@ -5,8 +5,6 @@ record (Parquet, CSV): one row per burst of writing, with the columns of ``CHECK
 Times of the truth are seconds since the trace's start by a clock that is never set.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from planner.schema.base import Record, Shown

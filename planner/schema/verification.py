@@ -3,8 +3,6 @@
 Additive changes only, as with the plan.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import Literal
 

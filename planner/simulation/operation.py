@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from planner.lazy_dataclass import dataclass
 
 Array: TypeAlias = npt.NDArray[np.float64]
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import repeat
 from typing import Literal
 
+from planner.lazy_dataclass import dataclass
 from planner.simulation.history import History, Interruption, State, Stay, TimeSpent, Transfer
 from planner.simulation.world import Disturbances, JobRun, World
 

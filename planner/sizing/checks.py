@@ -1,7 +1,8 @@
 """What formulas share: guards against impossible quantities, and defaults with their evidence."""
 
 import math
-from dataclasses import dataclass
+
+from planner.lazy_dataclass import dataclass
 
 
 def require_positive(**quantities: float) -> None:

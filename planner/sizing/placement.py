@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from planner.lazy_dataclass import dataclass
 
 ALMOST = 1 + 1e-9
 

@@ -6,12 +6,13 @@ counters become rates, and where samples are missing one sample stands for the g
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import Finding, InputError
+from planner.lazy_dataclass import dataclass
 from planner.telemetry.raw import Figures, Numbers, Raw, ReadAs, ReadOptions, refusal, runs
 
 FILLED_SAMPLES = 3

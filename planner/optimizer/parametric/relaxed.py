@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case
 from planner.case.model import Mode
+from planner.lazy_dataclass import dataclass
 from planner.limits import Limit
 from planner.optimizer.build import build
 from planner.optimizer.context import Sizes
 from planner.optimizer.goals import goal_of
-from planner.optimizer.highs import HighsSession
 from planner.optimizer.master import Master
 from planner.optimizer.model import Linear, is_whole
 from planner.optimizer.objective import EXPRESSIONS
@@ -178,6 +177,8 @@ class Kept:
     """
 
     def __init__(self, case: Case, mode: Mode, supplies: Sequence[Limit], gap: float) -> None:
+        from planner.optimizer.highs import HighsSession
+
         self.case, self.mode = case, mode
         self.build = build(case, mode)
         expression = EXPRESSIONS[case.objective](self.build)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from xlsxwriter.utility import xl_col_to_name
 
-from planner.outputs.netbox import cells
+from planner.lazy_dataclass import dataclass
 from planner.outputs.words import NETWORKS
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import GENERAL, INTEGER, PERCENT
@@ -158,6 +157,8 @@ _NETWORK = 1
 
 def add_schedule(book: Book, schedule: CableSchedule) -> None:
     """Add the sheet."""
+    from planner.outputs.netbox import cells
+
     page = Page(book, SCHEDULE_SHEET, "Cable schedule")
     notes = ["As solved: edited quantities change nothing here.", *schedule.notes]
     page.text(FIRST_ROW - 3, 0, "; ".join(notes), "subtitle")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
+from planner.lazy_dataclass import dataclass
 from planner.schema.bids import (
     Bid,
     BidLine,
