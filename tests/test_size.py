@@ -14,7 +14,7 @@ from planner.cli import app
 from planner.commands.problem import report_sizes
 from planner.errors import InputError
 from planner.loader import load
-from planner.outputs.size_screen import render
+from planner.outputs.size_screen import first, render
 from planner.sizing_report import SizeReport, size_report
 from planner.sizing_report.appliances import NameplateDemand, units_needed
 from planner.sizing_report.model import ApplianceRow, RuleRow
@@ -126,6 +126,19 @@ def test_own_rule(seed: Path) -> None:
     assert row.write_gb_per_s / 273 == pytest.approx(11.25, rel=1e-3)
     assert not rule(found, "demand law").chosen and not rule(found, "light").chosen
     assert row.running is None  # it reads nothing, so a restore never ends
+
+
+def test_the_first_page_of_a_rule_tells_what_the_rule_asks_for(seed: Path) -> None:
+    """Not the job's own need beside the appliances and the goodput of the rule."""
+    rule_of_mine = "storage.rule={name: mine, read: 2 GB/s, write: 1 GB/s}"
+    report = sized(seed, 3072, rule_of_mine)
+    said = dict(first(report).answer)
+    running = rule(report, "mine").running
+    assert running is not None
+    asks = "GB/s of nameplate, as the mine rule asks for whatever the job needs"
+    assert (said["Write"], said["Read"]) == (f"3,072 {asks}", f"6,144 {asks}")
+    assert said["Goodput"] == f"{100 * running.goodput_share:.2f} % with just that bandwidth"
+    assert "the drain takes" in dict(first(sized(seed, 3072)).answer)["Write"]
 
 
 # Fact T20: 64 writers that move 273 GB/s, and Hybrid-IO's factor of 1.7.

@@ -98,7 +98,10 @@ def of_limit(limit: LimitReport) -> str:
         return value + (" at the meter" if limit.name == "facility_power" else "")
     if limit.name == "max_days_to_train":
         return f"training in {value}"
-    return f"{'at least ' if limit.sense == '>=' else ''}{value} of {limit.label}"
+    said = f"{value} of {limit.label}"
+    if limit.unit in limit.label.split():  # GPUs in use, useful GPUs
+        said = f"{value.removesuffix(limit.unit)}{limit.label}"
+    return f"{'at least ' if limit.sense == '>=' else ''}{said}"
 
 
 def _buy(plan: Plan, totals: Totals) -> str:

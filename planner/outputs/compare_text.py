@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from planner.outputs.blocks import Column, FirstScreen, Table, Text, aligned, joined
 from planner.outputs.words import (
     INDENT,
+    LEAST_GIVEN_AWAY,
     changed_by,
     duration,
     fitted,
@@ -65,7 +66,12 @@ _STORAGE = 1
 
 def status(side: Side) -> str:
     """Return what a plan is worth as a best one."""
-    return "as edited" if side.edits and not side.message else _STATUS[side.status]
+    if side.edits and not side.message:
+        return "as edited"
+    away, words = side.given_away or 0.0, _STATUS[side.status]
+    if side.status == "optimal" and away > LEAST_GIVEN_AWAY:
+        return f"{gap(away)} behind the {words}"
+    return words
 
 
 def render_comparison(found: Comparison, *, everything: bool = False) -> str:

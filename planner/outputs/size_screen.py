@@ -51,16 +51,19 @@ def first(report: SizeReport) -> FirstScreen:
     held, saved = report.cluster, report.checkpoint
     mode = report.modes[0]
     row = next((row for row in mode.rows if row.by_policy), mode.rows[0])
-    runs, used = row.running, next((way for way in report.restore if way.used), report.restore[0])
+    used = next((way for way in report.restore if way.used), report.restore[0])
     own = next((rule for rule in report.rules if rule.chosen), report.rules[0])
+    by_need = own.group == "demand_law"
+    runs = row.running if by_need else own.running
+    nameplate = f"GB/s of nameplate, as the {own.rule} rule asks for whatever the job needs"
     levels = report.levels
     answer = [
         ("Cluster", f"{held.gpus:,} GPUs in {held.systems:,} {held.name}: an interruption every "
          f"{duration(held.mtti_s)}"),
         ("Checkpoint", f"{size(saved.size_gb)} every {duration(mode.interval_s)}; "
          f"{number(saved.capacity_needed_tb)} TB of usable capacity with the dataset"),
-        ("Write", _write(mode, row)),
-        ("Read", _read(used)),
+        ("Write", _write(mode, row) if by_need else f"{_rate(own.write_gb_per_s)} {nameplate}"),
+        ("Read", _read(used) if by_need else f"{_rate(own.read_gb_per_s)} {nameplate}"),
         ("Goodput", "" if runs is None else f"{percent(runs.goodput_share, 2)} with just that "
          "bandwidth"),
         ("Takes", _takes(own)),

@@ -116,7 +116,8 @@ class RulesTable(Shown, InCurrency):
 class Side(Record):
     """One of the plans compared: ``key`` is the letter it goes by, ``source`` its file.
 
-    ``edits`` are the cells of a workbook that hold something else than the solved plan.
+    ``edits`` are the cells of a workbook that hold something else than the solved plan;
+    ``given_away`` is how far the plan stays behind the best on purpose, as a share of it.
     """
 
     key: str
@@ -126,6 +127,7 @@ class Side(Record):
     status: Status
     message: str | None
     edits: tuple[str, ...] = ()
+    given_away: float | None = None
 
 
 class Series(Record):

@@ -179,6 +179,18 @@ def test_small_times_and_sizes_are_never_0() -> None:
     assert (years(1.0), years(3.5)) == ("1 year", "3.5 years")
 
 
+def test_a_floor_names_its_unit_once() -> None:
+    request = hall(it_power="53 kW")
+    request.more["targets"] = {
+        "min_gpus": 8,
+        "min_useful_gpus": 4,
+        "min_useful_pflops": 1.0,
+    }
+    _, plan = solved(request)
+    said = answer.asked(plan, plan.jobs[0])
+    assert "with at least 8 GPUs in use, at least 4 useful GPUs and at least 1 PFLOP/s of " in said
+
+
 def test_a_rule_is_part_of_what_storage_must_do() -> None:
     plan = shipped("light_rule")
     found, rule = plan.storage_options, {limit.name: limit.limit for limit in plan.limits}

@@ -16,9 +16,9 @@ from planner import api, cli
 from planner.auditor import audit
 from planner.errors import InputError
 from planner.inputs import inputs_to_text
-from planner.outputs import plan_json
-from planner.outputs.compare_text import render_comparison
-from planner.schema.comparison import Comparison, FigureRow, LimitRow, LineRow
+from planner.outputs import plan_json, words
+from planner.outputs.compare_text import render_comparison, status
+from planner.schema.comparison import Comparison, FigureRow, LimitRow, LineRow, Side
 from planner.studies.compare.differences import input_figures
 from planner.studies.compare.side_by_side import compare, read_sides
 from tests.audit.books import book, edited
@@ -105,6 +105,17 @@ def test_inputs_that_differ_come_first_and_lead_to_the_bill_and_the_money(
     assert "costs" in text and "at once" in text
     assert "What stops a better plan" in text
     assert text.index("Inputs that differ") < text.index("It buys") < text.index("costs")
+
+
+def test_what_a_plan_gives_away_is_told_as_on_its_own_screen() -> None:
+    plan = solved("10MW")
+    assert plan.objective.given_away is not None
+    side = Side(
+        key="A", source="x", kind="plan", problem="p", status="optimal", message=None,
+        given_away=plan.objective.given_away,
+    )  # fmt: skip
+    assert status(side) == words.status(plan).replace("below", "behind")
+    assert status(side.model_copy(update={"given_away": 0.0})) == "proven best"
 
 
 def test_limits_that_follow_from_a_plan_are_no_inputs() -> None:

@@ -566,4 +566,5 @@ def _side(key: str, side: Read) -> Side:
         status=side.plan.status,
         message=side.reason,
         edits=side.edits,
+        given_away=side.plan.objective.given_away,
     )
