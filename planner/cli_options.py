@@ -252,14 +252,31 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard out
 Notes = Annotated[bool, typer.Option("--notes", help="Tell every note in full.")]
 Full = Annotated[bool, typer.Option("--full", help="Tell everything: all tables and notes.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no messages.")]
+_OF_FILES = frozenset((".xlsx", ".json", ".csv", ".html", ".yaml", ".yml", ".pdf"))
+
+
+def a_folder(value: Path | None) -> Path | None:
+    """Return the folder that is asked for; refuse what is meant as the name of a file."""
+    if value is not None and value.suffix.lower() in _OF_FILES and not value.is_dir():
+        message = f"--output is the folder for the files, and '{value}' is named like a file"
+        fix = f"give its folder, '{value.parent}': files are named after the problem"
+        raise InputError(Finding("usage", message, fix=fix))
+    return value
+
+
 Output = Annotated[
-    Path, typer.Option("--output", "-o", help="Folder for the files.", show_default=".")
+    Path,
+    typer.Option(
+        "--output", "-o", help="Folder for the files.", show_default=".", callback=a_folder
+    ),
 ]
 
 
 StudyFolder = Annotated[
     Path | None,
-    typer.Option("--output", "-o", help="Folder for the workbook; without it none."),
+    typer.Option(
+        "--output", "-o", help="Folder for the workbook; without it none.", callback=a_folder
+    ),
 ]
 Gap = Annotated[str, typer.Option(help="Largest gap to prove, as a share or in percent.")]
 TimeLimit = Annotated[str | None, typer.Option(help="Stop with the best plan so far, e.g. '30 s'.")]

@@ -351,7 +351,7 @@ def test_screen_and_workbook_say_it() -> None:
     assert "the job waits for repairs" not in screen
     assert "each with the batch it had" in screen
     cells = write(by_hand()[1], io.BytesIO(), created=datetime(2026, 3, 1))
-    assert "spares" not in {cell.key for cell in cells}  # what it gives is not live
+    assert {"spares", "repair_s", "hardware_share"} <= {cell.key for cell in cells}
 
 
 def test_explain_says_what_it_is_worth() -> None:

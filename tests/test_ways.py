@@ -22,7 +22,7 @@ from tests.test_exactness import disagreements
 from tests.world.commands import once
 from tests.world.random_cases import Case, inputs_of, random_case, read
 from tests.world.random_hardware import figure
-from tests.world.requests import Request
+from tests.world.requests import Request, gpu_system, price
 
 Raw = dict[str, Any]
 CHUNKS, SEEDS_PER_CHUNK = 10, 12
@@ -371,6 +371,33 @@ def test_a_type_that_no_option_fits_is_left_out() -> None:
     request = spread({"tensor": 16, "pipeline": 1}, {"tensor": 32, "pipeline": 1})
     case = resolve(inputs_of(request.case()))
     assert "a tensor group of 16 GPUs does not fit" in dict(case.not_considered)["gpu"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "replica", "unused"),
+    [
+        ({"items": {"small": {"required": True}}}, 4, 1),
+        ({"items": {"small": {"min": 2}}}, 4, 2),
+        ({"policy": {"require_vendors": ["Gamma"]}}, 4, 1),
+        ({"items": {"small": {"installed": 1}}}, 8, 0),
+        ({}, 8, 0),
+    ],
+)
+def test_a_type_on_which_a_replica_finds_no_place_is_not_in_the_cluster(
+    asked: Raw, replica: int, unused: int
+) -> None:
+    """Groups of 8 find no place on the systems of 4: where these must be bought, groups are of 4.
+
+    What is owned may stand there beside the cluster.
+    """
+    request = spread({"tensor": 8, "pipeline": 1}, {"tensor": 4, "pipeline": 1, "factor": "60 %"})
+    request.items.append(gpu_system("small", 4, "1 kW", "10 TFLOP/s") | {"vendor": "Gamma"})
+    request.prices["small"] = price("1000")
+    request.more |= asked
+    plan = planned(request)
+    assert disagreements(request.case(), plan, request.plan()) == []
+    working = {line.sku: line.working for line in plan.lines}
+    assert (plan.jobs[0].replica_gpus, working.get("small", 0)) == (replica, unused)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from planner.assemble import assemble
 from planner.case import Case, Storage
-from planner.case.bandwidth import bought_nameplate
+from planner.case.bandwidth import bought_nameplate, write_needed_gb_per_s
 from planner.case.money import discount, support_factor, support_usd_per_year, unit_net_usd
 from planner.inputs import Inputs
 from planner.optimizer.carriers import Carriers
@@ -123,7 +123,9 @@ class Desk:
             shortfall=behind,
             interval_s=run.interval_s,
             every=run.every if run.mode == "local" else 0,
-            write_needed_gb_per_s=_write_needed(self.case, run),
+            write_needed_gb_per_s=write_needed_gb_per_s(
+                self.case.job, run.mode, run.remote_interval_s, by_rule=self.case.rule is not None
+            ),
             read_gb_per_s=read_gb_per_s,
             write_gb_per_s=write_gb_per_s,
             usable_tb=sum(item.usable_tb * run.units[item.id] for item in bought),
@@ -247,13 +249,6 @@ def with_options(
     )
     warnings = (*plan.warnings, *_across(priced))
     return plan.model_copy(update={"storage_options": found, "warnings": warnings})
-
-
-def _write_needed(case: Case, run: Run) -> float:
-    """Return the write bandwidth that the operation needs at least, GB/s."""
-    job = case.job
-    share = job.max_blocking if run.mode == "sync" else 1.0 if case.rule else job.max_overlap
-    return job.checkpoint_gb / (run.remote_interval_s * share)
 
 
 def _read_needed(case: Case, run: Run) -> float:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from planner.assemble.ways import way_warnings
 from planner.case import Case, figures, suitability
+from planner.case.bandwidth import write_needed_gb_per_s
 from planner.case.fabrics import WORDS
 from planner.case.figures import CLIENT_GB_PER_S_PER_GPU, compute_port, fits
 from planner.case.model import Fabric
@@ -244,8 +245,12 @@ def _idle(case: Case, operation: Run, lines: list[Line]) -> Iterator[str]:
         if used and case.job.repair is not None:  # they stand by, unless fewer are asked for
             idle -= case.job.spare_systems(system.way(operation.ways), used)
         if idle > 0:
-            systems = "system" if idle == 1 else "systems"
-            yield f"{idle} {systems} of {models[system.id]} stand idle: the job does not use them"
+            model = models[system.id]
+            yield (
+                f"1 system of {model} stands idle: the job does not use it"
+                if idle == 1
+                else f"{idle} systems of {model} stand idle: the job does not use them"
+            )
 
 
 def _without_drives(inputs: Inputs, case: Case) -> Iterator[str]:
@@ -423,6 +428,11 @@ def _design_power(inputs: Inputs, operation: Run) -> Iterator[str]:
         )
 
 
+def _millions(amount: float) -> str:
+    """Return an amount in millions, of less than one with two digits."""
+    return f"{amount / 1e6:,.1f}" if amount >= 1e6 else f"{amount / 1e6:.2g}"
+
+
 def _support(lines: list[Line]) -> Iterator[str]:
     capex = sum(line.extended_net_usd or 0.0 for line in lines)
     support = sum(line.support_usd_per_year or 0.0 for line in lines)
@@ -431,7 +441,7 @@ def _support(lines: list[Line]) -> Iterator[str]:
         share = (most.support_usd_per_year or 0.0) / support
         money = shown()
         yield (
-            f"support is {money.of(support) / 1e6:,.1f} M{money.code} a year, "
+            f"support is {_millions(money.of(support))} M{money.code} a year, "
             f"{support / capex:.0%} of capex; "
             f"{share:.0%} of it is for {most.model}: ask for a quote"
         )
@@ -640,7 +650,9 @@ def _job(case: Case, job: JobPlan) -> Iterator[str]:
     for side, limited in (("write", job.write_limited_by), ("read", job.read_limited_by)):
         if limited == "clients":
             yield f"the GPU systems, not the appliances, limit {side} bandwidth"
-    needed = job.checkpoint_gb / (job.to_storage_s * case.job.max_overlap)
+    needed = write_needed_gb_per_s(
+        case.job, job.mode, job.to_storage_s, by_rule=case.rule is not None
+    )
     if needed > FIELD_GB_PER_S:
         yield (
             f"checkpoints every {job.to_storage_s:.0f} s need {needed:.0f} GB/s; production "

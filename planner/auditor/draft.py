@@ -262,6 +262,14 @@ def _or_all(name: str) -> Setter:
     return set_it
 
 
+def _restart(draft: Draft, value: float) -> None:
+    """Set the restart from storage, where the problem has it."""
+    if draft.problem.job.restart.remote_s is None:
+        draft.change_job("restore", restart_s=value)
+    else:
+        draft.change_job("restart", remote_s=value)
+
+
 def _repair(name: str) -> Setter:
     """Return the setter of a figure of repairs; classes become one share and one time."""
 
@@ -364,7 +372,7 @@ FIGURES: dict[str, Setter] = {
     "interval_s": _interval,
     "drain_slowdown": _job("drain_slowdown", "checkpoint"),
     "failures_per_gpu_day": _failures,
-    "restart_s": _job("restart_s", "restore"),
+    "restart_s": _restart,
     "hardware_share": _repair("share"),
     "repair_s": _repair("time_s"),
     "swap_s": _repair("swap_s"),

@@ -15,7 +15,7 @@ from planner.auditor.draft import (
 )
 from planner.auditor.reader import Opened
 from planner.case import Case
-from planner.case.model import Mode
+from planner.case.model import Mode, Way
 from planner.errors import VerificationError
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import measure
@@ -157,6 +157,7 @@ def _operation(case: Case, draft: Draft) -> Run:
     if len(running) == 1:
         ((system, way),) = running
         gpus = draft.most_gpus(way, units[system.id])
+        _check_spares(case, way, units[system.id], gpus)
     _check_whole(case, running, used, gpus)
     local = draft.plan.jobs[0].local
     mode: Mode = "sync" if draft.mode == "sync" else "async"
@@ -185,6 +186,17 @@ def _check_whole(case: Case, running: Running, used: Mapping[str, int], gpus: in
             raise NothingRunsError(f"idle GPUs must leave whole replicas of {replica} GPUs")
     elif gpus != sum(way.usable_gpus * used[s.id] for s, way in running):
         raise NothingRunsError("idle GPUs must leave whole systems")
+
+
+def _check_spares(case: Case, way: Way, systems: int, gpus: int) -> None:
+    """Raise where fewer units stand by than the problem asks for."""
+    repair = case.job.repair
+    if repair is None or repair.spares is None or gpus <= 0:
+        return
+    short = -repair.standing_by(way.spare_unit, systems, gpus)
+    if short > 0:
+        asked = f"{repair.spares:,} spares are to stand by"
+        raise NothingRunsError(f"{asked}, and the GPUs in use leave {repair.spares - short:,}")
 
 
 def _check_sizes(case: Case, units: Mapping[str, int]) -> None:

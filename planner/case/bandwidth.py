@@ -25,6 +25,19 @@ def writing_gpus(job: Job, way: Way, gpus: int) -> int:
     return way.replica_gpus
 
 
+def write_needed_gb_per_s(job: Job, mode: str, to_storage_s: float, *, by_rule: bool) -> float:
+    """Return the write bandwidth that checkpoints need at least, GB/s.
+
+    Args:
+        job: the job.
+        mode: how it saves.
+        to_storage_s: how often a checkpoint goes to storage.
+        by_rule: whether a rule sizes storage, so that a drain may take the whole interval.
+    """
+    share = job.max_blocking if mode == "sync" else 1.0 if by_rule else job.max_overlap
+    return job.checkpoint_gb / (to_storage_s * share)
+
+
 def stall_s(job: Job, way: Way, gpus: int) -> float:
     """Return how long GPUs of a type stand still for an asynchronous checkpoint, s."""
     return job.stall_s + copy_s(job, way, gpus)

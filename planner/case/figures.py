@@ -183,6 +183,13 @@ def rack_space(problem: Problem, name: RackClassName) -> Space | None:
     )
 
 
+def options_on(item: Item, job: Job) -> tuple[str, ...]:
+    """Return by name how a replica may be spread on a GPU system, of a job that gives several."""
+    if len(job.options) < 2:
+        return ()
+    return tuple(one.name for one in job.options if no_spread(item, job.spread(one)) is None)
+
+
 def choices_on(item: Item, inputs: Inputs) -> list[Choice]:
     """Return what the plan may choose from on a GPU system: set points, precisions, rates."""
     job, power = inputs.problem.job, it_power_kw(item, inputs)

@@ -148,8 +148,9 @@ class Way:
     system is provisioned for, ``min_replicas`` the fewest whose memory holds what they share, as
     are ``least_running`` of a job that goes on with fewer where units are out,
     ``bubble`` what its pipeline costs per GPU in use, ``tensor_gpus`` are the GPUs of a tensor
-    group. Without ``drives`` the job has no local level of checkpoints there;
-    ``host_copy_gb_per_s`` is what a GPU copies to its host, where the stall is derived from it.
+    group. ``option`` names the way a replica is spread, of a job that gives several. Without
+    ``drives`` the job has no local level of checkpoints there; ``host_copy_gb_per_s`` is what a
+    GPU copies to its host, where the stall is derived from it.
     """
 
     id: str
@@ -166,6 +167,7 @@ class Way:
     drives: Drives | None = None
     host_copy_gb_per_s: float | None = None
     bubble: float = 0.0
+    option: str | None = None
 
     @property
     def standing(self) -> str:
@@ -188,13 +190,17 @@ class Way:
 
 @dataclass(frozen=True)
 class System(Offer):
-    """A GPU system, and the ways in which the job may run on it: the first is as it is sold."""
+    """A GPU system, and the ways in which the job may run on it: the first is as it is sold.
+
+    ``options`` names the ways to spread a replica that find a place on it, of a job with several.
+    """
 
     gpus: int
     ways: tuple[Way, ...]
     client_write_gb_per_s: float
     client_read_gb_per_s: float
     fabric: int | None
+    options: tuple[str, ...] = ()
 
     def way(self, chosen: Collection[str] = ()) -> Way:
         """Return the way that is among those chosen, by id; the first where none is."""
@@ -628,6 +634,20 @@ class Case:
     def ways(self) -> tuple[Way, ...]:
         """Every way of every GPU system, in their order."""
         return tuple(way for system in self.systems for way in system.ways)
+
+    @cached_property
+    def unplaced(self) -> Mapping[str, tuple[str, ...]]:
+        """By way, the GPU systems on which a replica spread like that finds no place, if any.
+
+        None of them is in the cluster of a job that runs so, not even idle: where that is the
+        only way to spread a replica they are not on offer.
+        """
+        found = {
+            way.id: tuple(s.id for s in self.systems if way.option not in s.options)
+            for way in self.ways
+            if way.option is not None
+        }
+        return {name: ids for name, ids in found.items() if ids}
 
     @cached_property
     def capped(self) -> Mapping[str, tuple[System, Way]]:

@@ -129,7 +129,11 @@ def resolve_like(inputs: Inputs, known: Inputs, case: Case) -> Case:
         if each.id in priced
         else each
         if runs_alike
-        else replace(each, ways=ways_of(items[each.id], inputs))
+        else replace(
+            each,
+            ways=ways_of(items[each.id], inputs),
+            options=figures.options_on(items[each.id], problem.job),
+        )
         for each in case.systems
     ]
     storage = [
@@ -305,6 +309,7 @@ def _system(item: Item, inputs: Inputs) -> System:
         client_write_gb_per_s=limit.write or figures.client_gb_per_s(item.client.write, gpus),
         client_read_gb_per_s=limit.read or figures.client_gb_per_s(item.client.read, gpus),
         fabric=None,
+        options=figures.options_on(item, inputs.problem.job),
     )
 
 
@@ -540,7 +545,7 @@ def ways_of(item: Item, inputs: Inputs) -> tuple[Way, ...]:
 
 def _way(item: Item, job: Job, choice: Choice) -> Way:
     assert item.provides.gpus is not None
-    name, job = choice.id_of(item, job), job.spread(choice.option)
+    name, several, job = choice.id_of(item, job), len(job.options) > 1, job.spread(choice.option)
     usable = figures.usable_gpus(item, job)
     parallel = job.parallelism
     replica = parallel.replica_gpus if parallel else None
@@ -557,6 +562,7 @@ def _way(item: Item, job: Job, choice: Choice) -> Way:
         min_replicas=least,
         least_running=least,
         bubble=bubble,
+        option=choice.option.name if several and choice.option else None,
         tensor_gpus=parallel.tensor if parallel else None,
         drives=figures.drives(item, job),
         host_copy_gb_per_s=figures.host_copy_gb_per_s(item, job),

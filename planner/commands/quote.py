@@ -14,17 +14,22 @@ from planner.api import Options, load, solve_with
 from planner.commands.solve import created_today
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
+from planner.limits import SUPPLIES
 from planner.loader.market import load_catalogs
-from planner.outputs.words import clean, duration, size
+from planner.outputs.answer import of_limit
+from planner.outputs.words import clean, duration, listed, size, years
 from planner.outputs.workbook.request import Asked, Inquiry, write_inquiry
 from planner.quotes.importing import Said, read_quote
 from planner.quotes.products import catalog_text, one_line, yaml_text
 from planner.schema.bill import Quote, Quoted, QuoteMap
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
+from planner.schema.site import Rack, Site
 from planner.studies.bids.asking import iso_date, mapping_of, rates_of
 from planner.studies.request import stem_of
 from planner.whole_files import write_all
+
+_BY_RULE = {"rule_write": "Writes", "rule_read": "Reads"}
 
 
 @dataclass(frozen=True)
@@ -194,12 +199,12 @@ def inquiry(
     """Return what a request for quotes says of a problem and the needs of its best plan."""
     asked = [
         Asked("GPU systems", tuple(_systems(inputs, job))),
-        Asked("Storage", tuple(_storage(inputs, job))),
+        Asked("Storage", tuple(_storage(inputs, plan, job))),
         *_fabrics(inputs),
         *_hall(inputs),
         Asked("Services", tuple(_services(inputs))),
     ]
-    facts = [*_facts(inputs, job)]
+    facts = [*_facts(inputs, plan, job)]
     if answer_by:
         facts.append(("Answer by", answer_by))
     facts.append(("Validity", f"prices hold for {valid_days} days from the date of the quote"))
@@ -216,31 +221,52 @@ def two_figures(value: float) -> str:
     return f"{math.ceil(value / step - 1e-9) * step:,.6g}"
 
 
-def _facts(inputs: Inputs, job: JobPlan) -> Iterator[tuple[str, str]]:
-    asked = inputs.problem.job
+def _facts(inputs: Inputs, plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
+    asked, site = inputs.problem.job, inputs.problem.site
     if asked.parameters:
         words = f"training of a model of {asked.parameters / 1e9:,.4g} billion parameters"
         if asked.training.tokens:
             words += f" on {asked.training.tokens / 1e12:,.4g} trillion tokens"
-        yield "What it is for", f"{words}, in {asked.training.precisions[0].upper()}"
-    yield "Checkpoints", (
-        f"{size(job.checkpoint_gb)} each, about every {duration(job.interval_s)}, written while "
-        "the job goes on" if job.mode == "async" else
-        f"{size(job.checkpoint_gb)} each, about every {duration(job.interval_s)}; the job waits"
-    )  # fmt: skip
-    site = inputs.problem.site
-    if site.facility_limit_kw is not None:
-        yield "Power", f"{site.facility_limit_kw:,.6g} kW at the meter for everything together"
-    if site.racks is not None and site.rack is not None:
-        words = f"{site.racks:,} positions of {site.rack.height_ru:g} RU"
-        if site.rack.power_kw is not None:
-            words += f" and {site.rack.power_kw:,.4g} kW each"
-        if site.rack.whole_rack_limit_kw is not None:
-            words += f"; {site.rack.whole_rack_limit_kw:,.4g} kW for a product that is a rack"
-        yield "Racks", words
+        yield "What it is for", f"{words}, in {_precisions(inputs)}"
+    goes_on = "written while the job goes on" if job.mode == "async" else "the job waits"
+    yield (
+        "Checkpoints",
+        (
+            f"{size(job.checkpoint_gb)} each, to storage about every {duration(job.to_storage_s)}; "
+            f"{goes_on}"
+        ),
+    )
+    of_site = {row.name for row in SUPPLIES if row.path.startswith("site.") and row.name != "racks"}
+    limits = [
+        of_limit(limit).removesuffix(", known part")  # of the plan, not of what may be offered
+        for limit in plan.limits
+        if limit.name in of_site
+    ]
+    if limits:
+        yield "Limits", f"{listed(limits)} for everything together"
+    if site.rack is not None and site.rack_count is not None:
+        yield "Racks", _positions(site, site.rack, site.rack_count)
     weeks = inputs.problem.targets.max_lead_time_days
     if weeks is not None:
         yield "Delivery", f"within {weeks:,.4g} days from the order"
+
+
+def _precisions(inputs: Inputs) -> str:
+    return " or ".join(each.upper() for each in inputs.problem.job.training.precisions)
+
+
+def _positions(site: Site, rack: Rack, count: int) -> str:
+    """Return how many racks may stand, how high, and what each may draw."""
+    groups = [(group.count, group.height_ru, group.power_kw) for group in site.positions]
+    parts = []
+    for many, height_ru, power_kw in groups or [(count, None, rack.power_kw)]:
+        draw = "" if power_kw is None else f" and {power_kw:,.4g} kW each"
+        height_ru = rack.height_ru if height_ru is None else height_ru
+        parts.append(f"{many:,} positions of {height_ru:g} RU{draw}")
+    words = "; ".join(parts)
+    if site.whole_rack_limit_kw is not None:
+        words += f"; {site.whole_rack_limit_kw:,.4g} kW for a product that is a rack"
+    return words
 
 
 def _systems(inputs: Inputs, job: JobPlan) -> Iterator[str]:
@@ -250,24 +276,29 @@ def _systems(inputs: Inputs, job: JobPlan) -> Iterator[str]:
     )
     if job.replica_gpus:
         words = f"{job.replica_gpus} GPUs hold a replica of the model"
-        parallel = inputs.problem.job.parallelism
-        tensor = getattr(parallel, "tensor", None)
-        if tensor:
-            words += f", of which groups of {tensor} exchange data within one NVLink or like domain"
+        if job.tensor_gpus:
+            words += (
+                f", of which groups of {job.tensor_gpus} exchange data within one NVLink or like "
+                "domain"
+            )
         yield words + "."
-    precision = inputs.problem.job.training.precisions[0].upper()
-    yield f"Dense {precision} FLOP/s and memory of each GPU."
+    yield f"Dense {_precisions(inputs)} FLOP/s and memory of each GPU."
 
 
-def _storage(inputs: Inputs, job: JobPlan) -> Iterator[str]:
+def _storage(inputs: Inputs, plan: Plan, job: JobPlan) -> Iterator[str]:
     share = job.max_overlap if job.mode == "async" else job.max_blocking
     if share:
-        write = job.checkpoint_gb / (share * job.interval_s)
+        write = job.checkpoint_gb / (share * job.to_storage_s)
         yield f"Writes of {two_figures(write)} GB/s as clients see them, sustained."
-    limit = inputs.problem.job.restore.max_time_s
-    if limit is not None:
-        read = job.fan_out * job.checkpoint_gb / limit
-        yield f"Reads of {two_figures(read)} GB/s, so that a restore ends in {duration(limit)}."
+    for limit in plan.limits:  # those of a rule, in place of what the job needs
+        if limit.name in _BY_RULE and limit.limit > 0.0:
+            yield f"{_BY_RULE[limit.name]} of {two_figures(limit.limit)} GB/s by nameplate."
+    most_s = inputs.problem.job.restore.max_time_s
+    if most_s is not None:
+        read = job.fan_out * job.checkpoint_gb / most_s
+        yield f"Reads of {two_figures(read)} GB/s, so that a restore ends in {duration(most_s)}."
+    if job.ingest_gb_per_s:
+        yield f"Reads of {two_figures(job.ingest_gb_per_s)} GB/s of training data, sustained."
     yield f"{two_figures(job.capacity_needed_tb)} TB usable in one namespace."
     if job.tolerate_down:
         yield f"All of it with {job.tolerate_down} of its units down."
@@ -306,7 +337,7 @@ def _hall(inputs: Inputs) -> Iterator[Asked]:
 
 def _services(inputs: Inputs) -> Iterator[str]:
     term = inputs.problem.term
-    years = None if term is None else term.support_years or term.years
-    if years:
-        yield f"Support for {years:g} years, per product: response time, parts, software."
+    supported = None if term is None else term.support_years or term.years
+    if supported:
+        yield f"Support for {years(supported)}, per product: response time, parts, software."
     yield "Freight, installation, commissioning and acceptance test, each on a line of its own."

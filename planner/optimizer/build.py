@@ -220,7 +220,7 @@ def build(case: Case, mode: Mode) -> Build:
 
 def _cap(build: Build, offer: Offer) -> int:
     """Return the most units a plan needs; what the job need not use may be more than it can."""
-    if isinstance(offer, System) and not _asked_for(build, offer):
+    if isinstance(offer, System) and not build.may_idle(offer):
         return cap_in_use(build.case, offer)
     return cap(build.case, offer)
 
@@ -255,7 +255,7 @@ def _add_system(build: Build, system: System) -> None:
     idle = _hot_spares(build, system, used, flag)
     build.model.row(f"used_{system.id}", used + idle - build.units[system.id], "<=", 0.0)
     # What the job does not use is bought only where the user asks for it.
-    bought = used if _asked_for(build, system) else build.units[system.id]
+    bought = used if build.may_idle(system) else build.units[system.id]
     build.model.row(f"type_{system.id}", bought - high * flag, "<=", 0.0)
     build.model.row(f"type_used_{system.id}", used - flag, ">=", 0.0)
 
@@ -290,17 +290,6 @@ def _add_ways(build: Build, system: System, used: Variable, flag: Variable, most
     if capped:
         standing = total(build.units[way.standing] for way in capped)
         model.row(f"standing_all_{system.id}", standing - build.units[system.place], "<=", 0.0)
-
-
-def _asked_for(build: Build, system: System) -> bool:
-    """Say whether a GPU system may be bought although no job uses it.
-
-    Where the policy names it, or where one more may make a fabric smaller.
-    """
-    case = build.case
-    named = {item_id for ids in case.policy.required for item_id in ids}
-    split = {item_id for split in case.policy.splits for item_id, _ in split.weights}
-    return system.low > 0 or system.id in named | split or build.sizes_fall
 
 
 def _hot_spares(build: Build, system: System, used: Linear, flag: Linear) -> Linear:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pulp
 
+from planner.errors import SolverError
 from planner.optimizer.model import Linear, Model, Row, Variable
 from planner.optimizer.solver import FEASIBILITY, Effort, Outcome
 
@@ -37,7 +38,9 @@ class CbcSession:
         self.model.problem.setObjective(expression)
 
     def bounds(self, variable: Variable, low: float, high: float | None) -> None:
-        """Replace a variable's bounds."""
+        """Replace a variable's bounds; those that cross by rounding alone change places."""
+        if high is not None and high < low <= high + FEASIBILITY * max(1.0, abs(high)):
+            low, high = high, low
         variable.lowBound, variable.upBound = low, high
 
     def change(self, row: Row, factors: dict[str, float], right: float) -> None:
@@ -53,6 +56,8 @@ class CbcSession:
         """Solve the model, or its linear relaxation, to a gap; ``careful``: without presolve."""
         if effort.over:
             return Outcome("limit", None, None)
+        if any(map(_is_empty, self.model.variables)):  # CBC would refuse to read the model
+            return Outcome("infeasible", None, None)
         left = effort.left_s
         entries = sum(len(row.constraint.expr) for row in self.model.rows)
         with tempfile.TemporaryDirectory() as folder:
@@ -75,7 +80,10 @@ class CbcSession:
                 ],
             )
             command.tmpDir = folder
-            self.model.problem.solve(command)
+            try:
+                self.model.problem.solve(command)
+            except pulp.PulpSolverError as error:
+                raise SolverError("CBC broke off without an answer") from error
             text = Path(log).read_text("utf-8") if Path(log).exists() else ""
         effort.spend(_counted(text), entries)
         outcome = self._read(text, relaxed)
@@ -104,6 +112,12 @@ class CbcSession:
             objective if relaxed and not stopped else _cbc_bound(log, objective, stopped, problem)
         )
         return Outcome("limit" if stopped else "optimal", objective, bound, values if found else {})
+
+
+def _is_empty(variable: Variable) -> bool:
+    """Say whether no value lies within a variable's bounds."""
+    low, high = variable.lowBound, variable.upBound
+    return low is not None and high is not None and low > high
 
 
 def _counted(log: str) -> int:

@@ -128,6 +128,16 @@ class Build:
             for before, after in zip(one.outputs, other.outputs, strict=True)
         )
 
+    def may_idle(self, system: System) -> bool:
+        """Say whether a GPU system may be bought although no job uses it.
+
+        Where the policy names it, or where one more may make a fabric smaller.
+        """
+        policy = self.case.policy
+        named = {item_id for ids in policy.required for item_id in ids}
+        split = {item_id for split in policy.splits for item_id, _ in split.weights}
+        return system.low > 0 or system.id in named | split or self.sizes_fall
+
     @cached_property
     def units(self) -> Counts:
         """Units in place of everything in the bill."""

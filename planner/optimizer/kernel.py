@@ -6,19 +6,21 @@ numbers are added in the same order; the tests hold them against the code for on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case
+from planner.case.model import BillItem
 from planner.case.quantities import (
     ROUNDING,
     AtLeast,
     Ceil,
     Packed,
+    Quantity,
     Steps,
     Sum,
     Terms,
@@ -56,6 +58,75 @@ class Bills:
     known: Flags
 
 
+@dataclass(frozen=True)
+class Layout:
+    """Where everything of a bill stands in the arrays.
+
+    Attributes:
+        index: the row of each count.
+        offers, items: what is on offer, and every item of the bill, in the order of rows.
+        places: the row of what stands of each item.
+        spare_share, installed, pack, least_packs: of each item, a row each.
+        steps, needed: quantities and companions with the rows that their terms are of.
+    """
+
+    index: dict[str, int]
+    offers: tuple[str, ...]
+    items: tuple[BillItem, ...]
+    places: Places
+    spare_share: Numbers
+    installed: Numbers
+    pack: Numbers
+    least_packs: Numbers
+    steps: list[tuple[Quantity, PlacedTerms]]
+    needed: list[tuple[int, PlacedTerms]]
+
+
+@lru_cache(maxsize=16)
+def _layout(case: Case) -> Layout:
+    companions, items = case.companions, case.bill_items()
+    names = [offer.id for offer in case.offers()]
+    for quantity in companions.quantities:
+        names += quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
+    names += [item.id for item in companions.items]
+    names += [way.standing for _, way in case.capped.values()]
+    index = {name: place for place, name in enumerate(dict.fromkeys(names))}
+
+    def each(values: Sequence[float]) -> Numbers:
+        return np.array(values, dtype=float).reshape((len(items), 1))
+
+    return Layout(
+        index=index,
+        offers=tuple(offer.id for offer in case.offers()),
+        items=items,
+        places=np.array([index[item.id] for item in items], dtype=np.int64),
+        spare_share=each([item.spare_share for item in items]),
+        installed=each([item.installed for item in items]),
+        pack=each([item.pack for item in items]),
+        least_packs=each([-(-item.min_order // item.pack) for item in items]),
+        steps=[(each, _placed(index, each.terms)) for each in companions.quantities],
+        needed=[(index[item.id], _placed(index, item.terms)) for item in companions.items],
+    )
+
+
+@lru_cache(maxsize=64)
+def _weights(laid: Case, case: Case, figure: str) -> tuple[Numbers, Numbers]:
+    """Return what one of each count, and one of each item that is bought, adds to a figure."""
+    layout = _layout(laid)
+    standing, bought = np.zeros(len(layout.index)), np.zeros(len(layout.items))
+    numbers = {item.id: number for number, item in enumerate(layout.items)}
+    for factor, (side, name) in purchase.terms(case)[figure]:
+        if side == 0:
+            standing[layout.index[name]] += factor
+        else:
+            bought[numbers[name]] += factor
+    return standing, bought
+
+
+def _placed(index: Mapping[str, int], terms: Terms) -> PlacedTerms:
+    return tuple((factor, index[name]) for factor, name in terms)
+
+
 class Kernel:
     """The bill of a case over arrays of purchases.
 
@@ -64,32 +135,9 @@ class Kernel:
     """
 
     def __init__(self, case: Case) -> None:
-        self.case = case
-        companions = case.companions
-        names = [offer.id for offer in case.offers()]
-        for quantity in companions.quantities:
-            names += quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
-        names += [item.id for item in companions.items]
-        names += [way.standing for _, way in case.capped.values()]
-        self.index: dict[str, int] = {
-            name: place for place, name in enumerate(dict.fromkeys(names))
-        }
-        self.offers = tuple(offer.id for offer in case.offers())
-        self.items = case.bill_items()
-        self.places = np.array([self.index[item.id] for item in self.items], dtype=np.int64)
-        column = (len(self.items), 1)
-
-        def each(values: Sequence[float]) -> Numbers:
-            return np.array(values, dtype=float).reshape(column)
-
-        self.spare_share = each([item.spare_share for item in self.items])
-        self.installed = each([item.installed for item in self.items])
-        self.pack = each([item.pack for item in self.items])
-        self.least_packs = each([-(-item.min_order // item.pack) for item in self.items])
-        self.steps = [
-            (quantity, self._placed(quantity.terms)) for quantity in companions.quantities
-        ]
-        self.needed = [(self.index[i.id], self._placed(i.terms)) for i in companions.items]
+        self.case, self.laid = case, _layout(case.billed)
+        self.index, self.offers, self.items = self.laid.index, self.laid.offers, self.laid.items
+        self.steps, self.needed = self.laid.steps, self.laid.needed
 
     def bills(self, units: NDArray[np.int64], ways: Places | None = None, *,
               least: bool = False, apart: bool = False) -> Bills:  # fmt: skip
@@ -132,7 +180,7 @@ class Kernel:
         return _summed(self._placed(terms), counts)
 
     def _placed(self, terms: Terms) -> PlacedTerms:
-        return tuple((factor, self.index[name]) for factor, name in terms)
+        return _placed(self.index, terms)
 
     def _add(self, quantity: AtLeast | Ceil | Sum | Steps, terms: PlacedTerms, counts: Numbers,
              known: Flags, *, least: bool) -> None:  # fmt: skip
@@ -197,12 +245,12 @@ class Kernel:
 
     def _purchased(self, counts: Numbers) -> Numbers:
         """Return the units bought: spares, packs, least order; see `BillItem.purchased`."""
-        standing = np.rint(counts[self.places])
-        spares = np.ceil(self.spare_share * standing - ROUNDING)
-        need = np.maximum(standing + spares - self.installed, 0.0)
-        packs = np.ceil(need / self.pack)
-        packs = np.where(packs > 0, np.maximum(packs, self.least_packs), 0.0)
-        bought: Numbers = packs * self.pack
+        standing = np.rint(counts[self.laid.places])
+        spares = np.ceil(self.laid.spare_share * standing - ROUNDING)
+        need = np.maximum(standing + spares - self.laid.installed, 0.0)
+        packs = np.ceil(need / self.laid.pack)
+        packs = np.where(packs > 0, np.maximum(packs, self.laid.least_packs), 0.0)
+        bought: Numbers = packs * self.laid.pack
         return bought
 
     def sums(self, case: Case, bills: Bills, figures: Sequence[str]) -> Numbers:
@@ -267,14 +315,7 @@ class Kernel:
 
     def weights(self, case: Case, figure: str) -> tuple[Numbers, Numbers]:
         """Return what one of each count, and one of each item that is bought, adds to a figure."""
-        standing, bought = np.zeros(len(self.index)), np.zeros(len(self.items))
-        numbers = {item.id: number for number, item in enumerate(self.items)}
-        for factor, (side, name) in purchase.terms(case.billed)[figure]:
-            if side == 0:
-                standing[self.index[name]] += factor
-            else:
-                bought[numbers[name]] += factor
-        return standing, bought
+        return _weights(self.case.billed, case.billed, figure)
 
 
 def _is_nothing(quantity: Packed | AtLeast | Ceil | Sum | Steps) -> bool:

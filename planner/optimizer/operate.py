@@ -132,7 +132,8 @@ def best_ways(
     for way in system.ways:
         if way is now or way.id in excluded:
             continue
-        if way.power_share > now.power_share and purchase.broken_rows(case, units, {way.id}):
+        takes_more = way.power_share > now.power_share or way.option != now.option
+        if takes_more and purchase.broken_rows(case, units, {way.id}):
             continue
         most = most_gpus(case, way, units[system.id])
         there = min(max(gpus // way.step_gpus, 1) * way.step_gpus, most)

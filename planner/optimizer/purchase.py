@@ -187,6 +187,11 @@ def broken_rows(case: Case, units: Mapping[str, int], ways: Collection[str]) -> 
         for some in case.companions.positions
         if round(total(some.racks, spent.counts)) > some.count
     ]
+    broken += [
+        f"unplaced_{name}"
+        for name in dict.fromkeys(name for way in ways for name in case.unplaced.get(way, ()))
+        if units[name]
+    ]
     return broken + broken_by_counts(case, units)
 
 

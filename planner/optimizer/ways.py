@@ -32,7 +32,7 @@ def needed(case: Case) -> Case:
     The ways that stay keep their ids and their order.
     """
     systems = tuple(
-        replace(system, ways=_needed(case.job, system)) if len(system.ways) > 1 else system
+        replace(system, ways=_needed(case, system)) if len(system.ways) > 1 else system
         for system in case.systems
     )
     if sum(len(system.ways) for system in systems) == len(case.ways):
@@ -40,17 +40,17 @@ def needed(case: Case) -> Case:
     return replace(case, systems=systems)
 
 
-def _needed(job: Job, system: System) -> tuple[Way, ...]:
+def _needed(case: Case, system: System) -> tuple[Way, ...]:
     kept: list[Way] = []
     for way in system.ways:
-        if any(_covers(job, other, way) for other in kept):
+        if any(_covers(case, other, way) for other in kept):
             continue
-        kept = [other for other in kept if not _covers(job, way, other)]
+        kept = [other for other in kept if not _covers(case, way, other)]
         kept.append(way)
     return tuple(sorted(kept, key=system.ways.index))
 
 
-def _covers(job: Job, one: Way, other: Way) -> bool:
+def _covers(case: Case, one: Way, other: Way) -> bool:
     """Say whether every plan in the other way is one in this, and no worse."""
     alike = replace(
         other,
@@ -63,6 +63,7 @@ def _covers(job: Job, one: Way, other: Way) -> bool:
         bubble=one.bubble,
         replica_gpus=one.replica_gpus,
         tensor_gpus=one.tensor_gpus,
+        option=one.option,
     )
     return (
         alike == one
@@ -71,7 +72,8 @@ def _covers(job: Job, one: Way, other: Way) -> bool:
         and other.step_gpus % one.step_gpus == 0
         and one.least_gpus <= other.least_gpus
         and one.bubble <= other.bubble
-        and (_replicas(one) == _replicas(other) or not _of_replicas(job))
+        and (_replicas(one) == _replicas(other) or not _of_replicas(case.job))
+        and set(case.unplaced.get(one.id, ())) <= set(case.unplaced.get(other.id, ()))
     )
 
 

@@ -134,10 +134,11 @@ def first(found: Alternatives) -> FirstScreen:
     done = (f"{number(work.useful_gpus)} useful GPUs" if work.useful_pflops is None
             else f"{number(work.useful_pflops, 1)} useful PFLOP/s")  # fmt: skip
     plans = counted(len(others), "other plan")
+    differ = "differs" if len(others) == 1 else "differ"
     said = sentences(found)
     answer = [
         ("Best", f"{bought(best.plan)}: {done}"),
-        ("Near it", f"{plans} within {tolerance(found)} of it differ from it and each other"),
+        ("Near it", f"{plans} within {tolerance(found)} of it {differ} from it and each other"),
         ("Others", "; ".join(said)),
     ]
     commands = sum(command(found, each) is not None for each in others)

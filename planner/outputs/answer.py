@@ -14,6 +14,7 @@ from planner.outputs.blocks import MOST_NOTES, labelled, noted
 from planner.outputs.restated import in_its_currency
 from planner.outputs.run_text import spares_standing_by
 from planner.outputs.words import (
+    about,
     duration,
     listed,
     money,
@@ -24,6 +25,7 @@ from planner.outputs.words import (
     quantity,
     size,
     so_many,
+    years,
 )
 from planner.schema.plan import JobPlan, LimitReport, Plan, Totals
 
@@ -81,7 +83,7 @@ def asked(plan: Plan, job: JobPlan) -> str:
     goal = plan.objective
     most = "the most" if goal.sense == "maximize" else "the least"
     within, floors = (
-        [_of(limit) for limit in plan.limits if limit.name in {row.name for row in rows}]
+        [of_limit(limit) for limit in plan.limits if limit.name in {row.name for row in rows}]
         for rows in (SUPPLIES, of_group("target"))
     )
     text = f"{most} {objective_label(goal.name)} of {job.name}"
@@ -89,7 +91,7 @@ def asked(plan: Plan, job: JobPlan) -> str:
     return text + (f", within {listed(within)}" if within else "")
 
 
-def _of(limit: LimitReport) -> str:
+def of_limit(limit: LimitReport) -> str:
     """Return a limit in words: its unit often says what it is."""
     value = quantity(limit.limit, limit.unit).replace(".00 ", " ")
     if limit.name in ("facility_power", "racks", "capex"):
@@ -131,14 +133,14 @@ def _work(plan: Plan, totals: Totals, job: JobPlan) -> str:
     """Return what the job gets done, and how far that is from the best there is."""
     work = f"{job.useful_gpus:,.0f} useful GPUs"
     if job.useful_pflops is not None:
-        work = f"{job.useful_pflops:,.0f} useful PFLOP/s"
+        work = f"{about(job.useful_pflops)} useful PFLOP/s"
     text = f"{work} from {job.gpus_used:,} GPUs at {percent(job.goodput, 2)} goodput"
     if job.repair is not None and job.repair.spares and not job.repair.in_rack:
         text += f"; {spares_standing_by(job.repair)}"
     elif totals.gpus != job.gpus_used:
         text += f" of {totals.gpus:,} in place"
     if job.days_to_train is not None:
-        text += f"; trains in {job.days_to_train:,.0f} days"
+        text += f"; trains in {about(job.days_to_train)} days"
     return text
 
 
@@ -146,7 +148,7 @@ def _money(plan: Plan, totals: Totals) -> str:
     text = f"{money(totals.capex_usd)} to buy"
     if totals.tco_usd is not None and plan.site.years is not None:
         text += f", {money(totals.opex_usd_per_year)} a year to run"
-        text += f"; {money(totals.tco_usd)} over {plan.site.years:g} years"
+        text += f"; {money(totals.tco_usd)} over {years(plan.site.years)}"
     return text + console.ratios(plan, totals)
 
 
@@ -187,10 +189,10 @@ def _storage(plan: Plan, job: JobPlan) -> str:
     if found is None:
         drain = "GPUs wait" if job.mode == "sync" else "it drains"
         busy_s = job.stall_s if job.mode == "sync" else job.drain_s
-        write = f"{job.delivered_write_gb_per_s:,.0f} GB/s of write"
+        write = f"{about(job.delivered_write_gb_per_s)} GB/s of write"
         return f"{each}; with {write} {drain} in {duration(busy_s)}"
     *_, close = why_text.needs(plan, found).partition(": ")
-    return f"{each} {why_text.needed(found)}: {close}; {why_text.decided(found)}"
+    return f"{each} {why_text.needed(plan, found)}: {close}; {why_text.decided(found)}"
 
 
 def _more(plan: Plan, parts: Collection[str]) -> str:

@@ -15,6 +15,7 @@ from planner.outputs.why_text import explanation
 from planner.outputs.words import (
     INDENT,
     NETWORKS,
+    about,
     days,
     given_away,
     in_money,
@@ -27,6 +28,7 @@ from planner.outputs.words import (
     so_many,
     status,
     wrapped,
+    years,
 )
 from planner.schema.plan import (
     FabricReport,
@@ -92,7 +94,7 @@ def _row(line: Line) -> list[str]:
     if not line.working:
         gives = "stands idle"
     elif line.section == "Storage":
-        gives = f"{line.read_gb_per_s:,.0f}/{line.write_gb_per_s:,.0f} GB/s read/write"
+        gives = f"{about(line.read_gb_per_s)}/{about(line.write_gb_per_s)} GB/s read/write"
     price = money(line.extended_net_usd)
     if line.installed:
         installed = f"{min(line.installed, line.quantity):,} installed"
@@ -273,7 +275,7 @@ def _running(plan: Plan, totals: Totals) -> str:
     discounted = f", discounted at {100 * rate:g} % a year" if rate else ""
     text = (
         f"{money(totals.opex_usd_per_year)} a year to run ({what}); "
-        f"TCO over {plan.site.years:g} years {money(totals.tco_usd)}{discounted}"
+        f"TCO over {years(plan.site.years)} {money(totals.tco_usd)}{discounted}"
     )
     return f"{text}{ratios(plan, totals)}"
 

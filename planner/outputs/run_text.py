@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from planner.figures import FIGURES
 from planner.outputs.words import (
+    about,
     duration,
     percent,
     size,
@@ -33,7 +34,7 @@ def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
         idle += f" ({job.hot_spare_systems:,} {systems})"
     work = f"the work of {job.useful_gpus:,.0f} GPUs that never stop"
     if job.useful_pflops is not None:
-        work += f", {job.useful_pflops:,.0f} useful PFLOP/s"
+        work += f", {about(job.useful_pflops)} useful PFLOP/s"
     yield f"{job.name}: {job.gpus_used:,} GPUs{idle}, goodput {percent(job.goodput, 2)}: {work}"
     yield from _replicas(job)
     yield from way_texts(plan, job)
@@ -64,8 +65,8 @@ def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
     per_gpu = 1000.0 * job.delivered_write_gb_per_s / job.gpus_used
     yield from _appliances_down(job)
     yield (
-        f"delivered: write {job.delivered_write_gb_per_s:,.0f} GB/s ({per_gpu:,.0f} MB/s per GPU, "
-        f"limited by {job.write_limited_by}), read {job.delivered_read_gb_per_s:,.0f} GB/s "
+        f"delivered: write {about(job.delivered_write_gb_per_s)} GB/s ({about(per_gpu)} MB/s per "
+        f"GPU, limited by {job.write_limited_by}), read {about(job.delivered_read_gb_per_s)} GB/s "
         f"(limited by {job.read_limited_by})"
     )
 
@@ -161,7 +162,7 @@ def _appliances_down(job: JobPlan) -> Iterator[str]:
         return
     count = job.tolerate_down
     save = "GPUs wait" if job.mode == "sync" else "drain takes"
-    parts = [f"write {job.degraded_write_gb_per_s:,.0f} GB/s"]
+    parts = [f"write {about(job.degraded_write_gb_per_s)} GB/s"]
     if job.degraded_drain_s is not None:
         parts.append(f"{save} {duration(job.degraded_drain_s)}")
     if job.degraded_overlap is not None:
@@ -180,10 +181,11 @@ def _demand(plan: Plan, job: JobPlan) -> Iterator[str]:
     need = job.checkpoint_gb / (overlap.limit * job.to_storage_s)
     light, gpus = VENDOR_RULES["light"], plan.totals.gpus if plan.totals else job.gpus_used
     _, rule = rule_demand(light, gpus)
+    per_gpu = about(1000 * need / job.gpus_used)
     yield (
-        f"checkpoints need {need:,.0f} GB/s of write ({1000 * need / job.gpus_used:,.0f} MB/s per "
-        f"GPU) to drain in {percent(overlap.limit, 0)} of the interval; the vendors' light rule "
-        f"would ask for {rule:,.0f} GB/s"
+        f"checkpoints need {about(need)} GB/s of write ({per_gpu} MB/s per GPU) to drain in "
+        f"{percent(overlap.limit, 0)} of the interval; the vendors' light rule would ask for "
+        f"{about(rule)} GB/s"
     )
 
 

@@ -9,6 +9,7 @@ from planner.figures import OBJECTIVES, RATIOS
 from planner.outputs.blocks import joined
 from planner.outputs.words import (
     INDENT,
+    about,
     fitted,
     listed,
     millions,
@@ -18,6 +19,7 @@ from planner.outputs.words import (
     ratio,
     so_many,
     wrapped,
+    years,
 )
 from planner.schema.beside import OptionItem, StorageOption, StorageOptions
 from planner.schema.explanation import Explanation, Figures, Forced, Item, Marginal, Moved, WhyNot
@@ -40,17 +42,20 @@ def headline(plan: Plan) -> str:
     )
 
 
-def needed(found: StorageOptions) -> str:
+def needed(plan: Plan, found: StorageOptions) -> str:
     """Return what any storage must give; the write bandwidth is less at longer intervals."""
+    asked = {"rule_write": "write", "rule_read": "read"}
+    rule = [
+        f"{about(limit.limit)} GB/s of {asked[limit.name]}"
+        for limit in plan.limits
+        if limit.name in asked and limit.limit > 0.0
+    ]
+    nameplate = f", by its rule {listed(rule)} of nameplate" if rule else ""
     writes = [option.write_needed_gb_per_s for option in found.options]
-    ends = _rate(min(writes)), _rate(max(writes))
+    ends = about(min(writes)), about(max(writes))
     write = ends[0] if ends[0] == ends[1] else " to ".join(ends)
-    read = f", {_rate(found.read_gb_per_s)} GB/s of read" if found.read_gb_per_s else ""
-    return f"needs {write} GB/s of write{read}, {found.usable_tb:,.0f} TB"
-
-
-def _rate(gb_per_s: float) -> str:
-    return f"{gb_per_s:,.0f}" if gb_per_s >= 10.0 else f"{gb_per_s:.2g}"
+    read = f", {about(found.read_gb_per_s)} GB/s of read" if found.read_gb_per_s else ""
+    return f"needs {write} GB/s of write{read}{nameplate}, {about(found.usable_tb)} TB"
 
 
 def needs(plan: Plan, found: StorageOptions) -> str:
@@ -59,7 +64,7 @@ def needs(plan: Plan, found: StorageOptions) -> str:
     *first, last = names
     said = f"{', '.join(first)} or {last}" if first else last
     near = "" if plan.objective.unit == "USD" else f" within {percent(found.within)} of the best"
-    return f"{needed(found)}: {said} {'do' if first else 'does'} it{near}"
+    return f"{needed(plan, found)}: {said} {'do' if first else 'does'} it{near}"
 
 
 def units(option: StorageOption) -> str:
@@ -82,7 +87,8 @@ def _intervals(plan: Plan, found: StorageOptions) -> str:
 def _money_counted(plan: Plan, found: StorageOptions) -> str:
     if found.counted == "purchase":
         return "what is paid at once"
-    return f"purchase, support and subscriptions over {plan.site.years:g} years"
+    assert plan.site.years is not None
+    return f"purchase, support and subscriptions over {years(plan.site.years)}"
 
 
 def _names(option: StorageOption) -> str:
@@ -130,21 +136,21 @@ def whose_quote(plan: Plan) -> str:
     for text in (f"{needs(plan, found)}; {_money_counted(plan, found)}", decided(found)):
         lines += wrapped(text)
     for option in found.options:
-        lines += wrapped(_break_even(option), f"{INDENT}- ", f"{INDENT}  ")
+        lines += wrapped(_break_even(found, option), f"{INDENT}- ", f"{INDENT}  ")
     return "\n".join(lines)
 
 
-def _break_even(option: StorageOption) -> str:
+def _break_even(found: StorageOptions, option: StorageOption) -> str:
     own = ", the plan's own" if option.chosen else ""
     beside = ""
     if abs(option.beside_usd) >= 0.5:
         more = "more" if option.beside_usd > 0 else "less"
         beside = f", and everything else {money(abs(option.beside_usd))} {more}"
     total = f"{units(option)}{own}: {money(option.list_usd)} at list{beside}"
-    return "; ".join([total, *_thresholds(option)])
+    return "; ".join([total, *_thresholds(found, option)])
 
 
-def _thresholds(option: StorageOption) -> Iterator[str]:
+def _thresholds(found: StorageOptions, option: StorageOption) -> Iterator[str]:
     if len(option.items) > 1:
         yield "several items, so no single price decides"
         return
@@ -153,6 +159,9 @@ def _thresholds(option: StorageOption) -> Iterator[str]:
         yield "owned, so no price decides"
     elif item.unit_list_usd is not None:
         yield f"a unit is listed at {_price_of(item)} {shown().code}"
+        if len({each.vendor for other in found.options for each in other.items}) == 1:
+            yield "no other vendor's does it"
+            return
         if option.even_usd is None:
             yield "no price makes it the cheapest with the others at list"
         else:
@@ -355,7 +364,7 @@ def verdict(why: WhyNot, item: Item, *, money_shown: bool = True) -> str:
     if item.kind == "no_plan":
         return "no plan holds even one"
     if item.kind == "as_good":
-        return _as_good(item) if money_shown else "is just as good; ties decided"
+        return _as_good(item) if money_shown else "is just as good"
     if item.kind == "open":
         return "is as good or worse: to be asked for"
     if item.exact and item.at_most is not None:
@@ -367,7 +376,9 @@ def verdict(why: WhyNot, item: Item, *, money_shown: bool = True) -> str:
 
 def _as_good(item: Item) -> str:
     extra, why = item.extra_capex_usd, item.reason
-    if extra is None or abs(extra) < 1.0:
+    if extra is None:
+        return f"is just as good; {why or 'its cost is not computed'}"
+    if abs(extra) < 1.0:
         return f"is just as good; {why or 'ties decided'}"
     if extra < 0:
         return f"is just as good, {money(-extra)} cheaper; {why or 'ties decided'}"

@@ -90,6 +90,16 @@ def number(value: float | None, digits: int = 0) -> str:
     return "not known" if value is None else f"{value:,.{digits}f}"
 
 
+def about(value: float) -> str:
+    """Return a number in whole units from 10 on, with two digits below: never 0 for a little."""
+    return f"{value:,.0f}" if abs(value) >= 9.95 else f"{value:.2g}"
+
+
+def years(count: float) -> str:
+    """Return a number of years."""
+    return "1 year" if count == 1 else f"{count:g} years"
+
+
 def ratio(usd: float) -> str:
     """Return money per useful work, which is small, with digits that tell plans apart."""
     return f"{currency.shown().of(usd):.4g} {currency.shown().code}"
@@ -121,7 +131,7 @@ def duration(seconds: float) -> str:
     for size, unit in ((DAY_S, "days"), (HOUR_S, "h"), (MINUTE_S, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:,.1f} {unit}"
-    return f"{seconds:,.1f} s"
+    return f"{seconds:,.1f} s" if seconds >= 0.05 else f"{seconds:.2g} s"
 
 
 def too_low(understated: float, by: str = "by") -> str | None:
@@ -178,7 +188,7 @@ def size(gigabytes: float) -> str:
     for scale, unit in ((1e6, "PB"), (1e3, "TB")):
         if gigabytes >= scale:
             return f"{gigabytes / scale:,.2f} {unit}"
-    return f"{gigabytes:,.1f} GB"
+    return f"{gigabytes:,.1f} GB" if gigabytes >= 0.05 else f"{gigabytes:.2g} GB"
 
 
 COUNTED = {

@@ -540,9 +540,9 @@ class JobPlan(PlanModel):
 
     @property
     def spares_move(self) -> bool:
-        """Whether the job waits for spares of a common pool whose number the plan decided."""
+        """Whether spares of a common pool stand by, whose number the plan decided."""
         repair = self.repair
-        return repair is not None and repair.decided and not (repair.in_rack or repair.shrunk)
+        return repair is not None and repair.decided and not repair.in_rack
 
     @property
     def losses(self) -> dict[str, float]:

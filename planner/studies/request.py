@@ -45,14 +45,14 @@ DEFAULT_GAP = 1e-3
 class SweepOptions:
     """How exactly to solve each scenario (a share), how long at most, in how many processes.
 
-    0 of them: as many as there are cores. ``with_cases``: whether answers bring their scenario in
-    numbers, for whoever goes on with it.
+    0 of them: as many as there are cores. ``look`` is given each scenario in numbers with its
+    answer, where they are worked on; answers bring what it returns, and the scenario in numbers.
     """
 
     gap: float = DEFAULT_GAP
     time_limit_s: float | None = None
     jobs: int = 0
-    with_cases: bool = False
+    look: Callable[[Any, Any], object] | None = None
 
     @property
     def effort(self) -> Effort:

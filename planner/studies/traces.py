@@ -13,6 +13,7 @@ from planner.cli_options import (
     QUIET,
     SCENARIO,
     SET,
+    a_folder,
     amount,
     argument,
     bandwidth,
@@ -117,7 +118,7 @@ TRACES = (
             SET, SCENARIO,
             option(
                 "output", Path | None, "Folder for tables, pictures, jobs; else none.",
-                "--output", "-o",
+                "--output", "-o", callback=a_folder,
             ),
             JSON, *TOLD, QUIET,
         ),
@@ -265,7 +266,7 @@ TRACES = (
             JOBS, SET, SCENARIO,
             option(
                 "output", Path | None, "Folder for the record and the pictures; without it none.",
-                "--output", "-o",
+                "--output", "-o", callback=a_folder,
             ),
             JSON, *TOLD, QUIET,
         ),

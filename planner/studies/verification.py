@@ -9,7 +9,7 @@ from pathlib import Path
 from planner import __version__
 from planner.auditor import audit
 from planner.case import resolve
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, SolverError
 from planner.foreign_files import contents
 from planner.inputs import Inputs, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
@@ -247,7 +247,12 @@ def _bound(
         text = f"a problem that is {plan.status} has none"
         return Check(name="bound", result="not_checked", text=text), (None, None)
     case = resolve(opened.inputs)
-    answer = optimise(case, solver=solver, gap=GAP, effort=Effort.within(time_limit_s), ties=False)
+    effort = Effort.within(time_limit_s)
+    try:
+        answer = optimise(case, solver=solver, gap=GAP, effort=effort, ties=False)
+    except SolverError as error:
+        text = f"not proven again: {error}"
+        return Check(name="bound", result="not_checked", text=text), (None, None)
     value = None if answer.value is None else natural(case.objective, answer.value)
     bound = None if answer.bound is None else natural(case.objective, answer.bound)
     asked = NAMES[solver]

@@ -17,7 +17,8 @@ from planner.optimizer.joint import Certificate, _by_models
 from planner.optimizer.objective import LOGARITHMIC, measure
 from planner.optimizer.operate import Run
 from planner.optimizer.parametric import boxes, cells
-from planner.optimizer.parametric.reaching import reaching
+from planner.optimizer.parametric.reaching import Reach
+from planner.optimizer.purchase import given
 from planner.optimizer.solver import Effort
 from tests.optimizer.test_enumerated import faults
 from tests.test_ways import with_levers
@@ -74,13 +75,13 @@ def test_a_floor_is_reached_where_models_say_so(chunk: int) -> None:
     for seed, case in covered(90_000 + 1_000 * chunk):
         cold = by_models(case, ties=False)
         if cold.value is None or cold.bound is None:
-            assert reaching(case, math.log(1e-6)) in ("none", "open"), seed
+            assert Reach().plan(case, math.log(1e-6)) in ("none", "open"), seed
             continue
-        below = reaching(case, cold.value - 0.01)
+        below = Reach().plan(case, cold.value - 0.01)
         assert below == "open" or isinstance(below, Run), seed
         if isinstance(below, Run):
             assert measure(case, case.objective)(below) >= cold.value - 0.01 - NOISE
-        assert reaching(case, cold.bound + NOISE) in ("none", "open"), seed
+        assert Reach().plan(case, cold.bound + NOISE) in ("none", "open"), seed
 
 
 def test_mixtures_of_two_items_are_filled_up_and_proven(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,11 +102,11 @@ def test_mixtures_of_two_items_are_filled_up_and_proven(monkeypatch: pytest.Monk
         if every is None or not every.settled or every.best is None:
             continue
         asked.clear()
-        above = reaching(case, every.best + 2 * EXACT)
+        above = Reach().plan(case, every.best + 2 * EXACT)
         if any(asked) and above != "open":
             compared += 1
             assert above == "none", seed
-            assert isinstance(reaching(case, every.best - 2 * EXACT), Run), seed
+            assert isinstance(Reach().plan(case, every.best - 2 * EXACT), Run), seed
     assert compared >= 3
 
 
@@ -114,9 +115,29 @@ def test_where_no_system_has_room_no_floor_is_reached() -> None:
     case = resolve(inputs_of(with_levers(8_100_545)))
     assert case.job.interval.policy == "lost_work" and cells.covers(case)
     tight = replace(case, limits=case.limits.but(it_power_kw=1e-3, facility_power_kw=1e-3))
-    assert reaching(tight, 0.0) == "none"
+    assert Reach().plan(tight, 0.0) == "none"
 
 
 def test_what_enumeration_does_not_cover_is_left_open() -> None:
     _, case = next(covered(1))
-    assert reaching(replace(case, job=replace(case.job, max_types=2)), 0.0) == "open"
+    assert Reach().plan(replace(case, job=replace(case.job, max_types=2)), 0.0) == "open"
+
+
+def test_what_one_question_found_out_changes_no_other_answer() -> None:
+    asked = 0
+    for seed, case in covered(95_000, most=25):
+        draw, one = random.Random(seed), Reach()
+        best = enumerated(case, EXACT, ties=False)
+        if best is None or best.best is None:
+            continue
+        supplies = given(case.limits)
+        for _ in range(8):
+            tight = {each.field: case.limits.given(each.field) for each in supplies}
+            tight |= {field: most * draw.uniform(0.4, 1.0) for field, most in tight.items()}
+            if draw.random() < 0.3:
+                tight[draw.choice(("most_write_gb_per_s", "least_write_gb_per_s"))] = 10.0
+            held = case.under(case.limits.but(**tight))
+            floor = best.best - draw.choice((0.0, 0.01, 0.3, 1.0))
+            assert one.plan(held, floor) == Reach().plan(held, floor), seed
+            asked += 1
+    assert asked >= 80

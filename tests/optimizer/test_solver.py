@@ -49,6 +49,16 @@ def small(name: Literal["highs", "cbc"]) -> tuple[Model, Session]:
 
 
 @either
+@relaxed_or_not
+def test_bounds_that_cross_leave_nothing(name: Literal["highs", "cbc"], relaxed: bool) -> None:
+    model, opened = small(name)
+    opened.bounds(model.variables[0], 3.0, 2.5)
+    assert solve(opened, relaxed=relaxed).status == "infeasible"
+    opened.bounds(model.variables[0], 3.0 + 1e-9, 3.0)  # by rounding alone
+    assert solve(opened, relaxed=relaxed).status == "optimal"
+
+
+@either
 def test_optimum_bound_and_values(name: Literal["highs", "cbc"]) -> None:
     _, opened = small(name)
     relaxed, whole = solve(opened, relaxed=True), solve(opened)

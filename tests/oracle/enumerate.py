@@ -15,7 +15,7 @@ from planner.schema.catalog import Family, Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import FixedInterval, LostWorkInterval, Problem
 from tests.oracle import compute, levels, stores, worth
-from tests.oracle.candidates import candidates
+from tests.oracle.candidates import Candidate, candidates
 from tests.oracle.compute import Compute
 from tests.oracle.goodput import best_interval_s, goodput
 from tests.oracle.money import CAPEX, POWER, TCO, Array, Market, Mask, within
@@ -124,6 +124,8 @@ def _every(
     market = Market(problem, known, prices, discounts, families)
     systems = candidates(market, "gpu_system", families)
     storage = candidates(market, "storage", families)
+    if not _has_what_is_demanded(market, (*systems, *storage)):
+        return []
     bought = [candidate.item for candidate in (*systems, *storage)]
     plant = Plant(market, bought)
     gpus = [
@@ -139,6 +141,17 @@ def _every(
         return []
     ids = [item.id for item in bought]
     return [(found, ids) for found in _Search(problem, plant, purchases).run(gpus)]
+
+
+def _has_what_is_demanded(market: Market, entering: Sequence[Candidate]) -> bool:
+    """Say whether every product that must be in the cluster may be in it."""
+    there = {candidate.item.id for candidate in entering}
+    return all(
+        item.id in there or not (asked.required or asked.min or asked.fixed)
+        for item in market.catalog.values()
+        if item.category in ("gpu_system", "storage")
+        for asked in (market.quantity(item),)
+    )
 
 
 def _drawing(item: Item, problem: Problem) -> Item:

@@ -8,6 +8,8 @@ from planner import api
 from planner.case.resolve import resolve
 from planner.outputs import answer, console
 from planner.outputs.audience import for_audience
+from planner.outputs.why_text import needed
+from planner.outputs.words import about, duration, size, years
 from planner.schema.plan import LimitReport, NextStep, Plan
 from planner.terminal import STANDARD
 from planner.verifier import recheck
@@ -15,6 +17,7 @@ from tests.world.gear_plans import plan as made
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request
 from tests.world.setups import CASES
+from tests.world.solved import solved as shipped
 
 PAGE = 40
 """Lines that a terminal of a laptop shows at once."""
@@ -159,3 +162,36 @@ def test_a_need_that_is_not_one_is_refused() -> None:
 def test_the_customer_does_not_see_it() -> None:
     _, plan = solved(hall(it_power="53 kW"))
     assert for_audience(plan, "customer").next_step is None
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(0.0021, "0.0021"), (0.5, "0.5"), (8.5, "8.5"), (9.96, "10"), (12.4, "12"), (3521.4, "3,521")],
+)
+def test_a_little_is_never_said_to_be_nothing(value: float, said: str) -> None:
+    assert about(value) == said
+
+
+def test_small_times_and_sizes_are_never_0() -> None:
+    assert (duration(0.004), duration(0.3), size(0.012), size(0.4)) == (
+        "0.004 s", "0.3 s", "0.012 GB", "0.4 GB"
+    )  # fmt: skip
+    assert (years(1.0), years(3.5)) == ("1 year", "3.5 years")
+
+
+def test_a_rule_is_part_of_what_storage_must_do() -> None:
+    plan = shipped("light_rule")
+    found, rule = plan.storage_options, {limit.name: limit.limit for limit in plan.limits}
+    assert found is not None
+    read, write = (f"{rule[f'rule_{side}']:,.0f} GB/s of {side}" for side in ("read", "write"))
+    assert f", by its rule {read} and {write} of nameplate, " in needed(plan, found)
+    assert "rule" not in needed(shipped("10MW"), found)
+
+
+def test_what_the_field_has_seen_is_set_against_what_is_needed() -> None:
+    """A rule sizes storage: a drain may take the whole interval, not a tenth of it."""
+    often = "jobs.0.checkpoint.interval={policy: fixed, every: 5 min}"
+    by_rule, by_need = shipped("light_rule", often), shipped("10MW", often)
+    assert by_need.jobs[0].checkpoint_gb / 300.0 < 200.0 < by_need.jobs[0].checkpoint_gb / 30.0
+    assert "systems were seen to use" in "\n".join(by_need.warnings)
+    assert "systems were seen to use" not in "\n".join(by_rule.warnings)

@@ -11,12 +11,16 @@ from typer.testing import CliRunner
 
 from planner import api
 from planner.cli import app
-from planner.commands.quote import two_figures
+from planner.commands.quote import inquiry, two_figures
+from planner.outputs.words import duration
 from planner.quotes.columns import headers
 from planner.quotes.grid import read
 from planner.quotes.products import ANSWER_COLUMNS, QUESTIONS
 from planner.schema.plan import Plan
 from tests.world.files import FILES
+from tests.world.solved import solved
+
+PROBLEMS = Path(__file__).resolve().parents[2] / "problems"
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +60,51 @@ def test_it_says_what_is_needed_and_nothing_else(folder: Path, plan: Plan) -> No
         assert line.vendor not in text
     assert "60 MUSD" not in text
     assert "60,000,000" not in text
+
+
+def asked_for(folder: Path, *settings: str) -> str:
+    """Return what a request says of the small problem with other settings."""
+    inputs = api.load(folder / "problem.yaml", settings=settings)
+    plan = api.solve_with(inputs, api.Options())
+    made = inquiry(inputs, plan, plan.jobs[0], answer_by=None, valid_days=60)
+    lines = [f"{name}: {value}" for name, value in made.facts]
+    return "\n".join([*lines, *(line for part in made.asked for line in part.needs)])
+
+
+def test_every_limit_of_the_hall_is_told(folder: Path) -> None:
+    groups = "[{count: 8, power: 45 kW, height: 52 RU}, {count: 32, power: 22 kW}]"
+    text = asked_for(
+        folder, f"site.racks={groups}", "site.it_power=1.5 MW", "site.weight_limit=50 t",
+        "site.rack.power=22 kW", "site.cooling={air_limit: 1.4 MW, liquid_limit: 300 kW}",
+    )  # fmt: skip
+    limits = "2,000 kW at the meter, 1,400 kW of heat to air, 300 kW of heat to liquid"
+    for said in ("1,500 kW of IT power", limits, "50,000 kg of weight for everything together"):
+        assert said in text
+    assert "8 positions of 52 RU and 45 kW each; 32 positions of 48 RU and 22 kW each" in text
+
+
+def test_a_rule_takes_the_place_of_what_the_job_needs(folder: Path) -> None:
+    rule = "storage.rule={read: 20 GB/s, write: 11 GB/s, per_gpus: 128}"
+    text = asked_for(folder, rule, "items.gpu_box={fixed: 32}")  # two times 128 GPUs
+    assert "Writes of 22 GB/s by nameplate." in text
+    assert "Reads of 40 GB/s by nameplate." in text
+    assert "as clients see them" not in text
+
+
+def test_training_data_is_read_too(folder: Path) -> None:
+    settings = "jobs.0.ingest_per_gpu=200 MB/s", "items.gpu_box={fixed: 32}"
+    assert "Reads of 52 GB/s of training data" in asked_for(folder, *settings)  # 256 GPUs: 51.2
+
+
+def test_storage_is_asked_for_what_reaches_it_from_the_local_level() -> None:
+    inputs, job = api.load(PROBLEMS / "local_level.yaml"), solved("local_level").jobs[0]
+    assert job.local is not None
+    assert job.local.every > 1
+    made = inquiry(inputs, solved("local_level"), job, answer_by=None, valid_days=60)
+    (storage,) = [part.needs for part in made.asked if part.name == "Storage"]
+    write = job.checkpoint_gb / (0.1 * job.local.remote_interval_s)
+    assert f"Writes of {two_figures(write)} GB/s as clients see them, sustained." in storage
+    assert f"about every {duration(job.local.remote_interval_s)}" in dict(made.facts)["Checkpoints"]
 
 
 def test_needs_are_never_rounded_down() -> None:

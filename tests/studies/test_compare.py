@@ -19,6 +19,7 @@ from planner.inputs import inputs_to_text
 from planner.outputs import plan_json
 from planner.outputs.compare_text import render_comparison
 from planner.schema.comparison import Comparison, FigureRow, LimitRow, LineRow
+from planner.studies.compare.differences import input_figures
 from planner.studies.compare.side_by_side import compare, read_sides
 from tests.audit.books import book, edited
 from tests.world.solved import solved
@@ -104,6 +105,17 @@ def test_inputs_that_differ_come_first_and_lead_to_the_bill_and_the_money(
     assert "costs" in text and "at once" in text
     assert "What stops a better plan" in text
     assert text.index("Inputs that differ") < text.index("It buys") < text.index("costs")
+
+
+def test_limits_that_follow_from_a_plan_are_no_inputs() -> None:
+    """The interval and the time between failures, which bound a local level, are decided."""
+    one, two = (solved("local_level", scenario=name) for name in ("one_copy", None))
+    allowed = [{row.name: row.limit for row in plan.limits} for plan in (one, two)]
+    decided = {name for name in allowed[0] if name.startswith("local_") or name == "drain_fits"}
+    assert allowed[0]["local_fits"] != allowed[1]["local_fits"]
+    names = {row.name for row in input_figures((one, two))}
+    assert not {f"limits.{name}" for name in decided} & names
+    assert "limits.overlap" in names
 
 
 def test_the_same_plan_twice_has_no_difference(plans: tuple[Path, Path, Path]) -> None:

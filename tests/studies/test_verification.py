@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pulp
 import pytest
 
 import planner.studies.verification as study
@@ -465,6 +466,21 @@ def test_every_answer_of_the_other_solver_is_told(
     found = study.verify_file(path)
     assert check(found, "bound").result == result
     assert check(found, "bound").text.startswith(said)
+
+
+def test_a_solver_that_breaks_off_proves_nothing(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CBC cannot be run at all: the rest of the plan is checked all the same."""
+    monkeypatch.setattr(pulp.COIN_CMD, "actualSolve", _no_cbc)
+    found = study.verify_file(file)
+    assert check(found, "bound").result == "not_checked"
+    assert check(found, "bound").text == "not proven again: CBC broke off without an answer"
+    assert check(found, "figures").result == "holds"
+
+
+def _no_cbc(*_: object) -> str:
+    raise pulp.PulpSolverError("Pulp: Error while executing cbc")
 
 
 def test_a_stopped_search_has_nothing_to_prove(folder: Path, tmp_path: Path) -> None:

@@ -21,6 +21,9 @@ from planner.schema.explanation import WhyNot
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount
 from planner.studies.why_not import why_not
+from planner.studies.why_not.plans import cheap
+from planner.studies.why_not.question import Study
+from tests.world.files import FILES
 
 ROOT = Path(__file__).resolve().parents[2]
 ASKED = "netapp_aff_a90"
@@ -40,6 +43,40 @@ def solved() -> tuple[Inputs, Plan]:
 def answered() -> WhyNot:
     inputs, plan = solved()
     return why_not(inputs, plan, api.Options(), asked=(ASKED,), work=100.0)
+
+
+def test_the_cost_of_what_is_as_good_is_told_or_said_to_be_unknown() -> None:
+    item = next(iter(answered().items)).model_copy(update={"kind": "as_good", "reason": None})
+    said = {
+        None: "is just as good; its cost is not computed",
+        0.4: "is just as good; ties decided",
+        -2e6: "is just as good, 2.00 MUSD cheaper; ties decided",
+        3e6: "is just as good, but 3.00 MUSD dearer",
+    }
+    for extra, words in said.items():
+        costs = item.model_copy(update={"extra_capex_usd": extra})
+        assert why_text.verdict(answered(), costs) == words
+        assert why_text.verdict(answered(), costs, money_shown=False) == "is just as good"
+
+
+@pytest.mark.parametrize(("hot", "demanded", "systems"), [(0, 0, 12), (2, 0, 14), (0, 13, 13)])
+def test_a_plan_beside_the_best_buys_no_system_that_it_does_not_use(
+    hot: int, demanded: int, systems: int, tmp_path: Path
+) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    settings = [f"jobs.0.gpus={{max: 96, hot_spares: {hot}}}"]
+    if demanded:
+        settings.append(f"items.gpu_box.min={demanded}")
+    inputs = api.load(tmp_path / "problem.yaml", settings=settings)
+    options = api.Options()
+    study = Study(inputs, api.solve_with(inputs, options), options, 100.0, 100.0, options.effort)
+    answer = study.prove(study.case)
+    assert answer.operation is not None
+    assert answer.operation.used == {"gpu_box": 12}
+    found = replace(answer.operation, units={**answer.operation.units, "gpu_box": 20})
+    plan = cheap(study, study.case, replace(answer, operation=found))
+    assert plan.units["gpu_box"] == systems
 
 
 def skus_at(list_usd: float) -> set[str]:

@@ -29,5 +29,6 @@ def families() -> tuple[Callable[[Build], None], ...]:
         supply.add_selection,
         repair.add_spares,
         supply.add_racks,
+        supply.add_unplaced,
         work.add_targets,
     )

@@ -150,6 +150,24 @@ def add_in_use(build: Build) -> None:
             build.model.row(f"serving_{item.id}", build.serves[item.family] + 0, ">=", 1.0)
 
 
+# What stands in the cluster idle: of types that hold a replica as it is spread.
+#
+#     sum_{w spread like that} y_w + x / x_most <= 1
+
+
+def add_unplaced(build: Build) -> None:
+    """Add a row for each GPU system and each way to spread a replica that finds no place on it."""
+    case = build.case
+    options = dict.fromkeys(way.option for way in case.ways if way.id in case.unplaced)
+    for number, option in enumerate(options):
+        chosen = total(build.way_used[way.id] for way in case.ways if way.option == option)
+        for system in case.systems:
+            most = float(max(build.caps[system.id], system.low))
+            if option not in system.options and build.may_idle(system) and most:
+                row = build.units[system.id] + most * chosen
+                build.model.row(f"unplaced_{number}_{system.id}", row, "<=", most)
+
+
 # What the buyer wants of vendors.
 #
 #     sum_{k of vendor} x_k >= 1;   sum_{k of vendor} w_k x_k <= share * sum_k w_k x_k

@@ -305,7 +305,7 @@ class Boxed:
         """Return what counts of storage take above what they and their spares are: packs, least
         orders and racks begun. More units may take only so much less than each by itself."""
         cells, kernel = self.cells, self.cells.kernel
-        spares = np.ceil(kernel.spare_share[self.rows] * low - NOISE)
+        spares = np.ceil(kernel.laid.spare_share[self.rows] * low - NOISE)
         over = np.maximum(bills.purchased[self.rows] - low - spares, 0.0)
         slack = np.zeros((len(cells.supplies), low.shape[1]))
         for row, weights in enumerate(cells.weights):

@@ -16,8 +16,10 @@ asked goes on with the solver.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,9 +116,37 @@ class Cells:
         self._know_storage()
         count = len(self.way)
         self.base = np.full((len(self.supplies), count), np.nan)
-        self.fits = np.zeros(count, dtype=bool)
-        self.refined = np.zeros(count, dtype=bool)
+        self.fits, self.based = np.zeros((2, count), dtype=bool)
+        self.need = -math.inf  # what a plan must score more than to be of use
         self.bounds = self._outer()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Know of no cell more than its first bound."""
+        self.refined = np.zeros(len(self.way), dtype=bool)
+        self.outer, self.closer = self.bounds.copy(), np.full(len(self.way), np.nan)
+
+    def under(self, case: Case, plans: Plans, need: float) -> Cells:
+        """Return the cells of a case that differs in limits, none of them looser.
+
+        What is known of bounds, and of what systems take, is known to both from then on.
+
+        Args:
+            case: it has the same bills, and nothing is limited that was not.
+            plans: takes in its plans.
+            need: what a plan must score more than to be of use.
+        """
+        made = copy.copy(self)
+        made.case, made.plans, made.need = case, plans, need
+        made._limit_writing()
+        if made.most_write == self.most_write:
+            made.bounds, made.refined = self.outer.copy(), np.zeros(len(self.way), dtype=bool)
+        else:
+            made.bounds = made._outer()
+            made._begin()
+        most = np.array([cap_in_use(case, system) for system in case.systems], dtype=np.int64)
+        made.bounds[self.systems > most[self.row_of[self.way]]] = -np.inf
+        return made
 
     def _lay_out(self) -> None:
         """Number the cells: the way, and how many systems."""
@@ -174,12 +204,14 @@ class Cells:
         usable = [item.usable_tb for item in items]
         self.gives = np.column_stack([*zip(*each, strict=True), usable, endured]).astype(float)
         self.high = np.array([math.inf if i.high is None else i.high for i in items])
-        most = case.limits["most_write_gb_per_s"]
-        self.most_write = (
-            math.inf if most is None else most * (1 + TOLERANCE) / case.delivered_write
-        )
+        self._limit_writing()
         self.families = self._families()
         self._lay_out_families()
+
+    def _limit_writing(self) -> None:
+        most = self.case.limits["most_write_gb_per_s"]
+        each = self.case.delivered_write
+        self.most_write = math.inf if most is None else most * (1 + TOLERANCE) / each
 
     def _families(self) -> list[tuple[Places, float, float, float]]:
         """Return what may be mixed: items, the most units of all, the clients' factors."""
@@ -312,14 +344,21 @@ class Cells:
         cells = cells[~self.refined[cells]]
         if not len(cells):
             return
-        self.bounds[cells] = self._best_use(cells, self._endless(cells))[0]
+        unknown = cells[np.isnan(self.closer[cells])]
+        if len(unknown):
+            self.closer[unknown] = self._best_use(unknown, self._endless(unknown))[0]
+        self.bounds[cells] = self.closer[cells]
         self.refined[cells] = True
+        cells = cells[~self.based[cells]]
+        if not len(cells):
+            return
         units = np.zeros((len(self.kernel.offers), len(cells)), dtype=np.int64)
         rows = self.row_of[self.way[cells]]
         units[rows, np.arange(len(cells))] = self.systems[cells]
         bills = self.kernel.bills(units, self.way[cells], least=True)
         self.base[:, cells] = self._taken(bills)
         self.fits[cells] = self.kernel.can_be_had(bills)
+        self.based[cells] = True
 
     def _taken(self, bills: Bills) -> Numbers:
         """Return what bills take of each supply; see `Kernel.sums`."""
@@ -443,15 +482,15 @@ class Cells:
         items, most_units, _, _ = self.families[family]
         room = limits * (1 + TOLERANCE) - self.base[:, cell]
         mixes = self._mixes(items, most_units, room)
+        known = max(float(self.plans.score[place]), self.need)
         if mixes is None:
-            mixes = self._fullest(cell, items, most_units, limits)
+            mixes = self._fullest(cell, items, most_units, limits, known - self.give)
         whole = mixes is not None
         if mixes is None:
             alone = [self._mixes(items[n : n + 1], most_units, room) for n in range(len(items))]
             placed = [_placed(one, n, len(items)) for n, one in enumerate(alone) if one is not None]
             mixes = np.column_stack([np.zeros((len(items), 0), dtype=np.int64), *placed])
         counts = self._spread(items, mixes)
-        known = float(self.plans.score[place])
         score, gpus, counts, taken = self._scored(cell, counts, limits, known - self.give)
         for best in np.argsort(-score, kind="stable")[:TRIES].tolist():
             if score[best] <= self.plans.score[place]:
@@ -520,13 +559,14 @@ class Cells:
         return whole
 
     def _fullest(
-        self, cell: int, items: Places, most_units: float, limits: Numbers
+        self, cell: int, items: Places, most_units: float, limits: Numbers, need: float = -math.inf
     ) -> NDArray[np.int64] | None:
         """Return the mixtures of a family's items to which no unit of the last can be added.
 
         Work does not fall where there is more of an item, and what a purchase takes does not
         either: so of those with the same counts of the others none is better, and how many of the
-        last fit is found by halving. None where that does not hold, or they are too many still.
+        last fit is found by halving. Those are left out that score no more than is needed with
+        more of the last than fits. None where work may fall, or they are too many still.
         """
         some = [self.case.storage[place] for place in items.tolist()]
         if len({item.family for item in some}) > 1 or any(item.segments for item in some):
@@ -541,8 +581,16 @@ class Cells:
         unrounded = self._most_of(last, left, most_units - mixes.sum(axis=0))
         if np.isinf(unrounded).any():
             return None
+        each = float(self.gives[last, 1])
+        if each > 0 and not math.isinf(self.most_write):
+            written = self.most_write - self.gives[others, 1] @ mixes
+            unrounded = np.minimum(unrounded, np.floor(written / each * (1 + NOISE) + NOISE))
+            mixes, unrounded = mixes[:, unrounded >= 0], unrounded[unrounded >= 0]
         most = unrounded.astype(np.int64)
         counts = self._spread(others, mixes)
+        counts[last] = most
+        useful = self._may_score(cell, counts, need)
+        counts, most = counts[:, useful], most[useful]
         low, high = np.full(len(most), -1), most
         while (low < high).any():
             counts[last] = np.maximum((low + high + 1) // 2, 0)
@@ -553,6 +601,17 @@ class Cells:
             high = np.where(fits, high, counts[last] - 1)
         counts[last] = np.where(_ordered(some[-1], np.maximum(low, 0)), low, 0)
         return counts[items][:, (low >= 0) & (counts.sum(axis=0) > 0)]
+
+    def _may_score(self, cell: int, counts: NDArray[np.int64], need: float) -> Places:
+        """Return which storage of a cell, or less of it, may score more than is needed."""
+        stores, usable = stored(self.case, counts)
+        most = (np.minimum(each, self.most_write) for each in (stores.write, stores.safe_write))
+        stores = replace(stores, **dict(zip(("write", "safe_write"), most, strict=True)))
+        cells = np.full(counts.shape[1], cell)
+        some = np.flatnonzero(self._enough(cells, stores.read, stores.write, usable))
+        if need == -math.inf:
+            return some
+        return some[self._best_use(cells[some], stores.at(some))[0] > need]
 
     def _scored(
         self, cell: int, counts: NDArray[np.int64], limits: Numbers, need: float

@@ -18,7 +18,7 @@ from planner.outputs.charts.words import (
     words,
 )
 from planner.outputs.sweep_rows import Rows
-from planner.outputs.words import money
+from planner.outputs.words import about, money
 from planner.schema.bids import Bid, Bids
 
 _LABEL = 60
@@ -83,7 +83,7 @@ def _hover(study: Bids, bid: Bid, total: float) -> str:
     assert figures is not None
     work = f"{figures.useful_gpus:,.0f} useful GPUs"
     if figures.useful_pflops is not None:
-        work = f"{figures.useful_pflops:,.0f} useful PFLOP/s"
+        work = f"{about(figures.useful_pflops)} useful PFLOP/s"
     return "\n".join(
         (
             named(bid),

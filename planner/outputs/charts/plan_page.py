@@ -30,6 +30,7 @@ from planner.outputs.scope import decided_on, holding, own_lines
 from planner.outputs.sensitivity_words import STATUS
 from planner.outputs.why_text import decided, needed, units
 from planner.outputs.words import (
+    about,
     amount_of,
     duration,
     given_away,
@@ -150,7 +151,7 @@ def _sentence(plan: Plan, totals: Totals, job: JobPlan) -> str:
     said = listed([*named[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
     said += f": {job.gpus_used:,} GPUs in use"
     if job.useful_pflops is not None:
-        said += f" that do {job.useful_pflops:,.0f} PFLOP/s of useful training work"
+        said += f" that do {about(job.useful_pflops)} PFLOP/s of useful training work"
     else:
         said += f" that do the work of {job.useful_gpus:,.0f} that never stop"
     kw = totals.it_power_kw
@@ -194,7 +195,7 @@ def storage(plan: Plan, of: str = "") -> str:
         ),
         len(options),
     )
-    said = f"{capital(needed(found))}. {capital(decided(found))}."
+    said = f"{capital(needed(plan, found))}. {capital(decided(found))}."
     return paragraph(said) + render_table(table, of=of)
 
 

@@ -43,6 +43,7 @@ from planner.outputs.workbook.racks import add as _racks
 from planner.outputs.workbook.sensitivity import add as _sensitivity
 from planner.outputs.workbook.summary import add as _summary
 from planner.outputs.workbook.tco import add as _tco
+from planner.outputs.workbook.units_out import add as _units_out
 from planner.outputs.workbook.ways import add as _ways
 from planner.schema.beside import Live
 from planner.schema.plan import Plan
@@ -55,6 +56,7 @@ SHEETS: dict[str, Callable[[Book], None]] = {
     "Own lines": _own_lines,
     "Checkpoint": _checkpoint,
     "Ways": _ways,
+    "Units out": _units_out,
     "Power & Cooling": _power,
     "Racks": _racks,
     "Fabric": _fabric,
@@ -87,7 +89,7 @@ _PACKED = (fingerprint.SHEET, fingerprint.DATA_SHEET)
 _INSIDE = ("Line notes", "TCO")
 """Sheets of a plan that only the inside sees."""
 
-_FIRST = ("BOM", "Own lines", "Counts", "Ways", "Checkpoint", "Checks")
+_FIRST = ("BOM", "Own lines", "Counts", "Ways", "Units out", "Checkpoint", "Checks")
 """Sheets whose names the others use; the rest follows in reading order."""
 
 _LAST = ("Summary", "About")

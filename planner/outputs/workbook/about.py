@@ -36,6 +36,7 @@ _SHOWS = {
     "Sources": "Where the price of each line is from",
     "Own lines": "Lines of your own: what they cost counts in every total",
     "Checkpoint": "The sizing model, live: inputs, drain, restore, goodput, totals",
+    "Units out": "How long so many units are out at once, and the replicas that run meanwhile",
     "Ways": "The power set points and precisions that the job may run at, with draw and rate",
     "Power & Cooling": "Power and heat by section and at the meter, feeds and cooling",
     "Racks": "What stands where, rack by rack",

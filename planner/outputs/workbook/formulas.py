@@ -56,6 +56,36 @@ def rework_factor(z: str) -> str:
     return f"IF({z}<{SERIES_BELOW},EXP(-{z}/2-{z}^2/24),{z}*EXP(-{z})/(1-EXP(-{z})))"
 
 
+def none_of(expected: str) -> str:
+    """Return (1 - exp(-x)) / x: how likely none comes in an even part of a time in which x are
+    expected; by its series for small x.
+
+    Args:
+        expected: x, a name or something in parentheses; it may be negative.
+    """
+    x = expected
+    series = f"1-{x}/2*(1-{x}/3*(1-{x}/4*(1-{x}/5)))"
+    return f"IF(ABS({x})<0.001,{series},(1-EXP(-{x}))/{x})"
+
+
+def expm1(x: str) -> str:
+    """Return exp(x) - 1, by its series for small x.
+
+    Args:
+        x: a name or something in parentheses.
+    """
+    return f"IF(ABS({x})<0.001,{x}*(1+{x}/2*(1+{x}/3*(1+{x}/4*(1+{x}/5)))),EXP({x})-1)"
+
+
+def log1p(x: str) -> str:
+    """Return ln(1 + x), by its series for small x.
+
+    Args:
+        x: a name or something in parentheses.
+    """
+    return f"IF(ABS({x})<0.001,{x}*(1-{x}*(1/2-{x}*(1/3-{x}*(1/4-{x}/5)))),LN(1+{x}))"
+
+
 def daly_s(stall: str, mtti: str) -> str:
     """Return Daly's interval, s (Daly 2006, doi 10.1016/j.future.2004.11.016).
 

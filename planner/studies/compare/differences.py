@@ -172,7 +172,8 @@ COMPARED: tuple[Compared, ...] = (
 _ORIGIN, _SITE, _JOB = "Where it comes from", "Site and objective", "Job and assumptions"
 _LIMITS, _PRICES = "What is allowed", "Prices"
 
-_COMPUTED = frozenset({"drain_fits", "capacity", "ingest", "endurance", "rule_read", "rule_write",
+_COMPUTED = frozenset({"drain_fits", "local_fits", "local_lag", "local_room", "local_endurance",
+                       "capacity", "ingest", "endurance", "rule_read", "rule_write",
                        "facility_power", "it_power", "racks"})  # fmt: skip
 """Limits whose bound follows from the plan, or is one of the site."""
 

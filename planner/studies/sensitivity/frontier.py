@@ -174,7 +174,7 @@ def storage_curve(question: Question, best: Certificate, most: int) -> Curve:
     x = LESS_STORAGE.x(question.case, best.operation)
     name = question.case.objective
     top = Stop(x, x, best.operation, natural(name, best.value), natural(name, best.bound))
-    far = replace(question, reach=FAR * x)
+    far = replace(question, reach=FAR * x, known={})
     least, most_write = question.end(LESS_STORAGE), far.end(MORE_STORAGE)
     ends = (_storage_end(LESS_STORAGE, least), _storage_end(MORE_STORAGE, most_write))
     counts = _shares(x, ends, most - 1)

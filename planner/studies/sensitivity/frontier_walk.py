@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from planner.case import Case, resolve, with_companions
+from planner.case import Case, resolve
 from planner.case.model import ObjectiveName
 from planner.case.suitability import needs_power
 from planner.errors import SolverError
@@ -15,7 +15,7 @@ from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate, optimise, share
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
-from planner.optimizer.parametric.reaching import reaching
+from planner.optimizer.parametric.reaching import Reach
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.schema.sensitivity import FrontierMark, FrontierPoint
@@ -33,7 +33,8 @@ class Question:
     """A problem whose useful work is to be most, its case, and how exactly to solve it.
 
     ``reach`` is how much write bandwidth is looked for where there may be ever more, GB/s;
-    ``heard`` is told of every point that is found.
+    ``heard`` is told of every point that is found. ``known`` is what answers along an axis have
+    found out of cells, by what limits it.
     """
 
     inputs: Inputs
@@ -41,6 +42,7 @@ class Question:
     options: SweepOptions
     reach: float | None = None
     heard: Callable[[], None] = lambda: None
+    known: dict[str, Reach] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, inputs: Inputs, options: SweepOptions, *, needs_draw: bool) -> Question:
@@ -64,7 +66,7 @@ class Question:
 
     def _limited(self, case: Case, axis: Axis, level: float) -> Case:
         limit: dict[str, Any] = {axis.limit: level}
-        return with_companions(self.inputs, replace(case, limits=case.limits.but(**limit)))
+        return case.under(case.limits.but(**limit))
 
     def solve(self, case: Case, gap: float | None = None) -> Certificate:
         """Return the first best plan of a case with its proof.
@@ -100,7 +102,7 @@ class Question:
         found = None if self.options.effort.late else self._farthest(axis, within, floor, start)
         if found is not None:
             return found
-        return self.solve(replace(keeping(within, floor), objective=axis.objective)).operation
+        return self.solve(_aimed(keeping(within, floor), axis)).operation
 
     def _farthest(self, axis: Axis, case: Case, floor: float, start: Run) -> Run | None:
         """Return the same to the gap, by asking for plans beyond the last one found and for none.
@@ -108,6 +110,7 @@ class Question:
         None where enumeration leaves it open.
         """
         found, none_at, step = start, math.inf, self.options.gap
+        reach = self.known.setdefault(axis.limit, Reach())
         for _ in range(MOST_ASKED):
             here = axis.x(case, found)
             if here <= 0.0:
@@ -118,7 +121,7 @@ class Question:
             level = here * math.exp(axis.direction * ahead)
             limits: dict[str, Any] = {axis.limit: level}
             held = case.under(case.limits.but(**limits))
-            answer = reaching(held, math.log(floor))
+            answer = reach.plan(held, math.log(floor))
             if answer == "open":
                 return None
             if isinstance(answer, Run):
@@ -134,7 +137,8 @@ class Question:
             replace(system, high=operation.units[system.id]) for system in self.case.systems
         )
         here, work = axis.x(self.case, operation), self.work(operation)
-        fixed = self._limited(replace(self.case, systems=systems), axis, here)
+        fewer = replace(self.case, systems=systems).billed_as(self.case)
+        fixed = self._limited(fewer, axis, here)
         least = keeping(fixed, work)
         if least.objective == COST.objective and not self.options.effort.late:
             cheaper = self._farthest(COST, fixed, work, operation)
@@ -146,10 +150,15 @@ class Question:
     def end(self, axis: Axis) -> Certificate:
         """Return the plan that goes farthest along an axis, whatever it works."""
         within = self._within_reach(self.case)
-        return self.solve(replace(within, objective=axis.objective), END_GAP)
+        return self.solve(_aimed(within, axis), END_GAP)
 
     def _within_reach(self, case: Case) -> Case:
         return case if self.reach is None else self._limited(case, LESS_STORAGE, self.reach)
+
+
+def _aimed(case: Case, axis: Axis) -> Case:
+    """Return the case that goes as far along an axis as it can."""
+    return replace(case, objective=axis.objective).billed_as(case)
 
 
 def _asking_for(work: ObjectiveName) -> list[Change]:

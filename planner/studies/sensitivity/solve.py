@@ -60,12 +60,26 @@ class Answer:
     reason: str = ""
     log_value: float | None = None
     log_bound: float | None = None
-    packed: bytes = b""
+    numbers: Case | bytes = b""
+    seen: object = None
 
     def case(self) -> Case | None:
         """Return the scenario in numbers, None where it did not come with the answer."""
-        found: Case | None = pickle.loads(zlib.decompress(self.packed)) if self.packed else None
+        if not isinstance(self.numbers, bytes):
+            return self.numbers
+        found: Case | None = pickle.loads(zlib.decompress(self.numbers)) if self.numbers else None
         return found
+
+    def packed(self) -> Answer:
+        """Return the answer with its scenario packed."""
+        if isinstance(self.numbers, bytes):
+            return self
+        alone = replace(self.numbers)  # without what it has worked out
+        return replace(self, numbers=zlib.compress(pickle.dumps(alone), 1))
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return what goes to another process."""
+        return dict(vars(self.packed()))
 
 
 FIELDS: Mapping[str, str] = {limit.path: limit.field for limit in SUPPLIES}
@@ -278,14 +292,13 @@ def solve(asked: Asked) -> list[Answer]:
         else _answer(asked, place, each, sign)
         for place, each in enumerate(found)
     ]
-    return (
-        [_packed(asked, *each) for each in enumerate(answered)] if options.with_cases else answered
-    )
+    return [_seen(asked, *each) for each in enumerate(answered)] if options.look else answered
 
 
-def _packed(asked: Asked, place: int, answer: Answer) -> Answer:
-    alone = replace(asked.case_of(place))  # without what it has worked out
-    return replace(answer, packed=zlib.compress(pickle.dumps(alone), 1))
+def _seen(asked: Asked, place: int, answer: Answer) -> Answer:
+    """Return an answer with its scenario in numbers and what is seen in it."""
+    case, look = asked.case_of(place), asked.options.look
+    return replace(answer, numbers=case, seen=None if look is None else look(case, answer))
 
 
 def _stands_alone(case: Case) -> bool:

@@ -375,6 +375,10 @@ def _be_quiet() -> None:
 __all__ = ["DEFAULT_GAP", "Answer", "SweepOptions", "answers"]
 
 
+MOST_WHOLE = 600
+"""Scenarios that are kept as they are, 200 kB each; those of further answers are packed."""
+
+
 def answers(
     inputs: Inputs,
     scenarios: Sequence[Scenario],
@@ -386,7 +390,8 @@ def answers(
     found: dict[int, Answer] = {}
     with Workers(Work({"": inputs}, options), options.jobs, len(parts)) as workers:
         for _, done in workers.answers(enumerate(parts)):
-            found |= {answer.scenario.index: answer for answer in done}
+            many = len(found) >= MOST_WHOLE
+            found |= {each.scenario.index: each.packed() if many else each for each in done}
             if told is not None:
                 told(len(found))
     return [found[scenario.index] for scenario in scenarios]

@@ -352,24 +352,34 @@ def certified(case: Case, answer: Answer, operation: Run) -> Certificate:
 
 
 def cheap(study: Study, case: Case, answer: Answer) -> Run:
-    """Return a cheap plan among those as good as an answer: its GPU systems, other storage.
+    """Return a cheap plan among those as good as an answer: the GPU systems that it needs, other
+    storage.
 
-    The first plan found may hold far more storage than it needs, which would compare unfairly;
-    where storage is next to nothing it stays.
+    The first plan found may hold far more than it needs, which would compare unfairly; where
+    storage is next to nothing and no GPU system is left over it stays.
     """
     found = answer.operation
     assert found is not None
     assert answer.value is not None
-    if costs_least(case) or _storage_share(case, found) < LITTLE:
+    wanted = {system.id: _wanted(case, found, system) for system in case.systems}
+    idle = any(found.units[name] > count for name, count in wanted.items())
+    if costs_least(case) or (_storage_share(case, found) < LITTLE and not idle):
         return found
     value = natural(case.objective, answer.value)
     slack = 1.0 - study.tie if case.maximise else 1.0 + study.tie
     fixed = tuple(
-        replace(system, low=found.units[system.id], high=found.units[system.id])
-        for system in case.systems
+        replace(system, low=wanted[system.id], high=wanted[system.id]) for system in case.systems
     )
     trimmed = study.prove(replace(keeping(case, value * slack), systems=fixed), gap=1e-3)
     return found if trimmed.operation is None else trimmed.operation
+
+
+def _wanted(case: Case, found: Run, system: System) -> int:
+    """Return how many systems of a type a plan needs: in use, standing by, or demanded."""
+    bought, used = found.units[system.id], found.used.get(system.id, 0)
+    if case.job.repair is not None:  # as many as stand by are spares that pay
+        return bought
+    return min(bought, max(system.low, used + case.job.hot(used) if used else 0))
 
 
 def _storage_share(case: Case, operation: Run) -> float:

@@ -325,7 +325,8 @@ def keeping(case: Case, worst: float) -> Case:
         closer = _most if row.sense == ">=" else _least
         kept: dict[str, Any] = {row.field: closer(limits[row.field], worst / asked.per)}
         limits = limits.but(**kept)
-    return replace(case, limits=limits, job=job, objective=money_of(case), indifference=0.0)
+    least = replace(case, limits=limits, job=job, objective=money_of(case), indifference=0.0)
+    return least.billed_as(case)
 
 
 def within_money(case: Case, most_usd: float) -> Case:

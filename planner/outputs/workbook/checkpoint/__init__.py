@@ -126,7 +126,7 @@ def _results(page: Page, job: JobPlan, row: int) -> int:
         *degraded_sections(book.plan, job),
         *goodput_sections(book.plan, job, book.live.ways),
         totals(book),
-        workings(job),
+        workings(book.plan, job),
     ]
     listed: list[tuple[int, Result]] = []
     for heading, rows in sections:

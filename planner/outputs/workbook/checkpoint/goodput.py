@@ -10,10 +10,11 @@ from planner.outputs.workbook.bom.columns import (
 )
 from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_3, INTEGER, PERCENT_2
 from planner.outputs.workbook.checkpoint import levels
+from planner.outputs.workbook.checkpoint.shrinking import lost_to_units_out, shrinking_workings
 from planner.outputs.workbook.rows import Result, Results
 from planner.outputs.workbook.ways import scale
 from planner.schema.beside import Ways
-from planner.schema.plan import JobPlan, Plan, Repair, ShrunkPlan
+from planner.schema.plan import JobPlan, Plan, Repair
 
 
 def goodput_sections(plan: Plan, job: JobPlan, ways: Ways | None) -> list[Results]:
@@ -70,7 +71,7 @@ def _waiting(plan: Plan, job: JobPlan, repair: Repair) -> tuple[Result, ...]:
                "failures x share x repair time", DECIMAL_3, plan=repair.load),
     )  # fmt: skip
     if repair.shrunk is not None:
-        return (*rows, *_shrinking(repair, repair.shrunk))
+        return (*rows, *lost_to_units_out(job, repair, repair.shrunk))
     rows += [
         Result("time_waiting", FIGURES["loss.waiting"].heading, "share",
                formulas.waiting(spares, "repair_load"),
@@ -78,17 +79,6 @@ def _waiting(plan: Plan, job: JobPlan, repair: Repair) -> tuple[Result, ...]:
                plan=1.0 - repair.availability),
     ]  # fmt: skip
     return tuple(rows)
-
-
-def _shrinking(repair: Repair, shrunk: ShrunkPlan) -> tuple[Result, ...]:
-    """Return what a job loses that goes on with fewer replicas: as solved, not live."""
-    why = "as solved: a sum over the units out, which an edit here does not change"
-    return (
-        Result("time_waiting", "Work lost to units that are out", "share",
-               repr(1.0 - repair.availability), why, PERCENT_2, plan=1.0 - repair.availability),
-        Result("failing_share", FIGURES["shrunk.failing"].heading, "share",
-               repr(shrunk.failing), why, PERCENT_2, plan=shrunk.failing),
-    )  # fmt: skip
 
 
 def _standing_by(plan: Plan, job: JobPlan, repair: Repair) -> str:
@@ -219,7 +209,7 @@ _SERIES_BELOW = 0.1
 _PRECISE = "0.000000000"
 
 
-def workings(job: JobPlan) -> Results:
+def workings(plan: Plan, job: JobPlan) -> Results:
     """Return the helper rows; the last Newton step is z = I/M of the best interval."""
     stopped_s, _ = levels.stopped(job)
     rows = (
@@ -230,6 +220,7 @@ def workings(job: JobPlan) -> Results:
         Result("loss_per_log", "Share lost per unit of -ln(goodput)", "",
                "IF(goodput<=0,0,IF(goodput>=1,1,(1-goodput)/-LN(goodput)))", "", _PRECISE),
         *levels.level_workings(job.local),
+        *shrinking_workings(plan, job),
         *_newton(),
     )  # fmt: skip
     return ("Workings", rows)

@@ -109,20 +109,17 @@ def _restore(job: JobPlan) -> tuple[Input, ...]:
 
 
 def _repair(repair: Repair) -> tuple[Input, ...]:
-    # What a job loses that goes on with fewer replicas is no formula of the sheet.
-    fixed = repair.shrunk is not None
     rows = [
         Input("hardware_share", FIGURES["repair.hardware_share"].heading, "share",
-              repair.hardware_share, PERCENT, low=1e-6, high=1.0, locked=fixed),
+              repair.hardware_share, PERCENT, low=1e-6, high=1.0),
         Input("repair_s", FIGURES["repair.repair_s"].heading, "s", repair.repair_s, DECIMAL_1,
-              f"one {repair.unit}, {FIGURES['repair.repair_s'].note}", low=1e-3, high=LONGEST_S,
-              locked=fixed),
+              f"one {repair.unit}, {FIGURES['repair.repair_s'].note}", low=1e-3, high=LONGEST_S),
         Input("swap_s", FIGURES["repair.swap_s"].heading, "s", repair.swap_s, DECIMAL_1,
               FIGURES["repair.swap_s"].note),
     ]  # fmt: skip
     if not repair.in_rack and not repair.decided:
         rows.append(Input("spares", FIGURES["repair.spares"].heading, "units", repair.spares,
-                          INTEGER, whole=True, locked=fixed))  # fmt: skip
+                          INTEGER, whole=True))  # fmt: skip
     return tuple(rows)
 
 

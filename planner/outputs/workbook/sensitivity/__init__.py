@@ -43,6 +43,11 @@ _INTRODUCTION = (
     "purchase may suit other conditions better. All figures follow every edit of the workbook."
 )
 
+_AS_ON_CHECKPOINT = (
+    "What units that are out take is that of Checkpoint in every row: other failures, restarts and "
+    "intervals would change it a little. Change them on Checkpoint, where it follows."
+)
+
 
 def add(book: Book) -> None:
     """Add the sheet, where there is a plan to ask about."""
@@ -52,6 +57,8 @@ def add(book: Book) -> None:
     page.banner()
     page.legend()
     page.text(FIRST_ROW, 0, _INTRODUCTION, "subtitle")
+    if book.job.repair is not None and book.job.repair.shrunk is not None:
+        page.text(FIRST_ROW + 1, 0, _AS_ON_CHECKPOINT, "subtitle")
     asked, row = _add_questions(page, FIRST_ROW + 2)
     answers = add_interval(page, add_bandwidth(page, row))
     add_power(page, _add_answers(page, asked, answers))

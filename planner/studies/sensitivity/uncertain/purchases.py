@@ -119,8 +119,9 @@ def worths(case: Case, runs: Sequence[Run]) -> Numbers:
     owners = np.array([n for n, system in enumerate(case.systems) for _ in system.ways])
     systems, first = counts[owners[ways], np.arange(len(ways))], len(case.systems)
     stores, _ = stored(case, counts[first : first + len(case.storage)])
-    each = zip(ways.tolist(), systems.tolist(), strict=True)
-    most = np.array([most_gpus(case, way, np.array([n]))[0] for way, n in each], dtype=np.int64)
+    most = np.zeros(len(places), dtype=np.int64)
+    for way in np.unique(ways).tolist():
+        most[ways == way] = most_gpus(case, way, systems[ways == way])
     score = np.full(len(places), -np.inf)
     for mode in case.job.modes:
         score = np.maximum(score, Operation(case, mode).best(ways, systems, most, stores)[0])

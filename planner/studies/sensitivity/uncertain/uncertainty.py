@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -206,18 +207,25 @@ _REFUSED = frozenset({"invalid", "failed"})
 
 
 @dataclass(frozen=True)
-class Scene:
-    """What a scenario brings.
+class View:
+    """What is seen in a scenario by itself.
 
-    ``best`` are the figures of its best plan, ``worths`` what each candidate is worth in it (nan
-    where it breaks a limit), both empty where there is no plan. ``bought`` is what becomes of the
-    planned purchase, None where none was planned or the scenario's input was refused.
+    ``best`` are the figures of its best plan, empty where there is none. ``bought`` is what becomes
+    of the planned purchase, None where none was planned or the scenario's input was refused.
     """
 
-    answer: Answer
     best: Figures
     bought: Tried | None
     bought_figures: Figures
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a scenario brings: ``worths`` is what each candidate is worth in it (nan where it
+    breaks a limit), empty where there is no plan."""
+
+    answer: Answer
+    seen: View
     worths: tuple[float, ...]
 
 
@@ -259,23 +267,23 @@ def scenes(
     for answer in answers:
         case = None if answer.status in _REFUSED else answer.case() or _case(inputs, answer)
         if case is None:
-            yield Scene(answer, {}, None, {}, ())
+            yield Scene(answer, View({}, None, {}), ())
             continue
-        bought = None if planned is None else tried(case, planned)
-        if bought is not None and "fabric" in bought.broken and answer.packed:
+        seen = answer.seen if isinstance(answer.seen, View) else view(planned, case, answer)
+        if seen.bought is not None and "fabric" in seen.bought.broken and answer.numbers:
             case = _case(inputs, answer) or case  # what was bought has passed a limit by far
-            bought = None if planned is None else tried(case, planned)
-        yield _scene(case, answer, bought, candidates)
+            seen = view(planned, case, answer)
+        worths = regret.worths(case, candidates).tolist() if seen.best else ()
+        yield Scene(answer, seen, tuple(worths))
 
 
-def _scene(case: Case, answer: Answer, bought: Tried | None, candidates: Sequence[Run]) -> Scene:
+def view(planned: Run | None, case: Case, answer: Answer) -> View:
+    """Return what is seen in a scenario: its best plan, and what becomes of what was planned."""
+    bought = None if planned is None else tried(case, planned)
     run = None if bought is None else bought.run
-    best: Figures = {}
-    worths: tuple[float, ...] = ()
-    if answer.operation is not None and answer.status in PLANNED:
-        best = figures(case, answer.operation)
-        worths = tuple(regret.worths(case, candidates).tolist())
-    return Scene(answer, best, bought, {} if run is None else figures(case, run), worths)
+    there = answer.operation is not None and answer.status in PLANNED
+    best = figures(case, answer.operation) if there and answer.operation is not None else {}
+    return View(best, bought, {} if run is None else figures(case, run))
 
 
 def _case(inputs: Inputs, answer: Answer) -> Case | None:
@@ -334,8 +342,9 @@ def study(
     if plan is None:
         plan = solve_with(inputs, Options(time_limit_s=options.time_limit_s, explain=False))
     drawn = values(unsure, points(draw.method, len(unsure), draw.samples, draw.seed))
-    found = ask(inputs, scenarios(unsure, drawn), replace(options, with_cases=True), told)
     planned = _operation(case, plan)
+    looking = replace(options, look=partial(view, planned))
+    found = ask(inputs, scenarios(unsure, drawn), looking, told)
     runs = candidates(case, planned, found)
     seen = list(scenes(inputs, found, planned, runs))
     after = None if told is None else lambda done: told(len(found) + done)
@@ -350,11 +359,13 @@ def study(
         status=_status(found),
         statuses=dict(sorted(Counter(answer.status for answer in found).items())),
         inputs=tuple(_input(each, drawn[:, place]) for place, each in enumerate(unsure)),
-        outcomes=percentiles(case, [each.best for each in seen if each.best]),
+        outcomes=percentiles(case, [each.seen.best for each in seen if each.seen.best]),
         nominal_outcomes=percentiles(
-            case, [each.bought_figures for each in seen if each.bought_figures]
+            case, [each.seen.bought_figures for each in seen if each.seen.bought_figures]
         ),
-        breaks=break_rates(plan, [each.bought for each in seen if each.bought is not None]),
+        breaks=break_rates(
+            plan, [each.seen.bought for each in seen if each.seen.bought is not None]
+        ),
         largest_gap=max((answer.gap for answer in found if answer.gap is not None), default=None),
         **_compared(case, options, seen, runs, planned is not None),
         **known,
@@ -406,7 +417,7 @@ def _compared(
     if not there:
         return {"candidates": ()}
     worths = np.array([each.worths for each in there])
-    answered = np.array([each.best["objective"] for each in there])
+    answered = np.array([each.seen.best["objective"] for each in there])
     best = regret.best_known(answered, worths, maximise=case.maximise)
     matrix = regret.regrets(worths, best, maximise=case.maximise)
     order = regret.order(matrix, first=planned)
