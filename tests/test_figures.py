@@ -197,7 +197,11 @@ FORMER = (
 def test_nothing_is_called_as_it_was() -> None:
     root, wrong = Path(__file__).resolve().parents[1], []
     for path in sorted((root / "planner").rglob("*.py")):
-        tree = ast.parse(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        joined = re.sub(r"[\"']\s*[rbfu]?[\"']", "", text.lower())  # strings go on in the next line
+        if not any(words in joined for words in FORMER):
+            continue
+        tree = ast.parse(text)
         alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         wrong += [
             (path.name, node.value)
