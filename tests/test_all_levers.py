@@ -115,16 +115,6 @@ def test_what_units_out_do_beside_running_short_is_counted(
     assert agrees(plan, simulated(plan, replications=120))
 
 
-@pytest.mark.parametrize(("seed", "told"), [(9_810_143, True), (9_810_166, False)])
-def test_that_a_simulation_may_keep_more_is_told(seed: int, told: bool) -> None:
-    """The first keeps 7 % more than it states, the second half a percent."""
-    plan = api.solve_with(inputs_of(together(seed)), api.Options(gap=1e-3, explain=False))
-    (job,) = plan.jobs
-    assert job.repair is not None and job.repair.shrunk is not None
-    said = [each for each in plan.warnings if "of the time of replicas that run" in each]
-    assert bool(said) == told == (job.goodput < 0.7 * job.repair.shrunk.running)
-
-
 def test_that_there_is_no_plan_is_asked_twice() -> None:
     """Presolve of HiGHS 1.15.1 calls the whole problem infeasible."""
     assert api.solve_inputs(inputs_of(together(9_100_026)), explain=False).status == "optimal"

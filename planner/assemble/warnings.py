@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from planner.assemble.shrinking import off_by
 from planner.assemble.ways import way_warnings
 from planner.case import Case, figures, suitability
 from planner.case.bandwidth import write_needed_gb_per_s
@@ -17,12 +18,12 @@ from planner.currency import shown
 from planner.figures import ITEM_UNITS, STATED
 from planner.inputs import Inputs
 from planner.loader.catalog_checks import catalog_figures
-from planner.loader.price_building import OLD_MONTHS, is_old, latest_day, today
+from planner.loader.price_building import OLD_MONTHS, is_old, is_to_come, latest_day, today
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
 from planner.paths import job_path
 from planner.schema.catalog import Figure, Item, Source
-from planner.schema.plan import Assumption, FabricReport, JobPlan, Line, ShrunkPlan
+from planner.schema.plan import Assumption, FabricReport, JobPlan, Line
 from planner.schema.running import DEFAULT_FAILURES
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.fabric import (
@@ -35,9 +36,8 @@ from planner.sizing.fabric import (
 from planner.sizing.facility import HOURS_PER_YEAR
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, FIRST_ORDER_VALID_BELOW
 
-MOST_LOST_CLOSE = 0.3
-"""Where replicas that run lose a larger share of their time, a job that goes on with fewer of them
-may keep more than is stated (`benchmarks/agreement.py`, seed 9,830,084)."""
+CLOSE = 0.003
+"""What the formula of a job that goes on with fewer replicas may be off by untold."""
 BOUND_CLOSE_FROM = 0.98
 """Availability from which on the bound is close where spares stand in each rack."""
 FULL_FROM = 0.98
@@ -481,7 +481,7 @@ def warnings(
         _support(lines),
         _job(case, job),
         _figures(inputs, operation),
-        _mended(job, inputs),
+        _mended(job, inputs, case, operation),
         remarks(inputs, case, operation, lines, job, fabrics),
         _unknown(lines),
         _lead_times(lines),
@@ -560,6 +560,13 @@ def _old_prices(lines: list[Line]) -> Iterator[str]:
     if dated:
         parts = "; ".join(f"of {date}: {', '.join(names)}" for date, names in sorted(dated.items()))
         yield f"prices older than {OLD_MONTHS} months, to be asked for anew: {parts}"
+    to_come = [
+        f"{line.model} ({line.price.date})"
+        for line in lines
+        if line.purchased and line.price is not None and is_to_come(line.price.date, day)
+    ]
+    if to_come:
+        yield f"prices of a day to come, to be looked at: {', '.join(to_come)}"
     expired = [
         f"{line.model} (until {line.price.valid_until})"
         for line in lines
@@ -594,7 +601,7 @@ def _figures(inputs: Inputs, operation: Run) -> Iterator[str]:
             yield f"{item.model}: weak sources for {names}; confirm before ordering"
 
 
-def _mended(job: JobPlan, inputs: Inputs) -> Iterator[str]:
+def _mended(job: JobPlan, inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
     """What a reader of the time waited for repairs must know of it."""
     asked = inputs.problem.job.repair
     if job.repair is None or asked is None:
@@ -605,24 +612,32 @@ def _mended(job: JobPlan, inputs: Inputs) -> Iterator[str]:
             "where spares stand in each rack the formula is close only up to 2 %"
         )
     if job.repair.shrunk is not None:
-        yield from _shrinking(job, job.repair.shrunk)
+        yield from _shrinking(case, operation)
     if asked.unit == "tray" and job.repair.unit == "system":
         model = inputs.by_id[job.gpu_type].model
         yield f"whole systems of {model} are swapped: the catalog states no trays of it"
 
 
-def _shrinking(job: JobPlan, shrunk: ShrunkPlan) -> Iterator[str]:
+def _shrinking(case: Case, operation: Run) -> Iterator[str]:
     """What a reader of a job that goes on with fewer replicas must know."""
     yield (
         "fewer replicas go on where units are short: each with the batch it had, so the batch "
         "of a step is smaller meanwhile; stall, restore and rate are taken as with all of them"
     )
-    lost = 1.0 - job.goodput / shrunk.running
-    if lost > MOST_LOST_CLOSE:
+    off = off_by(case, operation)
+    if off is None:
         yield (
-            f"failures and checkpoints take {lost:.0%} of the time of replicas that run: goodput "
-            "is that at one mean rate of failures, and may be too low; simulated, such plans kept "
-            "up to 13 % more"
+            "so many units are out at once that the goodput is not worked out for each number of "
+            "them: that of the formula may be off by more than 0.3 %"
+        )
+    elif abs(off) > CLOSE:
+        words = "more than its goodput says: that is on the safe side"
+        if off < 0.0:
+            words = "less than its goodput says, which takes means of states that differ much"
+        about = "about " if operation.mode == "local" else ""
+        yield (
+            "worked out for each number of units out and of replicas that run, the job keeps "
+            f"{about}{abs(off):.1%} {words}"
         )
 
 

@@ -11,7 +11,7 @@ from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean, listed
 from planner.loader.catalog_checks import catalog_figures, never_planned
 from planner.loader.market import Catalogs, Prices, load_catalogs, load_prices, place_of
-from planner.loader.price_building import OLD_MONTHS, below_drives, is_old, today
+from planner.loader.price_building import OLD_MONTHS, below_drives, is_old, is_to_come, today
 from planner.outputs.words import money
 from planner.schema.catalog import Item, Port, PortGroup, Ports, Source
 from planner.schema.prices import Price, SupportShare
@@ -292,7 +292,7 @@ def _without_basis(catalogs: Catalogs) -> Iterator[Finding]:
 
 
 def _old(catalogs: Catalogs, prices: Prices, day: date) -> Iterator[Finding]:
-    """Yield one finding for all prices of a date that lies too far back."""
+    """Yield one finding for all prices of a date too far back, one for each of a day to come."""
     dated: dict[tuple[str, str], list[str]] = {}
     for sku, price in prices.prices.items():
         if sku in catalogs.items and is_old(price.date, day):
@@ -301,6 +301,11 @@ def _old(catalogs: Catalogs, prices: Prices, day: date) -> Iterator[Finding]:
         message = f"older than {OLD_MONTHS} months on {day}, prices of {text}: {', '.join(skus)}"
         fix = "ask for a quote, or date them anew"
         yield Finding("old-price", message, file, None, "prices", fix, severity="warning")
+    for sku, price in prices.prices.items():
+        if sku in catalogs.items and is_to_come(price.date, max(day, today())):
+            message, fix = f"the price of '{sku}' is of {price.date}, a day to come", "date it anew"
+            place = _split(prices.places[sku])
+            yield Finding("old-price", message, *place, f"prices.{sku}", fix, severity="warning")
 
 
 def _split(place: str) -> tuple[str, int | None]:

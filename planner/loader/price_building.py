@@ -167,6 +167,14 @@ def is_old(text: str, day: date) -> bool:
     return latest_day(text) < limit
 
 
+def is_to_come(text: str, day: date) -> bool:
+    """Say whether all of a date lies after a day: it is mistyped, or the price not yet true."""
+    if text == NO_DATE:
+        return False
+    year, month, first = (*map(int, text.split("-")), 1, 1)[:3]
+    return date(year, month, first) > day
+
+
 def today() -> date:
     """Return today, or the day SOURCE_DATE_EPOCH asks for, so that bytes can be reproduced.
 

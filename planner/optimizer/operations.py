@@ -6,7 +6,8 @@ hold it against the code for one use.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,9 +17,12 @@ from planner.case import Case, bandwidth
 from planner.case.bandwidth import ends
 from planner.case.model import Mode, Storage
 from planner.case.quantities import ROUNDING
+from planner.optimizer.context import MOST_SPARED
 from planner.optimizer.goals import FLOOR_TOLERANCE
 from planner.optimizer.kernel import Flags, Numbers, Places
 from planner.optimizer.operate import MOST_STALLED, TOLERANCE
+from planner.optimizer.units_out import Left, Units
+from planner.sizing.availability import Restarts
 from planner.units import DAY_S
 
 
@@ -89,8 +93,7 @@ WORTH = frozenset({"goodput", "useful_gpus", "gpus"})
 
 def covers(case: Case, mode: Mode) -> bool:
     """Say whether the operation of a case is one that `Operation` knows."""
-    repair = case.job.repair
-    return mode != "local" and not case.elastic and (repair is None or not repair.shrinks)
+    return mode != "local" and not case.elastic
 
 
 class Operation:
@@ -125,7 +128,10 @@ class Operation:
         gpus = use.gpus.astype(float)
         used = np.ceil(gpus / self.usable[way] - ROUNDING)
         mtti = DAY_S / (self.rate[way] * gpus)
-        waiting, mends = self._waiting(use, mtti) if waits else (np.zeros(1), np.ones(1, bool))
+        shrinks = job.repair is not None and job.repair.shrinks and len(way) > 0
+        waiting, mends = np.zeros(1), np.ones(1, bool)
+        if waits:
+            waiting, mends = self._waiting(use, mtti)
         allowed = self._gpus_allowed(use, used) & mends
         writers = self.of_replica[way] if job.one_replica_writes else used
         readers = self.of_replica[way] if job.one_replica_reads else used
@@ -148,17 +154,110 @@ class Operation:
         stall = transfer if self.mode == "sync" else self._stalls(way, gpus)
         drain = np.zeros_like(transfer) if self.mode == "sync" else transfer
         low = self._shortest(use, stall, job.checkpoint_gb / safe_write)
-        interval, there = self._interval(stall + job.drain_slowdown * drain, mtti, low)
         stopped = stall + job.drain_slowdown * drain
-        there &= stopped <= MOST_STALLED * interval
-        recovery = job.restart_s + fan * job.checkpoint_gb / read
-        patient = _goodput(interval, np.minimum(stopped, interval), drain, recovery, mtti)
-        if job.repair is not None:
-            swaps = job.repair.hardware_share * np.expm1(-job.repair.swap_s / mtti)
-            patient = patient * (1.0 + swaps)
-        patient = np.where(moves & there, patient, 0.0)
-        goodput = patient * (1.0 - waiting)
+        restore = fan * job.checkpoint_gb / read
+        times = _Times(stopped, drain, job.restart_s + restore, restore, low)
+        if shrinks:
+            fanned = self.fan_each[way] * gpus * job.checkpoint_gb / read
+            patient, runs = self._at_most(times, fanned, mtti)
+            goodput, interval = patient, low
+            if waits:
+                goodput, interval, runs = self._with_fewer(use, times, mtti)
+        else:
+            interval, runs = self._interval(stopped, mtti, low)
+            runs &= stopped <= MOST_STALLED * interval
+            patient = _goodput(interval, np.minimum(stopped, interval), drain, times.recovery, mtti)
+            patient = patient * self._kept_by_swaps(mtti)
+            goodput = patient * (1.0 - waiting)
+        patient, goodput = (np.where(moves & runs, each, 0.0) for each in (patient, goodput))
         return Ran(allowed & (goodput > 0), goodput, patient, interval, self._rates(use) * 1e-3)
+
+    def _kept_by_swaps(self, mtti: Numbers) -> Numbers:
+        """Return what swaps leave of goodput."""
+        repair = self.case.job.repair
+        if repair is None:
+            return np.ones_like(mtti)
+        return 1.0 + repair.hardware_share * np.expm1(-repair.swap_s / mtti)
+
+    # A job that goes on with fewer replicas.
+
+    def _at_most(self, t: _Times, fanned: Numbers, mtti: Numbers) -> tuple[Numbers, Flags]:
+        """Return what goodput no more GPUs than those in use pass, as a share of them, whatever
+        units are out, and where there is an interval.
+
+        Of N in use x do the work on average. At least so many fail as work sees, and a restart sees
+        `MOST_SPARED` of those less at most. So no more is kept than by x without units out, such
+        restarts and what the N allow. The logarithm of that is concave in log x: where it still
+        rises at N, it is most there; elsewhere nothing is said.
+
+        Args:
+            t: times of the N.
+            fanned: of each recovery, what grows with the GPUs that read, s.
+            mtti: at the failures of all N, s.
+        """
+        repair = self.case.job.repair
+        assert repair is not None
+        left_out = self._restarts().left_out()
+        seen = 1.0 - repair.hardware_share * left_out * (1.0 - math.exp(-MOST_SPARED))
+        interval, runs = self._interval(t.stopped, mtti, t.low)
+        runs &= t.stopped <= MOST_STALLED * interval
+        stopped = np.minimum(t.stopped, interval)
+        most = _goodput(interval, stopped, t.drain, seen * t.recovery, mtti)
+        z, swaps = interval / mtti, self._kept_by_swaps(mtti)
+        rework = z / -np.expm1(-np.maximum(z, 1e-12)) - 1.0
+        swapped = repair.hardware_share * repair.swap_s / mtti * np.exp(-repair.swap_s / mtti)
+        falls = rework + (t.drain + seen * (t.recovery + fanned)) / mtti + swapped / swaps
+        return np.where(falls < 1.0, most * swaps, 1.0), runs
+
+    def _with_fewer(self, use: Uses, t: _Times, mtti: Numbers) -> tuple[Numbers, Numbers, Flags]:
+        """Return what is kept at the best interval, that interval, and where there is one."""
+        rule, left = self.case.job.interval, self._left(use)
+        seen, more = mtti / np.maximum(left.failing, 1e-300), t.restore + t.drain
+        low, there = self._interval(t.stopped, mtti, t.low)
+        if rule.policy == "optimal":
+            low = np.minimum(np.maximum(t.low, rule.low_s), rule.high_s)
+
+        def worth(interval: Numbers) -> Numbers:
+            z = interval / seen
+            kept = left.work(interval, more) * (1.0 - t.stopped / interval)
+            return np.asarray(kept * z / np.expm1(np.clip(z, 1e-12, 700.0)))
+
+        interval = low if rule.policy != "optimal" else _best_between(worth, low, rule.high_s)
+        kept = _goodput(interval, np.minimum(t.stopped, interval), t.drain, t.recovery, seen)
+        spared = np.exp(t.recovery * (left.failing - left.resting) / mtti)
+        works = np.clip(left.work(interval, more) * spared, 0.0, 1.0)
+        there &= t.stopped <= MOST_STALLED * interval
+        return kept * self._kept_by_swaps(seen) * works, interval, there
+
+    def _restarts(self) -> Restarts:
+        """Return how the job restarts; reading back, and captures to be waited for, come on top."""
+        job, repair = self.case.job, self.case.job.repair
+        assert repair is not None
+        after = ((1.0, job.restart_s),)
+        return Restarts(repair.hardware_share, repair.repair_s, after, job.restart_s, 0.0)
+
+    def _left(self, use: Uses) -> Left:
+        """Return what units out leave of the jobs, by their units and replicas."""
+        repair = self.case.job.repair
+        assert repair is not None
+        parts, places, how = [], [], self._restarts()
+        for number in np.flatnonzero(np.bincount(use.way)).tolist():
+            here, way, unit = (
+                np.flatnonzero(use.way == number),
+                self.case.ways[number],
+                self.units[number],
+            )
+            gpus = use.gpus[here].astype(float)
+            counts = use.systems[here].astype(float) * unit.per_system
+            if repair.spares is not None:
+                counts = np.ceil(gpus / unit.holding_gpus) + repair.spares
+            step, rate = way.step_gpus, way.failures_per_gpu_day
+            most = int(use.gpus[here].max()) // step
+            units = Units(unit.holding_gpus, step, way.least_running, most, repair.load(rate, step),
+                          how)  # fmt: skip
+            parts.append(Left.of(units, counts, np.floor(gpus / step + ROUNDING)))
+            places.append(here)
+        return Left.joined(parts, np.concatenate(places))
 
     def worth(self, use: Uses) -> tuple[Numbers, Numbers]:
         """Return the score of each use, -inf where it is not allowed, and what no spares pass.
@@ -201,7 +300,8 @@ class Operation:
         Fewer GPUs are tried, twice as many uses each time, until what would be without waiting is
         no better than the best so far, and falls: useful work without waiting has one peak, so no
         fewer are better then. Where it rises at first they begin at the peak: with fewer GPUs less
-        is waited for, so no more are better than it. A job whose rate depends on its size is not
+        is waited for, so no more are better than it; of a job that goes on with fewer replicas that
+        is not known. A job whose rate depends on its size is not
         asked for here.
 
         Args:
@@ -217,6 +317,7 @@ class Operation:
         # Where the interval follows from the time between interruptions, fewer GPUs may make
         # possible what more cannot do at all.
         rises = self.case.job.interval.policy == "lost_work"
+        shrinks = self.case.job.repair is not None and self.case.job.repair.shrinks
         open_, first = np.flatnonzero(most >= least), 0
         while len(open_):
             tried = np.arange(first, max(2, 2 * first))
@@ -236,7 +337,7 @@ class Operation:
             if rises:
                 falls &= np.isfinite(patient[:, -1])
             done = (falls & (patient[:, -1] <= best[open_])) | (gpus[:, -1] <= least[open_])
-            if first == 2:
+            if first == 2 and not shrinks:
                 up = open_[~done & ~falls & np.isfinite(patient[:, 0])]
                 of = Uses(way[up], systems[up], most[up], stores.at(up))
                 most[up] -= self._above_the_peak(of, least[up])
@@ -338,6 +439,7 @@ class Operation:
         if repair is None:
             return np.zeros_like(mtti), np.ones(len(mtti), dtype=bool)
         waiting = np.zeros_like(mtti)
+        least = np.array([way.least_running * way.step_gpus for way in self.case.ways])
         mends: Flags = mtti >= repair.shortest_mtti_s() * (1.0 - 1e-9)
         for number in np.flatnonzero(np.bincount(use.way)).tolist():
             here, unit = np.flatnonzero(use.way == number), self.units[number]
@@ -351,6 +453,9 @@ class Operation:
                 mends[here] &= left >= repair.spares
                 left = np.full_like(left, repair.spares)
             mends[here] &= left >= 0
+            if repair.shrinks:
+                mends[here] &= gpus >= least[number]
+                continue
             waiting[here] = _erlang_b(np.maximum(left, 0.0) + 1.0, gpus * repair.load(rate, 1))
         return waiting, mends
 
@@ -365,6 +470,42 @@ class Operation:
         shares = [job.scale.share(int(n), ways[int(w)].bubble) for w, n in each.T.tolist()]
         scaled: Numbers = rates * np.array(shares, dtype=float)[np.ravel(places)]
         return scaled
+
+
+@dataclass(frozen=True)
+class _Times:
+    """Times of jobs, s: what an interval is ``stopped`` for, how long a checkpoint takes to
+    ``drain``, a ``recovery`` and the ``restore`` in it, the shortest interval (``low``)."""
+
+    stopped: Numbers
+    drain: Numbers
+    recovery: Numbers
+    restore: Numbers
+    low: Numbers
+
+
+SECTIONS = 44
+"""Of a range of intervals: what is left is 1e-9 of it."""
+GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+
+
+def _best_between(worth: Callable[[Numbers], Numbers], low_s: Numbers, high_s: float) -> Numbers:
+    """Return the times of most worth, each between its shortest and the longest: sections of a
+    function with one peak over their logarithms."""
+    left, right = np.log(low_s), np.full_like(low_s, math.log(high_s))
+    inner, outer = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
+    near, far = worth(np.exp(inner)), worth(np.exp(outer))
+    for _ in range(SECTIONS):
+        lower = near > far
+        right, left = np.where(lower, outer, right), np.where(lower, left, inner)
+        step = GOLDEN * (right - left)
+        inner, outer = np.where(lower, right - step, outer), np.where(lower, inner, left + step)
+        found = worth(np.exp(np.where(lower, inner, outer)))
+        near, far = np.where(lower, found, far), np.where(lower, near, found)
+    best = np.exp((left + right) / 2.0)
+    for end in (low_s, np.full_like(low_s, high_s)):
+        best = np.where(worth(end) > worth(best), end, best)
+    return np.asarray(best)
 
 
 NEWTON_STEPS = 50

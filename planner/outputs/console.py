@@ -281,8 +281,7 @@ def _running(plan: Plan, totals: Totals) -> str:
 
 
 def ratios(plan: Plan, totals: Totals) -> str:
-    """Return what useful work costs: a figure that only a complete bill or a limit makes sense
-    of."""
+    """Return what useful work costs, where that says something."""
     each = (
         ("per_useful_gpu_hour", totals.usd_per_useful_gpu_hour, "useful GPU-hour"),
         ("per_million_tokens", totals.usd_per_million_tokens, "million tokens"),
@@ -291,7 +290,7 @@ def ratios(plan: Plan, totals: Totals) -> str:
     shown = [
         f"{f'{paid(usd):,.2f}' if paid(usd) >= 1 else f'{paid(usd):.3g}'} {code} per {what}"
         for name, usd, what in each
-        if usd is not None and (scope.complete(plan) or scope.limited(plan, name))
+        if usd is not None and scope.tells_ratio(plan, name)
     ]
     return f"; {', '.join(shown)}" if shown else ""
 

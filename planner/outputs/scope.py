@@ -122,6 +122,16 @@ def limited(plan: Plan, name: str) -> bool:
     return any(limit.name == name for limit in plan.limits)
 
 
+def tells_ratio(plan: Plan, limit: str) -> bool:
+    """Return whether money per useful work says something: of a complete bill, or as it is asked.
+
+    Args:
+        plan: the plan.
+        limit: the limit on it.
+    """
+    return complete(plan) or limited(plan, limit) or plan.objective.name == f"usd_{limit}"
+
+
 def cooled_by_liquid(plan: Plan) -> bool:
     """Return whether some heat goes to liquid."""
     return any(line.liquid_share > 0 for line in own_lines(plan))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from planner import units
@@ -127,6 +128,26 @@ class InUnit:
 
 InItsUnit = Annotated[float, InUnit()]
 
+
+def _in_calendar(text: str) -> str:
+    """Return a date that there is: a month of a year, a day of a month; 0000 says no date."""
+    year, month, day = (*map(int, text.split("-")), 1, 1)[:3]
+    exists = year >= 1 and 1 <= month <= 12 and 1 <= day <= monthrange(year, month)[1]
+    if not exists and text != "0000":
+        raise ValueError(f"'{text}' is no date of the calendar; write for example 2026-11-20")
+    return text
+
+
+Day = Annotated[
+    str,
+    Field(pattern=r"^\d{4}-\d{2}-\d{2}$", examples=["2026-11-20"]),
+    AfterValidator(_in_calendar),
+]
+Date = Annotated[
+    str,
+    Field(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$", examples=["2026-08-31", "2026-08", "2026"]),
+    AfterValidator(_in_calendar),
+]
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Whole = Annotated[int, Field(ge=0, le=10_000_000)]
 PositiveWhole = Annotated[int, Field(ge=1, le=10_000_000)]

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from planner.schema.base import Identifier, Model, PositiveWhole, Record, Text
+from planner.schema.base import Day, Identifier, Model, PositiveWhole, Record, Text
 from planner.schema.plan import Section
 
 QUOTE_SCHEMA_VERSION = 1
@@ -27,7 +27,6 @@ QuoteField = Literal[
 ]  # fmt: skip
 MatchedBy = Literal["mapping", "part_number", "name"]
 Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$", examples=["EUR"])]
-IsoDate = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", examples=["2026-11-20"])]
 
 
 class QuoteLine(Record):
@@ -139,7 +138,7 @@ class QuoteMap(Model):
     columns: dict[QuoteField, Text] = {}
     currency: Currency | None = None
     decimal: Literal["point", "comma"] | None = None
-    date: IsoDate | None = None
+    date: Day | None = None
     sheets: tuple[Text, ...] = ()
     items: dict[Text, Identifier] = {}
     leave_out: tuple[Text, ...] = ()

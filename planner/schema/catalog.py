@@ -12,6 +12,7 @@ from planner.schema.base import (
     Bandwidth,
     Capacity,
     Compute,
+    Date,
     Identifier,
     Length,
     LinkSpeed,
@@ -49,15 +50,13 @@ T = TypeVar("T")
 NO_PART_NUMBER = "none public"
 """What an item says in place of a part number where its vendor publishes none."""
 
-DAY = r"^\d{4}(-\d{2}(-\d{2})?)?$"
-
 
 class Source(Model):
     """Where a figure comes from, and when it was published; ``read`` is of what bears no date."""
 
     title: Text
-    date: Annotated[str, Field(pattern=DAY)] | None = None
-    read: Annotated[str, Field(pattern=DAY)] | None = None
+    date: Date | None = None
+    read: Date | None = None
     url: Text | None = None
     note: Text | None = None
 

@@ -19,6 +19,8 @@ from planner import currency
 from planner.currency import USD, Currency
 from planner.schema.base import (
     CANONICAL,
+    Date,
+    Day,
     Identifier,
     Model,
     Money,
@@ -55,7 +57,6 @@ def _foreign(code: str) -> str:
 
 
 ForeignCode = Annotated[CurrencyCode, AfterValidator(_foreign)]
-Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", examples=["2026-11-20"])]
 
 
 class ExchangeRate(Model):
@@ -141,11 +142,6 @@ Support = Annotated[
 ]
 LEAD_TIME = r"^\d+(-\d+)? (weeks|months)$"
 Weeks = Annotated[str, Field(pattern=LEAD_TIME, examples=["12 weeks", "8-16 weeks"])]
-
-
-Date = Annotated[
-    str, Field(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$", examples=["2026-08-31", "2026-08", "2026"])
-]
 
 
 class RateUse(Model):

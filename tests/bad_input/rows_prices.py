@@ -44,6 +44,16 @@ ROWS: tuple[Row, ...] = (
         wrong="'on' is missing",
         right="",
     ),
+    *(
+        book(
+            f"rate_of_no_day_{day}",
+            "currency: USD",
+            f'exchange: {{EUR: {{usd: 1.08, on: "{day}", source: ECB}}}}',
+            wrong=f"'{day}' is no date of the calendar",
+            right="2026-11-20",
+        )
+        for day in ("2026-13-01", "2026-02-29", "0000-01-01")
+    ),
     book(
         "rate_of_no_currency",
         "currency: USD",

@@ -162,6 +162,22 @@ def test_whoever_pays_less_for_flash_says_so(tmp_path: Path) -> None:
     assert not checked(tmp_path, "2026-02-01")[1]
 
 
+def test_prices_of_a_day_to_come_are_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would never grow old."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1785456000")  # 2026-07-31
+    problem = write(tmp_path, STATED.replace("60000", "80000"))
+    assert not [text for text in solve(problem).warnings if "a day to come" in text]
+    book = tmp_path / "book.yaml"
+    book.write_text(book.read_text().replace('date: "2026-01"', 'date: "2026-08"'))
+    (said,) = [text for text in solve(problem).warnings if "a day to come" in text]
+    assert "(2026-08)" in said
+    told, faulty = checked(tmp_path, "2026-07-01")
+    assert not faulty
+    assert any("is of 2026-08, a day to come" in each["message"] for each in told)
+
+
 def test_old_prices_are_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = write(tmp_path, STATED.replace("60000", "80000"))
     early, faulty = checked(tmp_path, "2026-07-31")

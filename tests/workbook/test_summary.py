@@ -6,18 +6,22 @@ import io
 import math
 import re
 import zipfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from openpyxl.workbook import Workbook
 
-from planner.schema.plan import NextStep, StepNeed
+from planner import api
+from planner.outputs.answer import answer_lines
+from planner.schema.plan import NextStep, Plan, StepNeed
 from tests.workbook.conftest import written
 from tests.workbook.excel import shown_after
 from tests.workbook.office import Cells, needs_office, to_read, values
 from tests.workbook.test_cover import opened
 from tests.workbook.test_edits import Edit, cells_of
+from tests.world.files import FILES
 from tests.world.gear import Setup, job, totals
 from tests.world.gear_plans import limit_value, plan
 from tests.world.setups import ASYNC, CASES, COMPLETE, MINIMAL, SYNC
@@ -251,6 +255,50 @@ def test_an_objective_is_marked() -> None:
 def test_incomplete_sums_say_so() -> None:
     labels = [cell.value for cell in opened(plan(SYNC))["Summary"][10]]
     assert "Capex, known part" in labels and "Power at the meter, known part" in labels
+
+
+def test_racks_are_no_tile_where_the_problem_knows_none(tmp_path: Path) -> None:
+    labels = {}
+    for name, settings in (("racks", ()), ("none", ("site.racks=null", "site.rack=null"))):
+        labels[name] = {cell.value for cell in opened(of_files(tmp_path, *settings))["Summary"][10]}
+    assert "Racks" in labels["racks"]
+    assert not any(str(label).startswith("Racks") for label in labels["none"])
+
+
+def test_racks_of_which_storage_has_none_are_a_known_part(tmp_path: Path) -> None:
+    """GPU systems that are racks, in a hall that does not say what others hold."""
+    document = of_files(tmp_path, "site.racks=null", "site.rack=null")
+    lines = [
+        line.model_copy(update={"racks": line.quantity}) if line.sku == "gpu_box" else line
+        for line in document.lines
+    ]
+    sheets = opened(document.model_copy(update={"lines": tuple(lines)}))
+    (row,) = [row for row in sheets["Checkpoint"].iter_rows(values_only=True) if row[0] == "Racks"]
+    assert any(str(cell).startswith("known part") for cell in row)
+
+
+def test_the_ratio_that_is_minimised_is_the_first_tile_whatever_the_bill_holds(
+    tmp_path: Path,
+) -> None:
+    goal = "objective={minimize: usd_per_useful_gpu_hour}"
+    document = of_files(tmp_path, goal, "targets.min_gpus=64")
+    assert document.totals is not None
+    assert opened(document)["Summary"]["A9"].value == pytest.approx(document.objective.value)
+    other = of_files(tmp_path, "targets.min_gpus=64")
+    assert "useful GPU-hour" in dict(labelled(document))["Money"]
+    assert "useful GPU-hour" not in dict(labelled(other))["Money"]
+
+
+def labelled(document: Plan) -> Iterator[tuple[str, str]]:
+    assert document.totals is not None
+    return answer_lines(document, document.totals, document.jobs[0])
+
+
+def of_files(folder: Path, *settings: str) -> Plan:
+    """Return the plan of the small problem, whose bill has no networks, with other settings."""
+    for name, text in FILES.items():
+        (folder / name).write_text(text, "utf-8")
+    return api.solve(folder / "problem.yaml", settings=settings)
 
 
 def test_long_texts_stay_on_one_line() -> None:

@@ -92,6 +92,8 @@ def add_tiles(page: Page, row: int) -> int:
     page.sheet.set_row(row, 27)
     page.sheet.set_row(row + 1, 26)
     known = [tile for tile in _tiles(book) if book.number(tile.name) is not None]
+    if book.plan.totals is not None and book.plan.totals.racks is None:  # the sum would read 0
+        known = [tile for tile in known if tile.name != "racks"]
     for column, tile in enumerate(known[:TILES]):
         number = millions() if tile.number == _MILLIONS else in_money(tile.number)
         look = book.workbook.add_format({**_TILE, "num_format": number})

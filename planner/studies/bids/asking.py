@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -47,16 +48,23 @@ def mapping_of(path: Path | None, items: Mapping[str, Item]) -> QuoteMap:
     return mapping
 
 
-def iso_date(date: str | None) -> str | None:
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def iso_date(given: str | None) -> str | None:
     """Return a date of the command line.
 
     Raises:
         InputError: it is none.
     """
-    if date is not None and not re.fullmatch(r"\d{4}-\d{2}-\d{2}", date):
-        message = f"'{date}' is no date of --date"
+    if given is not None and not _is_day(given):
+        message = f"'{given}' is no date of --date"
         raise InputError(Finding("option", message, fix="write it as 2026-11-20"))
-    return date
+    return given
 
 
 def rates_of(given: Sequence[str]) -> dict[str, float]:

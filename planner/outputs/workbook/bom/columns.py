@@ -198,14 +198,18 @@ _RESTS_ON = {
 """Columns of formulas, and the figure of the plan that each is known by."""
 
 
-def lacking(line: Line, known: Mapping[str, float | None]) -> set[str]:
+def lacking(line: Line, known: Mapping[str, float | None], *, racked: bool) -> set[str]:
     """Return the columns whose sums are incomplete for want of a line's figure.
 
     Args:
         line: the line.
         known: its figures.
+        racked: whether some lines of the plan are racks, so that what all take is asked.
     """
-    return {key for key in needed(line) if known[_RESTS_ON.get(key, key)] is None}
+    found = {key for key in needed(line) if known[_RESTS_ON.get(key, key)] is None}
+    if racked and line.racks is None and line.section in CORE_SECTIONS:
+        found.add("racks")
+    return found
 
 
 def needed(line: Line) -> tuple[str, ...]:

@@ -119,8 +119,9 @@ class BomPage(Page):
     def may_lack(self, block: Block) -> set[str]:
         """Return the columns of a section whose sums lack a line's figure, or do after an edit."""
         found: set[str] = set()
+        racked = any(line.racks for line in self.book.plan.lines)
         for entry in block.entries:
-            found |= lacking(entry.line, self.known(entry.line))
+            found |= lacking(entry.line, self.known(entry.line), racked=racked)
             if entry.line.unit_list_usd is None:
                 found.update(BOUGHT)
         return found

@@ -197,7 +197,7 @@ def _ratios(book: Book) -> tuple[Result, ...]:
             "TCO / tokens trained in the term at this rate of useful work",
         ),
     ):
-        if value is not None and (scope.complete(plan) or scope.limited(plan, limit)):
+        if value is not None and scope.tells_ratio(plan, limit):
             needs: tuple[str, ...] = ("tco_usd", "years")
             if name.endswith("tokens"):
                 needs = (*needs, "useful_pflops", "active_parameters_billion")
