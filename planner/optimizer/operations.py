@@ -301,8 +301,7 @@ class Operation:
         no better than the best so far, and falls: useful work without waiting has one peak, so no
         fewer are better then. Where it rises at first they begin at the peak: with fewer GPUs less
         is waited for, so no more are better than it; of a job that goes on with fewer replicas that
-        is not known. A job whose rate depends on its size is not
-        asked for here.
+        is not known. A job whose rate depends on its size is not asked for here.
 
         Args:
             way: the place in `Case.ways` of the way in which each runs.
