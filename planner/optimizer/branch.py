@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from planner.case import Way
 from planner.optimizer import purchase
-from planner.optimizer.constraints.shrinking import Table
+from planner.optimizer.constraints.shrinking import UnitsChord
 from planner.optimizer.context import Build
 from planner.optimizer.master import Bounds, Master
 from planner.optimizer.model import (
@@ -182,7 +182,7 @@ def narrow_chords(master: Master, goal: Goal) -> None:
         low = end(master, goal, least, maximise=False)
         high = end(master, goal, most, maximise=True)
         master.confine(chord.divided, low, high)
-    tables = [chord for chord in master.build.model.chords if isinstance(chord, Table)]
+    tables = [chord for chord in master.build.model.chords if isinstance(chord, UnitsChord)]
     for table in tables[:1]:  # these are of the job, whatever it runs on
         fewest = end(master, goal, table.gpus + 0, maximise=False)
         master.confine(table.gpus, fewest, end(master, goal, table.gpus + 0, maximise=True))
@@ -245,7 +245,7 @@ def split_chord(master: Master, chord: Chord, node: Node, at: float, least: floa
 
 
 def split_table(
-    master: Master, table: Table, node: Node, values: Mapping[str, float]
+    master: Master, table: UnitsChord, node: Node, values: Mapping[str, float]
 ) -> list[Node]:
     """Split what a job that goes on with fewer replicas has: at its units, at those in use, or its
     intervals."""
@@ -269,7 +269,7 @@ def split_table(
 
 
 def _split_interval(
-    master: Master, table: Table, node: Node, values: Mapping[str, float]
+    master: Master, table: UnitsChord, node: Node, values: Mapping[str, float]
 ) -> list[Node]:
     """Split the intervals of units and replicas that are known, near that of the solver."""
     low, high = master.ends(table.interval, node.bounds)
@@ -290,7 +290,7 @@ def split(
     crowd = crowded(master, outcome)
     if crowd is not None:
         return _split_racks(master, node, crowd)
-    if overdrawn and isinstance(overdrawn[0], Table):
+    if overdrawn and isinstance(overdrawn[0], UnitsChord):
         return split_table(master, overdrawn[0], node, outcome.values)
     if overdrawn:
         at = outcome.values[overdrawn[0].divided.name]

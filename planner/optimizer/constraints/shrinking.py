@@ -256,7 +256,7 @@ def _below(
 
 
 @dataclass
-class Table:
+class UnitsChord:
     """What the units of a way do, over the range of their number, of GPUs in use and of intervals
     that the search has come down to.
 
@@ -465,7 +465,7 @@ def _add_way(build: Build, repair: Repair, system: System, way: Way, longer: Var
     spared = model.row(f"spared_{way.id}", left, "<=", MOST_SPARED)
     rows = chord, over, failing, more, resting, spared
     names = f"work_{way.id}", units, flag, at_hand, build.gpus, running
-    model.chords.append(Table(*names, build.i, logs, longer, *rows))
+    model.chords.append(UnitsChord(*names, build.i, logs, longer, *rows))
     return running
 
 
