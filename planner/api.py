@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,6 @@ from planner.case import Case, resolve
 from planner.errors import Finding, InputError, VerificationError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs
-from planner.lazy_dataclass import dataclass
 from planner.loader import load
 
 if TYPE_CHECKING:

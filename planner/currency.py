@@ -12,9 +12,8 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-
-from planner.lazy_dataclass import dataclass
 
 _CODES = """
 AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF

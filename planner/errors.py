@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
-
-from planner.lazy_dataclass import dataclass
 
 Severity = Literal["error", "warning"]
 

@@ -9,10 +9,10 @@ column. What catalogs state of one unit and a bill adds up is a row of ``STATED`
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from planner import currency
-from planner.lazy_dataclass import dataclass
 
 Group = Literal["work", "checkpoint", "storage", "loss", "site", "money"]
 Sense = Literal["maximize", "minimize"]

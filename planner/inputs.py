@@ -6,7 +6,7 @@ Below the loader, which fills it from files, and below the case, which works on 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from planner import currency
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES, Figure, Need
-from planner.lazy_dataclass import dataclass
 from planner.limits import Limit, of_group
 from planner.paths import DataPath, field_of, step_into, steps_of
 from planner.paths import value_at as value_in

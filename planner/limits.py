@@ -9,11 +9,11 @@ stands in ``planner.figures.STATED`` where catalogs state it, else in ``planner.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
 from planner.figures import FIGURES, STATED
-from planner.lazy_dataclass import dataclass
 from planner.paths import job_path
 
 Group = Literal["supply", "ratio", "target", "job", "storage", "count", "policy"]

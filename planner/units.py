@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from planner import currency
-from planner.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from pint import UnitRegistry

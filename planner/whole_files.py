@@ -20,10 +20,10 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from planner.errors import Finding, InputError
-from planner.lazy_dataclass import dataclass
 
 OTHER_FOLDER = "choose another folder with -o"
 OTHER_NAME = "choose another name"

@@ -28,6 +28,7 @@ from planner.outputs.workbook import book
 from planner.outputs.workbook.cells import InputCell
 from planner.outputs.workbook.fingerprint import Packed
 from planner.schema.plan import Plan
+from planner.studies import explain
 from tests.world import solved
 from tests.world.files import FILES
 
@@ -60,6 +61,7 @@ SEARCHED_ANEW = {
 }  # fmt: skip
 """Files that change what searches, watch it, or ask whether it does the same twice."""
 SEARCH = solved.once(joint._optimise)
+EXPLANATION = solved.explained_once(explain.explain)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -185,12 +187,13 @@ def panels_of_pages_are_drawn_once() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _searched_once(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Search a case once in a run, but for tests of the search itself."""
+    """Search a case and explain a problem once, but for tests of the search itself."""
     if request.path.name in SEARCHED_ANEW or request.path.parent.name == "optimizer":
         yield
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(joint, "_optimise", SEARCH)
+        patch.setattr(explain, "explain", EXPLANATION)
         yield
 
 

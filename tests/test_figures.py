@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-import openpyxl
 import pytest
 
 from planner.figures import FIGURES, OBJECTIVES
@@ -21,6 +19,7 @@ from planner.studies.sensitivity.scenarios import columns
 from planner.studies.sensitivity.uncertain.uncertainty import OUTCOMES
 from planner.units import COMMON
 from tests.workbook.conftest import written
+from tests.workbook.office import to_read
 from tests.world.gear_plans import plan
 from tests.world.setups import CASES
 
@@ -155,8 +154,7 @@ _QUALIFIED = re.compile(r"(, known part| of heat to air|, when a?sync| \((?:max|
 
 def rows_of_figures(content: bytes) -> Iterator[tuple[str, str, str, str]]:
     """Yield sheet, figure, label and unit of each row of a workbook that shows a figure."""
-    book = openpyxl.load_workbook(io.BytesIO(content))
-    values = openpyxl.load_workbook(io.BytesIO(content), data_only=True)
+    book, values = to_read(content), to_read(content, data_only=True)
     named = {place.attr_text.replace("$", ""): name for name, place in book.defined_names.items()}
     for sheet in SHEETS:
         if sheet not in book.sheetnames:
@@ -199,7 +197,11 @@ FORMER = (
 def test_nothing_is_called_as_it_was() -> None:
     root, wrong = Path(__file__).resolve().parents[1], []
     for path in sorted((root / "planner").rglob("*.py")):
-        tree = ast.parse(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        joined = re.sub(r"[\"']\s*[rbfu]?[\"']", "", text.lower())  # strings go on in the next line
+        if not any(words in joined for words in FORMER):
+            continue
+        tree = ast.parse(text)
         alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         wrong += [
             (path.name, node.value)

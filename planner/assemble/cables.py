@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from planner.assemble.cable_lengths import cut_to_length
 from planner.case import Case, cabling, resolve
 from planner.case.figures import base_group, group_for, parts_per_panel
 from planner.case.model import Fabric
 from planner.inputs import Inputs
-from planner.lazy_dataclass import dataclass
 from planner.schema.beside import Cable, CableEnd, CableSchedule, NetworkOfCable
 from planner.schema.catalog import Item, Link, Port, PortGroup, Switch
 from planner.schema.plan import Plan, RackGroup

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.case import Case, System, suitability
 from planner.case.quantities import total
 from planner.inputs import Inputs
-from planner.lazy_dataclass import dataclass
 from planner.limits import named, of_group, path_of
 from planner.optimizer import operate, purchase
 from planner.optimizer.objective import measure, natural

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from planner.case import Case, figures
 from planner.case.model import Offer
 from planner.figures import STATED
 from planner.inputs import Inputs
-from planner.lazy_dataclass import dataclass
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
 from planner.schema.catalog import Item

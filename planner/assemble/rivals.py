@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from planner.assemble import assemble
 from planner.case import Case, Storage
 from planner.case.bandwidth import bought_nameplate, write_needed_gb_per_s
 from planner.case.money import discount, support_factor, support_usd_per_year, unit_net_usd
 from planner.inputs import Inputs
-from planner.lazy_dataclass import dataclass
 from planner.optimizer.carriers import Carriers
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import measure, natural

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -11,7 +11,6 @@ from pydantic import BaseModel
 from planner.case.model import Way
 from planner.currency import Currency
 from planner.inputs import Inputs
-from planner.lazy_dataclass import dataclass
 from planner.outputs.workbook.book import RATE
 from planner.outputs.workbook.cells import Scalar
 from planner.schema.catalog import Figure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from openpyxl.workbook import Workbook
 
@@ -17,7 +17,6 @@ from planner.auditor.reader import Opened
 from planner.case import Case
 from planner.case.model import Mode, Way
 from planner.errors import VerificationError
-from planner.lazy_dataclass import dataclass
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import measure
 from planner.optimizer.operate import Run, Running, run_at

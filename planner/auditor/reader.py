@@ -6,6 +6,7 @@ import math
 import re
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from planner.errors import Finding, InputError
 from planner.foreign_workbooks import open_xlsx
-from planner.lazy_dataclass import dataclass
 from planner.outputs.workbook import study_sheets
 from planner.outputs.workbook.cells import InputCell, Scalar
 from planner.outputs.workbook.fingerprint import DATA_SHEET, Packed, UnreadableError, unpack

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from planner.case.model import Case, Offer, Storage, System
 from planner.case.money import SUMS
 from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, RackUse, Steps
-from planner.lazy_dataclass import dataclass
 
 UNLIMITED_UNITS = 20_000
 """At least so many may be bought where no limit holds an item back; more where demands ask."""

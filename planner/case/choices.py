@@ -7,9 +7,9 @@ the reason.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from planner.inputs import weights_gb_per_gpu
-from planner.lazy_dataclass import dataclass
 from planner.schema.catalog import Achieved, Confidence, Item, PowerPoint, Precision
 from planner.schema.problem import Job
 from planner.schema.running import CurvePoint, Parallelism

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from planner.case.bounds import Bounds
@@ -19,7 +19,6 @@ from planner.case.figures import (
 from planner.case.model import Case, Fabric, LeafKind, NetworkName, Storage
 from planner.case.quantities import Ceil, Packed, Quantity, Size, Steps, Sum, Terms
 from planner.inputs import Inputs
-from planner.lazy_dataclass import dataclass
 from planner.schema.catalog import Item, Link, LinkEnd, Port, PortGroup, Switch
 from planner.schema.problem import ComputeFabric, EthernetFabric, OutOfBand, StorageFabric
 from planner.sizing.fabric import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +16,6 @@ from planner.case.quantities import rack_use as pack
 from planner.case.repair import SpareUnit
 from planner.figures import STATED, Stated
 from planner.inputs import Inputs, needs, weights_gb_per_gpu
-from planner.lazy_dataclass import dataclass
 from planner.paths import of_job
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item, Port, PortGroup, Switch

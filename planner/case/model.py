@@ -7,14 +7,13 @@ whose counts follow from them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar
 
 from planner.case.quantities import Counts, Packed, Quantity, RackUse, Sum, Terms, ceil
 from planner.case.repair import Repair, SpareUnit
 from planner.figures import OBJECTIVES, RATIOS
-from planner.lazy_dataclass import dataclass
 from planner.limits import of_group
 from planner.schema.problem import Maximized, Minimized
 from planner.sizing.fabric import ComputeDesign, FabricSize

@@ -6,6 +6,7 @@ A cent is the smallest unit of the currency in which money is shown, so that the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from planner.case import figures
@@ -13,7 +14,6 @@ from planner.case.model import BillItem, Case, Rates
 from planner.currency import Currency
 from planner.figures import OBJECTIVES, STATED
 from planner.inputs import NOTHING_ASKED, Inputs
-from planner.lazy_dataclass import dataclass
 from planner.limits import SUPPLIES
 from planner.schema.catalog import Item
 from planner.schema.prices import Discount, Price

@@ -5,10 +5,10 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from planner.lazy_dataclass import dataclass
 from planner.sizing import placement
 from planner.sizing.placement import Space
 

@@ -9,8 +9,8 @@ about them: they are the GPUs of a system that its replicas do not fill.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
-from planner.lazy_dataclass import dataclass
 from planner.sizing.availability import (
     Shrinking,
     Shrunk,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from itertools import groupby
 from pathlib import Path
 from string import Template
@@ -13,7 +13,6 @@ from planner import shipped, units
 from planner.case import suitability
 from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Inputs
-from planner.lazy_dataclass import dataclass
 from planner.loader import load_with_findings
 from planner.schema.catalog import Item
 from planner.whole_files import write_all

@@ -6,6 +6,7 @@ import io
 import math
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from planner import shipped
@@ -13,7 +14,6 @@ from planner.api import Options, load, solve_with
 from planner.commands.solve import created_today
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
-from planner.lazy_dataclass import dataclass
 from planner.limits import SUPPLIES
 from planner.loader.market import load_catalogs
 from planner.outputs.answer import of_limit

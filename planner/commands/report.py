@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,6 @@ from planner.commands.running import progress
 from planner.commands.solve import created_today, listed, study_sheets
 from planner.currency import shown_in
 from planner.errors import StoppedError
-from planner.lazy_dataclass import dataclass
 from planner.outputs.blocks import PARTS, render
 from planner.outputs.restated import currency_of
 from planner.schema.plan import Plan

@@ -13,12 +13,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from threading import Event, Thread
 from types import FrameType
 
 from planner import terminal
-from planner.lazy_dataclass import dataclass
 
 _AGAIN_S = 1.0
 

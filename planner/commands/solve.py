@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, time
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from planner.api import Options
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
-from planner.lazy_dataclass import dataclass
 from planner.loader.price_building import today
 from planner.outputs import answer, plan_json
 from planner.outputs.audience import Audience, Prices

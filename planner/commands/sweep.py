@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from planner.commands.report import pictures, write_workbook
 from planner.commands.solve import listed, study_sheets
 from planner.errors import StoppedError
 from planner.inputs import Inputs
-from planner.lazy_dataclass import dataclass
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
 from planner.studies.registry import SWEEP

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.api import Options
 from planner.commands.report import draw
 from planner.errors import Finding, InputError, did_you_mean
-from planner.lazy_dataclass import dataclass
 from planner.outputs.bill import harmless
 from planner.outputs.blocks import printable
 from planner.outputs.words import DAY_S, duration, size, wrapped

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.case import Case
 from planner.case.model import Elastic
 from planner.infeasible.oracle import Decision, Oracle, UndecidedError, off
 from planner.inputs import Inputs
-from planner.lazy_dataclass import dataclass
 from planner.levers import Change, Lever, applied
 from planner.levers.model import grid
 from planner.limits import BY_NAME

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from planner.case import Case, resolve, suitability
 from planner.errors import InputError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs, key_of
-from planner.lazy_dataclass import dataclass
 from planner.levers import Change, Lever, applied
 from planner.limits import BY_NAME
 from planner.optimizer.goals import floors

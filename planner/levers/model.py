@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
 from planner import currency, units
 from planner.inputs import Change, Inputs, value_at
-from planner.lazy_dataclass import dataclass
 from planner.limits import Limit
 from planner.units import Dimension
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from planner import currency, shipped
 from planner.errors import Finding, InputError
 from planner.inputs import Document, Inputs, show_money_of, with_support
-from planner.lazy_dataclass import dataclass
 from planner.loader import exchange, kept, market, overrides, yaml12
 from planner.loader.checks import check_problem
 from planner.loader.price_building import below_drives

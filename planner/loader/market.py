@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +16,6 @@ from planner.currency import Currency
 from planner.errors import Finding, InputError, did_you_mean
 from planner.foreign_files import contents
 from planner.inputs import Document
-from planner.lazy_dataclass import dataclass
 from planner.loader import exchange, locate, yaml12
 from planner.loader.catalog_checks import LIST_IT
 from planner.loader.price_building import NoQuantityError, built, with_range

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from planner.case import Way
-from planner.lazy_dataclass import dataclass
 from planner.optimizer import purchase
 from planner.optimizer.constraints.shrinking import UnitsChord
 from planner.optimizer.context import Build

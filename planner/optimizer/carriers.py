@@ -11,13 +11,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from planner.case import Case, Storage
 from planner.case.model import Segment
 from planner.figures import OBJECTIVES
-from planner.lazy_dataclass import dataclass
 from planner.optimizer import purchase
 from planner.optimizer.goals import floors
 from planner.optimizer.guess import orderly

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from planner.case import Case, Storage, System, Way
@@ -13,7 +13,6 @@ from planner.case.bounds import Bounds
 from planner.case.model import BillItem, Key, Mode, Segment
 from planner.case.money import weights
 from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, Ramp, Steps
-from planner.lazy_dataclass import dataclass
 from planner.limits import MILLION
 from planner.optimizer.model import (
     Linear,

@@ -24,7 +24,7 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -35,7 +35,6 @@ from planner.case.model import Companion, Companions, Offer, Policy
 from planner.case.money import SUMS, Part
 from planner.case.quantities import Ceil, Packed, Quantity, Steps, Sum, Terms
 from planner.figures import OBJECTIVES, RATIOS
-from planner.lazy_dataclass import dataclass
 from planner.limits import BY_NAME
 from planner.optimizer.master import session
 from planner.optimizer.model import Linear, Model, Variable, combination, total

@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from planner.case import Case
 from planner.figures import OBJECTIVES, RATIOS
-from planner.lazy_dataclass import dataclass
 from planner.limits import SUPPLIES
 from planner.optimizer.branch import Found
 from planner.optimizer.goals import FLOOR_TOLERANCE, TIE_TOLERANCE, goal_of, width_of, without_end

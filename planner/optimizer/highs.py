@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import highspy
@@ -12,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import SolverError
-from planner.lazy_dataclass import dataclass
 from planner.optimizer.model import Linear, Model, Row, Variable, is_whole
 from planner.optimizer.rows import Rows
 from planner.optimizer.solver import (

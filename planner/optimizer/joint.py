@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -13,7 +13,6 @@ from typing import Literal
 from planner.case import Case
 from planner.case.model import Mode
 from planner.errors import SolverError
-from planner.lazy_dataclass import dataclass
 from planner.optimizer import operate, purchase
 from planner.optimizer.branch import Found, Goal
 from planner.optimizer.build import build

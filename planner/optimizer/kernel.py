@@ -7,6 +7,7 @@ numbers are added in the same order; the tests hold them against the code for on
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -24,7 +25,6 @@ from planner.case.quantities import (
     Sum,
     Terms,
 )
-from planner.lazy_dataclass import dataclass
 from planner.optimizer import purchase
 
 Numbers = NDArray[np.float64]

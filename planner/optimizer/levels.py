@@ -17,11 +17,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from planner.case import Way
 from planner.case.bandwidth import copy_s, local_drain_s, local_room_tb, worn_interval_s
 from planner.case.model import Levels
-from planner.lazy_dataclass import dataclass
 from planner.optimizer import surfaces
 from planner.optimizer.context import MOST_SPARED, Build
 from planner.optimizer.model import Linear, NegativeExp

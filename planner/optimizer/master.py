@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from planner.case import Case, Storage
 from planner.case.model import Mode, Offer
 from planner.figures import RATIOS
-from planner.lazy_dataclass import dataclass
 from planner.optimizer.build import build
 from planner.optimizer.context import Build
 from planner.optimizer.model import Cuttable, Linear, Model, Row, Sense, Sheet, Variable

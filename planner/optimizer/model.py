@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from planner.lazy_dataclass import dataclass
 from planner.sizing.packing import FULL, Packing
 from planner.whole_files import OTHER_NAME, whole
 

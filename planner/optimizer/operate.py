@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from planner.case import Case, System, Way, bandwidth
 from planner.case.bandwidth import bought_nameplate, safe_bandwidth
 from planner.case.model import Elastic, Job, Mode
-from planner.lazy_dataclass import dataclass
 from planner.limits import BY_NAME, LIMITS, of_group
 from planner.optimizer import purchase
 from planner.sizing import two_levels

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,6 @@ from planner.case import Case, bandwidth
 from planner.case.bandwidth import ends
 from planner.case.model import Mode, Storage
 from planner.case.quantities import ROUNDING
-from planner.lazy_dataclass import dataclass
 from planner.optimizer.context import MOST_SPARED
 from planner.optimizer.goals import FLOOR_TOLERANCE
 from planner.optimizer.kernel import Flags, Numbers, Places
@@ -299,7 +299,9 @@ class Operation:
 
         Fewer GPUs are tried, twice as many uses each time, until what would be without waiting is
         no better than the best so far, and falls: useful work without waiting has one peak, so no
-        fewer are better then. A job whose rate depends on its size is not asked for here.
+        fewer are better then. Where it rises at first they begin at the peak: with fewer GPUs less
+        is waited for, so no more are better than it; of a job that goes on with fewer replicas that
+        is not known. A job whose rate depends on its size is not asked for here.
 
         Args:
             way: the place in `Case.ways` of the way in which each runs.
@@ -309,11 +311,13 @@ class Operation:
         """
         best, chosen = np.full(len(way), -np.inf), most.copy()
         step = self.step[way]
-        least = np.maximum(step, self.least[way])
+        least, most = self._served(way, most, stores)
+        least = np.maximum(least, np.maximum(step, self.least[way]))
         # Where the interval follows from the time between interruptions, fewer GPUs may make
         # possible what more cannot do at all.
         rises = self.case.job.interval.policy == "lost_work"
-        open_, first = np.flatnonzero((most >= least) & self._restores(way, most, stores)), 0
+        shrinks = self.case.job.repair is not None and self.case.job.repair.shrinks
+        open_, first = np.flatnonzero(most >= least), 0
         while len(open_):
             tried = np.arange(first, max(2, 2 * first))
             first = int(tried[-1]) + 1
@@ -332,21 +336,68 @@ class Operation:
             if rises:
                 falls &= np.isfinite(patient[:, -1])
             done = (falls & (patient[:, -1] <= best[open_])) | (gpus[:, -1] <= least[open_])
+            if first == 2 and not shrinks:
+                up = open_[~done & ~falls & np.isfinite(patient[:, 0])]
+                of = Uses(way[up], systems[up], most[up], stores.at(up))
+                most[up] -= self._above_the_peak(of, least[up])
             open_ = open_[~done]
         return best, chosen
 
-    def _restores(self, way: Places, most: NDArray[np.int64], stores: Stores) -> Flags:
-        """Say where a restore may be in time: read by most, fanned out to least of the GPUs."""
-        job = self.case.job
-        if job.max_restore_s is None:
-            return np.ones(len(way), dtype=bool)
-        used = np.ceil(most / self.usable[way] - ROUNDING)
-        readers = self.of_replica[way] if job.one_replica_reads else used
-        read_most = self.client_read[way] * readers * stores.read_factor
-        read = np.minimum(self.case.delivered_read * stores.safe_read, read_most)
-        fan = self.fan_once[way] + self.fan_each[way] * self.step[way]
-        in_time: Flags = fan * job.checkpoint_gb <= job.max_restore_s * (1 + TOLERANCE) * read
-        return in_time
+    def _above_the_peak(self, use: Uses, least: Numbers) -> NDArray[np.int64]:
+        """Return how many GPUs fewer than in use still leave three tries to the most useful work.
+
+        None where that may not be, nor where systems are used in part: their ports come in jumps.
+        """
+        step = self.step[use.way]
+        low, high = np.ones_like(step), ((use.gpus - least) // step).astype(np.int64)
+        high = np.where(step % self.usable[use.way] == 0, np.maximum(high, low), low)
+        while (low < high).any():
+            middle = (low + high + 1) // 2
+            self.ran += 2 * len(low)
+            at, before = (
+                self.without_waiting(replace(use, gpus=use.gpus - tried * step))
+                for tried in (middle, middle - 1)
+            )
+            low, high = np.where(at > before, middle, low), np.where(at > before, high, middle - 1)
+        at, _ = self.worth(replace(use, gpus=use.gpus - low * step))
+        return np.where(np.isfinite(at), np.maximum(low - 3, 0) * step, 0)
+
+    def _served(
+        self, way: Places, most: NDArray[np.int64], stores: Stores
+    ) -> tuple[Numbers, NDArray[np.int64]]:
+        """Return the fewest and the most GPUs between which all lie that are read for in time.
+
+        What is to be read, for a restore and every second, rises with the GPUs, and so do the
+        ports through which it comes; what storage gives does not.
+        """
+        job, asked = self.case.job, []
+        if job.max_restore_s is not None:
+            each_s = job.checkpoint_gb / job.max_restore_s
+            asked.append(
+                (self.fan_once[way] * each_s, self.fan_each[way] * each_s, stores.safe_read)
+            )
+        if job.ingest_per_gpu_gb_per_s > 0:
+            each = np.full(len(way), job.ingest_per_gpu_gb_per_s)
+            asked.append((np.zeros(len(way)), each, stores.read))
+        sides: list[tuple[Numbers, Numbers | float]]
+        low, high = np.zeros(len(way)), np.full(len(way), np.inf)
+        port = self.client_read[way] * stores.read_factor * (1 + TOLERANCE)
+        for once, each, stored in asked:
+            # once + each * gpus <= gives + more * gpus
+            whole = self.case.delivered_read * stored * (1 + TOLERANCE)
+            if job.one_replica_reads:
+                sides = [(np.minimum(whole, port * self.of_replica[way]), 0.0)]
+            else:  # a system that is used in part has its port, too
+                sides = [(whole, 0.0), (port, port / self.usable[way])]
+            for gives, more in sides:
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    end = (gives - once) / (each - more)
+                high = np.where((each > more) & (end < high), end, high)
+                low = np.where((each < more) & (end > low), end, low)
+                high = np.where((each == more) & (gives < once), 0.0, high)
+        step = self.step[way]
+        over = np.ceil(np.maximum(most - high * (1 + ROUNDING), 0.0) / step)
+        return low * (1 - ROUNDING), most - over.astype(np.int64) * step
 
     def _gpus_allowed(self, use: Uses, used: Numbers) -> Flags:
         job = self.case.job

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -14,7 +15,6 @@ from planner.case.bandwidth import bought_nameplate
 from planner.case.model import Limits, Split, by_item
 from planner.case.money import SUMS, weights
 from planner.case.quantities import total
-from planner.lazy_dataclass import dataclass
 from planner.limits import SUPPLIES, Limit
 from planner.optimizer.context import Build
 

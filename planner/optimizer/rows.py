@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.lazy_dataclass import dataclass
 from planner.optimizer.model import Row
 
 Vector = NDArray[np.float64]

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Protocol
 
-from planner.lazy_dataclass import dataclass
 from planner.optimizer.model import Linear, Row, Variable
 
 SolverName = Literal["highs", "cbc"]

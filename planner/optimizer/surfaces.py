@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from planner.lazy_dataclass import dataclass
 from planner.optimizer.model import Linear, Model, Row, Variable, combination, evaluate, total
 
 NEGLIGIBLE = 1e-8

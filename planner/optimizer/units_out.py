@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from planner.lazy_dataclass import dataclass
 from planner.sizing.availability import Restarts
 
 TAIL = 12.0

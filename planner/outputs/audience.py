@@ -11,11 +11,10 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from planner.figures import FIGURES, STATED
-from planner.lazy_dataclass import dataclass
 from planner.outputs.words import clean
 from planner.schema.base import PlanModel
 from planner.schema.beside import OptionItem, StorageOption, StorageOptions

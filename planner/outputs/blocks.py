@@ -10,10 +10,9 @@ A first screen fits one page of a terminal. What a result says in full is its vi
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from planner.lazy_dataclass import dataclass
 from planner.outputs.words import INDENT, fitted, results, wrapped
 from planner.terminal import width
 

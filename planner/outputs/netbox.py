@@ -16,8 +16,8 @@ import io
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from planner.lazy_dataclass import dataclass
 from planner.outputs.bill import harmless
 from planner.schema.beside import Cable, CableEnd, CableSchedule
 from planner.schema.catalog import NO_PART_NUMBER

@@ -11,9 +11,9 @@ import binascii
 import hashlib
 import json
 import zlib
+from dataclasses import dataclass
 from typing import Any
 
-from planner.lazy_dataclass import dataclass
 from planner.schema.plan import Plan
 
 MOST_BYTES = 20_000_000

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import get_args
 
-from planner.lazy_dataclass import dataclass
 from planner.schema.plan import LimitReport, Line, PartByLength, Plan, Section
 
 

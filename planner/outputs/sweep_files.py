@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from numbers import Integral, Real
@@ -25,7 +26,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from planner.lazy_dataclass import dataclass
 from planner.outputs.bill import harmless
 from planner.schema.sensitivity import Column
 from planner.whole_files import whole

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from planner.lazy_dataclass import dataclass
 from planner.outputs.sensitivity_words import units
 from planner.outputs.words import plain
 from planner.schema.sensitivity import PLANNED, VARIED, Column, Sweep

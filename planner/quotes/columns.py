@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from openpyxl.utils import get_column_letter
 
 from planner.errors import Finding, InputError
-from planner.lazy_dataclass import dataclass
 from planner.quotes.grid import Grid, Row, currency_of, size_of
 from planner.schema.bill import QuoteField
 

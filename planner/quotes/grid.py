@@ -13,7 +13,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +23,6 @@ from openpyxl.worksheet.worksheet import Worksheet
 from planner.errors import Finding, InputError
 from planner.foreign_files import contents
 from planner.foreign_workbooks import open_xlsx
-from planner.lazy_dataclass import dataclass
 
 Decimal = Literal["point", "comma"]
 

@@ -9,10 +9,10 @@ import datetime
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from planner.errors import Finding, InputError
-from planner.lazy_dataclass import dataclass
 from planner.quotes import products
 from planner.quotes.columns import Header, headers
 from planner.quotes.grid import Cell, Grid, Row, currency_of, date_of

@@ -10,9 +10,8 @@ import datetime
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from planner.lazy_dataclass import dataclass
 from planner.quotes.columns import Header
 from planner.quotes.grid import (
     INCLUDED,

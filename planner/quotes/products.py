@@ -7,9 +7,9 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 
-from planner.lazy_dataclass import dataclass
 from planner.quotes.grid import Cell, Grid, Row, number
 from planner.schema.bill import Asked, MatchedBy, Quote, Quoted, QuoteLine
 from planner.schema.catalog import Category, Item

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from calendar import monthrange
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -11,7 +12,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInf
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from planner import units
-from planner.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

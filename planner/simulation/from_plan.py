@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from planner.lazy_dataclass import dataclass
 from planner.schema.plan import JobPlan, Plan
 from planner.simulation.operation import (
     Exponential,

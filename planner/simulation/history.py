@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Literal
-
-from planner.lazy_dataclass import dataclass
 
 State = Literal["compute", "capture", "wait", "restart", "restore", "planned", "repair"]
 """What the GPUs of a job do: compute; stand still while a checkpoint is captured, or wait for

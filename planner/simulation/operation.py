@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-
-from planner.lazy_dataclass import dataclass
 
 Array: TypeAlias = npt.NDArray[np.float64]
 

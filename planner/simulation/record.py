@@ -8,11 +8,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Literal
 
-from planner.lazy_dataclass import dataclass
 from planner.simulation.history import History, Interruption, State, Stay, TimeSpent, Transfer
 from planner.simulation.world import Disturbances, JobRun, World
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from planner.errors import PlannerError
-from planner.lazy_dataclass import dataclass
 from planner.processes import LOST, Processes
 from planner.simulation.lanes import Lanes
 from planner.simulation.operation import Array

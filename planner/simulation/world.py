@@ -8,10 +8,10 @@ that two runs under the same ones can be compared.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from planner.lazy_dataclass import dataclass
 from planner.simulation.operation import (
     Array,
     FailureClass,

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 
-from planner.lazy_dataclass import dataclass
 from planner.sizing.checks import require_non_negative, require_positive, require_share
 
 FULL = 1e200

@@ -1,8 +1,7 @@
 """What formulas share: guards against impossible quantities, and defaults with their evidence."""
 
 import math
-
-from planner.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 
 def require_positive(**quantities: float) -> None:

@@ -4,9 +4,9 @@ Vendors' rules of thumb for bandwidth are the alternative to the demand law.
 """
 
 import math
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from planner.lazy_dataclass import dataclass
 from planner.sizing.checks import require_non_negative, require_positive, require_share
 from planner.units import DAY_S
 

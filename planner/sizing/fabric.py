@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from planner.lazy_dataclass import dataclass
 from planner.sizing.checks import require_positive
 
 ROUNDING = 1e-9

@@ -4,8 +4,8 @@ What is left is goodput (ETTR): the share of wall-clock time that ends up as kep
 """
 
 import math
+from dataclasses import dataclass
 
-from planner.lazy_dataclass import dataclass
 from planner.sizing.checks import Preset, require_non_negative, require_positive, require_share
 from planner.units import DAY_S
 

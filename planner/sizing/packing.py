@@ -17,14 +17,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from planner.lazy_dataclass import dataclass
 
 Counts = tuple[int, ...]
 """How many of each kind: in all, or in one rack (a pattern)."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import field
-
-from planner.lazy_dataclass import dataclass
+from dataclasses import dataclass, field
 
 ALMOST = 1 + 1e-9
 

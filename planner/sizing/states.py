@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from planner.lazy_dataclass import dataclass
 
 Array = npt.NDArray[np.float64]
 _Back = tuple[Array, Array, Array]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
-from planner.lazy_dataclass import dataclass
 from planner.sizing.checks import require_positive
 
 

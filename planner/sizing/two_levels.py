@@ -8,10 +8,9 @@ level survives decides what it is worth.
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from planner.lazy_dataclass import dataclass
 from planner.sizing.checks import require_non_negative, require_positive, require_share
 from planner.sizing.goodput import GoodputLoss
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from planner.case import Case, Storage
 from planner.case.bandwidth import nameplate
 from planner.case.figures import it_power_kw
 from planner.inputs import Inputs
-from planner.lazy_dataclass import dataclass
 from planner.sizing.demand import appliances_needed
 from planner.sizing_report.model import ApplianceRow, Cluster
 

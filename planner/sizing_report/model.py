@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from planner.case.model import Mode
-from planner.lazy_dataclass import dataclass
 from planner.schema.base import Shown
 
 Basis = Literal["delivered", "nameplate"]

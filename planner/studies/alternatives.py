@@ -7,7 +7,7 @@ the objective kept within the tolerance. Of what is found those that differ most
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import get_args
 
@@ -18,7 +18,6 @@ from planner.case import Case, resolve
 from planner.case.model import CountName
 from planner.errors import InputError
 from planner.inputs import Change, Inputs
-from planner.lazy_dataclass import dataclass
 from planner.optimizer.joint import Certificate, optimise, share
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
 from planner.case import Case
 from planner.case.model import ObjectiveName
 from planner.currency import shown
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Change, Inputs, applied, value_at
-from planner.lazy_dataclass import dataclass
 from planner.limits import BY_NAME, COUNTED_IN
 from planner.paths import job_path
 

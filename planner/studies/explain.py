@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from planner.api import FOR_THE_SEARCH, Options, solve_with
 from planner.case import Case, resolve
@@ -12,7 +12,6 @@ from planner.errors import Finding, InputError, did_you_mean
 from planner.infeasible.moves import threshold
 from planner.infeasible.oracle import Oracle, UndecidedError
 from planner.inputs import Inputs, key_of
-from planner.lazy_dataclass import dataclass
 from planner.levers import Change, Lever, applied, levers
 from planner.levers.model import read
 from planner.optimizer.joint import fitted, optimise

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planner.lazy_dataclass import dataclass
 from planner.outputs.words import clean
 
 if TYPE_CHECKING:

@@ -7,12 +7,11 @@ runs, so that the help of all of them stays fast.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from planner.cli_options import FULL, NOTES, PROOF, Option
-from planner.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from planner.outputs.blocks import Block

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from planner import __version__
@@ -11,7 +12,6 @@ from planner.case import resolve
 from planner.errors import Finding, InputError, SolverError
 from planner.foreign_files import contents
 from planner.inputs import Inputs, inputs_from_text, inputs_to_text
-from planner.lazy_dataclass import dataclass
 from planner.loader import load, renewed
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.objective import natural

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import groupby, pairwise
 from math import fsum
@@ -24,7 +24,6 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
-from planner.lazy_dataclass import dataclass
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.telemetry import ClockStep, ClusterTruth, Interrupted, JobTruth, Moved, Truth
 from planner.simulation.from_plan import appliances, job_run, world_of

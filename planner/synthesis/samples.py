@@ -21,14 +21,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
 
 from planner.errors import Finding, InputError
-from planner.lazy_dataclass import dataclass
 from planner.simulation.history import History
 from planner.units import DAY_S
 

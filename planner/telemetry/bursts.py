@@ -11,13 +11,12 @@ This tells the window, where there is any scatter.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.lazy_dataclass import dataclass
 from planner.telemetry.raw import MAD, Numbers, Places, Z, runs
 
 _CLEAR, _OVER = 6.0, 2.0

@@ -13,6 +13,7 @@ import csv
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, Protocol, get_args
@@ -21,7 +22,6 @@ import numpy as np
 
 from planner.errors import Finding, InputError, did_you_mean
 from planner.foreign_files import contents, regular
-from planner.lazy_dataclass import dataclass
 from planner.paths import job_path
 from planner.schema.problem import FixedInterval, Job, Problem
 from planner.schema.telemetry import Calibration, JobFound, Measured, Override

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from planner.errors import Finding, InputError
-from planner.lazy_dataclass import dataclass
 from planner.telemetry.columns import Columns, as_said, in_gb, no_unit
 from planner.telemetry.raw import DATED_FROM_S, LAST_S, Numbers, ReadOptions, refusal
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from planner.errors import Finding, InputError
-from planner.lazy_dataclass import dataclass
 from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization, ClusterFound, JobFound
 from planner.telemetry import hdf5, tables
 from planner.telemetry.bursts import Bursts, BurstsFound, bursts, window_of

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from planner import units
 from planner.errors import Finding, InputError, did_you_mean
-from planner.lazy_dataclass import dataclass
 from planner.telemetry.raw import ReadOptions, refusal
 from planner.units import DAY_S, HOUR_S
 

@@ -9,6 +9,7 @@ import codecs
 import csv as plain_csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from pyarrow import types
 
 from planner.errors import Finding, InputError
 from planner.foreign_files import in_words
-from planner.lazy_dataclass import dataclass
 from planner.telemetry.cells import EMPTY, NUMBER, PLAIN_TIME, TIME_OF_DAY, is_text
 from planner.telemetry.columns import find
 from planner.telemetry.raw import ReadOptions, refusal, unreadable

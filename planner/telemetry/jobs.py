@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from planner.lazy_dataclass import dataclass
 from planner.schema.telemetry import CHECKPOINT_COLUMNS, JobFound, Measured, Segment
 from planner.telemetry.bursts import Bursts
 from planner.telemetry.raw import Numbers, Places, Z, middle, ratio, scaled, scatter

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -10,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import Finding, InputError
-from planner.lazy_dataclass import dataclass
 from planner.schema.telemetry import CONFIDENCE, Measured
 
 Z = 1.645

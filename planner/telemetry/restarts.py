@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.lazy_dataclass import dataclass
 from planner.schema.telemetry import Measured
 from planner.telemetry.bursts import Bursts
 from planner.telemetry.raw import Numbers, Places, poisson

@@ -6,13 +6,12 @@ counters become rates, and where samples are missing one sample stands for the g
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import Finding, InputError
-from planner.lazy_dataclass import dataclass
 from planner.telemetry.raw import Figures, Numbers, Raw, ReadAs, ReadOptions, refusal, runs
 
 FILLED_SAMPLES = 3

@@ -7,13 +7,12 @@ where the traffic is that suits them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.lazy_dataclass import dataclass
 from planner.telemetry.bursts import Bursts
 from planner.telemetry.raw import Numbers, Places
 from planner.telemetry.tracking import ALONE, CUT, INFERRED, WHOLE, Track, ask

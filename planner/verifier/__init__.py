@@ -6,11 +6,10 @@ tables of presets and vendor rules, which are data, are read from `planner.sizin
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from planner.errors import VerificationError
-from planner.lazy_dataclass import dataclass
 from planner.schema.plan import Plan
 from planner.verifier.basis import Basis, Ledger, facility_limit_kw
 from planner.verifier.cabling import check_cabling

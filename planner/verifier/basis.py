@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from planner.currency import Currency
 from planner.figures import STATED
-from planner.lazy_dataclass import dataclass
 from planner.schema.catalog import Family, Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Problem, Quantity

@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 
-from planner.lazy_dataclass import dataclass
 from planner.schema.catalog import FormLink, Item, Link, PortGroup
 from planner.schema.plan import Line, PartByLength, Plan, RackGroup
 from planner.verifier.basis import DECIDED, Basis, Ledger, divisors

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from planner.lazy_dataclass import dataclass
 from planner.schema.catalog import Licence, ServiceCount
 from planner.schema.problem import Extra
 from planner.verifier.basis import Basis, at_least, gpus

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Literal
 
-from planner.lazy_dataclass import dataclass
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import Job

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
-from planner.lazy_dataclass import dataclass
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import Job

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from planner.lazy_dataclass import dataclass
 from planner.schema.catalog import Item
 from planner.schema.plan import FailureClass, JobPlan, LocalPlan, StallPlan
 from planner.schema.running import LocalLevel

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from planner.figures import OBJECTIVES
-from planner.lazy_dataclass import dataclass
 from planner.limits import Limit, named, of_group
 from planner.paths import value_at
 from planner.schema.catalog import Item

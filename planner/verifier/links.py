@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from planner.lazy_dataclass import dataclass
 from planner.schema.catalog import Item, Link, LinkEnd, Port, PortGroup
 from planner.schema.problem import ComputeFabric
 from planner.verifier.basis import Basis, at_least, divisors

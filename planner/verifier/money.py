@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from planner.currency import Currency
-from planner.lazy_dataclass import dataclass
 from planner.schema.catalog import Item
 from planner.schema.prices import Price, SupportMoney, SupportShare
 from planner.verifier.basis import Basis, at_least

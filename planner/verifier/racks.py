@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from planner.lazy_dataclass import dataclass
 from planner.schema.catalog import Item
 from planner.schema.plan import RackClassName
 from planner.schema.site import Rack

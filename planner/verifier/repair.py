@@ -11,9 +11,8 @@ those below it: the flow of failures out of a state equals the flow of repairs b
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
-from planner.lazy_dataclass import dataclass
 from planner.schema.plan import JobPlan, ShrunkPlan
 from planner.schema.running import Repair
 from planner.verifier.basis import Basis, Ledger

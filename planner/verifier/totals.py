@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from planner.figures import STATED
-from planner.lazy_dataclass import dataclass
 from planner.schema.catalog import Item
 from planner.schema.plan import Line, Plan, Totals
 from planner.schema.problem import Term

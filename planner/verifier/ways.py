@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from planner.lazy_dataclass import dataclass
 from planner.schema.catalog import Achieved, Item
 from planner.schema.plan import JobPlan, Plan, WayPlan
 from planner.schema.problem import Job

@@ -169,6 +169,13 @@ def repaired() -> tuple[Case, Mode]:
     return resolve(inputs_of(request.case())), "async"
 
 
+def of_two_options() -> tuple[Case, Mode]:
+    request = two_of_each(maximize="useful_gpus")
+    request.job["parallelism"] = [{"tensor": 4, "pipeline": 3}, {"tensor": 16, "pipeline": 1}]
+    request.more["items"] = {"gpu": {"min": 1}}
+    return resolve(inputs_of(request.case())), "async"
+
+
 VARIANTS: Mapping[str, Callable[[], tuple[Case, Mode]]] = {
     function.__name__: function
     for function in (
@@ -178,6 +185,7 @@ VARIANTS: Mapping[str, Callable[[], tuple[Case, Mode]]] = {
         vendor_rule_per_gpu,
         the_whole_bill,
         repaired,
+        of_two_options,
     )
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
 from typing import Literal
 
 import numpy as np
@@ -183,13 +184,20 @@ class _Search:
         local = self.problem.job.checkpoint.local
         if local is not None and local.use != "no":
             modes = ("local",) if local.use == "yes" else (*modes, "local")
-        pairs = [(self._hope(c, mode), c, mode) for c in gpus for mode in modes]
-        # The best hopes first: the sooner a good plan is known, the more is skipped.
-        pairs.sort(key=lambda pair: -pair[0])
+        # The best hopes first: the sooner a good plan is known, the more is skipped. What a choice
+        # would be worth without any loss is known at once, and the rest of its hope seldom needed.
+        pairs = [(mode, choice) for choice in gpus for mode in modes]
+        waiting = [(-self._hope(c, None), False, at) for at, (mode, c) in enumerate(pairs)]
+        heapify(waiting)
         found = []
-        for hope, choice, mode in pairs:
-            if hope == -math.inf or hope < self._tied():
+        while waiting:
+            hope, is_known, at = heappop(waiting)
+            mode, choice = pairs[at]
+            if hope == math.inf or -hope < self._tied():
                 break
+            if not is_known:
+                heappush(waiting, (-self._hope(choice, mode), True, at))
+                continue
             plans = self._plans(choice, mode)
             if len(plans.value):
                 self.best = max(self.best, float((self.sign * plans.value).max()))
@@ -202,16 +210,21 @@ class _Search:
             return -math.inf
         return self.best - self.slack * abs(self.best) - 1e-300
 
-    def _hope(self, choice: Compute, mode: Mode) -> float:
+    def _hope(self, choice: Compute, mode: Mode | None) -> float:
         """Return a signed objective that no purchase reaches beyond: all storage is as dreamt.
 
         Goodput, limits and targets never get worse with more bandwidth, endurance or client
         factor, nor with less consumption, here without companions; a fixed or lost-work interval
-        does not depend on them.
+        does not depend on them. Without a mode nothing is lost but to swaps.
         """
-        consumed = self.dream.consumed + choice.consumed
-        plans = _plans(self.problem, choice, mode, self.dream, consumed, self.plant.limits)
-        return float(self.sign * plans.value[0]) if len(plans.value) else -math.inf
+        consumed, limits = self.dream.consumed + choice.consumed, self.plant.limits
+        if mode is None:
+            rate = np.array([choice.mended.kept_by_swaps * (1.0 + ROUNDING)])
+            met = within(consumed, limits) & _is_met(self.problem, choice, rate, consumed)
+            values = worth.value(self.problem, choice, rate, consumed)[met & (rate > 0.0)]
+        else:
+            values = _plans(self.problem, choice, mode, self.dream, consumed, limits).value
+        return float(self.sign * values[0]) if len(values) else -math.inf
 
     def _plans(self, choice: Compute, mode: Mode) -> _Found:
         """Return the feasible plans of one choice of GPUs with each storage purchase."""
@@ -259,8 +272,14 @@ def _plans(
         rate,
         np.zeros(len(rate), dtype=np.int64),
     )
-    met = worth.reaches(problem, choice, rate) & worth.pays(problem, choice, rate, consumed[:, TCO])
+    met = _is_met(problem, choice, rate, consumed)
     return found.rows(ingest & in_time & (rate > 0.0) & met)
+
+
+def _is_met(problem: Problem, choice: Compute, rate: Array, consumed: Array) -> Mask:
+    """Return whether what is asked of a goodput, and of what it costs, is met."""
+    reaches = worth.reaches(problem, choice, rate)
+    return np.asarray(reaches & worth.pays(problem, choice, rate, consumed[:, TCO]))
 
 
 def _delivered(

@@ -16,7 +16,7 @@ from planner.figures import FIGURES
 from planner.sizing.goodput import best_interval_s, daly_s, goodput, mtti_s
 from tests.workbook.conftest import written
 from tests.workbook.excel import saved_after
-from tests.workbook.office import named, needs_office, values
+from tests.workbook.office import named, needs_office, to_read, values
 from tests.workbook.test_edits import row_of
 from tests.world.gear import Setup, job, totals
 from tests.world.gear_plans import infeasible, plan
@@ -36,8 +36,8 @@ SHARE_READ = "Delivered share of the rated read bandwidth"
 
 def table(source: Path | bytes, sheet: str, heading: str) -> list[Row]:
     """Return the rows of a table by header, from the headers under its heading to a blank row."""
-    stream = source if isinstance(source, Path) else io.BytesIO(source)
-    cells = [list(row) for row in openpyxl.load_workbook(stream, data_only=True)[sheet].values]
+    content = source.read_bytes() if isinstance(source, Path) else source
+    cells = [list(row) for row in to_read(content, data_only=True)[sheet].values]
     start = next(row for row, entry in enumerate(cells) if str(entry[0]).startswith(heading))
     header = next(row for row in range(start, len(cells)) if cells[row][1] is not None)
     titles = [str(title).replace("-\n", "") for title in cells[header]]

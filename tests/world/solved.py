@@ -6,17 +6,20 @@ import math
 import os
 import pickle
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from planner import api, shipped
-from planner.inputs import inputs_to_text
+from planner.api import Options
+from planner.inputs import Inputs, inputs_to_text
 from planner.optimizer.joint import Certificate
 from planner.optimizer.solver import Effort
 from planner.outputs import plan_json
+from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
+from planner.studies.request import ignore
 
 FOLDER = "PLANNER_TESTS_SOLVED"
 """Names the folder in which the processes of a run keep plans for one another."""
@@ -78,6 +81,25 @@ def once(optimise: Callable[..., Certificate]) -> Callable[..., Certificate]:
         if answer.status in ("optimal", "infeasible") and not answer.ties_cut:
             _keep(kept, (answer, effort.work - before))
         return answer
+
+    return known
+
+
+def explained_once(explain: Callable[..., Explanation]) -> Callable[..., Explanation]:
+    """Return `planner.studies.explain.explain`, done once in a process for the same problem.
+
+    Within a time limit, or where someone hears how far it has come, it is done anew.
+    """
+    made: dict[bytes, Explanation] = {}
+
+    @wraps(explain)
+    def known(inputs: Inputs, options: Options, **named: Any) -> Explanation:
+        if options.time_limit_s is not None or named.get("told", ignore) is not ignore:
+            return explain(inputs, options, **named)
+        key = sha256(pickle.dumps((inputs, options, sorted(named.items())))).digest()
+        if key not in made:
+            made[key] = explain(inputs, options, **named)
+        return made[key]
 
     return known
 

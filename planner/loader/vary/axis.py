@@ -9,7 +9,7 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation, localcontext
 from functools import lru_cache
 from typing import overload
@@ -19,7 +19,6 @@ from pydantic import ValidationError
 from planner import units
 from planner.errors import Finding, InputError
 from planner.inputs import Change, Inputs
-from planner.lazy_dataclass import dataclass
 from planner.loader.vary.place import (
     ALL,
     Cell,

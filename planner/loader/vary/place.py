@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -14,7 +15,6 @@ from pydantic import BaseModel, Field, ValidationError, create_model
 from planner import units
 from planner.errors import Finding, did_you_mean
 from planner.inputs import Change, Document, Inputs
-from planner.lazy_dataclass import dataclass
 from planner.loader import locate, yaml12
 from planner.loader.locate import hint
 from planner.schema.base import CANONICAL, Model, Unit

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 from planner.errors import Finding, InputError
 from planner.foreign_files import regular
 from planner.inputs import Change, Inputs
-from planner.lazy_dataclass import dataclass
 from planner.loader import yaml12
 from planner.loader.vary.axis import Axis, Input, Point, Reading, Variable, join_faults
 from planner.loader.vary.place import Cell, NoPlaceError

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from planner.case import System, Way
 from planner.case.repair import Repair, SpareUnit
-from planner.lazy_dataclass import dataclass
 from planner.optimizer.context import Build
 from planner.optimizer.model import Linear, NegativeSoftplus, Point, combination, total
 from planner.sizing.availability import log_availability_slopes, waiting

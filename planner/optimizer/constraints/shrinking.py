@@ -20,6 +20,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -27,7 +28,6 @@ import numpy as np
 from planner.case import System, Way
 from planner.case.bandwidth import local_drain_s
 from planner.case.repair import Repair
-from planner.lazy_dataclass import dataclass
 from planner.optimizer.context import LEAST_RUNNING, MOST_SPARED, Build
 from planner.optimizer.model import Change, Ends, Linear, Log, NegativeExp, Row, Variable, total
 from planner.optimizer.units_out import Numbers, Units, states_of

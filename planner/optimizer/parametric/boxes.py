@@ -9,12 +9,11 @@ is open are closed at once: at the most that fits, or at the least that is good 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.lazy_dataclass import dataclass
 from planner.optimizer.dominance import stands_in
 from planner.optimizer.kernel import Bills, Flags, Numbers, Places
 from planner.optimizer.operations import Stores, stored, worn_interval_s

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.lazy_dataclass import dataclass
 from planner.optimizer.kernel import Flags, Numbers, Places
 from planner.optimizer.parametric.cells import CHUNK, FIRST, NOISE, Cells
 from planner.optimizer.purchase import TOLERANCE

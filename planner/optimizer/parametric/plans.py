@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case, Way
 from planner.case.model import Mode, Offer, Storage, by_item
-from planner.lazy_dataclass import dataclass
 from planner.limits import Limit
 from planner.optimizer import operate, purchase
 from planner.optimizer.branch import Goal

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case
 from planner.case.model import Mode
-from planner.lazy_dataclass import dataclass
 from planner.limits import Limit
 from planner.optimizer.build import build
 from planner.optimizer.context import Sizes

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case
-from planner.lazy_dataclass import dataclass
 from planner.limits import Limit
 from planner.optimizer import purchase
 from planner.optimizer.goals import goal_of

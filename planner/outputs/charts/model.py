@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
 from typing import Literal, TypeAlias
 
-from planner.lazy_dataclass import dataclass
 from planner.outputs.charts.words import plain
 from planner.outputs.words import DAY_S, HOUR_S, MINUTE_S
 

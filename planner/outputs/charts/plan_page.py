@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from planner.currency import bare, shown
 from planner.figures import FIGURES, OBJECTIVES, objective_label
-from planner.lazy_dataclass import dataclass
 from planner.outputs.alternatives_text import bought
 from planner.outputs.answer import asked as asked_in_words
 from planner.outputs.answer import standing_idle

@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from planner.errors import Finding, InputError
 from planner.foreign_files import regular
-from planner.lazy_dataclass import dataclass
 from planner.outputs.charts.words import amount, counted_lines, proof, short
 from planner.outputs.sensitivity_words import STATUS, goal
 from planner.outputs.sweep_rows import Rows, cell, is_number, known, length, numeric, varied

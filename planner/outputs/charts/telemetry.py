@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.lazy_dataclass import dataclass
 from planner.outputs.charts.model import (
     Axis,
     Bars,

@@ -6,9 +6,9 @@ import html
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from planner.lazy_dataclass import dataclass
 from planner.outputs import blocks
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sensitivity_words import goal

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from planner.figures import FIGURES
-from planner.lazy_dataclass import dataclass
 from planner.outputs import scope
 from planner.outputs.scope import Entry
 from planner.outputs.words import clean, in_money, product

@@ -7,12 +7,12 @@ uses no function that formats numbers, which would read another country's separa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner import currency
 from planner.figures import FIGURES, OBJECTIVES, Figure
-from planner.lazy_dataclass import dataclass
 from planner.outputs.words import in_money, small_share
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import DECIMAL_1, INTEGER, PERCENT_2, millions

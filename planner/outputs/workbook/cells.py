@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from xlsxwriter import Workbook
 from xlsxwriter.format import Format
 
 from planner import currency
-from planner.lazy_dataclass import dataclass
 from planner.outputs.words import clean
 
 Role = Literal[

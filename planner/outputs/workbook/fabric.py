@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from xlsxwriter.utility import xl_col_to_name
 
-from planner.lazy_dataclass import dataclass
 from planner.outputs.words import NETWORKS
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import GENERAL, INTEGER, PERCENT

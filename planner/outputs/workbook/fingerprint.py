@@ -25,12 +25,11 @@ import binascii
 import json
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 
-from planner.lazy_dataclass import dataclass
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import GENERAL, INTEGER
 from planner.outputs.workbook.functions import Scalar

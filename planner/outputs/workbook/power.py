@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.figures import BTU_PER_H_PER_KW, FIGURES, STATED
-from planner.lazy_dataclass import dataclass
 from planner.outputs import scope
 from planner.outputs.scope import Block
 from planner.outputs.workbook.bom import KNOWN_PART, subtotal_name

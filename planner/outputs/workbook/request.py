@@ -7,10 +7,10 @@ mapping. It names no product, no budget and no other vendor.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import BinaryIO
 
-from planner.lazy_dataclass import dataclass
 from planner.outputs.workbook.book import Sheet, new_workbook
 from planner.quotes.products import ANSWER_COLUMNS, QUESTIONS
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from planner.lazy_dataclass import dataclass
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_2, Range
 from planner.outputs.workbook.formulas import known

@@ -7,6 +7,7 @@ section, and where power, money and time go. Everything is live.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
@@ -15,7 +16,6 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner import currency
 from planner.figures import FIGURES
-from planner.lazy_dataclass import dataclass
 from planner.limits import known as known_limit
 from planner.outputs.scope import Block, Entry, holding
 from planner.outputs.why_text import decided, needed, units

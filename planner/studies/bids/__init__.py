@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
-from planner.lazy_dataclass import dataclass
 from planner.schema.bids import (
     Bid,
     BidLine,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -21,7 +21,6 @@ from planner.errors import InputError, VerificationError
 from planner.figures import OBJECTIVES
 from planner.infeasible import clash
 from planner.inputs import Inputs
-from planner.lazy_dataclass import dataclass
 from planner.levers import Lever
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.objective import measure, natural

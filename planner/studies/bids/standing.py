@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.lazy_dataclass import dataclass
 from planner.limits import known
 from planner.schema.bids import Award, BidLine, BidLot, BreakEven, Holding, Mix
 from planner.schema.plan import Plan

@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.case.money import unit_net_usd
 from planner.currency import amount
 from planner.inputs import Inputs
-from planner.lazy_dataclass import dataclass
 from planner.quotes.products import supports
 from planner.schema.bids import BidCharge, ChargeKind, TraceRow
 from planner.schema.bill import Asked, Quote, QuoteLine

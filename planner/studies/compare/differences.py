@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, get_args
 
 from planner.figures import FIGURES, OBJECTIVES
-from planner.lazy_dataclass import dataclass
 from planner.outputs import scope
 from planner.outputs.words import product
 from planner.schema.comparison import (

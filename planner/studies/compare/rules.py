@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from planner.api import Options, solve_with
 from planner.errors import Finding, InputError
 from planner.inputs import Change, Inputs, applied
-from planner.lazy_dataclass import dataclass
 from planner.loader.checks import check_problem
 from planner.outputs.words import counted, listed, relative, write_figure
 from planner.paths import job_path

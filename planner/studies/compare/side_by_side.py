@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from planner.api import Options, load, solve_with
@@ -11,7 +12,6 @@ from planner.case.suitability import why_not
 from planner.currency import shown_in
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, demanded
-from planner.lazy_dataclass import dataclass
 from planner.outputs.words import (
     counted,
     listed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from planner.case import Case, resolve
@@ -12,7 +12,6 @@ from planner.case.model import ObjectiveName
 from planner.case.suitability import needs_power
 from planner.errors import SolverError
 from planner.inputs import Change, Inputs, applied
-from planner.lazy_dataclass import dataclass
 from planner.optimizer.joint import Certificate, optimise, share
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any, overload
@@ -10,7 +11,6 @@ from typing import Any, overload
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import FIGURES
 from planner.inputs import Change, Inputs
-from planner.lazy_dataclass import dataclass
 from planner.levers import levers
 from planner.loader import load, scenario_names
 from planner.loader.overrides import CHOICES

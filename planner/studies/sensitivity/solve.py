@@ -7,7 +7,7 @@ import pickle
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from planner.errors import InputError, VerificationError
 from planner.figures import RATIOS
 from planner.infeasible import clash
 from planner.inputs import Change, Inputs, changed
-from planner.lazy_dataclass import dataclass
 from planner.levers import Lever
 from planner.limits import COUNTED_IN, SUPPLIES, Limit
 from planner.loader.vary import applied, checked

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from planner.figures import OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
-from planner.lazy_dataclass import dataclass
 from planner.loader.vary import Cell
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import VARIED, Column, Sweep

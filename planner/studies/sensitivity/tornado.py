@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from planner.errors import Finding, InputError
 from planner.infeasible import clash
 from planner.inputs import Change, Inputs, needs
-from planner.lazy_dataclass import dataclass
 from planner.levers import levers
 from planner.levers.model import written
 from planner.loader.vary import checked

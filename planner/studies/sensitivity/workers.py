@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from queue import SimpleQueue
@@ -17,7 +18,6 @@ from typing import Any, Literal
 
 from planner.errors import Finding, InputError, PlannerError
 from planner.inputs import Inputs
-from planner.lazy_dataclass import dataclass
 from planner.processes import LOST, Processes
 from planner.studies.request import DEFAULT_GAP, SweepOptions
 from planner.studies.sensitivity.scenarios import Row, Scenario

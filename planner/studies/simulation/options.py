@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +18,6 @@ from planner import units
 from planner.errors import Finding, InputError, did_you_mean
 from planner.foreign_files import contents
 from planner.inputs import Document, job_size
-from planner.lazy_dataclass import dataclass
 from planner.loader import yaml12
 from planner.loader.market import validated
 from planner.paths import DataPath

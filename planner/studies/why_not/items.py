@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from planner import api
 from planner.case import with_companions
 from planner.case.money import unit_net_usd
-from planner.lazy_dataclass import dataclass
 from planner.optimizer.master import Bound, bounds_with
 from planner.optimizer.objective import measure, natural
 from planner.schema.explanation import BreakEven, Forced, Item, ItemKind

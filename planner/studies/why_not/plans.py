@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar, get_args
 
@@ -14,7 +14,6 @@ from planner.case.money import discount, support_usd_per_year, unit_net_usd
 from planner.errors import InputError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Change
-from planner.lazy_dataclass import dataclass
 from planner.optimizer.goals import floors
 from planner.optimizer.joint import Certificate as Answer
 from planner.optimizer.joint import share

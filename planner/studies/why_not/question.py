@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -14,7 +14,6 @@ from planner.case.figures import it_power_kw
 from planner.errors import InputError
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs, changed
-from planner.lazy_dataclass import dataclass
 from planner.limits import BY_NAME
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.operate import Run

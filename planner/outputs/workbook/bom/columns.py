@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from xlsxwriter.utility import xl_col_to_name
 
 from planner.figures import STATED
-from planner.lazy_dataclass import dataclass
 from planner.outputs import scope
 from planner.outputs.audience import Prices
 from planner.outputs.restated import listed

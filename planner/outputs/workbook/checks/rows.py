@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from planner.lazy_dataclass import dataclass
 from planner.limits import known, named
 from planner.outputs.scope import CORE_SECTIONS, Entry, blocks
 from planner.outputs.workbook.bom.columns import (

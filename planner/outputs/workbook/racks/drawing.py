@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from xlsxwriter import Workbook
 from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from planner.lazy_dataclass import dataclass
 from planner.outputs.words import clean
 from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_2, INTEGER, PERCENT
 from planner.outputs.workbook.page import Page, names

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from planner.figures import FIGURES
-from planner.lazy_dataclass import dataclass
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_2, PERCENT, SMALL, Range, Role

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import string
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 from xlsxwriter.utility import xl_col_to_name
 
 from planner.figures import FIGURES
-from planner.lazy_dataclass import dataclass
 from planner.outputs import scope
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.book import Book

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from planner.figures import FIGURES
-from planner.lazy_dataclass import dataclass
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_2, DECIMAL_3, PERCENT, Range, Role

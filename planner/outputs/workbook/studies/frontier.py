@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from planner.figures import FIGURES
-from planner.lazy_dataclass import dataclass
 from planner.outputs.frontier_text import across, knee, marks, rules, up
 from planner.outputs.sensitivity_words import as_it_stands, named, sentence, units
 from planner.outputs.words import Scale

@@ -6,13 +6,12 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 
 from planner.figures import FIGURES
-from planner.lazy_dataclass import dataclass
 from planner.outputs.blocks import Block, Heading, Table, Text
 from planner.outputs.words import clean, in_money, titled
 from planner.outputs.workbook.book import Book

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from planner import currency
-from planner.lazy_dataclass import dataclass
 from planner.outputs.sensitivity_words import (
     STATUS,
     as_it_stands,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 from planner import units
 from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Change, Inputs
-from planner.lazy_dataclass import dataclass
 from planner.loader.vary.axis import FACTOR, Reading, Variable, factor
 from planner.loader.vary.place import NoPlaceError, number_of
 from planner.paths import job_path

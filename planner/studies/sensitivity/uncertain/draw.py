@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from planner.case import Case, resolve
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
-from planner.lazy_dataclass import dataclass
 from planner.loader.vary.axis import Axis, refuse_overlap
 from planner.loader.vary.place import NoPlaceError
 from planner.paths import job_path

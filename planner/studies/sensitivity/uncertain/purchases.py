@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case, System
 from planner.case.model import Mode
-from planner.lazy_dataclass import dataclass
 from planner.limits import BY_NAME
 from planner.optimizer import operate, purchase
 from planner.optimizer.goals import floors

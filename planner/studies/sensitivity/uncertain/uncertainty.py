@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -17,7 +17,6 @@ from planner.case.resolve import with_companions
 from planner.errors import InputError
 from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.inputs import Change
-from planner.lazy_dataclass import dataclass
 from planner.loader.vary.apply import applied
 from planner.optimizer import operate, purchase
 from planner.optimizer.operate import Run
