@@ -209,8 +209,8 @@ NO_AMOUNTS = {
         "amount better days_to_train first gap_asked goodput not_at quantity quoted rebate unit_net"
     ),
     "comparison": _names(
-        "at_least days_to_train difference distance gap goodput objective_value overlap "
-        "shortfall within"
+        "at_least days_to_train difference distance gap given_away goodput "
+        "objective_value overlap shortfall within"
     ),
     "explanation": _names("at_least at_most days_to_train gap goodput loss tie"),
     "infeasibility": _names("bound weighted"),

@@ -259,12 +259,13 @@ ROWS: tuple[Row, ...] = (
         right="'273 GB/s'",
         at="--set jobs.0.ingest_per_gpu=1e15 GB/s",
     ),
-    said(
+    Row(
         "init_into_a_file",
-        "init -o problem.yaml",
+        command="init -o notes",
         wrong="cannot write: file exists",
         right="a folder is needed where a file is",
-        at="problem.yaml/10MW.yaml",
+        at="notes/10MW.yaml",
+        files={"notes": "not a folder"},
     ),
     said(
         "model_over_a_folder",

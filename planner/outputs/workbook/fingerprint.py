@@ -161,7 +161,7 @@ def _copy(page: Page, area: _Area, top: int) -> _Count:
             zero = abs(value) < _AS_GOOD_AS_ZERO
             page.number(weights, column, part if zero else part / value, GENERAL, "fixed")
             page.text(texts, column, _A_NUMBER, "fixed")
-            total += 0.0 if zero else part
+            total += part * value if zero else part  # next to nothing of many cells adds up
             numbers += 1
             unlike += 1
         elif computed or "\n" in str(value):  # line ends may change when a file is saved
