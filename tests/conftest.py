@@ -99,6 +99,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
 
 
+def pytest_collection_finish() -> None:
+    """Leave what collecting has made out of every garbage collection to come: it stays."""
+    gc.collect()
+    gc.freeze()
+
+
 def _thinned(family: list[pytest.Item], *, whole: bool) -> list[pytest.Item]:
     """Return the tests of a family that are left out: all but some at equal distances."""
     marker = family[0].get_closest_marker("exhaustive")
