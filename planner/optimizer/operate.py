@@ -120,7 +120,8 @@ def best_ways(
     """Yield the best operation in each way of the type in use, the proposed ones first.
 
     Where several types are in use each has but one way. A way whose power set point makes a
-    purchase take more than limits allow is left out, and so is one that is ``excluded``.
+    purchase take more than limits allow is left out, and so is one that spreads a replica as some
+    system of the purchase does not hold it, and one that is ``excluded``.
     """
     running = case.in_use(used, ways)
     found = best(case, mode, units, used, gpus, value, ways)
@@ -132,8 +133,8 @@ def best_ways(
     for way in system.ways:
         if way is now or way.id in excluded:
             continue
-        takes_more = way.power_share > now.power_share or way.option != now.option
-        if takes_more and purchase.broken_rows(case, units, {way.id}):
+        may_break = way.power_share > now.power_share or way.option != now.option
+        if may_break and purchase.broken_rows(case, units, {way.id}):
             continue
         most = most_gpus(case, way, units[system.id])
         there = min(max(gpus // way.step_gpus, 1) * way.step_gpus, most)
