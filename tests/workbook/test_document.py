@@ -338,6 +338,11 @@ def test_fabrics_show_their_switches() -> None:
     assert (rows["Switches"][compute], rows["Switches"][together]) == (12, 20)
     assert rows["Parts a port counts as"][networks.index("storage fabric")] == 2
     assert rows["Tiers of switches"][together] is None
+    consoles = networks.index("out-of-band network")
+    for figure in ("Units it is built of", "Uplinks per leaf"):
+        assert rows[figure][consoles] == "–"  # their uplinks are ports of the in-band network
+        assert rows[figure][compute] > 0
+    assert any("uplinks count there" in str(name) for name in rows)
 
 
 def test_part_numbers_are_text() -> None:
