@@ -15,15 +15,16 @@ from planner.commands.solve import created_today
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.limits import SUPPLIES
-from planner.loader.market import load_catalogs
+from planner.loader.market import load_catalogs, load_prices
 from planner.outputs.answer import of_limit
 from planner.outputs.words import clean, duration, listed, size, years
 from planner.outputs.workbook.request import Asked, Inquiry, write_inquiry
 from planner.quotes.importing import Said, read_quote
-from planner.quotes.products import catalog_text, one_line, yaml_text
+from planner.quotes.products import catalog_text, one_line, unlikely, yaml_text
 from planner.schema.bill import Quote, Quoted, QuoteMap
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
+from planner.schema.prices import Price
 from planner.schema.site import Rack, Site
 from planner.studies.bids.asking import iso_date, mapping_of, rates_of
 from planner.studies.request import stem_of
@@ -50,13 +51,15 @@ def import_quote(path: Path, asking: Asking, folder: Path) -> tuple[Quote, tuple
     Raises:
         InputError: the file or an option is wrong, or a file cannot be written.
     """
-    known = _known(asking.problem)
+    known, book = _known(asking.problem)
     mapping = mapping_of(asking.mapping, known)
     date, rates = iso_date(asking.date), rates_of(asking.rates)
     said = Said(asking.vendor.strip(), mapping, date, asking.currency, rates)
     if not said.vendor:
         raise InputError(Finding("option", "--vendor is empty", fix="say who quotes"))
     quote = read_quote(path, said, known)
+    remarks = (*_off_the_whole(quote), *unlikely(quote.prices, book))
+    quote = quote.model_copy(update={"findings": (*quote.findings, *remarks)})
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem)
     texts = {folder / f"{stem}.map.yaml": map_text(quote, mapping)}
     if quote.prices:
@@ -73,10 +76,25 @@ def json_text(quote: Quote) -> str:
     return quote.model_dump_json(indent=2) + "\n"
 
 
-def _known(problem: Path | None) -> Mapping[str, Item]:
+def _known(problem: Path | None) -> tuple[Mapping[str, Item], Mapping[str, Price]]:
+    """Return the products that are known, and what they cost."""
     if problem is None:
-        return load_catalogs(list(shipped.catalog_files().values())).items
-    return {item.id: item for item in load(problem).items}
+        items = load_catalogs(list(shipped.catalog_files().values())).items
+        return items, load_prices(list(shipped.price_files().values()), items).prices
+    inputs = load(problem)
+    return inputs.by_id, inputs.prices
+
+
+def _off_the_whole(quote: Quote) -> Iterator[str]:
+    """Yield what is taken off a whole quote, and so off no product's price."""
+    for line in quote.lines:
+        if line.kind == "discount" and line.amount:
+            yield (
+                f"{line.cells.get('amount', f'row {line.row}')}: "
+                f"{one_line(line.description or line.part_number)}, {line.amount:,.2f} "
+                f"{quote.currency}, is taken off no price of the book; planner bid takes it off "
+                "every price"
+            )
 
 
 # The files, each as somebody would write it by hand.
@@ -100,15 +118,17 @@ def _price_lines(quote: Quote) -> Iterator[str]:
     yield f"    title: {yaml_text(title)}"
     yield "prices:"
     for price in quote.prices:
-        yield from _price(price, quote.date)
+        yield from _price(price, quote)
     yield "discounts:   # these prices are net: no discount of another book comes off them"
     yield from (f"  - {{item: {price.item}, discount: 0 %}}" for price in quote.prices)
 
 
-def _price(price: Quoted, date: str) -> Iterator[str]:
+def _price(price: Quoted, quote: Quote) -> Iterator[str]:
     yield f"  {price.item}:"
     yield f"    list: {price.net_usd:.2f} USD"
-    yield f"    date: {yaml_text(date)}"
+    yield f"    date: {yaml_text(quote.date)}"
+    if quote.valid_until:
+        yield f"    valid_until: {yaml_text(quote.valid_until)}"
     yield "    source: quote"
     yield "    confidence: high"
     if price.support_usd_per_year is not None:
