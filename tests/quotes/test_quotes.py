@@ -376,7 +376,10 @@ def test_from_a_quote_to_a_plan(tmp_path: Path) -> None:
     """The files that an import writes are what a problem takes."""
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, "utf-8")
-    problem = tmp_path / "problem.yaml"
+    problem, book = tmp_path / "problem.yaml", tmp_path / "book.yaml"
+    yearly = "    list: 200000 USD\n    support_per_year: 8 %\n"
+    yearly += "    support_source: quote\n    support_confidence: low\n    per_year: 4000 USD\n"
+    book.write_text(book.read_text("utf-8").replace("    list: 200000 USD\n", yearly), "utf-8")
     inputs = load(problem)
     storage = next(each for each in inputs.items if each.category == "storage")
     (tmp_path / "map.yaml").write_text(
@@ -406,6 +409,11 @@ def test_from_a_quote_to_a_plan(tmp_path: Path) -> None:
     again = load(problem)
     assert again.prices[storage.id].list_usd == 123_456.0
     assert again.prices[storage.id].valid_until == "2026-12-05"
+    # what it does not quote is not free: it stays as in the book that it is laid over
+    for name in ("support_per_year", "support_confidence", "per_year_usd"):
+        assert getattr(again.prices[storage.id], name) == getattr(inputs.prices[storage.id], name)
+    assert again.prices[storage.id].per_year_usd == 4_000.0
+    assert f"subscriptions not quoted, and kept as in the price book: {storage.id}" in said
     assert discount(storage, (*again.discounts, *TEN_PERCENT_OF_ALL)) == 0.0
     assert api.solve(problem).status == "optimal"
     kept = json.loads((tmp_path / "acme.quote.json").read_text("utf-8"))
