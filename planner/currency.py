@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from functools import cache
 
 _CODES = """
 AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF
@@ -44,6 +45,12 @@ OLD_DAYS = 90
 """After so many days a rate is pointed out."""
 
 _IN_UNIT = re.compile(r"(?<![A-Za-z])(?P<size>k|M|B|bn|G|T)?(?P<code>[A-Z]{3})(?=/|\Z)")
+
+
+@cache
+def _unit(decimals: int) -> Decimal:
+    """Return what has so many decimals and is least."""
+    return Decimal(1).scaleb(-decimals)
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,7 @@ class Currency:
         Halves go away from zero, as in spreadsheets.
         """
         exact = Decimal(f"{self.of(usd):.15g}")  # 15 digits: what was written, not its float
-        whole = float(exact.quantize(Decimal(1).scaleb(-self.decimals), rounding=ROUND_HALF_UP))
+        whole = float(exact.quantize(_unit(self.decimals), rounding=ROUND_HALF_UP))
         return whole if self.usd == 1.0 else whole * self.usd
 
     def listed_usd(self, usd: float) -> float:
