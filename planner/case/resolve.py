@@ -120,7 +120,7 @@ def resolve_like(inputs: Inputs, known: Inputs, case: Case) -> Case:
         InputError: as of ``resolve``.
     """
     drawn = inputs.items is not known.items
-    if not _same_offers(inputs, known) or (drawn and not _stand_alike(inputs, known, case)):
+    if not _same_offers(inputs, known):
         return resolve(inputs)
     problem, items = inputs.problem, inputs.by_id
     runs_alike = problem.jobs is known.problem.jobs
@@ -141,6 +141,8 @@ def resolve_like(inputs: Inputs, known: Inputs, case: Case) -> Case:
     storage = [
         _storage(items[each.id], inputs) if each.id in billed else each for each in case.storage
     ]
+    if drawn and not _stand_alike(inputs, known, (*systems, *storage)):
+        return resolve(inputs)
     new = replace(
         case,
         systems=tuple(systems),
@@ -208,13 +210,20 @@ def _draws_alone(one: Item | None, other: Item | None) -> bool:
     return some and _differing(one.consumes, other.consumes) == {"it_power"}
 
 
-def _stand_alike(inputs: Inputs, known: Inputs, case: Case) -> bool:
-    """Say whether racks hold a unit of the same items at the draws of two problems."""
-    asked = {offer.id for offer in (*case.systems, *case.storage)}
+def _stand_alike(inputs: Inputs, known: Inputs, offers: Sequence[Offer]) -> bool:
+    """Say whether racks hold a unit of the same items at the draws of two problems.
+
+    Args:
+        inputs, known: the problems.
+        offers: what is on offer in the second, as it is in the first.
+    """
+    if inputs.problem.site.rack is not None and any(each.rack_use is None for each in offers):
+        return False
+    asked = {offer.id for offer in offers}
     for one, other in zip(inputs.items, known.items, strict=True):
-        if one.category not in ("gpu_system", "storage"):
+        if one.category not in ("gpu_system", "storage") or one.id in asked:
             continue
-        if one.id not in asked and suitability.not_wanted(one, inputs.problem) is not None:
+        if suitability.not_wanted(one, inputs.problem) is not None:
             continue
         if (figures.rack_use(one, inputs) is None) != (figures.rack_use(other, known) is None):
             return False

@@ -455,7 +455,7 @@ class Operation:
             if repair.shrinks:
                 mends[here] &= gpus >= least[number]
                 continue
-            waiting[here] = _erlang_b(np.maximum(left, 0.0) + 1.0, gpus * repair.load(rate, 1))
+            waiting[here] = _erlang_b(np.maximum(left, 0.0), gpus * repair.load(rate, 1))
         return waiting, mends
 
     def _rates(self, use: Uses) -> Numbers:
@@ -537,12 +537,17 @@ def _optimal_period(stall_per_mtti: Numbers) -> Numbers:
     return np.where(z > 0, some, 0.0)
 
 
+_DEFICIT = tuple(2.0 * (-1.0) ** n / math.factorial(n + 2) for n in range(15))
+"""Of 2 (z - (1 - exp(-z))) / z**2 in powers of z."""
+
+
 def _deficit(z: Numbers) -> Numbers:
     """Return z - (1 - exp(-z)) without cancellation."""
     small = np.minimum(z, 0.5)
-    series = np.ones_like(small)
-    for order in range(16, 2, -1):
-        series = 1.0 - small / order * series
+    series = np.full_like(small, _DEFICIT[-1])
+    for factor in _DEFICIT[-2::-1]:
+        series *= small
+        series += factor
     return np.where(z < 0.5, small * small / 2.0 * series, z + np.expm1(-z))
 
 
@@ -564,14 +569,19 @@ NEVER = 1e-30
 """A share of time below which waiting is none at all."""
 
 
-def _erlang_b(places: Numbers, load: Numbers) -> Numbers:
-    """Return the share of time in which all places are taken, by Erlang's recursion."""
-    blocked = np.ones_like(load)
-    found = np.ones_like(load)
-    for place in range(1, int(places.max(initial=0.0)) + 1):
-        blocked = load * blocked / (place + load * blocked)
-        found = np.where(places >= place, blocked, found)
+def _erlang_b(spares: Numbers, load: Numbers) -> Numbers:
+    """Return the share of time in which one unit more is out than spares stand by, by Erlang's
+    recursion."""
+    blocked, found = np.ones_like(load), np.ones_like(load)
+    places = spares.astype(np.int64) + 1
+    asked = np.bincount(places) > 0
+    for place in range(1, len(asked)):
+        blocked = blocked * load
+        blocked /= place + blocked
+        if asked[place]:
+            np.copyto(found, blocked, where=places == place)
         if place % 8 == 0 and np.all((blocked < NEVER) | (places <= place)):
+            np.copyto(found, blocked, where=places > place)
             break
     return found
 
