@@ -8,7 +8,7 @@ from functools import cached_property
 
 from xlsxwriter.utility import xl_col_to_name
 
-from planner.figures import STATED
+from planner.figures import STATED, capital
 from planner.outputs import scope
 from planner.outputs.audience import Prices
 from planner.outputs.restated import listed
@@ -252,7 +252,7 @@ _SUBSCRIBED = "Subscriptions, USD"
 def _stated(name: str) -> tuple[Column, Column]:
     """Return the columns of what catalogs state: of one unit, and of all of a line."""
     row, unit = STATED[name], STATED[name].figure.unit
-    head = unit[:1].upper() + unit[1:] if row.figure.says(unit) else unit
+    head = capital(unit) if row.figure.says(unit) else unit
     return (
         Column(row.of_one, _SPACE, f"{head} each", 10, DECIMAL_1_OR_DASH),
         Column(name, _SPACE, f"{head} total", 11, DECIMAL_1_OR_DASH, f"bom_{name}"),
