@@ -107,16 +107,7 @@ def _row(page: Page, row: int, entry: Row, note: tuple[int, float]) -> None:
         _limit(page, row, entry)
         page.grow(row, [(page.flagged(row, _NOTE, entry.flag, entry.notes), width)])
         return
-    page.input(
-        entry.name,
-        row,
-        _VALUE,
-        entry.value,
-        entry.number,
-        label=entry.label,
-        unit=entry.unit,
-        allowed=entry.allowed,
-    )
+    entry.put(page, row, _VALUE)
     for column in (_LIMIT, _USED):
         page.text(row, column, "", "formula")
     page.text(row, _NOTE, entry.note)

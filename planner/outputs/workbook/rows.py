@@ -7,11 +7,10 @@ from typing import Any
 
 from planner.figures import FIGURES
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_2, Range
+from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_2, Kind, Range
 from planner.outputs.workbook.formulas import known
-from planner.outputs.workbook.functions import (
-    Scalar,
-)
+from planner.outputs.workbook.functions import Scalar
+from planner.outputs.workbook.page import Page
 from planner.units import MOST
 
 UNKNOWN = "n/a"
@@ -63,6 +62,13 @@ class Input:
         blank = self.note in (NO_LIMIT, NOT_GIVEN)
         high = min(self.high, MOST.get(self.unit, self.high))
         return Range(self.low, high, self.whole, self.choices, blank=blank, listed=self.listed)
+
+    def put(self, page: Page, row: int, column: int, kind: Kind = "local") -> None:
+        """Write its cell."""
+        page.input(
+            self.name, row, column, self.value, self.number,
+            label=self.label, unit=self.unit, allowed=self.allowed, kind=kind,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
