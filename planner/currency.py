@@ -27,6 +27,8 @@ ZAR ZMW ZWG
 CODES = frozenset(_CODES.split())
 """The codes of ISO 4217 that people pay in."""
 
+_WRITTEN_WHOLE = 1e15
+"""Whole amounts below it have no more digits than are written, and none to round."""
 _WHOLE = {*"BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF".split()}  # noqa: SIM905
 _THOUSANDTHS = {*"BHD IQD JOD KWD LYD OMR TND".split()}  # noqa: SIM905
 
@@ -100,7 +102,10 @@ class Currency:
 
         Halves go away from zero, as in spreadsheets.
         """
-        exact = Decimal(f"{self.of(usd):.15g}")  # 15 digits: what was written, not its float
+        amount = float(self.of(usd))
+        if amount.is_integer() and abs(amount) < _WRITTEN_WHOLE:
+            return amount if self.usd == 1.0 else amount * self.usd
+        exact = Decimal(f"{amount:.15g}")  # 15 digits: what was written, not its float
         whole = float(exact.quantize(Decimal(1).scaleb(-self.decimals), rounding=ROUND_HALF_UP))
         return whole if self.usd == 1.0 else whole * self.usd
 
