@@ -12,6 +12,7 @@ from planner.schema.base import (
     Model,
     PositiveWhole,
     Power,
+    PowerOrZero,
     RackUnits,
     Share,
     Unit,
@@ -135,12 +136,12 @@ class Feeds(Model):
 
 
 class Cooling(Model):
-    """CDUs for what is cooled by liquid, and what the plant can take away."""
+    """CDUs for what is cooled by liquid, and what the plant can take away; no liquid: 0 kW."""
 
     cdu: Identifier | None = None
     redundancy: Redundancy = "N"
     air_limit_kw: Power | None = Field(default=None, alias="air_limit")
-    liquid_limit_kw: Power | None = Field(default=None, alias="liquid_limit")
+    liquid_limit_kw: PowerOrZero | None = Field(default=None, alias="liquid_limit")
 
 
 class Floor(Model):
@@ -224,7 +225,11 @@ class Site(Model):
     @property
     def facility_limit_kw(self) -> float | None:
         """What the site may draw at the meter: the limit given, or what its feeds leave, kW."""
-        limits = [self.facility_power_kw, self.feeds.usable_kw if self.feeds else None]
+        return self.left_at_meter_kw(self.facility_power_kw)
+
+    def left_at_meter_kw(self, stated_kw: float | None) -> float | None:
+        """Return what the site may draw at the meter where so much were stated as its limit, kW."""
+        limits = [stated_kw, self.feeds.usable_kw if self.feeds else None]
         return min((limit for limit in limits if limit is not None), default=None)
 
     @model_validator(mode="after")
