@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -236,6 +237,7 @@ def _differing(one: BaseModel, other: BaseModel) -> set[str]:
     return {name for name in mine if mine[name] is not others[name]}
 
 
+@lru_cache(maxsize=2)
 def _bounds_of(case: Case) -> tuple[object, ...]:
     """Return how far companions are worked out: the most units of each offer, and what limits."""
     limits = case.limits

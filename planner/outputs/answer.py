@@ -73,7 +73,7 @@ def answer_lines(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str
     yield "Storage", _storage(plan, job)
     left_out = [*plan.not_counted]
     if job.repair is None:
-        left_out.append("repair and spares")
+        left_out = [part for part in left_out if part != "spares"] + ["repair and spares"]
     if left_out:
         yield "Left out", listed(left_out)
 

@@ -207,3 +207,11 @@ def test_what_the_field_has_seen_is_set_against_what_is_needed() -> None:
     assert by_need.jobs[0].checkpoint_gb / 300.0 < 200.0 < by_need.jobs[0].checkpoint_gb / 30.0
     assert "systems were seen to use" in "\n".join(by_need.warnings)
     assert "systems were seen to use" not in "\n".join(by_rule.warnings)
+
+
+def test_spares_are_left_out_once() -> None:
+    plan = shipped("gpt3_octet")
+    (job,) = plan.jobs
+    assert job.repair is None and "spares" in plan.not_counted and plan.totals is not None
+    told = dict(answer.answer_lines(plan, plan.totals, job))["Left out"]
+    assert told.endswith("repair and spares") and told.count("spares") == 1

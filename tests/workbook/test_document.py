@@ -338,6 +338,10 @@ def test_fabrics_show_their_switches() -> None:
     assert (rows["Switches"][compute], rows["Switches"][together]) == (12, 20)
     assert rows["Parts a port counts as"][networks.index("storage fabric")] == 2
     assert rows["Tiers of switches"][together] is None
+    consoles = networks.index("out-of-band network")
+    uplinks = rows["Uplinks per leaf"]
+    assert (uplinks[compute], uplinks[consoles]) == (32, "–")  # these count in the in-band network
+    assert any("uplinks count there" in str(name) for name in rows)
 
 
 def test_part_numbers_are_text() -> None:

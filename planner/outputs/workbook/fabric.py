@@ -19,17 +19,21 @@ _LABEL_WIDTH, _NETWORK_WIDTH, _SUM_WIDTH = 36, 27, 14
 
 @dataclass(frozen=True)
 class _Figure:
-    """A row of numbers; ``summed`` where a sum over the networks means something."""
+    """A row of numbers; ``summed`` where a sum over the networks means something.
+
+    ``may_lack`` where a network may have no such thing: it has a dash, then, instead of a 0.
+    """
 
     label: str
     read: Callable[[FabricReport], float]
     summed: bool = False
+    may_lack: bool = False
 
 
 _SHAPE = (
     _Figure("Planes", lambda f: f.planes),
     _Figure("Tiers of switches", lambda f: f.tiers),
-    _Figure("Units: fabrics of this kind side by side", lambda f: f.units),
+    _Figure("Units it is built of", lambda f: f.units, may_lack=True),
     _Figure("Ports per switch", lambda f: f.radix),
     _Figure("Parts a port counts as", lambda f: f.parts_per_port),
 )
@@ -43,7 +47,7 @@ _PORTS = (
     _Figure("Ports it can hold, in parts", lambda f: f.capacity),
 )
 _LINKS = (
-    _Figure("Uplinks per leaf", lambda f: f.uplinks_per_leaf),
+    _Figure("Uplinks per leaf", lambda f: f.uplinks_per_leaf, may_lack=True),
     _Figure("Links to devices", lambda f: f.system_links, True),
     _Figure("Links between leaf and spine", lambda f: f.leaf_spine_links, True),
     _Figure("Links between spine and core", lambda f: f.spine_core_links, True),
@@ -74,6 +78,10 @@ def add(book: Book) -> None:
               "subtitle")  # fmt: skip
     page.text(row + 2, 0, "A cable may carry several links, and some switches hold more ports than "
               "are in use.", "subtitle")  # fmt: skip
+    networks = {fabric.network for fabric in fabrics}
+    if "out_of_band" in networks and networks & {"in_band", "converged"}:
+        page.text(row + 3, 0, "Out-of-band switches are devices of the in-band network: their "
+                  "uplinks count there.", "subtitle")  # fmt: skip
     page.finish(len(fabrics) + 1, (FIRST_ROW + 1, 1))
 
 
@@ -107,7 +115,11 @@ def _figures(
         row += 1
         page.text(row, 0, figure.label)
         for column, fabric in enumerate(fabrics, start=1):
-            page.number(row, column, figure.read(fabric), INTEGER)
+            value = figure.read(fabric)
+            if figure.may_lack and not value:
+                page.text(row, column, "–", "formula", "right")
+            else:
+                page.number(row, column, value, INTEGER)
         if figure.summed:
             text = f"=SUM(B{row + 1}:{xl_col_to_name(len(fabrics))}{row + 1})"
             page.formula(row, len(fabrics) + 1, text, INTEGER)
