@@ -421,10 +421,8 @@ def limits_of(problem: Problem) -> Limits:
 def limit_at(problem: Problem, path: str, value: float) -> float:
     """Return what a supply is limited to where the place of its limit has a value, as `limits_of`
     would after the change."""
-    site = problem.site
-    if path == "site.facility_power" and site.feeds is not None:
-        return min(value, site.feeds.usable_kw)
-    return value
+    left_kw = problem.site.left_at_meter_kw(value) if path == "site.facility_power" else None
+    return value if left_kw is None else left_kw
 
 
 def _rule(problem: Problem) -> BandwidthRule | None:
