@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +83,8 @@ class Layout:
         spare_share, installed, pack, least_packs: of each item, a row each.
         steps, needed: quantities and companions with the rows that their terms are of.
         found: what `of` has been asked for.
+        weights: what `Kernel.weights` has been asked for, of the case itself.
+        tables: sizes of fabrics as arrays, as they are or in their least form.
     """
 
     index: dict[str, int]
@@ -95,6 +98,8 @@ class Layout:
     steps: list[tuple[Quantity, PlacedTerms]]
     needed: list[tuple[int, PlacedTerms]]
     found: dict[tuple[int, ...], Followed] = field(default_factory=dict)
+    weights: dict[str, tuple[Numbers, Numbers]] = field(default_factory=dict)
+    tables: dict[tuple[str, bool], tuple[Numbers, Numbers]] = field(default_factory=dict)
 
     def of(self, bought: tuple[int, ...]) -> Followed:
         """Return what follows where nothing is bought but in some rows: all else stays 0."""
@@ -120,8 +125,18 @@ class Layout:
         return Followed(steps, needed, np.array(items, dtype=np.int64))
 
 
-@lru_cache(maxsize=16)
+_LAID: WeakKeyDictionary[Case, Layout] = WeakKeyDictionary()
+
+
 def _layout(case: Case) -> Layout:
+    """Return the layout of a case, kept as long as the case: studies come back to their draws."""
+    found = _LAID.get(case)
+    if found is None:
+        found = _LAID[case] = _laid_out(case)
+    return found
+
+
+def _laid_out(case: Case) -> Layout:
     companions, items = case.companions, case.bill_items()
     names = [offer.id for offer in case.offers()]
     for quantity in companions.quantities:
@@ -262,18 +277,15 @@ class Kernel:
 
     def _sizes(self, quantity: Steps, least: bool) -> tuple[Numbers, Numbers]:
         key = (quantity.name, least)
-        if key not in self._tables:
+        known = self.laid.tables
+        if key not in known:
             capacities = np.array([size.capacity for size in quantity.sizes], dtype=float)
             rows = np.array([size.outputs for size in quantity.sizes], dtype=float)
             outputs = rows.reshape(len(capacities), len(quantity.outputs)).T
             if least:
                 outputs = np.minimum.accumulate(outputs[:, ::-1], axis=1)[:, ::-1]
-            self._tables[key] = capacities, outputs
-        return self._tables[key]
-
-    @cached_property
-    def _tables(self) -> dict[tuple[str, bool], tuple[Numbers, Numbers]]:
-        return {}
+            known[key] = capacities, outputs
+        return known[key]
 
     def _purchased(self, counts: Numbers, rows: Places) -> Numbers:
         """Return the units bought: spares, packs, least order; see `BillItem.purchased`.
@@ -354,7 +366,12 @@ class Kernel:
 
     def weights(self, case: Case, figure: str) -> tuple[Numbers, Numbers]:
         """Return what one of each count, and one of each item that is bought, adds to a figure."""
-        return _weights(self.case.billed, case.billed, figure)
+        laid, billed = self.case.billed, case.billed
+        if laid is not billed:
+            return _weights(laid, billed, figure)
+        if figure not in self.laid.weights:
+            self.laid.weights[figure] = _weights(laid, billed, figure)
+        return self.laid.weights[figure]
 
 
 def _is_nothing(quantity: Packed | AtLeast | Ceil | Sum | Steps) -> bool:

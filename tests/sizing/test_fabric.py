@@ -474,3 +474,14 @@ def test_sizing_a_large_fabric_is_little_work() -> None:
     design = ComputeDesign(62, 1.0, ports_per_system=8, rails=8)
     assert compute_sizes(design, 7_000)[-1].tree.leaves > 1_500
     assert calls_of(lambda: compute_sizes(design, 7_000)) < 7_000 * 10
+
+
+@pytest.mark.parametrize("most", [*range(8), 31, 32, 33, 64, 65, 500, 4_097])
+def test_sizes_end_with_the_first_that_holds_what_is_asked(most: int) -> None:
+    ports = PortDesign(radix=64, parts_per_port=2, oversubscription=1.0)
+    for sizes, every in (
+        (compute_sizes(SUPERPOD_B200, most), compute_sizes(SUPERPOD_B200, 10_000)),
+        (port_sizes(ports, most), port_sizes(ports, 10_000)),
+    ):
+        held = [size.capacity for size in every if size.capacity < most]
+        assert sizes == every[: len(held) + 1 if most else 0]

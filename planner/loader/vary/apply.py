@@ -36,9 +36,13 @@ def applied(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
         recorded: whether plans made of them record the changes in their provenance.
     """
     changes = tuple(changes)
-    items, prices = _by_part(changes, CATALOG), _by_part(changes, PRICES)
+    items: Parts = defaultdict(list)
+    prices: Parts = defaultdict(list)
     for change in changes:
-        if not _outside(change):
+        root, name = _outside(change.path)
+        if root:
+            (items if root == CATALOG else prices)[name].append(change)
+        else:
             inputs = changed(inputs, change.path, change.value)
     if items:
         inputs = _with_figures(inputs, items)
@@ -66,18 +70,15 @@ _SUMS = ("list", "low", "high", "per_year", "per_year_low", "per_year_high")
 """What is added up where a price has parts."""
 
 
-def _outside(change: Change) -> bool:
-    """Say whether a change is one of a catalog or of prices; the problem's own have two steps."""
-    steps = change.path.split(".", 2)
-    return len(steps) == 3 and steps[0] in (CATALOG, PRICES)
+@lru_cache(maxsize=4096)
+def _outside(path: str) -> tuple[str, str]:
+    """Return whether a path is one of a catalog or of prices, and of what; else nothing.
 
-
-def _by_part(changes: Iterable[Change], root: str) -> Parts:
-    found: Parts = defaultdict(list)
-    for change in changes:
-        if _outside(change) and change.path.startswith(f"{root}."):
-            found[change.path.split(".", 2)[1]].append(change)
-    return found
+    The problem's own have two steps.
+    """
+    steps = path.split(".", 2)
+    inside = len(steps) < 3 or steps[0] not in (CATALOG, PRICES)
+    return ("", "") if inside else (steps[0], steps[1])
 
 
 def _with_figures(inputs: Inputs, changes: Parts) -> Inputs:
