@@ -4,7 +4,7 @@ import itertools
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from planner.sizing import fabric
@@ -374,8 +374,12 @@ def test_a_tree_without_oversubscription_has_none_above_either(design: dict) -> 
 
 
 @given(DESIGNS)
+@example({"leaves_per_rail": 2, "rails": 3, "radix": 8, "oversubscription": 7.0})
 def test_beyond_the_largest_tree_there_is_none(design: dict) -> None:
-    if fat_tree(**design) is None:
+    """But for leaves with a single uplink: two tiers refuse it, and in three it has one spine."""
+    single = split_ports(design["radix"], design["oversubscription"])[1] == 1
+    refused = single and design["leaves_per_rail"] * design["rails"] <= design["radix"]
+    if fat_tree(**design) is None and not refused:
         more = {**design, "leaves_per_rail": design["leaves_per_rail"] + 1}
         assert fat_tree(**more) is None
 
