@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from functools import cache
 
 _CODES = """
 AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF
@@ -46,6 +47,12 @@ OLD_DAYS = 90
 """After so many days a rate is pointed out."""
 
 _IN_UNIT = re.compile(r"(?<![A-Za-z])(?P<size>k|M|B|bn|G|T)?(?P<code>[A-Z]{3})(?=/|\Z)")
+
+
+@cache
+def _unit(decimals: int) -> Decimal:
+    """Return what has so many decimals and is least."""
+    return Decimal(1).scaleb(-decimals)
 
 
 @dataclass(frozen=True)
@@ -106,7 +113,7 @@ class Currency:
         if amount.is_integer() and abs(amount) < _WRITTEN_WHOLE:
             return amount if self.usd == 1.0 else amount * self.usd
         exact = Decimal(f"{amount:.15g}")  # 15 digits: what was written, not its float
-        whole = float(exact.quantize(Decimal(1).scaleb(-self.decimals), rounding=ROUND_HALF_UP))
+        whole = float(exact.quantize(_unit(self.decimals), rounding=ROUND_HALF_UP))
         return whole if self.usd == 1.0 else whole * self.usd
 
     def listed_usd(self, usd: float) -> float:

@@ -20,7 +20,7 @@ from planner.paths import of_job
 from planner.schema.catalog import Item
 from planner.schema.plan import FabricReport, IdleUnits, Line, PriceNote, Section
 from planner.schema.prices import Price, SupportShare
-from planner.sizing.fabric import smallest
+from planner.sizing.fabric import Tree, smallest
 from planner.sizing.facility import heat_btu_per_h
 
 # The fabrics of a plan: switches by tier, links, and how far they are filled.
@@ -44,25 +44,16 @@ def _tree(fabric: Fabric, amount: int, spent: PurchaseSums) -> FabricReport:
     assert size is not None
     tree, planes = size.tree, fabric.planes
     each = fabric.ports_per_amount
-    return FabricReport(
-        network=fabric.network,
-        switch_sku=fabric.switch,
-        serves=_serves(fabric, spent),
+    return _report(
+        fabric,
+        spent,
+        tree,
         planes=planes,
-        tiers=tree.tiers,
         units=size.units,
-        radix=fabric.radix,
         leaf_switches=planes * tree.leaves,
-        spine_switches=planes * tree.spines,
-        core_switches=planes * tree.cores,
         endpoints=amount * each,
-        parts_per_port=fabric.parts_per_port,
         capacity=size.capacity * each,
         uplinks_per_leaf=tree.uplinks_per_leaf,
-        oversubscription=fabric.oversubscription,
-        system_links=round(total(fabric.links, spent.counts)),
-        leaf_spine_links=planes * tree.leaf_spine_links,
-        spine_core_links=planes * tree.spine_core_links,
     )
 
 
@@ -73,25 +64,38 @@ def _kinds(fabric: Fabric, amount: int, spent: PurchaseSums) -> FabricReport:
     leaves = [(round(spent.counts[kind.name]), kind) for kind in fabric.kinds]
     held = sum(count * kind.down for count, kind in leaves)
     count = sum(count for count, _ in leaves)
+    return _report(
+        fabric,
+        spent,
+        size.tree,
+        planes=1,
+        units=count,
+        leaf_switches=count,
+        endpoints=amount,
+        capacity=held * fabric.parts_per_port,
+        uplinks_per_leaf=max(kind.up for count, kind in leaves if count),
+    )
+
+
+def _report(
+    fabric: Fabric, spent: PurchaseSums, tree: Tree, *, planes: int, **more: int
+) -> FabricReport:
+    """Return the report of a fabric whose spines and cores are those of a tree, in each plane."""
     return FabricReport(
         network=fabric.network,
         switch_sku=fabric.switch,
         serves=_serves(fabric, spent),
-        planes=1,
-        tiers=size.tree.tiers,
-        units=count,
+        planes=planes,
+        tiers=tree.tiers,
         radix=fabric.radix,
-        leaf_switches=count,
-        spine_switches=size.tree.spines,
-        core_switches=size.tree.cores,
-        endpoints=amount,
+        spine_switches=planes * tree.spines,
+        core_switches=planes * tree.cores,
         parts_per_port=fabric.parts_per_port,
-        capacity=held * fabric.parts_per_port,
-        uplinks_per_leaf=max(kind.up for count, kind in leaves if count),
         oversubscription=fabric.oversubscription,
         system_links=round(total(fabric.links, spent.counts)),
-        leaf_spine_links=size.tree.leaf_spine_links,
-        spine_core_links=size.tree.spine_core_links,
+        leaf_spine_links=planes * tree.leaf_spine_links,
+        spine_core_links=planes * tree.spine_core_links,
+        **more,
     )
 
 

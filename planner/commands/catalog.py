@@ -10,7 +10,14 @@ from pathlib import Path
 from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean, listed
 from planner.loader.catalog_checks import catalog_figures, never_planned
-from planner.loader.market import Catalogs, Prices, load_catalogs, load_prices, place_of
+from planner.loader.market import (
+    Catalogs,
+    Prices,
+    file_and_line,
+    load_catalogs,
+    load_prices,
+    place_of,
+)
 from planner.loader.price_building import OLD_MONTHS, below_drives, is_old, is_to_come, today
 from planner.outputs.words import money
 from planner.schema.catalog import Item, Port, PortGroup, Ports, Source
@@ -270,7 +277,7 @@ def check(
 
 
 def _fault(catalogs: Catalogs, sku: str, message: str) -> Finding:
-    return Finding("invariant", message, *_split(catalogs.places[sku]), sku)
+    return Finding("invariant", message, *file_and_line(catalogs.places[sku]), sku)
 
 
 def _cheap(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:
@@ -287,7 +294,7 @@ def _without_basis(catalogs: Catalogs) -> Iterator[Finding]:
         silent = any(figure is not None and figure.basis is None for figure in figures)
         if item.category == "storage" and silent:
             message = f"'{item.id}' does not state the basis of its bandwidth"
-            place = _split(catalogs.places[item.id])
+            place = file_and_line(catalogs.places[item.id])
             yield Finding("basis", message, *place, item.id, fix, severity="warning")
 
 
@@ -304,13 +311,8 @@ def _old(catalogs: Catalogs, prices: Prices, day: date) -> Iterator[Finding]:
     for sku, price in prices.prices.items():
         if sku in catalogs.items and is_to_come(price.date, max(day, today())):
             message, fix = f"the price of '{sku}' is of {price.date}, a day to come", "date it anew"
-            place = _split(prices.places[sku])
+            place = file_and_line(prices.places[sku])
             yield Finding("old-price", message, *place, f"prices.{sku}", fix, severity="warning")
-
-
-def _split(place: str) -> tuple[str, int | None]:
-    file, _, line = place.rpartition(":")
-    return file, int(line) if line.isdigit() else None
 
 
 def _invariants(catalogs: Catalogs) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ from planner.outputs.blocks import printable
 from planner.outputs.charts.scenarios import beside
 from planner.outputs.charts.studies import AnyStudy, heading, headline, tell_by_view
 from planner.outputs.sweep_rows import Rows
-from planner.outputs.words import INDENT, wrapped
+from planner.outputs.words import points
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.schema.sensitivity import Frontier, Sweep
 from planner.studies.registry import RESULTS
@@ -234,5 +234,5 @@ def _text(name: str, studies: Sequence[tuple[AnyStudy, Rows | None]]) -> str:
     for study, table in studies:
         with shown_in(study.shown_in):
             said = f"{heading(study)}: {headline(study, table)}"
-        lines += wrapped(said, f"{INDENT}- ", f"{INDENT}  ")
+        lines += points(said)
     return printable("\n".join(lines))

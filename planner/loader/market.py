@@ -155,7 +155,7 @@ def _sources(
         for name, source in result.sources.get(file, {}).items():
             if merged.setdefault(name, source) != source:
                 message = f"the source '{name}' means something else where '{chain[0]}' stands"
-                place = _split(result.places[item_id])
+                place = file_and_line(result.places[item_id])
                 fix = f"rename it in {file}"
                 raise InputError(Finding("source-clash", message, *place, item_id, fix))
     return merged
@@ -287,7 +287,7 @@ def _add(result: Catalogs, catalog: Catalog, document: Document) -> None:
                 f"the family '{family.id}' is defined twice (first in {result.places[family.id]})"
             )
             fix = "rename one of them"
-            raise InputError(Finding("duplicate-id", message, *_split(place), fix=fix))
+            raise InputError(Finding("duplicate-id", message, *file_and_line(place), fix=fix))
         result.families[family.id] = family
         result.places[family.id] = place
     for index, item in enumerate(catalog.items):
@@ -295,7 +295,8 @@ def _add(result: Catalogs, catalog: Catalog, document: Document) -> None:
         result.places[item.id] = f"{document.file}:{document.line(('items', index))}"
 
 
-def _split(place: str) -> tuple[str, int | None]:
+def file_and_line(place: str) -> tuple[str, int | None]:
+    """Return the two parts of a place in a file."""
     file, _, line = place.rpartition(":")
     return file, int(line) if line.isdigit() else None
 
@@ -310,7 +311,7 @@ def _cross_check(result: Catalogs, homes: Mapping[str, Document]) -> None:
             place = _place_of(homes[item.id], item.id, part)
             problems.append(Finding("catalog", message, *place, item.id, hint))
     for family in result.families.values():
-        file, line = _split(result.places[family.id])
+        file, line = file_and_line(result.places[family.id])
         for message, hint, _ in check_family(family, result.sources.get(file, {}), result.items):
             problems.append(Finding("catalog", message, file, line, family.id, hint))
     if problems:
@@ -372,7 +373,7 @@ def load_prices(
 
 def place_of(prices: Prices, sku: str) -> tuple[str, int | None]:
     """Return the file and line of an item's price."""
-    return _split(prices.places[sku])
+    return file_and_line(prices.places[sku])
 
 
 def _check_source(name: str, book: PriceBook, document: Document, path: str) -> None:

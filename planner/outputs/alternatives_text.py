@@ -8,7 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from planner.figures import OBJECTIVES
 from planner.outputs.blocks import Column, FirstScreen, Table, joined, screen
 from planner.outputs.scope import decided_on
-from planner.outputs.words import INDENT, counted, in_millions, millions, money, number, wrapped
+from planner.outputs.words import (
+    INDENT,
+    counted,
+    in_millions,
+    millions,
+    money,
+    number,
+    titled_points,
+    wrapped,
+)
 from planner.schema.comparison import Alternative, Alternatives, Direction
 from planner.schema.plan import Plan
 
@@ -218,10 +227,7 @@ def _again(found: Alternatives, alternative: Alternative) -> Iterator[str]:
 
 
 def _looked_for(found: Alternatives) -> str:
-    lines = [
-        line for text in sentences(found) for line in wrapped(text, f"{INDENT}- ", f"{INDENT}  ")
-    ]
-    return "\n".join(["What was looked for", *lines]) if lines else ""
+    return titled_points("What was looked for", sentences(found))
 
 
 def _proof(found: Alternatives) -> str:

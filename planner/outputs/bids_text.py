@@ -258,7 +258,7 @@ def _table(found: Bids) -> Table:
                       head=("useful", "PFLOP/s"))  # fmt: skip
     else:
         work = Column("useful GPUs", tuple(f.useful_gpus for f in figures), head=("useful", "GPUs"))
-    of, (size, million) = currency.shown().of, currency.shown().large
+    of = currency.shown().of
     hour = tuple(
         None if f.usd_per_useful_gpu_hour is None else of(f.usd_per_useful_gpu_hour)
         for f in figures
@@ -266,22 +266,13 @@ def _table(found: Bids) -> Table:
     columns = [
         Column("rank", tuple(f"{bid.rank}" if bid.rank else "-" for bid in order)),
         Column("bid", tuple(named(bid) for bid in order), words=True, gives_way=True),
-        Column(in_millions("asks, MUSD"), tuple(of(bid.quoted_usd) / size for bid in order),
-               texts=tuple(millions(bid.quoted_usd) for bid in order),
-               head=("asks", million)),
-        Column(in_millions("lacks, MUSD"), tuple(of(bid.lacks_usd) / size for bid in order),
-               texts=tuple(millions(bid.lacks_usd) for bid in order),
-               head=("lacks", million)),
-        Column(in_millions("at once, MUSD"), tuple(of(f.capex_usd) / size for f in figures),
-               texts=tuple(millions(f.capex_usd) for f in figures),
-               head=("at once", million)),
+        _paid("asks", [bid.quoted_usd for bid in order]),
+        _paid("lacks", [bid.lacks_usd for bid in order]),
+        _paid("at once", [figure.capex_usd for figure in figures]),
         work,
     ]  # fmt: skip
     if any(f.tco_usd is not None for f in figures):
-        tco = [f.tco_usd or 0.0 for f in figures]
-        columns.insert(5, Column(in_millions("TCO, MUSD"), tuple(of(usd) / size for usd in tco),
-                                 texts=tuple(millions(usd) for usd in tco),
-                                 head=("TCO", million)))  # fmt: skip
+        columns.insert(5, _paid("TCO", [figure.tco_usd or 0.0 for figure in figures]))
     if any(each is not None for each in hour):
         columns.append(Column(in_money("USD per useful GPU-hour"), hour,
                               texts=tuple("-" if each is None else f"{each:.4f}" for each in hour),
@@ -298,6 +289,18 @@ def _table(found: Bids) -> Table:
     columns.append(Column("what of limits", tuple(STATE_WORDS[bid.state] for bid in order),
                           words=True, on=PAGE))  # fmt: skip
     return Table("Bids", tuple(columns), near="bids", rows="bids")
+
+
+def _paid(label: str, usd: Sequence[float]) -> Column:
+    """Return a column of amounts in millions."""
+    money = currency.shown()
+    size, million = money.large
+    return Column(
+        f"{label}, {million}",
+        tuple(money.of(each) / size for each in usd),
+        texts=tuple(map(millions, usd)),
+        head=(label, million),
+    )
 
 
 def _two(label: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from planner.outputs.words import INDENT, fitted, results, wrapped
+from planner.outputs.words import INDENT, Scale, fitted, points, results, wrapped
 from planner.terminal import width
 
 Medium = Literal["screen", "page", "sheet"]
@@ -56,7 +56,7 @@ class Column:
         values: by row; texts are words, figures stand in ``unit``.
         unit: of the figures.
         texts: the same as the screen writes them, where not as results in a common unit.
-        head: the lines over it on the screen, where not its label alone.
+        head: the lines over it on the screen, where not its label and the unit of its figures.
         words: whether it is aligned to the left.
         gives_way: whether the screen cuts it where the table is too wide.
         under: whether the screen writes it under its row instead of beside.
@@ -78,15 +78,22 @@ class Column:
     @property
     def lines(self) -> tuple[str, ...]:
         """The lines over it on the screen."""
-        return self.head or (self.label,)
+        if self.head:
+            return self.head
+        unit = "" if self.texts is not None else self._scale.unit
+        return (self.label, unit) if unit else (self.label,)
+
+    @property
+    def _scale(self) -> Scale:
+        """How the screen writes its figures: in a common unit."""
+        return results([v for v in self.values if isinstance(v, (int, float))], self.unit)
 
     @property
     def written(self) -> tuple[str, ...]:
         """Its values as the screen writes them."""
         if self.texts is not None:
             return self.texts
-        figures = [value for value in self.values if isinstance(value, (int, float))]
-        scale = results(figures, self.unit)
+        scale = self._scale
         return tuple(
             value if isinstance(value, str) else scale.text(value) for value in self.values
         )
@@ -345,7 +352,7 @@ def noted(texts: Sequence[str], *, every: bool = False) -> list[str]:
         return _points("Notes", texts)
     lines = ["Notes"] if texts else []
     for text in texts[:MOST_NOTES]:
-        note = wrapped(text, "  - ", "    ")
+        note = points(text)
         if len(note) > _MOST_NOTE_LINES:
             last = note[_MOST_NOTE_LINES - 1]
             while len(last) > width() - 4:
@@ -356,7 +363,7 @@ def noted(texts: Sequence[str], *, every: bool = False) -> list[str]:
 
 
 def _points(title: str, texts: Sequence[str]) -> list[str]:
-    lines = [line for text in texts for line in wrapped(text, "  - ", "    ")]
+    lines = points(*texts)
     return [title, *lines] if lines else []
 
 

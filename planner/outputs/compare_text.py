@@ -18,6 +18,7 @@ from planner.outputs.words import (
     money,
     number,
     percent,
+    points,
     signed,
     titled,
     valued,
@@ -282,8 +283,7 @@ def _explanations(found: Comparison) -> Iterator[str]:
     sources = {side.key: side.source for side in found.sides}
     for each in found.explanations:
         title = _changed(each, sources)
-        items = (wrapped(text, f"{INDENT}- ", f"{INDENT}  ") for text in each.sentences)
-        yield "\n".join([*wrapped(title, "", INDENT), *(line for item in items for line in item)])
+        yield "\n".join([*wrapped(title, "", INDENT), *points(*each.sentences)])
 
 
 def render_rules(found: RulesTable) -> str:
@@ -292,7 +292,7 @@ def render_rules(found: RulesTable) -> str:
         _title(found),
         _buying(found.rows),
         _doing(found.rows, found.measure),
-        "\n".join(["What that shows", *(line for text in found.argument for line in _item(text))]),
+        "\n".join(["What that shows", *points(*found.argument)]),
         _again(found),
     ]
     return joined(parts)
@@ -356,10 +356,6 @@ def _changed(each: Explanation, sources: Mapping[str, str]) -> str:
 def _title(found: RulesTable) -> str:
     scenario = "" if found.scenario is None else f", scenario {found.scenario}"
     return f"{found.problem}{scenario}  (the same problem, its storage chosen in other ways)"
-
-
-def _item(text: str) -> list[str]:
-    return wrapped(text, f"{INDENT}- ", f"{INDENT}  ")
 
 
 Header = tuple[tuple[str, ...], tuple[str, ...]]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import get_args
 
 from planner import currency
 from planner.outputs import scope, why_text
+from planner.outputs.blocks import joined
 from planner.outputs.restated import in_its_currency
 from planner.outputs.run_text import run_part
 from planner.outputs.scope import CORE_SECTIONS
@@ -22,6 +23,7 @@ from planner.outputs.words import (
     money,
     number,
     percent,
+    points,
     product,
     proof,
     quantity,
@@ -316,7 +318,7 @@ def render(plan: Plan) -> str:
         parts += [standing_idle(plan), _fabrics(plan)]
         parts += [run_part(plan, plan.jobs[0]), _limits(plan)]
         parts += [_proof(plan), _notes(plan)]
-    return _joined_parts(parts)
+    return joined(parts)
 
 
 @in_its_currency
@@ -332,13 +334,7 @@ def render_parts(plan: Plan, parts: Collection[str]) -> str:
         "notes": lambda: [standing_idle(plan), _notes(plan, whole=True)],
     }
     chosen = [text for part, tell in told.items() if part in parts for text in tell()]
-    return _joined_parts(chosen) if any(chosen) else ""
-
-
-def _joined_parts(parts: Iterable[str]) -> str:
-    text = "\n\n".join(part for part in parts if part) + "\n"
-    # Names come from files: nothing in them may steer the terminal.
-    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+    return joined(chosen) if any(chosen) else ""
 
 
 def headline(plan: Plan) -> str:
@@ -443,7 +439,7 @@ def _notes(plan: Plan, *, whole: bool = False) -> str:
 
 
 def _note(text: str, *, short: bool = False) -> list[str]:
-    lines = wrapped(text, f"{INDENT}- ", f"{INDENT}  ")
+    lines = points(text)
     if not short or len(lines) <= _MOST_LINES:
         return lines
     return [*lines[: _MOST_LINES - 1], lines[_MOST_LINES - 1][: width() - 4].rstrip(" ,") + " ..."]

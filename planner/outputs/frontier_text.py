@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from planner.figures import FIGURES
+from planner.figures import FIGURES, capital
 from planner.outputs.blocks import (
     EVERYWHERE,
     PAGE,
@@ -52,6 +52,11 @@ def marks(study: Frontier, place: int) -> str:
     """Return whether a point is the knee, the best, or both."""
     names = [name for name, at in (("knee", study.knee), ("best", study.best)) if at == place]
     return ", ".join(names)
+
+
+def heading(study: Frontier) -> str:
+    """Return the title of a frontier."""
+    return f"{capital(study.y_label)} against {study.x_label}"
 
 
 def knee(study: Frontier) -> str:
@@ -195,7 +200,7 @@ def _points(study: Frontier) -> Table:
     short = tuple(units(point.counts) for point in points)
     columns.append(Column("buys", bought, texts=short, words=True, gives_way=True))
     kept = tuple(at for at in (study.knee, study.best) if at is not None)
-    title = f"{study.y_label[:1].upper()}{study.y_label[1:]} against {study.x_label}"
+    title = heading(study)
     return Table(
         title,
         tuple(columns),

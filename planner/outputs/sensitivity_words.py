@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.figures import RATIOS, objective_label
+from planner.figures import RATIOS, capital, objective_label
 from planner.outputs.words import counted, listed, money, ratio
 from planner.schema.comparison import RulesTable
 from planner.schema.sensitivity import End, Study, Swing, Tornado
@@ -102,4 +102,4 @@ def scenarios(count: int) -> str:
 
 def sentence(text: str) -> str:
     """Return a text as a sentence of its own."""
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{capital(text)}."

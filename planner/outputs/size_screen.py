@@ -15,6 +15,7 @@ from planner.outputs.words import (
     number,
     percent,
     size,
+    titled_points,
     too_low,
     wrapped,
 )
@@ -389,11 +390,7 @@ def _said(report: SizeReport) -> tuple[str, ...]:
 
 
 def _notes(report: SizeReport) -> str:
-    notes = _said(report)
-    if not notes:
-        return ""
-    lines = [line for text in notes for line in wrapped(text, f"{INDENT}- ", f"{INDENT}  ")]
-    return "\n".join(["Read this too", *lines])
+    return titled_points("Read this too", _said(report))
 
 
 GROUPS = {

@@ -10,9 +10,11 @@ from planner.outputs.blocks import (
     Column,
     FirstScreen,
     Table,
+    Text,
     aligned,
     joined,
     narrowed,
+    screen,
     titled_text,
 )
 from planner.outputs.telemetry_words import (
@@ -39,6 +41,7 @@ from planner.outputs.words import (
     listed,
     number,
     percent,
+    points,
     wrapped,
 )
 from planner.schema.telemetry import (
@@ -217,8 +220,7 @@ def calibration(found: Calibration) -> str:
         ]
     if found.not_measured:
         parts += ["", f"{INDENT}not measured, as the problem has it:"]
-        for text in found.not_measured:
-            parts += wrapped(one_line(text, _TEXT), f"{INDENT}- ", f"{INDENT}  ")
+        parts += points(*(one_line(text, _TEXT) for text in found.not_measured))
     return "\n".join(parts)
 
 
@@ -238,7 +240,7 @@ def _rows(overrides: Sequence[Override]) -> list[list[str]]:
 
 def _sources(overrides: Sequence[Override]) -> list[str]:
     told = dict.fromkeys(f"{each.label}: {each.source}" for each in overrides if each.source)
-    return [line for text in told for line in wrapped(one_line(text, _TEXT), f"{INDENT}- ", "    ")]
+    return points(*(one_line(text, _TEXT) for text in told))
 
 
 def _use(found: Calibration) -> list[str]:
@@ -509,10 +511,5 @@ def _notes(record: Characterization) -> Iterator[str]:
 
 
 def _list(title: str, texts: Iterable[str]) -> str:
-    said = [one_line(text, _LONGEST) for text in texts]
-    lines = [
-        line for text in said[:_MOST_NOTES] for line in wrapped(text, f"{INDENT}- ", f"{INDENT}  ")
-    ]
-    if len(said) > _MOST_NOTES:
-        lines.append(f"{INDENT}- {len(said) - _MOST_NOTES:,} more in the files")
-    return "\n".join([title, *lines]) if said else ""
+    said = tuple(one_line(text, _LONGEST) for text in texts)
+    return screen([Text(said, title, points=True, most=_MOST_NOTES)]).rstrip("\n")

@@ -17,8 +17,10 @@ from planner.outputs.words import (
     money,
     number,
     percent,
+    points,
     ratio,
     so_many,
+    titled_points,
     wrapped,
     years,
 )
@@ -147,7 +149,7 @@ def whose_quote(plan: Plan) -> str:
     for text in (f"{needs(plan, found)}; {_money_counted(plan, found)}", decided(found)):
         lines += wrapped(text)
     for option in found.options:
-        lines += wrapped(_break_even(found, option), f"{INDENT}- ", f"{INDENT}  ")
+        lines += points(_break_even(found, option))
     return "\n".join(lines)
 
 
@@ -269,13 +271,7 @@ def conflict_title(count: int) -> str:
 
 def _conflict(conflict: Conflict) -> str:
     names = [limit.in_words for limit in conflict.limits]
-    return "\n".join(
-        [conflict_title(len(names)), *(line for name in names for line in _item(name))]
-    )
-
-
-def _item(text: str) -> list[str]:
-    return wrapped(text, f"{INDENT}- ", f"{INDENT}  ")
+    return titled_points(conflict_title(len(names)), names)
 
 
 def _changes(changes: tuple[Step, ...]) -> str:
@@ -288,7 +284,7 @@ def _changes(changes: tuple[Step, ...]) -> str:
 
 
 def _change(step: Step) -> Iterator[str]:
-    yield from _item(step.in_words)
+    yield from points(step.in_words)
     if step.because:
         asks = listed([f"{limit.label} {limit.text}".rstrip() for limit in step.because])
         yield from wrapped(f"no smaller change, because of {asks}", _MORE, _MORE)

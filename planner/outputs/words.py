@@ -87,6 +87,17 @@ def wrapped(text: str, first: str = INDENT, rest: str = INDENT) -> list[str]:
     return [line.replace("\u00a0", " ") for line in lines]
 
 
+def points(*texts: str) -> list[str]:
+    """Return texts as the points of a list, in lines that fit the screen."""
+    return [line for text in texts for line in wrapped(text, f"{INDENT}- ", f"{INDENT}  ")]
+
+
+def titled_points(title: str, texts: Iterable[str]) -> str:
+    """Return points under their title; nothing without any."""
+    lines = points(*texts)
+    return "\n".join([title, *lines]) if lines else ""
+
+
 def number(value: float | None, digits: int = 0) -> str:
     """Return a number with thousands separators, or 'not known'."""
     return "not known" if value is None else f"{value:,.{digits}f}"

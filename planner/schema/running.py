@@ -297,7 +297,7 @@ class Parallelism(Model):
         return self
 
 
-def _options_kind(value: object) -> str:
+def _one_or_several(value: object) -> str:
     return "several" if isinstance(value, (list, tuple)) else "one"
 
 
@@ -306,7 +306,7 @@ Options = Annotated[
     | Annotated[
         Annotated[tuple[Parallelism, ...], Field(min_length=1, max_length=20)], Tag("several")
     ],
-    Discriminator(_options_kind),
+    Discriminator(_one_or_several),
 ]
 
 
@@ -425,14 +425,10 @@ class Scale(Model):
         return self
 
 
-def _precision_kind(value: object) -> str:
-    return "several" if isinstance(value, (list, tuple)) else "one"
-
-
 Precisions = Annotated[
     Annotated[Precision, Tag("one")]
     | Annotated[Annotated[tuple[Precision, ...], Field(min_length=1)], Tag("several")],
-    Discriminator(_precision_kind),
+    Discriminator(_one_or_several),
 ]
 
 

@@ -225,7 +225,11 @@ class Site(Model):
     @property
     def facility_limit_kw(self) -> float | None:
         """What the site may draw at the meter: the limit given, or what its feeds leave, kW."""
-        limits = [self.facility_power_kw, self.feeds.usable_kw if self.feeds else None]
+        return self.left_at_meter_kw(self.facility_power_kw)
+
+    def left_at_meter_kw(self, stated_kw: float | None) -> float | None:
+        """Return what the site may draw at the meter where so much were stated as its limit, kW."""
+        limits = [stated_kw, self.feeds.usable_kw if self.feeds else None]
         return min((limit for limit in limits if limit is not None), default=None)
 
     @model_validator(mode="after")

@@ -147,6 +147,25 @@ def test_a_narrow_screen_does_without_what_matters_least(monkeypatch: pytest.Mon
     assert heads[40] == ["name", "needed"]
 
 
+def test_a_column_of_figures_says_their_unit() -> None:
+    """The one they are written in, below the label; words and what has a head of its own do not."""
+    table = Table(
+        "What it costs",
+        (
+            Column("years", (1.0, 2.0), head=("for so", "many years")),
+            Column("TCO", (28_294_532.7, 31_067_628.6), "USD"),
+            Column("note", ("dear", "dearer"), words=True),
+        ),
+    )
+    assert screen([table]).splitlines() == [
+        "What it costs",
+        "      for so    TCO",
+        "  many years   MUSD  note",
+        "           1  28.29  dear",
+        "           2  31.07  dearer",
+    ]
+
+
 def test_several_records_share_the_page(small: str) -> None:
     shown = once("frontier", small, "--points", "4", "--jobs", "1")
     assert shown.out.count("(frontier: ") == 3

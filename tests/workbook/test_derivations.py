@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.outputs.workbook import formulas
-from planner.outputs.workbook.bom.columns import (
-    least_order,
-    paid_support,
-)
+from planner.outputs.workbook.bom import columns
+from planner.outputs.workbook.bom.columns import Column, least_order, paid_support
 from planner.outputs.workbook.checkpoint.model import degraded_inputs
 from planner.outputs.workbook.evaluate import (
     Evaluator,
@@ -21,7 +19,7 @@ from planner.outputs.workbook.functions import (
     Scalar,
 )
 from planner.schema.plan import LimitReport, Line, Plan
-from tests.workbook.conftest import written
+from tests.workbook.conftest import written, written_afresh
 from tests.workbook.office import to_read
 from tests.world.gear import Gear, Setup, worth
 from tests.world.gear_plans import plan
@@ -140,3 +138,29 @@ def test_a_limit_that_means_something_else_keeps_the_planners_number() -> None:
     )
     found = follows(document.model_copy(update={"limits": changed}))
     assert {kind for _, kind in found.values()} <= {"no: as solved"}
+
+
+def test_a_column_that_names_a_field_of_a_line_needs_nothing_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A text and a number, of every line and of the parts of bundles."""
+    more = (
+        Column("category", "More", "Kind of thing", 14, field="category"),
+        Column("facility_each", "More", "kW there", 9, field="facility_power_kw"),
+    )
+    monkeypatch.setattr(columns, "ALL", (*columns.ALL, *more))
+    document = plan(COMPLETE)
+    sheet = to_read(written_afresh(document))["BOM"]
+    heads = {str(cell.value): cell.column_letter for cell in sheet[7]}
+    shown = {
+        sheet[f"{heads['Catalog id']}{row}"].value: (
+            sheet[f"{heads['Kind of thing']}{row}"].value,
+            sheet[f"{heads['kW there']}{row}"].value,
+        )
+        for row in range(8, sheet.max_row + 1)
+    }
+    assert len(document.lines) > 5
+    for line in document.lines:
+        kind, kw = shown[line.sku]
+        assert kind == (line.category or None)
+        assert kw == pytest.approx(line.facility_power_kw)

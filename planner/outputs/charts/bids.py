@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
+from planner.figures import capital
 from planner.outputs.bids_text import STATE_WORDS, answer, broken, named, ranked, to_win, view
 from planner.outputs.bids_text import findings as remarks
 from planner.outputs.charts.model import Axis, Bars, Chart, Panel, Whiskers
 from planner.outputs.charts.words import (
     DataTable,
     axis_scale,
-    capital,
     in_scale,
     short,
     tables_under,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from planner.figures import capital
 from planner.outputs.charts.model import (
     Axis,
     Band,
@@ -23,7 +24,6 @@ from planner.outputs.charts.words import (
     DataTable,
     amount,
     axis_scale,
-    capital,
     counted_lines,
     gap,
     in_scale,
@@ -33,6 +33,7 @@ from planner.outputs.charts.words import (
     shows,
     tables_under,
 )
+from planner.outputs.frontier_text import heading as heading
 from planner.outputs.frontier_text import knee, ruled, view
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import Scale, counted, duration, listed, percent
@@ -49,11 +50,6 @@ _RULES: tuple[Shape, ...] = ("square", "triangle", "down", "left", "right", "pen
 def charts(study: Frontier, _rows: Rows) -> tuple[Chart, ...]:
     """Return the chart of a frontier."""
     return (_chart(study),)
-
-
-def heading(study: Frontier) -> str:
-    """Return the title of a frontier."""
-    return f"{capital(study.y_label)} against {study.x_label}"
 
 
 def _chart(study: Frontier) -> Chart:

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from planner.figures import capital
 from planner.outputs.charts.model import Axis, Boxes, Chart, Layer, Line, Look, Panel, Tone
-from planner.outputs.charts.words import DataColumn, DataTable, capital, short, words
+from planner.outputs.charts.words import DataColumn, DataTable, short, words
 from planner.outputs.words import NETWORKS, counted, listed, number, product, so_many
 from planner.schema.plan import FabricReport, Plan, RackClassName, RackGroup
 from planner.schema.site import Site

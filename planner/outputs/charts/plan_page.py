@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from planner.currency import bare, shown
-from planner.figures import FIGURES, OBJECTIVES, objective_label
+from planner.figures import FIGURES, OBJECTIVES, capital, objective_label
 from planner.outputs.alternatives_text import bought
 from planner.outputs.answer import asked as asked_in_words
 from planner.outputs.answer import standing_idle
@@ -16,7 +16,6 @@ from planner.outputs.charts.studies import AnyStudy
 from planner.outputs.charts.words import (
     DataColumn,
     DataTable,
-    capital,
     figures,
     gap,
     paragraph,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from planner import currency
+from planner.figures import capital
 from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference
 from planner.outputs.charts.words import (
     DataColumn,
     DataTable,
     amount,
-    capital,
     counted_lines,
     figures,
     gap,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.figures import capital
 from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference, Tone, Whiskers
-from planner.outputs.charts.words import capital, short
+from planner.outputs.charts.words import short
 from planner.outputs.simulation_text import (
     CAUSES,
     SELDOM,

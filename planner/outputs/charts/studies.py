@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
+from planner.figures import capital
 from planner.outputs.blocks import Block, Heading, Table, Text
 from planner.outputs.charts import bids, frontier, rules, sweep, tornado, uncertain
 from planner.outputs.charts.model import Chart
-from planner.outputs.charts.words import DataTable, capital, table_of
+from planner.outputs.charts.words import DataTable, table_of
 from planner.outputs.sensitivity_words import STATUS
 from planner.outputs.sweep_rows import Rows
 from planner.schema.bids import Bids

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from planner.figures import capital
 from planner.outputs.charts.model import (
     Axis,
     Band,
@@ -29,7 +30,6 @@ from planner.outputs.charts.words import (
     DataTable,
     amount,
     axis_scale,
-    capital,
     figures,
     gap,
     in_scale,

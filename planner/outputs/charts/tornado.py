@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from planner.figures import capital
 from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference, Tone, Whiskers
 from planner.outputs.charts.words import (
     DataTable,
     axis_scale,
-    capital,
     counted_lines,
     in_scale,
     proof,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from planner.figures import capital
 from planner.outputs.charts.model import (
     Axis,
     Bars,
@@ -21,7 +22,6 @@ from planner.outputs.charts.model import (
 from planner.outputs.charts.words import (
     DataTable,
     amount,
-    capital,
     counted_lines,
     plain,
     short,

@@ -79,11 +79,6 @@ def short(text: str, most: int) -> str:
     return fitted(" ".join(clean(text, limit=None).split()), most)
 
 
-def capital(text: str) -> str:
-    """Return a text with a capital letter at its front."""
-    return text[:1].upper() + text[1:]
-
-
 BOUND = "up to what no plan can pass"
 _SEEN = 0.004
 """A band thinner than this share of the axis is hidden by the line itself."""

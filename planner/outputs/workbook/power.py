@@ -107,16 +107,7 @@ def _row(page: Page, row: int, entry: Row, note: tuple[int, float]) -> None:
         _limit(page, row, entry)
         page.grow(row, [(page.flagged(row, _NOTE, entry.flag, entry.notes), width)])
         return
-    page.input(
-        entry.name,
-        row,
-        _VALUE,
-        entry.value,
-        entry.number,
-        label=entry.label,
-        unit=entry.unit,
-        allowed=entry.allowed,
-    )
+    entry.put(page, row, _VALUE)
     for column in (_LIMIT, _USED):
         page.text(row, column, "", "formula")
     page.text(row, _NOTE, entry.note)
@@ -377,9 +368,9 @@ def _row_sections(book: Book) -> list[Rows]:
     ]
 
 
-def _same(name: str, label: str, unit: str, how: str, number: str, flag: str) -> Result:
+def _same(name: str, how: str, number: str = DECIMAL_1, flag: str = _FLAG, **own: str) -> Result:
     """Return the row of a figure that has its place elsewhere in the workbook."""
-    return Result(name, label, unit, name, how, number, flag=flag, cross=True)
+    return Result.of(name, name, how, number, flag=flag, cross=True, **own)
 
 
 def _ratio(
@@ -398,13 +389,10 @@ def _ratio(
 
 def _it_power(book: Book) -> tuple[Row, ...]:
     how = "what every device draws at most, from BOM"
-    rows: list[Row] = [
-        _same("it_power_kw", FIGURES["it_power_kw"].heading, "kW", how, DECIMAL_1, _FLAG)
-    ]
+    rows: list[Row] = [_same("it_power_kw", how)]
     if book.has("typical_power_kw"):
         name, how = "typical_power_kw", "the maximum where a line's typical draw is not known"
-        label = FIGURES["typical_power_kw"].heading
-        rows.append(_same(name, label, "kW", how, DECIMAL_1, _TYPICAL_FLAG))
+        rows.append(_same(name, how, flag=_TYPICAL_FLAG))
         label, how = "Typical power, share of the maximum", "typical / maximum IT power"
         cells = (name, "it_power_kw")
         share = _ratio("typical_share", label, cells, how=how, unit="share", number=PERCENT)
@@ -416,13 +404,12 @@ def _meter(book: Book) -> tuple[Row, ...]:
     two = scope.two_pues(book.plan)
     how = "power usage effectiveness; from Checkpoint, where it can be changed"
     label = "PUE of heat to air" if two else "PUE"
-    rows: list[Row] = [_same("pue", label, "", how, DECIMAL_3, "")]
+    rows: list[Row] = [_same("pue", how, DECIMAL_3, "", label=label)]
     if two:
-        name, how = "pue_liquid", "likewise"
-        rows.append(_same(name, FIGURES["pue_liquid"].heading, "", how, DECIMAL_3, ""))
+        rows.append(_same("pue_liquid", "likewise", DECIMAL_3, ""))
     how = "every line's IT power x its PUE" if two else "IT power x PUE"
     name = "facility_power_kw"
-    rows.append(_same(name, FIGURES["facility_power_kw"].heading, "kW", how, DECIMAL_1, _FLAG))
+    rows.append(_same(name, how))
     if two:
         label, how = "PUE of the whole", "power at the meter / IT power"
         cells = (name, "it_power_kw")
@@ -435,7 +422,8 @@ def _typical_at_meter(book: Book) -> tuple[Result, ...]:
     label = "Typical power at the meter"
     if book.has("energy_kw"):
         how = "every line's typical power x its PUE"
-        return (_same("energy_kw", label, "kW", how, DECIMAL_1, _TYPICAL_FLAG),)
+        return (Result("energy_kw", label, "kW", "energy_kw", how, DECIMAL_1,
+                       flag=_TYPICAL_FLAG, cross=True),)  # fmt: skip
     if book.number("typical_power_kw") is None or scope.two_pues(book.plan):
         return ()
     name, formula, how = "typical_meter_kw", "typical_power_kw*pue", "typical IT power x PUE"
@@ -460,27 +448,23 @@ def _energy(book: Book) -> tuple[Row, ...]:
 def _heat(book: Book) -> tuple[Row, ...]:
     how = f"IT power x {BTU_PER_H_PER_KW:,.2f} BTU/h per kW; without pumps, fans and losses on site"
     rows: list[Row] = [
-        _same("heat_btu_per_h", FIGURES["heat_btu_per_h"].heading, "BTU/h", how, INTEGER, _FLAG),
+        _same("heat_btu_per_h", how, INTEGER),
         Result("cooling_tons", "Heat in tons of refrigeration", "tons",
                f"heat_btu_per_h/{BTU_PER_H_PER_TON:.0f}",
                f"1 ton of refrigeration is {BTU_PER_H_PER_TON:,.0f} BTU/h", DECIMAL_1, flag=_FLAG),
     ]  # fmt: skip
     rows.append(_to_air(book))
     if book.has("heat_liquid_kw"):
-        name, how = "heat_liquid_kw", "every line's IT power x its share of heat to liquid"
-        rows.append(_same(name, FIGURES["heat_liquid_kw"].heading, "kW", how, DECIMAL_1, _FLAG))
+        rows.append(_same("heat_liquid_kw", "every line's IT power x its share of heat to liquid"))
     return tuple(rows)
 
 
 def _to_air(book: Book) -> Result:
     """Return the row of the heat to air, which is all of it where the plan knows no other."""
-    label = FIGURES["heat_air_kw"].heading
     if book.has("heat_air_kw"):
-        how = "IT power less what goes to liquid"
-        return _same("heat_air_kw", label, "kW", how, DECIMAL_1, _FLAG)
+        return _same("heat_air_kw", "IT power less what goes to liquid")
     how = "all of the IT power: no line says that some of its heat goes to liquid"
-    power = _same("it_power_kw", label, "kW", how, DECIMAL_1, _FLAG)
-    return replace(power, name="air_heat_kw")
+    return replace(_same("heat_air_kw", how), name="air_heat_kw", formula="it_power_kw")
 
 
 def _air(book: Book) -> tuple[Row, ...]:
@@ -537,9 +521,7 @@ def _rack_rows(book: Book) -> Rows:
     return (
         "Racks",
         (
-            _same(
-                "racks", FIGURES["racks"].heading, "racks", how, INTEGER_OR_DASH, "bom_racks_flag"
-            ),
+            _same("racks", how, INTEGER_OR_DASH, "bom_racks_flag"),
             mean_kw,
             *_extreme(book, "densest_rack_kw", "Densest rack", "kW"),
             mean_kg,

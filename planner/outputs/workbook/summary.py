@@ -15,7 +15,7 @@ from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner import currency
-from planner.figures import FIGURES
+from planner.figures import FIGURES, capital
 from planner.limits import known as known_limit
 from planner.outputs.scope import Block, Entry, holding
 from planner.outputs.why_text import decided, needed, units
@@ -310,7 +310,7 @@ def _label(limit: LimitReport) -> str:
     told = limit.unit in ("", "share", "1", *limit.label.split())
     unit = "" if told else f", {in_money(limit.unit)}"
     label = _short(limit.label, _LABEL_LENGTH - len(unit)) + unit
-    return label[:1].upper() + label[1:]
+    return capital(label)
 
 
 def _limit(page: Page, row: int, number: int, limit: LimitReport, bar: Format) -> None:

@@ -32,9 +32,7 @@ from planner.outputs.workbook.bom.columns import (
     working_name,
 )
 from planner.outputs.workbook.bom.rows import (
-    ALLOWED,
-    PROMPTS,
-    SOLVED,
+    OPEN,
     BomPage,
     add_length,
     add_line,
@@ -169,10 +167,12 @@ def _block(page: BomPage, block: Block, top: int, rows: dict[int, int]) -> int:
             row += 1
             add_length(page, row, entry, index, bundle_row)
         row += 1
-    for key, allowed in ALLOWED.items():
+    for key, opened in OPEN.items():
         if page.columns.has(key) and page.opened(key):
             index = page.columns.index[key]
-            rule = allowed.validation(in_money(PROMPTS[key]), page.columns.listed[index].title)
+            rule = opened.allowed.validation(
+                in_money(opened.prompt), page.columns.listed[index].title
+            )
             page.sheet.data_validation(top + 1, index, row - 1, index, rule)
     # Sums reach down to this thin row, so that a row inserted under the last line counts too.
     page.sheet.set_row(row, _SPACER_HEIGHT)
@@ -357,9 +357,9 @@ def _add_edit_count(
     # A component follows its bundle and has no quantity as solved.
     counted = f'({span("solved_quantity", first, last)}<>"")'
     changed = [
-        f"SUMPRODUCT({counted}*({span(key, first, last)}<>{span(solved, first, last)}))"
-        for key, solved in SOLVED.items()
-        if page.columns.has(solved)
+        f"SUMPRODUCT({counted}*({span(key, first, last)}<>{span(f'solved_{key}', first, last)}))"
+        for key in OPEN
+        if page.columns.has(f"solved_{key}")
     ]
     if page.columns.has("remark"):
         changed.append(f'SUMPRODUCT({counted}*({span("remark", first, last)}<>""))')

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from xlsxwriter.utility import xl_col_to_name
 
-from planner.figures import STATED
+from planner.figures import STATED, capital
 from planner.outputs import scope
 from planner.outputs.audience import Prices
 from planner.outputs.restated import listed
@@ -232,7 +232,8 @@ class Column:
     """One column: what it holds, under which band, how wide in characters, how printed.
 
     ``total`` is the defined name of the column's grand total, empty where nothing is summed;
-    ``when`` names what a plan or an edition must have for the column to be there, empty for always.
+    ``when`` names what a plan or an edition must have for the column to be there, empty for always;
+    ``field`` is that of a line where it holds just what the line says, a text or a number.
     """
 
     key: str
@@ -242,6 +243,7 @@ class Column:
     number: str = GENERAL
     total: str = ""
     when: str = ""
+    field: str = ""
 
 
 _POWER, _SPACE, _DETAIL = "Power and heat", "Space and weight", "Price in detail, USD"
@@ -252,7 +254,7 @@ _SUBSCRIBED = "Subscriptions, USD"
 def _stated(name: str) -> tuple[Column, Column]:
     """Return the columns of what catalogs state: of one unit, and of all of a line."""
     row, unit = STATED[name], STATED[name].figure.unit
-    head = unit[:1].upper() + unit[1:] if row.figure.says(unit) else unit
+    head = capital(unit) if row.figure.says(unit) else unit
     return (
         Column(row.of_one, _SPACE, f"{head} each", 10, DECIMAL_1_OR_DASH),
         Column(name, _SPACE, f"{head} total", 11, DECIMAL_1_OR_DASH, f"bom_{name}"),
@@ -263,10 +265,10 @@ def _stated(name: str) -> tuple[Column, Column]:
 # What only some problems have stands at the end, so that no column before it ever moves.
 ALL: tuple[Column, ...] = (
     Column("line", "Item", "Line", 5.5),
-    Column("part_number", "Item", "Part number", 20),
-    Column("vendor", "Item", "Manufacturer", 12),
+    Column("part_number", "Item", "Part number", 20, field="part_number"),
+    Column("vendor", "Item", "Manufacturer", 12, field="vendor"),
     Column("model", "Item", "Model and description", 44),
-    Column("unit", "Quantity", "Unit", 7),
+    Column("unit", "Quantity", "Unit", 7, field="unit"),
     Column("quantity", "Quantity", "Quantity", 9.5, INTEGER),
     Column("purchased", "Quantity", "Purchased", 10, INTEGER),
     Column("unit_list", "Price, USD", "Unit list", 13, DECIMAL_2, when="list"),
@@ -302,7 +304,7 @@ ALL: tuple[Column, ...] = (
     Column("write", "Performance", "Write GB/s total", 11, DECIMAL_1, "bom_write_gb_per_s"),
     Column("unit_usable", "Performance", "Usable TB each", 10, DECIMAL_1),
     Column("usable", "Performance", "Usable TB total", 12, DECIMAL_1, "bom_usable_tb"),
-    Column("sku", "As solved", "Catalog id", 24, when="inside"),
+    Column("sku", "As solved", "Catalog id", 24, when="inside", field="sku"),
     Column("solved_quantity", "As solved", "Solved quantity", 9.5, INTEGER),
     Column("solved_unit_list", "As solved", "Solved unit list", 13, DECIMAL_2, when="list"),
     Column("solved_discount", "As solved", "Solved discount", 9.5, PERCENT, when="discount"),

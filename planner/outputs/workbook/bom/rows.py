@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from xlsxwriter.format import Format
 
@@ -33,44 +33,41 @@ Open = Literal["quantity", "discount", "unit_list", "installed", "spares", "lead
 """The cells of a line that a reader may change."""
 
 _COUNT = Range(0, 10_000_000, whole=True)
-ALLOWED: dict[Open, Range] = {
-    "quantity": _COUNT,
-    "discount": Range(0, 1),
-    "unit_list": Range(0, 1e12),
-    "installed": _COUNT,
-    "spares": _COUNT,
-    "lead_time": Range(pattern=LEAD_TIME, example="12 weeks or 8-16 weeks", blank=True),
-    "remark": Range(free_text=True, blank=True),
-}
-"""What the inputs of a line may hold."""
 
-_HELD_BY: dict[Open, str] = {
-    "quantity": "quantity", "discount": "discount", "unit_list": "unit_list_usd",
-    "installed": "installed", "spares": "spares", "lead_time": "lead_time",
+
+class OpenCell(NamedTuple):
+    """A cell of a line that a reader may change.
+
+    Attributes:
+        allowed: what it may hold.
+        unit: of what it holds.
+        prompt: what it says when it is selected.
+        field: of the line, which it holds as solved; blank without one.
+    """
+
+    allowed: Range
+    unit: str
+    prompt: str
+    field: str = ""
+
+
+OPEN: dict[Open, OpenCell] = {
+    "quantity": OpenCell(_COUNT, "units", "Units in place. Money, power, racks and the sizing "
+                         "model follow.", "quantity"),
+    "discount": OpenCell(Range(0, 1), "share", "Off the list price, as a share: 12.5 % is 0.125.",
+                         "discount"),
+    "unit_list": OpenCell(Range(0, 1e12), "USD", "List price of one unit, USD. Support that is a "
+                          "share of it follows.", "unit_list_usd"),
+    "installed": OpenCell(_COUNT, "units", "Units that are owned and stay: so many fewer are "
+                          "bought.", "installed"),
+    "spares": OpenCell(_COUNT, "units", "Units that lie in store: bought, but not in place.",
+                       "spares"),
+    "lead_time": OpenCell(
+        Range(pattern=LEAD_TIME, example="12 weeks or 8-16 weeks", blank=True), "",
+        "From order to delivery. The longest of what is bought counts.", "lead_time",
+    ),
+    "remark": OpenCell(Range(free_text=True, blank=True), "", "A note of your own on this line."),
 }  # fmt: skip
-"""The field of a line that each cell holds; a remark is blank."""
-
-UNITS: dict[Open, str] = {
-    "quantity": "units", "discount": "share", "unit_list": "USD", "installed": "units",
-    "spares": "units", "lead_time": "", "remark": "",
-}  # fmt: skip
-
-PROMPTS: dict[Open, str] = {
-    "quantity": "Units in place. Money, power, racks and the sizing model follow.",
-    "discount": "Off the list price, as a share: 12.5 % is 0.125.",
-    "unit_list": "List price of one unit, USD. Support that is a share of it follows.",
-    "installed": "Units that are owned and stay: so many fewer are bought.",
-    "spares": "Units that lie in store: bought, but not in place.",
-    "lead_time": "From order to delivery. The longest of what is bought counts.",
-    "remark": "A note of your own on this line.",
-}
-"""What a cell says when it is selected."""
-
-SOLVED: dict[Open, str] = {
-    "quantity": "solved_quantity", "discount": "solved_discount", "unit_list": "solved_unit_list",
-    "installed": "solved_installed", "spares": "solved_spares", "lead_time": "solved_lead_time",
-}  # fmt: skip
-"""The column in which each stands as solved; a remark is blank there."""
 
 
 BOUGHT = ("extended_list", "extended_net", "support", "support_paid", "yearly")
@@ -148,6 +145,13 @@ class BomRow:
                 role = "part code" if role == "part" else "code"
             self.page.text(self.row, self._places[key][0], text, role)
 
+    def say(self, key: str, value: str | float | None) -> None:
+        """Write what a line says, a text or a number."""
+        if isinstance(value, str):
+            self.text(key, value)
+        elif value is not None:
+            self.put(key, value)
+
     def fill(self) -> None:
         """Give every cell that holds nothing the look of the row."""
         style = self.page.book.formats.get("part" if self.role == "part" else "line")
@@ -173,7 +177,8 @@ class BomRow:
         if not self.has(key):
             return
         index, style = self.page.places("input")[key]
-        value = getattr(line, _HELD_BY[key]) if key in _HELD_BY else None
+        opened = OPEN[key]
+        value = getattr(line, opened.field) if opened.field else None
         value = listed(line) if key == "unit_list" else value
         if isinstance(value, str):
             self.page.sheet.write_string(self.row, index, value, style)
@@ -188,7 +193,9 @@ class BomRow:
         if key == "unit_list" and book.rate_of(line) is not None:
             self.put_list(key, line, "input")
         book.inputs.append(
-            InputCell(self.page.name, cell, key, line.sku, label, UNITS[key], value, ALLOWED[key])
+            InputCell(
+                self.page.name, cell, key, line.sku, label, opened.unit, value, opened.allowed
+            )
         )
 
     def put_list(self, key: str, line: Line, role: Role) -> None:
@@ -357,19 +364,12 @@ def add_length(page: BomPage, number: int, entry: Entry, index: int, bundle_row:
 
 def _identity(row: BomRow, line: Line, number: str, section: str) -> None:
     """Write the texts of a row."""
-    cells = {
-        "line": number,
-        "part_number": line.part_number or "",
-        "vendor": line.vendor,
-        "model": _named(line),
-        "unit": line.unit,
-        "lead_time": line.lead_time or "",
-        "section": section,
-        "sku": line.sku,
-    }
-    for key, shown in cells.items():
-        if key != "lead_time":
-            row.text(key, shown)
+    made = {"line": number, "model": _named(line), "section": section}
+    for column in row.page.columns.listed:
+        if column.key in made:
+            row.text(column.key, made[column.key])
+        elif column.field:
+            row.say(column.key, getattr(line, column.field))
 
 
 _NAME_LENGTH = 50

@@ -101,17 +101,7 @@ def _input(page: Page, entry: Input, row: int) -> None:
         page.scalar(row, _VALUE, entry.value, entry.number, "fixed")
         page.define(entry.name, row, _VALUE)
     else:
-        page.input(
-            entry.name,
-            row,
-            _VALUE,
-            entry.value,
-            entry.number,
-            label=entry.label,
-            unit=entry.unit,
-            allowed=entry.allowed,
-            kind="figure",
-        )
+        entry.put(page, row, _VALUE, "figure")
     page.text(row, _UNIT, in_money(entry.unit) if entry.name != RATE else entry.unit)
     page.scalar(row, _SOLVED, entry.value, entry.number, "fixed")
     page.text(row, _NOTE, entry.note)

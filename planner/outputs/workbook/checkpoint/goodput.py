@@ -52,10 +52,10 @@ def _waiting(plan: Plan, job: JobPlan, repair: Repair) -> tuple[Result, ...]:
             Result("system_waiting", "Time one system has too few units", "share",
                    formulas.waiting(str(each), "repair_load"),
                    f"Erlang's loss formula with {each} spares and one more", PERCENT_2),
-            Result("time_waiting", FIGURES["loss.waiting"].heading, "share",
-                   formulas.waiting_in_racks("system_waiting", f"(gpus_in_use/{usable})"),
-                   "at most: the job needs every system", PERCENT_2,
-                   plan=1.0 - repair.availability),
+            Result.of("loss.waiting",
+                      formulas.waiting_in_racks("system_waiting", f"(gpus_in_use/{usable})"),
+                      "at most: the job needs every system", PERCENT_2,
+                      plan=1.0 - repair.availability, name="time_waiting"),
         ]  # fmt: skip
         return tuple(rows)
     spares = "spares"
@@ -73,10 +73,9 @@ def _waiting(plan: Plan, job: JobPlan, repair: Repair) -> tuple[Result, ...]:
     if repair.shrunk is not None:
         return (*rows, *lost_to_units_out(job, repair, repair.shrunk))
     rows += [
-        Result("time_waiting", FIGURES["loss.waiting"].heading, "share",
-               formulas.waiting(spares, "repair_load"),
-               "Erlang's loss formula with as many places as spares, and one more", PERCENT_2,
-               plan=1.0 - repair.availability),
+        Result.of("loss.waiting", formulas.waiting(spares, "repair_load"),
+                  "Erlang's loss formula with as many places as spares, and one more", PERCENT_2,
+                  plan=1.0 - repair.availability, name="time_waiting"),
     ]  # fmt: skip
     return tuple(rows)
 
@@ -108,33 +107,24 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
                f"({stopped_s})/interval_s", f"({words}) / interval", PERCENT_2),
         Result("interval_per_mtti", "z = interval / MTTI", "", "interval_s/mtti_s", "", "0.000000",
                plan=job.interval_s / job.mtti_s),
-        Result("goodput", FIGURES["goodput"].heading, "share",
-               levels.of_levels(job, f"{levels.GOODPUT}{mended}", one),
-               f"{of_one if job.local is None else of_two}{told}", PERCENT_2,
-               plan=job.goodput),
-        Result(
-            "goodput_understated",
-            FIGURES["goodput_understated"].heading,
-            "share",
-            levels.of_levels(job, "0", f"{slowed}{mended}"),
-            "a slowdown while draining is charged to the first interval after a restart as well, "
-            "which has no drain; nothing without a slowdown",
-            "0.0000%",
-            plan=job.goodput_understated,
-        ),
-        Result("goodput_first_order", FIGURES["goodput_first_order"].heading, "share",
-               levels.of_levels(job, f"{levels.first_order(swap)}{waits}",
-                                f"MAX(0,1-stopped_share)*(1-{first_order_loss}){waits}"),
-               "(1 - share lost) x (1 - (recovery + interval / 2 + drain) / MTTI)", PERCENT_2,
-               plan=job.goodput_first_order),
-        Result("young_s", FIGURES["young_s"].heading, "s", "SQRT(2*charged_stall_s*mtti_s)",
-               "sqrt(2 x stall x MTTI)", DECIMAL_1, plan=job.young_s),
-        Result("daly_s", FIGURES["daly_s"].heading, "s",
-               formulas.daly_s("charged_stall_s", "mtti_s"),
-               "Daly 2006, doi 10.1016/j.future.2004.11.016", DECIMAL_1, plan=job.daly_s),
-        Result("exact_s", FIGURES["exact_s"].heading, "s", "mtti_s*newton_6",
-               "MTTI x (1 + s/M + W0(-exp(-(1 + s/M)))); see the workings", DECIMAL_1,
-               plan=job.exact_s),
+        Result.of("goodput", levels.of_levels(job, f"{levels.GOODPUT}{mended}", one),
+                  f"{of_one if job.local is None else of_two}{told}", PERCENT_2, plan=job.goodput),
+        Result.of("goodput_understated", levels.of_levels(job, "0", f"{slowed}{mended}"),
+                  "a slowdown while draining is charged to the first interval after a restart as "
+                  "well, which has no drain; nothing without a slowdown", "0.0000%",
+                  plan=job.goodput_understated),
+        Result.of("goodput_first_order",
+                  levels.of_levels(job, f"{levels.first_order(swap)}{waits}",
+                                   f"MAX(0,1-stopped_share)*(1-{first_order_loss}){waits}"),
+                  "(1 - share lost) x (1 - (recovery + interval / 2 + drain) / MTTI)", PERCENT_2,
+                  plan=job.goodput_first_order),
+        Result.of("young_s", "SQRT(2*charged_stall_s*mtti_s)", "sqrt(2 x stall x MTTI)", DECIMAL_1,
+                  plan=job.young_s),
+        Result.of("daly_s", formulas.daly_s("charged_stall_s", "mtti_s"),
+                  "Daly 2006, doi 10.1016/j.future.2004.11.016", DECIMAL_1, plan=job.daly_s),
+        Result.of("exact_s", "mtti_s*newton_6",
+                  "MTTI x (1 + s/M + W0(-exp(-(1 + s/M)))); see the workings", DECIMAL_1,
+                  plan=job.exact_s),
     )  # fmt: skip
 
 
@@ -144,26 +134,21 @@ def _loss(job: JobPlan) -> tuple[Result, ...]:
     if job.repair is not None:
         restarts = f"({restarts}-LN(kept_by_swaps))"
     parts = [
-        ("stall", FIGURES["loss.stall"].heading, loss.stall, "-LN(1-stopped_share)"),
-        ("rework", FIGURES["loss.rework"].heading, loss.rework, "-LN(rework_factor)"),
-        ("drain", FIGURES["loss.drain"].heading, loss.drain, "drain_s/mtti_s"),
-        (
-            "restart",
-            FIGURES["loss.restart"].heading,
-            loss.restart,
-            restarts,
-        ),
-        ("restore", FIGURES["loss.restore"].heading, loss.restore, "restore_s/mtti_s"),
+        ("stall", loss.stall, "-LN(1-stopped_share)"),
+        ("rework", loss.rework, "-LN(rework_factor)"),
+        ("drain", loss.drain, "drain_s/mtti_s"),
+        ("restart", loss.restart, restarts),
+        ("restore", loss.restore, "restore_s/mtti_s"),
     ]
     if job.repair is not None:
-        waiting = FIGURES["loss.waiting"].heading
-        parts.append(("waiting", waiting, loss.waiting, "-LN(1-time_waiting)"))
+        parts.append(("waiting", loss.waiting, "-LN(1-time_waiting)"))
     return tuple(
-        Result(f"loss_{name}", label, "share",
-               f"IF(stopped_share>=1,{1 if name == 'stall' else 0},"
-               f"{levels.log_of(job, name, log)}*loss_per_log)",
-               "its part of -ln(goodput), scaled to 1 - goodput", PERCENT_2, plan=value)
-        for name, label, value, log in parts
+        Result.of(f"loss.{name}",
+                  f"IF(stopped_share>=1,{1 if name == 'stall' else 0},"
+                  f"{levels.log_of(job, name, log)}*loss_per_log)",
+                  "its part of -ln(goodput), scaled to 1 - goodput", PERCENT_2, plan=value,
+                  name=f"loss_{name}")
+        for name, value, log in parts
     )  # fmt: skip
 
 
@@ -181,19 +166,18 @@ def _rate(job: JobPlan, ways: Ways | None) -> tuple[Result, ...]:
 
 def _useful(job: JobPlan) -> tuple[Result, ...]:
     return (
-        Result("useful_gpus", FIGURES["useful_gpus"].heading, "GPUs", "gpus_in_use*goodput",
-               "GPUs in use x goodput", DECIMAL_1, plan=job.useful_gpus),
-        Result("useful_pflops", FIGURES["useful_pflops"].heading, "PFLOP/s",
-               "useful_gpus*tflops_per_gpu*mfu/1000", "useful GPUs x peak rate x MFU", DECIMAL_1,
-               ("tflops_per_gpu", "mfu"), plan=job.useful_pflops),
+        Result.of("useful_gpus", "gpus_in_use*goodput", "GPUs in use x goodput", DECIMAL_1,
+                  plan=job.useful_gpus),
+        Result.of("useful_pflops", "useful_gpus*tflops_per_gpu*mfu/1000",
+                  "useful GPUs x peak rate x MFU", DECIMAL_1, ("tflops_per_gpu", "mfu"),
+                  plan=job.useful_pflops),
         Result("training_pflops_days", "Work of the training run", "PFLOP/s-days",
                "6*active_parameters_billion*tokens_trillion*1E+6/86400",
                "6 x active parameters x tokens", DECIMAL_1,
                ("active_parameters_billion", "tokens_trillion"), plan=_work(job)),
-        Result("days_to_train", FIGURES["days_to_train"].heading, "days",
-               "training_pflops_days/useful_pflops",
-               "work of the training run / useful work", DECIMAL_1,
-               ("training_pflops_days", "useful_pflops"), plan=job.days_to_train),
+        Result.of("days_to_train", "training_pflops_days/useful_pflops",
+                  "work of the training run / useful work", DECIMAL_1,
+                  ("training_pflops_days", "useful_pflops"), plan=job.days_to_train),
     )  # fmt: skip
 
 

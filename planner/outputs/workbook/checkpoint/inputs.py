@@ -66,60 +66,45 @@ def _checkpoint(job: JobPlan, *, money: bool) -> tuple[Input, ...]:
     policy = f"policy of the plan: {job.interval_policy.replace('_', ' ')}"
     stall_s = job.stall_s if job.mode == "async" else None
     return (
-        Input("checkpoint_gb", FIGURES["checkpoint_gb"].heading, "GB", job.checkpoint_gb,
-              DECIMAL_1, low=1e-9),
+        Input.of("checkpoint_gb", job.checkpoint_gb, DECIMAL_1, low=1e-9),
         Input("save_mode", "How checkpoints are saved", "", job.mode, GENERAL,
               "async: the GPUs go on while storage drains; sync: they wait for it",
               choices=("async", "sync")),
         Input("async_stall_s", "Stall of one asynchronous checkpoint", "s", stall_s, DECIMAL_2,
               "give it before switching from sync to async" if stall_s is None else ""),
-        Input(
-            "interval_s",
-            FIGURES["interval_s"].heading,
-            "s",
-            job.interval_s,
-            DECIMAL_1,
-            f"{policy if money else 'chosen for the plan'}; does not follow edits; "
-            f"{FIGURES['interval_s'].note}",
-            low=1e-9,
-        ),
-        Input("drain_slowdown", FIGURES["drain_slowdown"].heading, "share", job.drain_slowdown,
-              PERCENT, high=1.0),
+        Input.of("interval_s", job.interval_s, DECIMAL_1,
+                 f"{policy if money else 'chosen for the plan'}; does not follow edits; "
+                 f"{FIGURES['interval_s'].note}", low=1e-9),
+        Input.of("drain_slowdown", job.drain_slowdown, PERCENT, high=1.0),
     )  # fmt: skip
 
 
 def _restore(job: JobPlan) -> tuple[Input, ...]:
     return (
-        Input("failures_per_gpu_day", FIGURES["failures_per_gpu_day"].heading, "1/day",
-              job.failures_per_gpu_day, SMALL, low=1e-12),
-        Input("restart_s", FIGURES["restart_s"].heading, "s", job.restart_s, DECIMAL_1),
+        Input.of("failures_per_gpu_day", job.failures_per_gpu_day, SMALL, low=1e-12),
+        Input.of("restart_s", job.restart_s, DECIMAL_1),
         Input("restore_fan_out", "How a restore reaches the replicas", "", job.fan_out_kind,
               GENERAL,
               "broadcast: read once; sharded_optimizer: each further replica reads 2 bytes per "
               "parameter; every_replica: each reads all", choices=get_args(FanOutKind)),
-        Input("bytes_per_parameter", FIGURES["bytes_per_parameter"].heading, "B",
-              job.bytes_per_parameter, DECIMAL_2,
-              "counts only where the optimizer is sharded; the checkpoint size does not follow it",
-              low=2.0, high=64.0),
-        Input("checkpoints_held", FIGURES["checkpoints_held"].heading, "", job.checkpoints_held,
-              INTEGER, FIGURES["checkpoints_held"].note, low=1, whole=True),
-        Input("other_data_tb", FIGURES["other_data_tb"].heading, "TB", job.other_data_tb,
-              DECIMAL_1, FIGURES["other_data_tb"].note),
+        Input.of("bytes_per_parameter", job.bytes_per_parameter, DECIMAL_2,
+                 "counts only where the optimizer is sharded; the checkpoint size does not follow "
+                 "it", low=2.0, high=64.0),
+        Input.of("checkpoints_held", job.checkpoints_held, INTEGER,
+                 FIGURES["checkpoints_held"].note, low=1, whole=True, unit=""),
+        Input.of("other_data_tb", job.other_data_tb, DECIMAL_1, FIGURES["other_data_tb"].note),
     )  # fmt: skip
 
 
 def _repair(repair: Repair) -> tuple[Input, ...]:
     rows = [
-        Input("hardware_share", FIGURES["repair.hardware_share"].heading, "share",
-              repair.hardware_share, PERCENT, low=1e-6, high=1.0),
-        Input("repair_s", FIGURES["repair.repair_s"].heading, "s", repair.repair_s, DECIMAL_1,
-              f"one {repair.unit}, {FIGURES['repair.repair_s'].note}", low=1e-3, high=LONGEST_S),
-        Input("swap_s", FIGURES["repair.swap_s"].heading, "s", repair.swap_s, DECIMAL_1,
-              FIGURES["repair.swap_s"].note),
+        Input.of("repair.hardware_share", repair.hardware_share, PERCENT, low=1e-6, high=1.0),
+        Input.of("repair.repair_s", repair.repair_s, DECIMAL_1,
+                 f"one {repair.unit}, {FIGURES['repair.repair_s'].note}", low=1e-3, high=LONGEST_S),
+        Input.of("repair.swap_s", repair.swap_s, DECIMAL_1, FIGURES["repair.swap_s"].note),
     ]  # fmt: skip
     if not repair.in_rack and not repair.decided:
-        rows.append(Input("spares", FIGURES["repair.spares"].heading, "units", repair.spares,
-                          INTEGER, whole=True))  # fmt: skip
+        rows.append(Input.of("repair.spares", repair.spares, INTEGER, whole=True))
     return tuple(rows)
 
 
@@ -153,8 +138,8 @@ def _limits(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
 def _cluster(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
     return (
         *_left(plan, job),
-        Input("replica_gpus", FIGURES["replica_gpus"].heading, "GPUs", job.replica_gpus, INTEGER,
-              _given(job.replica_gpus), low=1, high=1e7, whole=True),
+        Input.of("replica_gpus", job.replica_gpus, INTEGER, _given(job.replica_gpus), low=1,
+                 high=1e7, whole=True),
         *_clients(
             "write",
             "writers",
@@ -185,8 +170,7 @@ def _left(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
     most = job.most_gpus_beside(line.working, job.repair.spares, line.gpus // line.working)
     note = f"units of {job.repair.unit_gpus} GPUs; GPUs in use = the most that these leave"
     return (
-        Input("spares", FIGURES["repair.spares"].heading, "units", job.repair.spares, INTEGER,
-              note, whole=True),
+        Input.of("repair.spares", job.repair.spares, INTEGER, note, whole=True),
         Input("gpus_besides", "GPUs that the job leaves besides its spares", "GPUs",
               most - job.gpus_used, INTEGER, "as solved", locked=True),
     )  # fmt: skip
@@ -210,12 +194,11 @@ def _clients(kind: str, name: str, who: str, each_gb_per_s: float) -> tuple[Inpu
 def _storage(plan: Plan) -> tuple[Input, ...]:
     site = plan.site
     return (
-        Input("delivered_fraction_write", FIGURES["delivered_fraction_write"].heading, "share",
-              site.delivered_fraction_write, PERCENT, low=1e-6, high=1.0),
-        Input("delivered_fraction_read", FIGURES["delivered_fraction_read"].heading, "share",
-              site.delivered_fraction_read, PERCENT, low=1e-6, high=1.0),
-        Input("fill_limit", FIGURES["fill_limit"].heading, "share", site.fill_limit, PERCENT,
-              low=1e-6, high=1.0),
+        Input.of("delivered_fraction_write", site.delivered_fraction_write, PERCENT, low=1e-6,
+                 high=1.0),
+        Input.of("delivered_fraction_read", site.delivered_fraction_read, PERCENT, low=1e-6,
+                 high=1.0),
+        Input.of("fill_limit", site.fill_limit, PERCENT, low=1e-6, high=1.0),
     )  # fmt: skip
 
 
@@ -238,8 +221,7 @@ def _rate(job: JobPlan, ways: Ways | None) -> tuple[Input, ...]:
         )
     rate = job.tflops_per_gpu * job.rate_share
     return (
-        Input("tflops_per_gpu", FIGURES["tflops_per_gpu"].heading, "TFLOP/s", rate, DECIMAL_1,
-              note, low=1e-6, locked=job.rate_share != 1.0),
+        Input.of("tflops_per_gpu", rate, DECIMAL_1, note, low=1e-6, locked=job.rate_share != 1.0),
     )  # fmt: skip
 
 
@@ -248,13 +230,12 @@ def _training(job: JobPlan, ways: Ways | None) -> tuple[Input, ...]:
     of_rate = "the measured rate by the peak" if measured else _given(job.mfu)
     return (
         *_rate(job, ways),
-        Input("mfu", FIGURES["mfu"].heading, "share", job.mfu, PERCENT, of_rate, low=1e-6,
-              high=1.0, locked=measured),
-        Input("tokens_trillion", FIGURES["tokens"].heading, "trillions", _in(job.tokens, 1e12),
-              DECIMAL_3, _given(_in(job.tokens, 1e12)), low=1e-9),
-        Input("active_parameters_billion", FIGURES["active_parameters"].heading, "billions",
-              _in(job.active_parameters, 1e9), DECIMAL_1, _given(_in(job.active_parameters, 1e9)),
-              low=1e-9),
+        Input.of("mfu", job.mfu, PERCENT, of_rate, low=1e-6, high=1.0, locked=measured),
+        Input.of("tokens", _in(job.tokens, 1e12), DECIMAL_3, _given(_in(job.tokens, 1e12)),
+                 low=1e-9, name="tokens_trillion", unit="trillions"),
+        Input.of("active_parameters", _in(job.active_parameters, 1e9), DECIMAL_1,
+                 _given(_in(job.active_parameters, 1e9)), low=1e-9,
+                 name="active_parameters_billion", unit="billions"),
     )  # fmt: skip
 
 
@@ -283,24 +264,13 @@ def _prices(plan: Plan, *, money: bool) -> tuple[Input, ...]:
         return tuple(rows)
     rows += _exchange(plan)
     rows += [
-        Input(
+        Input.of(
             "electricity_usd_per_kwh",
-            FIGURES["electricity_usd_per_kwh"].heading,
-            "USD/kWh",
             site.electricity_usd_per_kwh,
             DECIMAL_3,
-            NOT_GIVEN if site.electricity_usd_per_kwh is None else "",
+            _given(site.electricity_usd_per_kwh),
         ),
-        Input(
-            "years",
-            "Term",
-            "years",
-            site.years,
-            DECIMAL_1,
-            NOT_GIVEN if site.years is None else "",
-            low=0.01,
-            high=50.0,
-        ),
+        Input.of("years", site.years, DECIMAL_1, _given(site.years), low=0.01, high=50.0),
         *_rates(plan),
     ]
     return tuple(rows)
@@ -328,7 +298,6 @@ def _rates(plan: Plan) -> tuple[Input, ...]:
     if scope.over_time(plan):
         rate, note = site.discount_rate, "what is paid later counts less; 0 for none"
         rows.append(
-            Input("discount_rate", FIGURES["discount_rate"].heading, "share", rate, PERCENT_2,
-                  note, high=1.0)
+            Input.of("discount_rate", rate, PERCENT_2, note, high=1.0)
         )  # fmt: skip
     return tuple(rows)

@@ -45,11 +45,11 @@ def _gpus(plan: Plan, job: JobPlan) -> tuple[Result, ...]:
         in_use = (f"MAX(0,{_beside_spares(plan, job)}-gpus_besides)",
                   "the most that the spares standing by leave of the systems on BOM")  # fmt: skip
     return (
-        Result("gpus_in_use", FIGURES["gpus_used"].heading, "GPUs", *in_use, INTEGER, cross=True,
-               plan=job.gpus_used),
-        Result("systems_in_use", FIGURES["systems_used"].heading, "systems",
-               f"ROUNDUP(MAX(0,gpus_in_use/{per_system}-1E-9),0)",
-               f"GPUs in use / {words} per system, rounded up", INTEGER, plan=job.systems_used),
+        Result.of("gpus_used", *in_use, INTEGER, cross=True, plan=job.gpus_used,
+                  name="gpus_in_use"),
+        Result.of("systems_used", f"ROUNDUP(MAX(0,gpus_in_use/{per_system}-1E-9),0)",
+                  f"GPUs in use / {words} per system, rounded up", INTEGER, plan=job.systems_used,
+                  name="systems_in_use"),
     )  # fmt: skip
 
 
@@ -151,28 +151,25 @@ def _direction(
 def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
     every = remote_interval(job)
     return (
-        Result("stall_s", FIGURES["stall_s"].heading, "s",
-               'IF(save_mode="sync",checkpoint_gb/write_gb_per_s,async_stall_s)',
-               "async: the input; sync: checkpoint size / delivered write bandwidth", DECIMAL_3,
-               plan=job.stall_s),
-        Result("drain_s", FIGURES["drain_s"].heading, "s",
-               'IF(save_mode="sync",0,checkpoint_gb/write_gb_per_s)',
-               "checkpoint size / delivered write bandwidth; part of the stall when sync",
-               DECIMAL_3, plan=0.0 if job.mode == "sync" else job.drain_s),
+        Result.of("stall_s", 'IF(save_mode="sync",checkpoint_gb/write_gb_per_s,async_stall_s)',
+                  "async: the input; sync: checkpoint size / delivered write bandwidth", DECIMAL_3,
+                  plan=job.stall_s),
+        Result.of("drain_s", 'IF(save_mode="sync",0,checkpoint_gb/write_gb_per_s)',
+                  "checkpoint size / delivered write bandwidth; part of the stall when sync",
+                  DECIMAL_3, plan=0.0 if job.mode == "sync" else job.drain_s),
         *local_results(job.local),
-        Result("overlap", FIGURES["overlap"].heading, "share", f"drain_s/{every}",
-               "drain / interval; the GPUs keep computing", PERCENT_2,
-               plan=job.overlap),
-        Result("blocking", FIGURES["blocking"].heading, "share", "stall_s/interval_s",
-               "stall / interval", PERCENT_2, plan=job.blocking),
+        Result.of("overlap", f"drain_s/{every}", "drain / interval; the GPUs keep computing",
+                  PERCENT_2, plan=job.overlap),
+        Result.of("blocking", "stall_s/interval_s", "stall / interval", PERCENT_2,
+                  plan=job.blocking),
         Result("stall_and_drain_s", "Stall and drain together", "s",
                of_levels(job, "drain_s", "stall_s+drain_s"),
                "must not be longer than the interval" if job.local is None
                else "with a local level the drain alone; not longer than the interval to storage",
                DECIMAL_3),
-        Result("write_volume_tb_per_day", FIGURES["write_volume_tb_per_day"].heading, "TB/day",
-               f"checkpoint_gb*86400/{every}/1000", "checkpoint size x 86,400 s / interval",
-               DECIMAL_1, plan=job.write_volume_tb_per_day),
+        Result.of("write_volume_tb_per_day", f"checkpoint_gb*86400/{every}/1000",
+                  "checkpoint size x 86,400 s / interval", DECIMAL_1,
+                  plan=job.write_volume_tb_per_day),
     )  # fmt: skip
 
 
@@ -181,12 +178,11 @@ def _restore(job: JobPlan) -> tuple[Result, ...]:
     if job.repair is not None and job.repair.shrunk is not None:
         seen, told = "*failing_share", " x share of failures that kept work sees"
     return (
-        Result("mtti_s", FIGURES["mtti_s"].heading, "s",
-               f"86400/(failures_per_gpu_day*gpus_in_use{seen})",
-               f"86,400 s / (failures per GPU and day x GPUs in use{told})", DECIMAL_1,
-               plan=job.mtti_s),
-        Result("replicas", FIGURES["replicas"].heading, "", "gpus_in_use/replica_gpus",
-               "GPUs in use / GPUs per replica", DECIMAL_2, ("replica_gpus",), plan=job.replicas),
+        Result.of("mtti_s", f"86400/(failures_per_gpu_day*gpus_in_use{seen})",
+                  f"86,400 s / (failures per GPU and day x GPUs in use{told})", DECIMAL_1,
+                  plan=job.mtti_s),
+        Result.of("replicas", "gpus_in_use/replica_gpus", "GPUs in use / GPUs per replica",
+                  DECIMAL_2, ("replica_gpus",), plan=job.replicas, unit=""),
         Result(
             "fan_out_per_replica",
             "Share of a checkpoint that each further replica reads",
@@ -196,22 +192,20 @@ def _restore(job: JobPlan) -> tuple[Result, ...]:
             "0 for broadcast; 1 for every_replica; 2 / bytes per parameter for sharded_optimizer",
             DECIMAL_3,
         ),
-        Result("fan_out", FIGURES["fan_out"].heading, "",
-               "1+fan_out_per_replica*IF(ISNUMBER(replicas),replicas-1,0)",
-               "1 + share per further replica x (replicas - 1)", DECIMAL_3, plan=job.fan_out),
-        Result("restore_s", FIGURES["restore_s"].heading, "s",
-               "fan_out*checkpoint_gb/read_gb_per_s",
-               "fan-out x checkpoint size / delivered read bandwidth", DECIMAL_2,
-               plan=job.restore_s),
+        Result.of("fan_out", "1+fan_out_per_replica*IF(ISNUMBER(replicas),replicas-1,0)",
+                  "1 + share per further replica x (replicas - 1)", DECIMAL_3, plan=job.fan_out,
+                  unit=""),
+        Result.of("restore_s", "fan_out*checkpoint_gb/read_gb_per_s",
+                  "fan-out x checkpoint size / delivered read bandwidth", DECIMAL_2,
+                  plan=job.restore_s),
         Result("recovery_s", "Recovery: restart and restore", "s", "restart_s+restore_s", "",
                DECIMAL_2),
-        Result("ingest_gb_per_s", FIGURES["ingest_gb_per_s"].heading, "GB/s",
-               "gpus_in_use*ingest_per_gpu_gb_per_s", "GPUs in use x data per GPU", DECIMAL_2,
-               plan=job.ingest_gb_per_s),
-        Result("capacity_needed_tb", FIGURES["capacity_needed_tb"].heading, "TB",
-               "(other_data_tb+checkpoints_held*checkpoint_gb/1000)/fill_limit",
-               "(other data + checkpoints held x checkpoint size) / largest share in use",
-               DECIMAL_1, plan=job.capacity_needed_tb),
+        Result.of("ingest_gb_per_s", "gpus_in_use*ingest_per_gpu_gb_per_s",
+                  "GPUs in use x data per GPU", DECIMAL_2, plan=job.ingest_gb_per_s),
+        Result.of("capacity_needed_tb",
+                  "(other_data_tb+checkpoints_held*checkpoint_gb/1000)/fill_limit",
+                  "(other data + checkpoints held x checkpoint size) / largest share in use",
+                  DECIMAL_1, plan=job.capacity_needed_tb),
     )  # fmt: skip
 
 
@@ -289,12 +283,11 @@ def _degraded_checkpoint(job: JobPlan) -> tuple[Result, ...]:
     stalled = 'IF(save_mode="sync",degraded_save_s,stall_s)'
     drained = 'IF(save_mode="sync",0,degraded_save_s)'
     return (
-        Result("degraded_save_s", FIGURES["degraded_drain_s"].heading, "s",
-               "checkpoint_gb/degraded_write_gb_per_s",
-               "checkpoint size / degraded write bandwidth: the drain, or the stall when sync",
-               DECIMAL_3),
-        Result("degraded_overlap", FIGURES["degraded_overlap"].heading, "share",
-               f"{drained}/{remote_interval(job)}", "drain / interval", PERCENT_2),
+        Result.of("degraded_drain_s", "checkpoint_gb/degraded_write_gb_per_s",
+                  "checkpoint size / degraded write bandwidth: the drain, or the stall when sync",
+                  DECIMAL_3, name="degraded_save_s"),
+        Result.of("degraded_overlap", f"{drained}/{remote_interval(job)}", "drain / interval",
+                  PERCENT_2),
         Result("degraded_blocking", f"{FIGURES['blocking'].heading}, degraded", "share",
                f"{stalled}/interval_s", "stall / interval", PERCENT_2),
         Result("degraded_stall_and_drain_s", "Stall and drain together, degraded", "s",
@@ -304,6 +297,5 @@ def _degraded_checkpoint(job: JobPlan) -> tuple[Result, ...]:
 
 
 def _degraded_restore() -> Result:
-    return Result("degraded_restore_s", FIGURES["degraded_restore_s"].heading, "s",
-                  "fan_out*checkpoint_gb/degraded_read_gb_per_s",
-                  "fan-out x checkpoint size / degraded read bandwidth", DECIMAL_2)  # fmt: skip
+    return Result.of("degraded_restore_s", "fan_out*checkpoint_gb/degraded_read_gb_per_s",
+                     "fan-out x checkpoint size / degraded read bandwidth", DECIMAL_2)  # fmt: skip

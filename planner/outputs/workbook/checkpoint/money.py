@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from planner.figures import FIGURES
 from planner.outputs import scope
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.book import Book
@@ -25,55 +24,48 @@ def totals(book: Book) -> Results:
 
 
 def _power(book: Book) -> tuple[Result, ...]:
-    rows = [from_bom(book, "it_power_kw", FIGURES["it_power_kw"].heading, "kW", DECIMAL_1)]
+    rows = [from_bom(book, "it_power_kw")]
     if book.has("bom_typical_power_kw"):
-        label = FIGURES["typical_power_kw"].heading
-        rows.append(from_bom(book, "typical_power_kw", label, "kW", DECIMAL_1))
+        rows.append(from_bom(book, "typical_power_kw"))
     rows.append(_facility(book))
     if book.has("bom_energy_kw"):
         label = "Typical power at the meter"
         label += ", what energy is charged on" if book.money else ""
-        rows.append(from_bom(book, "energy_kw", label, "kW", DECIMAL_1))
+        rows.append(from_bom(book, "energy_kw", label=label, unit="kW"))
     return tuple(rows)
 
 
 def _facility(book: Book) -> Result:
     if book.has("bom_facility_power_kw"):
-        row = from_bom(
-            book, "facility_power_kw", FIGURES["facility_power_kw"].heading, "kW", DECIMAL_1
-        )
-        return row.explained("total of BOM: every line's IT power x its PUE")
-    return Result("facility_power_kw", FIGURES["facility_power_kw"].heading, "kW",
-                  "it_power_kw*pue", "IT power x PUE", DECIMAL_1, flag="bom_it_power_kw_flag",
-                  plan=book.total("facility_power_kw"))  # fmt: skip
+        how = "total of BOM: every line's IT power x its PUE"
+        return from_bom(book, "facility_power_kw", how=how)
+    return Result.of("facility_power_kw", "it_power_kw*pue", "IT power x PUE", DECIMAL_1,
+                     flag="bom_it_power_kw_flag", plan=book.total("facility_power_kw"))  # fmt: skip
 
 
 def _heat(book: Book) -> tuple[Result, ...]:
-    rows = [from_bom(book, "heat_btu_per_h", FIGURES["heat_btu_per_h"].heading, "BTU/h", INTEGER)]
+    rows = [from_bom(book, "heat_btu_per_h", INTEGER)]
     liquid = book.has("bom_heat_liquid_kw")
     if liquid:
-        rows.append(
-            from_bom(book, "heat_liquid_kw", FIGURES["heat_liquid_kw"].heading, "kW", DECIMAL_1)
-        )
+        rows.append(from_bom(book, "heat_liquid_kw"))
     if liquid or scope.limited(book.plan, "heat_air"):
         rows.append(
-            Result("heat_air_kw", FIGURES["heat_air_kw"].heading, "kW",
-                   "it_power_kw-heat_liquid_kw" if liquid else "it_power_kw",
-                   "IT power less what goes to liquid; 1 kW is 3,412.14 BTU/h", DECIMAL_1,
-                   flag="bom_it_power_kw_flag", plan=book.total("heat_air_kw"))
+            Result.of("heat_air_kw", "it_power_kw-heat_liquid_kw" if liquid else "it_power_kw",
+                      "IT power less what goes to liquid; 1 kW is 3,412.14 BTU/h", DECIMAL_1,
+                      flag="bom_it_power_kw_flag", plan=book.total("heat_air_kw"))
         )  # fmt: skip
     return tuple(rows)
 
 
 def _space(book: Book) -> tuple[Result, ...]:
     rows = [
-        from_bom(book, "racks", FIGURES["racks"].heading, "racks", INTEGER_OR_DASH),
-        from_bom(book, "weight_kg", FIGURES["weight_kg"].heading, "kg", INTEGER),
-        from_bom(book, "usable_tb", FIGURES["usable_tb"].heading, "TB", DECIMAL_1_OR_DASH),
+        from_bom(book, "racks", INTEGER_OR_DASH),
+        from_bom(book, "weight_kg", INTEGER),
+        from_bom(book, "usable_tb", DECIMAL_1_OR_DASH),
     ]
     if book.has("bom_lead_time_days"):
-        row = from_bom(book, "lead_time_days", FIGURES["lead_time_days"].heading, "days")
-        rows.append(row.explained("the upper end of what the suppliers say, on BOM"))
+        how = "the upper end of what the suppliers say, on BOM"
+        rows.append(from_bom(book, "lead_time_days", how=how))
     return tuple(rows)
 
 
@@ -88,7 +80,7 @@ def _money(book: Book) -> tuple[Result, ...]:
     """Return the money of the plan, each figure after what it rests on."""
     yearly = _yearly(book)
     return (
-        from_bom(book, "capex_usd", FIGURES["capex_usd"].heading, "USD", DECIMAL_2),
+        from_bom(book, "capex_usd", DECIMAL_2),
         *yearly,
         _opex(book, yearly),
         *_term(book, yearly),
@@ -98,45 +90,33 @@ def _money(book: Book) -> tuple[Result, ...]:
 
 def _yearly(book: Book) -> tuple[Result, ...]:
     """Return what is paid every year: support, subscriptions, energy, colocation."""
-    result = [
-        from_bom(
-            book,
-            "support_usd_per_year",
-            FIGURES["support_usd_per_year"].heading,
-            "USD/year",
-            DECIMAL_2,
-        )
-    ]
+    result = [from_bom(book, "support_usd_per_year", DECIMAL_2)]
     if book.has("bom_subscriptions_usd_per_year"):
-        name, label = "subscriptions_usd_per_year", FIGURES["subscriptions_usd_per_year"].heading
-        result.append(from_bom(book, name, label, "USD/year", DECIMAL_2))
+        result.append(from_bom(book, "subscriptions_usd_per_year", DECIMAL_2))
     power, what = "facility_power_kw", "power at the meter"
     if book.has("bom_energy_kw"):
         power, what = "energy_kw", "typical power at the meter"
     result.append(
-        Result("energy_usd_per_year", FIGURES["energy_usd_per_year"].heading, "USD/year",
-               f"{power}*{HOURS_PER_YEAR:g}*electricity_usd_per_kwh",
-               f"{what} x {HOURS_PER_YEAR:,.0f} h x price of electricity", DECIMAL_2,
-               ("electricity_usd_per_kwh",), "bom_it_power_kw_flag",
-               plan=book.total("energy_usd_per_year"))
+        Result.of("energy_usd_per_year", f"{power}*{HOURS_PER_YEAR:g}*electricity_usd_per_kwh",
+                  f"{what} x {HOURS_PER_YEAR:,.0f} h x price of electricity", DECIMAL_2,
+                  ("electricity_usd_per_kwh",), "bom_it_power_kw_flag",
+                  plan=book.total("energy_usd_per_year"))
     )  # fmt: skip
     if book.has("colocation_usd_per_kw_month"):
         result.append(
-            Result("colocation_usd_per_year", FIGURES["colocation_usd_per_year"].heading,
-                   "USD/year", f"it_power_kw*{MONTHS_PER_YEAR}*colocation_usd_per_kw_month",
-                   f"IT power x {MONTHS_PER_YEAR} months x price of colocation", DECIMAL_2,
-                   ("colocation_usd_per_kw_month",), "bom_it_power_kw_flag",
-                   plan=book.total("colocation_usd_per_year"))
+            Result.of("colocation_usd_per_year",
+                      f"it_power_kw*{MONTHS_PER_YEAR}*colocation_usd_per_kw_month",
+                      f"IT power x {MONTHS_PER_YEAR} months x price of colocation", DECIMAL_2,
+                      ("colocation_usd_per_kw_month",), "bom_it_power_kw_flag",
+                      plan=book.total("colocation_usd_per_year"))
         )  # fmt: skip
     return tuple(result)
 
 
 def _opex(book: Book, yearly: tuple[Result, ...]) -> Result:
     names = [row.name for row in yearly]
-    return Result(
+    return Result.of(
         "opex_usd_per_year",
-        FIGURES["opex_usd_per_year"].heading,
-        "USD/year",
         "+".join(names),
         " + ".join(name.removesuffix("_usd_per_year") for name in names),
         DECIMAL_2,
@@ -152,13 +132,14 @@ def _term(book: Book, yearly: tuple[Result, ...]) -> tuple[Result, ...]:
     if not book.has("bom_support_usd_over_term"):
         return (_tco(tco, "capex_usd+years*opex_usd_per_year", "capex + years x opex per year"),)
     names = "+".join(row.name for row in yearly[1:])
-    support_row = from_bom(book, "support_usd_over_term", "Support over the term", "USD", DECIMAL_2)
+    how = "total of BOM: support per year x the years it is paid, discounted"
     return (
         Result("discounted_years", "Years of a yearly payment over the term, discounted", "years",
                formulas.years("years"),
                "paid at the end of each year: (1 - (1 + rate)^-years) / rate, a last part year in "
                "proportion", DECIMAL_3, ("years", "discount_rate")),
-        support_row.explained("total of BOM: support per year x the years it is paid, discounted"),
+        from_bom(book, "support_usd_over_term", DECIMAL_2, label="Support over the term",
+                 unit="USD", how=how),
         _tco(
             tco,
             f"capex_usd+support_usd_over_term+discounted_years*({names})",
@@ -169,8 +150,7 @@ def _term(book: Book, yearly: tuple[Result, ...]) -> tuple[Result, ...]:
 
 def _tco(value: float | None, formula: str, how: str) -> Result:
     needs = ("years", "opex_usd_per_year")
-    label = FIGURES["tco_usd"].heading
-    return Result("tco_usd", label, "USD", formula, how, DECIMAL_2, needs, TCO_FLAG, plan=value)
+    return Result.of("tco_usd", formula, how, DECIMAL_2, needs, TCO_FLAG, plan=value)
 
 
 def _ratios(book: Book) -> tuple[Result, ...]:
@@ -179,11 +159,10 @@ def _ratios(book: Book) -> tuple[Result, ...]:
     if plan.totals is None or job is None or plan.site.years is None:
         return ()
     result = []
-    for name, limit, label, value, formula, how in (
+    for name, limit, value, formula, how in (
         (
             "usd_per_useful_gpu_hour",
             "per_useful_gpu_hour",
-            FIGURES["usd_per_useful_gpu_hour"].heading,
             plan.totals.usd_per_useful_gpu_hour,
             f"tco_usd/(useful_gpus*{HOURS_PER_YEAR:g}*years)",
             "TCO / (useful GPUs x hours of the term)",
@@ -191,7 +170,6 @@ def _ratios(book: Book) -> tuple[Result, ...]:
         (
             "usd_per_million_tokens",
             "per_million_tokens",
-            FIGURES["usd_per_million_tokens"].heading,
             plan.totals.usd_per_million_tokens,
             f"tco_usd/(useful_pflops*{_TOKENS}/active_parameters_billion*years)",
             "TCO / tokens trained in the term at this rate of useful work",
@@ -202,7 +180,5 @@ def _ratios(book: Book) -> tuple[Result, ...]:
             if name.endswith("tokens"):
                 needs = (*needs, "useful_pflops", "active_parameters_billion")
             number = "#,##0.0000"
-            result.append(
-                Result(name, label, "USD", formula, how, number, needs, TCO_FLAG, plan=value)
-            )
+            result.append(Result.of(name, formula, how, number, needs, TCO_FLAG, plan=value))
     return tuple(result)

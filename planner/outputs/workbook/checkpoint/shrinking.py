@@ -6,7 +6,6 @@ back find, and what restarts of fewer replicas spare. It holds at the interval o
 
 from __future__ import annotations
 
-from planner.figures import FIGURES
 from planner.outputs.scope import blocks
 from planner.outputs.workbook import formulas, units_out
 from planner.outputs.workbook.cells import DECIMAL_1, INTEGER, PERCENT_2, SMALL
@@ -25,19 +24,18 @@ _SECONDS_PER_YEAR = f"{HOURS_PER_YEAR * 3600:.0f}"
 def lost_to_units_out(job: JobPlan, repair: Repair, shrunk: ShrunkPlan) -> tuple[Result, ...]:
     """Return what the job loses, and the failures that its work sees."""
     return (
-        Result("failing_share", FIGURES["shrunk.failing"].heading, "share",
-               "replicas_squared/replicas_weigh/replicas_whole",
-               "replicas that run, weighted by what they do; the sheet Units out", PERCENT_2,
-               plan=shrunk.failing),
+        Result.of("shrunk.failing", "replicas_squared/replicas_weigh/replicas_whole",
+                  "replicas that run, weighted by what they do; the sheet Units out", PERCENT_2,
+                  plan=shrunk.failing, name="failing_share"),
         Result("time_waiting", "Work lost to units that are out", "share",
                f'IF(beyond_share>{BEYOND},"{UNKNOWN}",'
                f"MIN(1,MAX(0,work_lost-(1-work_lost)*{formulas.expm1('log_spared')})))",
                "replicas that do not run, restarts to be more, units back that wait; less what "
                "restarts of fewer replicas spare", PERCENT_2, plan=1.0 - repair.availability),
-        Result("grows_per_year", FIGURES["shrunk.restarts_per_year"].heading, "1/year",
-               f"back_weigh/states_weigh/repair_s*planned_share*{_SECONDS_PER_YEAR}",
-               "units back that let more run x those that a planned restart brings back", DECIMAL_1,
-               plan=shrunk.restarts_per_year),
+        Result.of("shrunk.restarts_per_year",
+                  f"back_weigh/states_weigh/repair_s*planned_share*{_SECONDS_PER_YEAR}",
+                  "units back that let more run x those that a planned restart brings back",
+                  DECIMAL_1, plan=shrunk.restarts_per_year, name="grows_per_year"),
     )  # fmt: skip
 
 

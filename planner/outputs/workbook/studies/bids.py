@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from planner.currency import amount
-from planner.figures import FIGURES, RATIOS
+from planner.figures import FIGURES, RATIOS, capital
 from planner.outputs.bids_text import (
     CHARGE_WORDS,
     LACK_WORDS,
@@ -58,7 +58,7 @@ def add(book: Book, found: Bids) -> None:
     page = Stack(book, SHEET, f"{found.problem}: bids side by side", widths)
     page.introduction([RECORD])
     page.row += 1
-    page.sentences(f"{text[:1].upper()}{text[1:]}." for text in answer(found))
+    page.sentences(f"{capital(text)}." for text in answer(found))
     page.row += 1
     page.heads(["", "", *(named(bid) for bid in found.bids), *["best mix"] * mixed])
     _standing(page, found)

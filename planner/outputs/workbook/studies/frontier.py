@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from planner.figures import FIGURES
-from planner.outputs.frontier_text import across, knee, marks, rules, up
+from planner.outputs.frontier_text import across, heading, knee, marks, rules, up
 from planner.outputs.sensitivity_words import as_it_stands, named, sentence, units
 from planner.outputs.words import Scale
 from planner.outputs.workbook.book import Book
@@ -71,7 +71,7 @@ def add_curve(page: Stack, study: Frontier, rows: tuple[int, int, int | None], a
         figures(study.y_label, study.y_unit, ys, label_position="low", **beginning(ys))
     )
     legend(chart)
-    title = f"{study.y_label[:1].upper()}{study.y_label[1:]} against {study.x_label}"
+    title = heading(study)
     page.chart(chart, title, (at, CHART_ROWS), _CHART_PX)
 
 
@@ -175,7 +175,7 @@ def add(book: Book, study: Frontier) -> None:
     """
     columns = _columns(study)
     widths = [7.0, 11.0, *(column.width for column in columns)]
-    title = f"{study.y_label[:1].upper()}{study.y_label[1:]} against {study.x_label}"
+    title = heading(study)
     page = Stack(book, SHEETS[study.x_name], title, widths)
     how, *more = rules(study)
     page.introduction([f"{named(study)}. {how}", *more, RECORD])

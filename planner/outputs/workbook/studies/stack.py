@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 
-from planner.figures import FIGURES
+from planner.figures import FIGURES, capital
 from planner.outputs.blocks import Block, Heading, Table, Text
 from planner.outputs.words import clean, in_money, titled
 from planner.outputs.workbook.book import Book
@@ -47,7 +47,7 @@ def caption(text: str) -> str:
 
 def chart_title(text: str) -> str:
     """Return a text for a chart that begins with a capital letter."""
-    return caption(f"{text[:1].upper()}{text[1:]}")
+    return caption(capital(text))
 
 
 def beginning(values: Iterable[float | None]) -> dict[str, float]:
@@ -377,8 +377,7 @@ def legend(chart: Any, *hidden: int) -> None:
 def headed(label: str, unit: str) -> str:
     """Return the head of a column: what it is, with the unit of its figures."""
     alone = unit in ("USD", "USD/year", "s")
-    text = f"{label}, {in_money(unit)}" if alone else titled(label, unit)
-    return f"{text[:1].upper()}{text[1:]}"
+    return capital(f"{label}, {in_money(unit)}" if alone else titled(label, unit))
 
 
 _WIDEST, _NARROWEST, _FIGURE = 52.0, 10.0, 15.0
