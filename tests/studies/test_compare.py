@@ -20,7 +20,7 @@ from planner.outputs import plan_json, words
 from planner.outputs.compare_text import render_comparison, status
 from planner.schema.comparison import Comparison, FigureRow, LimitRow, LineRow, Side
 from planner.studies.compare.differences import input_figures
-from planner.studies.compare.side_by_side import compare, read_sides
+from planner.studies.compare.side_by_side import compare, read_sides, work
 from tests.audit.books import book, edited
 from tests.world.solved import solved
 
@@ -116,6 +116,20 @@ def test_what_a_plan_gives_away_is_told_as_on_its_own_screen() -> None:
     )  # fmt: skip
     assert status(side) == words.status(plan).replace("below", "behind")
     assert status(side.model_copy(update={"given_away": 0.0})) == "proven best"
+
+
+def test_a_goodput_that_reads_the_same_is_told_once() -> None:
+    """A plan of twice the work at 95.001 % was said to have 95.00 % instead of 95.00 %."""
+    plan = solved("10MW")
+    job = plan.jobs[0]
+
+    def told(goodput: float) -> str:
+        twice = {"useful_pflops": 2.0 * (job.useful_pflops or 0.0), "goodput": goodput}
+        return work(plan, plan.model_copy(update={"jobs": (job.model_copy(update=twice),)}))
+
+    once = words.percent(job.goodput, 2)
+    assert told(job.goodput + 1e-7).endswith(f"goodput is {once}.")
+    assert told(job.goodput - 0.01).endswith(f" instead of {once}.")
 
 
 def test_limits_that_follow_from_a_plan_are_no_inputs() -> None:

@@ -343,7 +343,9 @@ def work(first: Plan, plan: Plan) -> str:
         return f"Useful work is the same, {plain(now or 0.0)} {unit}{days}."
     if first.objective.name == plan.objective.name and proven_alike(share, *_proofs(first, plan)):
         return f"Useful work is the same within what is proven ({amounts}){days}."
-    goodput = f"goodput is {percent(after.goodput, 2)} instead of {percent(before.goodput, 2)}"
+    goodput = f"goodput is {percent(after.goodput, 2)}"
+    if goodput != f"goodput is {percent(before.goodput, 2)}":
+        goodput += f" instead of {percent(before.goodput, 2)}"
     word = "more" if share > 0 else "less"
     return f"It does {relative(share)} {word} useful work ({amounts}){days}; {goodput}."
 
