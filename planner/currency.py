@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from functools import cache
 
 _CODES = """
 AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF
@@ -27,6 +28,8 @@ ZAR ZMW ZWG
 CODES = frozenset(_CODES.split())
 """The codes of ISO 4217 that people pay in."""
 
+_WRITTEN_WHOLE = 1e15
+"""Whole amounts below it have no more digits than are written, and none to round."""
 _WHOLE = {*"BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF".split()}  # noqa: SIM905
 _THOUSANDTHS = {*"BHD IQD JOD KWD LYD OMR TND".split()}  # noqa: SIM905
 
@@ -44,6 +47,12 @@ OLD_DAYS = 90
 """After so many days a rate is pointed out."""
 
 _IN_UNIT = re.compile(r"(?<![A-Za-z])(?P<size>k|M|B|bn|G|T)?(?P<code>[A-Z]{3})(?=/|\Z)")
+
+
+@cache
+def _unit(decimals: int) -> Decimal:
+    """Return what has so many decimals and is least."""
+    return Decimal(1).scaleb(-decimals)
 
 
 @dataclass(frozen=True)
@@ -100,8 +109,11 @@ class Currency:
 
         Halves go away from zero, as in spreadsheets.
         """
-        exact = Decimal(f"{self.of(usd):.15g}")  # 15 digits: what was written, not its float
-        whole = float(exact.quantize(Decimal(1).scaleb(-self.decimals), rounding=ROUND_HALF_UP))
+        amount = float(self.of(usd))
+        if amount.is_integer() and abs(amount) < _WRITTEN_WHOLE:
+            return amount if self.usd == 1.0 else amount * self.usd
+        exact = Decimal(f"{amount:.15g}")  # 15 digits: what was written, not its float
+        whole = float(exact.quantize(_unit(self.decimals), rounding=ROUND_HALF_UP))
         return whole if self.usd == 1.0 else whole * self.usd
 
     def listed_usd(self, usd: float) -> float:

@@ -21,6 +21,9 @@ from openpyxl.workbook import Workbook
 from planner.errors import Finding, InputError
 from planner.foreign_files import contents, in_words
 
+NO_VALUE = "a formula without a value"
+"""What stands in a cell whose formula no program worked out."""
+
 _OLE = b"\xd0\xcf\x11\xe0"
 _MOST_FILE_BYTES, _MOST_BYTES = 50_000_000, 150_000_000
 """Of the file, and of what it unpacks to; the largest of planner's own has a hundredth of them."""
@@ -33,6 +36,9 @@ _MOST_RANGE = 100_000
 _PIECE = 1 << 20
 _WIDEST, _LONGEST = 16_384, 1_048_576
 _CELL, _SHEET, _TAKEN_APART = "c", "sheet", ("mergeCell", "hyperlink")
+_FORMULA, _VALUE = "f", "v"
+_TEXTS = ("str", "e", "b")
+"""What formulas give that is no number, which may be an empty text."""
 _AGAIN = "open it in the spreadsheet program and save it again as .xlsx"
 
 
@@ -42,14 +48,21 @@ def open_xlsx(path: Path, *, without: str, shown: bool = False) -> Workbook:
     Args:
         path: the file.
         without: what to do where it holds more than can be read.
-        shown: the values that its cells last showed, instead of their formulas.
+        shown: the values that its cells last showed, instead of their formulas; ``NO_VALUE`` in
+            those with a formula that no program worked out.
 
     Raises:
         InputError: it cannot be read, is protected by a password, or is too large.
     """
     name = str(path)
-    _check_container(path, name, without)
-    return _load(path, name, shown)
+    seen = _check_container(path, name, without)
+    book = _load(path, name, shown)
+    if shown and seen.formulas and not seen.worked_out:
+        for sheet in _load(path, name, shown=False).worksheets:
+            for place, cell in sheet._cells.items():
+                if cell.data_type == "f":
+                    book[sheet.title].cell(*place).value = NO_VALUE
+    return book
 
 
 def load_bytes(stream: Any, *, shown: bool = False) -> Workbook:
@@ -75,8 +88,8 @@ def _load(path: Path, name: str, shown: bool) -> Workbook:
         raise InputError(Finding("workbook", message, name, fix=_AGAIN)) from None
 
 
-def _check_container(path: Path, name: str, without: str) -> None:
-    """Raise where the file is no whole, open xlsx file."""
+def _check_container(path: Path, name: str, without: str) -> _Seen:
+    """Return what was counted in the file; raise where it is no whole, open xlsx file."""
     head = contents(path, most_bytes=_MOST_FILE_BYTES, what="workbook")[:4]
     if head == _OLE:
         message = "the workbook is protected with a password, or an old .xls file"
@@ -85,7 +98,8 @@ def _check_container(path: Path, name: str, without: str) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             parts = {info.filename: info.file_size for info in archive.infolist()}
-            excess = _excess(archive, parts)
+            seen = _Seen()
+            excess = _excess(archive, parts, seen)
             broken = None if excess else archive.testzip()
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError):
         message = "not a whole .xlsx file: it is cut off, or of another kind"
@@ -101,15 +115,15 @@ def _check_container(path: Path, name: str, without: str) -> None:
     if "xl/workbook.xml" not in parts:
         message = "a zip file, but no .xlsx workbook"
         raise InputError(Finding("workbook", message, name, fix=_AGAIN))
+    return seen
 
 
-def _excess(archive: zipfile.ZipFile, parts: Mapping[str, int]) -> str | None:
+def _excess(archive: zipfile.ZipFile, parts: Mapping[str, int], seen: _Seen) -> str | None:
     """Return what there is too much of for a reader that keeps all of it in memory, or None."""
     if sum(parts.values()) > _MOST_BYTES:
         return f"the workbook unpacks to more than {in_words(_MOST_BYTES)}"
     if len(parts) > _MOST_PARTS:
         return f"the workbook has {len(parts):,} parts, more than {_MOST_PARTS:,}"
-    seen = _Seen()
     for part in parts:
         if part.endswith((".xml", ".rels", ".vml")) and (excess := seen.excess(archive, part)):
             return excess
@@ -117,15 +131,21 @@ def _excess(archive: zipfile.ZipFile, parts: Mapping[str, int]) -> str | None:
 
 
 class _Seen:
-    """Counts what the parts of a workbook hold, without keeping any of it."""
+    """Counts what the parts of a workbook hold, without keeping any of it.
+
+    ``formulas`` are cells with one, ``worked_out`` those of them that hold its value, too.
+    """
 
     def __init__(self) -> None:
         self._elements = self._cells = self._sheets = self._ranges = 0
+        self.formulas = self.worked_out = 0
+        self._formula = self._value = False
 
     def excess(self, archive: zipfile.ZipFile, part: str) -> str | None:
         """Return what there is too much of with this part, None where it can be borne."""
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.StartElementHandler = self._element
+        parser.CharacterDataHandler = self._text
         parser.EntityDeclHandler = _refuse_entities
         with archive.open(part) as stream:
             while piece := stream.read(_PIECE):
@@ -144,9 +164,17 @@ class _Seen:
         self._elements += 1
         name = name.rpartition(" ")[2]
         self._cells += name == _CELL
+        self.formulas += name == _FORMULA
+        self._value = name == _VALUE and self._formula
+        self._formula = name == _FORMULA
+        self.worked_out += name == _CELL and attributes.get("t") in _TEXTS
         self._sheets += name == _SHEET
         if name in _TAKEN_APART:
             self._ranges += _size(attributes.get("ref", ""))
+
+    def _text(self, text: str) -> None:
+        self.worked_out += self._value
+        self._value = False
 
 
 def _refuse_entities(*_: object) -> None:

@@ -209,6 +209,15 @@ def test_the_longest_run_is_from_corner_to_corner(by_length: tuple[Inputs, Plan]
     assert longest_run_m(one) == pytest.approx(2 * 47 * 0.04445)
 
 
+def test_the_part_that_reaches_is_told_of_each_hall(by_length: tuple[Inputs, Plan]) -> None:
+    inputs, _ = by_length
+    item = next(i for i in inputs.items if i.beyond is not None and i.reach is not None)
+    halls = [in_hall(inputs, rows, 3.0) for rows in (1, 500, 1)]
+    short, long, again = (Basis.from_inputs(hall).through_the_hall(item.id) for hall in halls)
+    assert (short, again) == (item.id, item.id)
+    assert long != item.id
+
+
 def test_bill_schedule_and_order_agree_link_by_link(by_length: tuple[Inputs, Plan]) -> None:
     inputs, plan = by_length
     schedule = cable_schedule(inputs, plan)

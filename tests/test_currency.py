@@ -13,6 +13,7 @@ from planner import currency
 from planner.api import solve
 from planner.currency import Currency
 from planner.inputs import inputs_from_text, inputs_to_text
+from planner.levers import Lever
 from planner.loader import load, load_with_findings
 from planner.outputs import answer, words
 from planner.outputs.bill import bill
@@ -23,6 +24,7 @@ from planner.schema.base import Record
 from planner.schema.plan import Plan
 from planner.schema.prices import InCurrency, ShownIn
 from planner.schema.verification import Breach
+from planner.studies.explain import step_of
 from planner.studies.registry import RESULTS
 from planner.studies.study import load as load_named
 from tests.world.commands import ran
@@ -374,3 +376,11 @@ def test_crores_and_lakhs_are_read(tmp_path: Path) -> None:
     for text in ("480 crore INR", "48000 lakh INR", "4.8 BINR"):
         path = _written(tmp_path, changed(PROBLEM, "60 MUSD", text) + rupees)
         assert load(path).problem.budget.capex_usd == pytest.approx(60e6)
+
+
+def test_a_step_is_round_in_the_currency_it_is_told_in() -> None:
+    """A hundredth of 5,000 MJPY is 50: rounded in dollars the step led to 5046.15384615 MJPY."""
+    lever = Lever("budget.capex", "capital budget", (), value=32.5e6, unit="USD")
+    assert step_of(lever, {}) == 300_000.0
+    with currency.shown_in(currency.Currency("JPY", 0.0065, "2026-11-20", "a bank")):
+        assert lever.text(32.5e6 + step_of(lever, {})) == "5050 MJPY"

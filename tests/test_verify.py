@@ -19,9 +19,10 @@ from planner.inputs import Inputs
 from planner.limits import COUNTED, LIMITS, TIMED
 from planner.schema.catalog import Figure
 from planner.schema.plan import LimitReport, NotConsidered
+from planner.schema.prices import ExchangeRate
 from planner.schema.problem import Quantity
 from planner.sizing import goodput
-from planner.verifier import levels, verify
+from planner.verifier import basis, levels, recheck, verify
 from planner.verifier.basis import Basis, Ledger
 from planner.verifier.decisions import read_decisions
 from planner.verifier.interval import shortest_allowed_s
@@ -150,6 +151,37 @@ def with_item(inputs: Inputs, sku: str, path: tuple[str, ...], value: object) ->
 
 def of(value: Any) -> Figure[Any]:
     return Figure(value=value, source="sheet", confidence="high")
+
+
+EUR = ExchangeRate.model_validate({"usd": 3.0, "on": "2026-11-01", "source": "a bank"})
+SHARED: dict[str, tuple[str, DataPath, Any]] = {
+    "pue": ("problem", ("site", "pue"), 1.5),
+    "rack": ("problem", ("site", "rack"), None),
+    "discounting": ("problem", ("term", "discount_rate"), 0.2),
+    "support": ("problem", ("term", "support_years"), 1.0),
+    "spares": ("problem", ("spares",), {"gpu_system": 0.5, "storage": 0.5}),
+    "currency": ("problem", ("currency",), "EUR"),
+    "installed": ("problem", ("items", "gpu_a"), Quantity(installed=1)),
+    "price": ("prices", ("gpu_a", "list_usd"), 12.34),
+    "pack": ("prices", ("box", "pack"), 7),
+    "discount": ("discounts", (0, "discount"), 0.5),
+    "draw": ("items", (0, "consumes", "it_power"), of(9.0)),
+    "weight": ("items", (3, "consumes", "weight"), of(9.0)),
+}
+"""What plans made from the same inputs share follows from these."""
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_what_follows_from_other_inputs_is_not_taken(name: str) -> None:
+    made, (part, path, value) = MADE["full"], SHARED[name]
+    ours = replace(made.inputs, problem=put(made.inputs.problem, ("exchange",), {"EUR": EUR}))
+    other = replace(ours, **{part: put(getattr(ours, part), path, value)})
+    basis._LATEST.clear()
+    expected = recheck(other, made.plan)
+    assert expected.disagreements
+    for _ in range(2):
+        verify(ours, made.plan)
+        assert recheck(other, made.plan) == expected
 
 
 @pytest.mark.parametrize(

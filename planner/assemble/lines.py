@@ -10,13 +10,7 @@ from planner.case import Case, Storage, System, figures, suitability
 from planner.case.bandwidth import nameplate
 from planner.case.fabrics import WORDS
 from planner.case.model import BillItem, Companion, Fabric, Offer
-from planner.case.money import (
-    discount,
-    subscription_usd_per_year,
-    support_span,
-    support_usd_per_year,
-    unit_net_usd,
-)
+from planner.case.money import discount, support_span
 from planner.case.quantities import ceil, total
 from planner.figures import STATED
 from planner.inputs import Inputs, support_level
@@ -428,7 +422,7 @@ def _shared(
         "spares": ceil(bill_item.spare_share * count),
         "pack": bill_item.pack,
         "purchased": purchased,
-        **_money(inputs, item, price, purchased),
+        **_money(inputs, bill_item, item, price, purchased),
         **_consumption(inputs, item, count),
     }
 
@@ -488,30 +482,33 @@ def _component(inputs: Inputs, parent: Line, bundle: Item, part: Item, quantity:
     )
 
 
-def _money(inputs: Inputs, item: Item, price: Price | None, purchased: int) -> dict[str, object]:
+def _money(
+    inputs: Inputs, billed: BillItem, item: Item, price: Price | None, purchased: int
+) -> dict[str, object]:
     if price is None:
         empty = ("unit_list_usd", "unit_net_usd", "extended_list_usd", "extended_net_usd")
         return {**dict.fromkeys((*empty, "support_usd_per_year", "price")), "discount": 0.0}
     shown_in = inputs.problem.shown_in
     cents = shown_in.rounded_usd
-    net = unit_net_usd(item, price, inputs.discounts, shown_in)
-    support = support_usd_per_year(item, price, inputs.discounts, shown_in)
+    net = billed.unit_net_usd
+    assert net is not None
     sources = inputs.price_sources.get(item.id, {})
     title = sources[price.source].title if price.source in sources else price.source
     start, end = support_span(item, inputs)
     per_year = price.support_per_year
-    each_year = subscription_usd_per_year(item, inputs)
     return {
         "unit_list_usd": price.list_usd,
         "discount": discount(item, inputs.discounts),
         "unit_net_usd": net,
         "extended_list_usd": cents(shown_in.listed_usd(price.list_usd) * purchased),
         "extended_net_usd": cents(net * purchased),
-        "support_usd_per_year": cents(support * purchased),
+        "support_usd_per_year": cents(billed.support_usd_per_year * purchased),
         "support_years": max(0.0, end - start) if inputs.problem.term else None,
         "support_from_years": min(start, end),
         "subscription_usd_per_year": (
-            None if price.per_year_usd is None else cents(each_year * purchased)
+            None
+            if price.per_year_usd is None
+            else cents(billed.subscription_usd_per_year * purchased)
         ),
         "price": PriceNote(
             source=title,

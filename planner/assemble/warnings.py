@@ -485,6 +485,7 @@ def warnings(
         remarks(inputs, case, operation, lines, job, fabrics),
         _unknown(lines),
         _lead_times(lines),
+        _liquid(inputs, lines),
         _ports(inputs, lines),
         _not_considered(inputs),
         _price_notes(lines),
@@ -513,6 +514,20 @@ def _not_considered(inputs: Inputs) -> Iterator[str]:
         parts = (f"{', '.join(names)} ({lacking})" for lacking, names in models.items())
         listed = "planner catalog list --unplannable"
         yield f"known, but cannot be planned here ({listed}): {'; '.join(parts)}"
+
+
+def _liquid(inputs: Inputs, lines: list[Line]) -> Iterator[str]:
+    """Yield that a plan needs a loop of liquid where nothing says that the hall has one."""
+    site = inputs.problem.site
+    told = site.cooling.cdu is not None or site.cooling.liquid_limit_kw is not None
+    cooled = [line for line in lines if line.liquid_share]
+    if cooled and not told and site.pue_air == site.pue_liquid:
+        kw = math.fsum((line.it_power_kw or 0.0) * line.liquid_share for line in cooled)
+        names = ", ".join(dict.fromkeys(line.model for line in cooled))
+        yield (
+            f"{kw:,.4g} kW of heat goes to liquid ({names}), and nothing says that the hall has a "
+            "loop for it: site.cooling.liquid_limit: 0 kW plans without"
+        )
 
 
 def _ports(inputs: Inputs, lines: list[Line]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from planner.case.bounds import Bounds
@@ -140,7 +141,8 @@ def _add_compute(
     link = _group(builder, key).link or NO_LINK
     amount: Terms = tuple((1.0, offer_id) for offer_id in serves)
     sizes = compute_sizes(design, builder.most(amount))
-    full = [_per_size(size, design.planes, link) for size in sizes]
+    each_end = None if link.switch_end is None else link.switch_end.links
+    full = [_per_size(size, design.planes, each_end) for size in sizes]
     outputs = tuple(f"{prefix}.{name}" for name in OUTPUTS)
     builder.quantities.append(Steps(prefix, amount, tuple(full), outputs))
     switches, some, leaf_spine, spine_core, ends = outputs
@@ -187,10 +189,20 @@ def _group(builder: CompanionsBuilder, key: FabricKey) -> PortGroup:
     return next(g for g in switch.ports if g.speed_gbit_per_s == key.speed_gbit_per_s)
 
 
-def _per_size(size: FabricSize, planes: int, link: Link) -> Size:
-    """Return a size's outputs, with transceivers in every port of a leaf that is for systems."""
-    fitted = size.tree.leaves * _ends(size.leaf_down_ports, link.switch_end)
-    ends = fitted + _uplink_ends(size, link.switch_end)
+@lru_cache(maxsize=16_384)
+def _per_size(size: FabricSize, planes: int, each_end: int | None, *, fitted: bool = True) -> Size:
+    """Return a size's outputs; where leaves are ``fitted``, with transceivers in every port for
+    systems.
+
+    Args:
+        size: the size of one plane.
+        planes: how many there are.
+        each_end: the links of each transceiver at a switch, None where none are bought.
+        fitted: whether ports for systems have theirs whatever is connected.
+    """
+    ends = _uplink_ends(size, each_end)
+    if fitted:
+        ends += size.tree.leaves * _modules(size.leaf_down_ports, each_end)
     return _sized(size, planes, ends)
 
 
@@ -204,16 +216,21 @@ def _sized(size: FabricSize, planes: int, ends: int) -> Size:
     return Size(size.capacity, tuple(counts))
 
 
-def _uplink_ends(size: FabricSize, end: LinkEnd | None) -> int:
+def _uplink_ends(size: FabricSize, each_end: int | None) -> int:
     """Return the transceivers of links between switches, both ends, of one plane."""
     tree = size.tree
-    leaf = tree.leaves * _ends(tree.uplinks_per_leaf, end)
-    spine = tree.spines * _ends(tree.spine_down_ports + tree.spine_up_ports, end)
-    return leaf + spine + tree.cores * _ends(tree.core_ports, end)
+    leaf = tree.leaves * _modules(tree.uplinks_per_leaf, each_end)
+    spine = tree.spines * _modules(tree.spine_down_ports + tree.spine_up_ports, each_end)
+    return leaf + spine + tree.cores * _modules(tree.core_ports, each_end)
 
 
 def _ends(links: int, end: LinkEnd | None) -> int:
-    return 0 if end is None else -(-links // end.links)
+    return _modules(links, None if end is None else end.links)
+
+
+def _modules(links: int, each: int | None) -> int:
+    """Return transceivers of so many links each; none where none are bought."""
+    return 0 if each is None else -(-links // each)
 
 
 def _need_cables(
@@ -327,7 +344,8 @@ def _one_kind(
     )
     sizes = port_sizes(design, builder.most(amount))
     uplink = shape.base.link or NO_LINK
-    full = tuple(_sized(size, 1, _uplink_ends(size, uplink.switch_end)) for size in sizes)
+    each_end = None if uplink.switch_end is None else uplink.switch_end.links
+    full = tuple(_per_size(size, 1, each_end, fitted=False) for size in sizes)
     outputs = tuple(f"{network}.{name}" for name in OUTPUTS)
     builder.quantities.append(Steps(network, amount, full, outputs))
     _, _, leaf_spine, spine_core, ends_name = outputs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +22,7 @@ from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item, Port, PortGroup, Switch
 from planner.schema.problem import Job, Problem
 from planner.schema.running import DEFAULT_FAILURES
+from planner.schema.site import Site
 from planner.sizing import checkpoint as sizing
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.sizing.placement import Space
@@ -89,10 +91,14 @@ def liquid_kw(item: Item, inputs: Inputs) -> float:
 
 def meter_kw(item: Item, inputs: Inputs, *, typical: bool = False) -> float:
     """Return the draw of one unit at the meter, kW, by where its heat goes at full draw."""
-    site, most = inputs.problem.site, it_power_kw(item, inputs) or 0.0
+    most = it_power_kw(item, inputs) or 0.0
     draw = typical_power_kw(item, inputs) or 0.0 if typical else most
-    liquid = liquid_kw(item, inputs) / most if most else 0.0
-    return draw * (liquid * site.pue_liquid + (1.0 - liquid) * site.pue_air)
+    return metered_kw(draw, liquid_kw(item, inputs) / most if most else 0.0, inputs.problem.site)
+
+
+def metered_kw(draw_kw: float, liquid: float, site: Site) -> float:
+    """Return a draw at the meter, kW, of which a share goes to liquid."""
+    return draw_kw * (liquid * site.pue_liquid + (1.0 - liquid) * site.pue_air)
 
 
 def _draw(part: Item, inputs: Inputs) -> Figure[float] | None:
@@ -120,7 +126,10 @@ def stated(item: Item, inputs: Inputs, row: Stated) -> float | None:
     """Return what catalogs state of one unit; None where any part's is not known."""
     if item.category in row.none_of:
         return 0.0
-    return _summed(item, inputs, attrgetter(row.path))
+    return _summed(item, inputs, _at(row.path))
+
+
+_at = cache(attrgetter)
 
 
 def _summed(

@@ -52,6 +52,9 @@ def bill_item(item: Item, inputs: Inputs) -> BillItem:
     price = inputs.prices.get(item.id)
     typical = problem.term is not None and problem.term.energy_basis == "typical"
     off, shown_in = inputs.discounts, problem.shown_in
+    most_kw, liquid_kw = figures.it_power_kw(item, inputs) or 0.0, figures.liquid_kw(item, inputs)
+    liquid = liquid_kw / most_kw if most_kw else 0.0
+    drawn_kw = (figures.typical_power_kw(item, inputs) or 0.0) if typical else most_kw
     return BillItem(
         id=item.id,
         vendor=item.vendor,
@@ -60,10 +63,10 @@ def bill_item(item: Item, inputs: Inputs) -> BillItem:
         support_usd_per_year=support_usd_per_year(item, price, off, shown_in) if price else 0.0,
         subscription_usd_per_year=subscription_usd_per_year(item, inputs),
         support_factor=support_factor(item, inputs),
-        it_power_kw=figures.it_power_kw(item, inputs) or 0.0,
-        meter_kw=figures.meter_kw(item, inputs),
-        energy_kw=figures.meter_kw(item, inputs, typical=typical),
-        liquid_kw=figures.liquid_kw(item, inputs),
+        it_power_kw=most_kw,
+        meter_kw=figures.metered_kw(most_kw, liquid, problem.site),
+        energy_kw=figures.metered_kw(drawn_kw, liquid, problem.site),
+        liquid_kw=liquid_kw,
         stated={name: figures.stated(item, inputs, row) or 0.0 for name, row in STATED.items()},
         # A bundle's spares are of its components: see _spare_parts.
         spare_share=0.0 if item.components else problem.spare_share(item.id, item.category),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -119,14 +120,16 @@ def resolve_like(inputs: Inputs, known: Inputs, case: Case) -> Case:
     Raises:
         InputError: as of ``resolve``.
     """
+    drawn = inputs.items is not known.items
     if not _same_offers(inputs, known):
         return resolve(inputs)
     problem, items = inputs.problem, inputs.by_id
     runs_alike = problem.jobs is known.problem.jobs
     priced = {name for name, price in inputs.prices.items() if price is not known.prices[name]}
+    billed = set(items) if drawn else priced
     systems = [
         replace(_system(items[each.id], inputs), fabric=each.fabric)
-        if each.id in priced
+        if each.id in billed
         else each
         if runs_alike
         else replace(
@@ -137,8 +140,10 @@ def resolve_like(inputs: Inputs, known: Inputs, case: Case) -> Case:
         for each in case.systems
     ]
     storage = [
-        _storage(items[each.id], inputs) if each.id in priced else each for each in case.storage
+        _storage(items[each.id], inputs) if each.id in billed else each for each in case.storage
     ]
+    if drawn and not _stand_alike(inputs, known, (*systems, *storage)):
+        return resolve(inputs)
     new = replace(
         case,
         systems=tuple(systems),
@@ -150,7 +155,7 @@ def resolve_like(inputs: Inputs, known: Inputs, case: Case) -> Case:
         delivered_write=problem.storage.delivered_fraction.write,
         policy=_policy(problem, systems, storage),
     )
-    if priced or _bounds_of(new) != _bounds_of(case):
+    if billed or _bounds_of(new) != _bounds_of(case):
         return with_companions(inputs, new)
     return new.billed_as(case)
 
@@ -170,14 +175,16 @@ _REACHED = frozenset({"min_goodput", "min_useful_gpus"})
 
 
 def _same_offers(one: Inputs, other: Inputs) -> bool:
-    """Say whether the same is on offer to two problems, and the same comes with it, but for prices.
+    """Say whether the same is on offer to two problems, and the same comes with it, but for prices
+    and power, as long as everything finds room.
 
-    Nothing may differ but what the job asks for to run, and what is paid for something that has a
-    price in both.
+    Nothing may differ but what the job asks for to run, what is paid for something that has a price
+    in both, and how much is drawn by what draws some in both.
     """
-    parts = ("items", "families", "discounts")
     return (
-        all(getattr(one, name) is getattr(other, name) for name in parts)
+        one.families is other.families
+        and one.discounts is other.discounts
+        and _same_but_for_draw(one.items, other.items)
         and one.prices.keys() == other.prices.keys()
         and _differing(one.problem, other.problem) <= {"jobs", "storage", "targets"}
         and _differing(one.problem.storage, other.problem.storage) <= {"delivered_fraction"}
@@ -187,12 +194,50 @@ def _same_offers(one: Inputs, other: Inputs) -> bool:
     )
 
 
+def _same_but_for_draw(some: Sequence[Item], others: Sequence[Item]) -> bool:
+    """Say whether catalogs state the same of all items, but how much those draw that draw some."""
+    if some is others:
+        return True
+    pairs = zip(some, others, strict=True) if len(some) == len(others) else [(None, None)]
+    return all(one is other or _draws_alone(one, other) for one, other in pairs)
+
+
+def _draws_alone(one: Item | None, other: Item | None) -> bool:
+    """Say whether two items differ in their draw alone, which is some in both."""
+    if one is None or other is None or _differing(one, other) != {"consumes"}:
+        return False
+    draws = one.consumes.it_power, other.consumes.it_power
+    some = all(draw is not None and draw.value > 0.0 for draw in draws)
+    return some and _differing(one.consumes, other.consumes) == {"it_power"}
+
+
+def _stand_alike(inputs: Inputs, known: Inputs, offers: Sequence[Offer]) -> bool:
+    """Say whether racks hold a unit of the same items at the draws of two problems.
+
+    Args:
+        inputs, known: the problems.
+        offers: what is on offer in the second, as it is in the first.
+    """
+    if inputs.problem.site.rack is not None and any(each.rack_use is None for each in offers):
+        return False
+    asked = {offer.id for offer in offers}
+    for one, other in zip(inputs.items, known.items, strict=True):
+        if one.category not in ("gpu_system", "storage") or one.id in asked:
+            continue
+        if suitability.not_wanted(one, inputs.problem) is not None:
+            continue
+        if (figures.rack_use(one, inputs) is None) != (figures.rack_use(other, known) is None):
+            return False
+    return True
+
+
 def _differing(one: BaseModel, other: BaseModel) -> set[str]:
     """Return the fields in which two parts of a problem are not the same object."""
     mine, others = one.__dict__, other.__dict__
     return {name for name in mine if mine[name] is not others[name]}
 
 
+@lru_cache(maxsize=2)
 def _bounds_of(case: Case) -> tuple[object, ...]:
     """Return how far companions are worked out: the most units of each offer, and what limits."""
     limits = case.limits

@@ -15,15 +15,16 @@ from planner.commands.solve import created_today
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.limits import SUPPLIES
-from planner.loader.market import load_catalogs
+from planner.loader.market import load_catalogs, load_prices
 from planner.outputs.answer import of_limit
 from planner.outputs.words import clean, duration, listed, size, years
 from planner.outputs.workbook.request import Asked, Inquiry, write_inquiry
 from planner.quotes.importing import Said, read_quote
-from planner.quotes.products import catalog_text, one_line, yaml_text
+from planner.quotes.products import catalog_text, one_line, unlikely, yaml_text
 from planner.schema.bill import Quote, Quoted, QuoteMap
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
+from planner.schema.prices import Price, SupportShare
 from planner.schema.site import Rack, Site
 from planner.studies.bids.asking import iso_date, mapping_of, rates_of
 from planner.studies.request import stem_of
@@ -50,17 +51,19 @@ def import_quote(path: Path, asking: Asking, folder: Path) -> tuple[Quote, tuple
     Raises:
         InputError: the file or an option is wrong, or a file cannot be written.
     """
-    known = _known(asking.problem)
+    known, book = _known(asking.problem)
     mapping = mapping_of(asking.mapping, known)
     date, rates = iso_date(asking.date), rates_of(asking.rates)
     said = Said(asking.vendor.strip(), mapping, date, asking.currency, rates)
     if not said.vendor:
         raise InputError(Finding("option", "--vendor is empty", fix="say who quotes"))
     quote = read_quote(path, said, known)
+    remarks = (*_off_the_whole(quote), *unlikely(quote.prices, book), *_not_quoted(quote, book))
+    quote = quote.model_copy(update={"findings": (*quote.findings, *remarks)})
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem)
     texts = {folder / f"{stem}.map.yaml": map_text(quote, mapping)}
     if quote.prices:
-        texts[folder / f"{stem}.prices.yaml"] = price_text(quote)
+        texts[folder / f"{stem}.prices.yaml"] = price_text(quote, book)
     if any(each.category for each in quote.asked):
         texts[folder / f"{stem}.catalog.yaml"] = catalog_text(quote)
     texts[folder / f"{stem}.quote.json"] = json_text(quote)
@@ -73,21 +76,39 @@ def json_text(quote: Quote) -> str:
     return quote.model_dump_json(indent=2) + "\n"
 
 
-def _known(problem: Path | None) -> Mapping[str, Item]:
+def _known(problem: Path | None) -> tuple[Mapping[str, Item], Mapping[str, Price]]:
+    """Return the products that are known, and what they cost."""
     if problem is None:
-        return load_catalogs(list(shipped.catalog_files().values())).items
-    return {item.id: item for item in load(problem).items}
+        items = load_catalogs(list(shipped.catalog_files().values())).items
+        return items, load_prices(list(shipped.price_files().values()), items).prices
+    inputs = load(problem)
+    return inputs.by_id, inputs.prices
+
+
+def _off_the_whole(quote: Quote) -> Iterator[str]:
+    """Yield what is taken off a whole quote, and so off no product's price."""
+    for line in quote.lines:
+        if line.kind == "discount" and line.amount:
+            yield (
+                f"{line.cells.get('amount', f'row {line.row}')}: "
+                f"{one_line(line.description or line.part_number)}, {line.amount:,.2f} "
+                f"{quote.currency}, is taken off no price of the book; planner bid takes it off "
+                "every price"
+            )
 
 
 # The files, each as somebody would write it by hand.
 
 
-def price_text(quote: Quote) -> str:
-    """Return a price book of what a quote says."""
-    return "\n".join(_price_lines(quote)) + "\n"
+def price_text(quote: Quote, book: Mapping[str, Price]) -> str:
+    """Return a price book of what a quote says, with the yearly costs that it does not tell.
+
+    A price takes the place of the one in ``book`` whole, which must not lose support by that.
+    """
+    return "\n".join(_price_lines(quote, book)) + "\n"
 
 
-def _price_lines(quote: Quote) -> Iterator[str]:
+def _price_lines(quote: Quote, book: Mapping[str, Price]) -> Iterator[str]:
     rate = "" if quote.currency == "USD" else f", 1 {quote.currency} = {quote.usd_per_unit:.6g} USD"
     who = one_line(quote.vendor)
     yield f"# Net prices per unit, as quoted by {who}. Laid over the other books:"
@@ -98,17 +119,23 @@ def _price_lines(quote: Quote) -> Iterator[str]:
     yield "  quote:"
     title = f"Quote of {quote.vendor}, {quote.date}, file {quote.file}{rate}"
     yield f"    title: {yaml_text(title)}"
+    if any(_kept(price, book.get(price.item)) for price in quote.prices):
+        yield '  book: {title: "The price book below this one: not quoted"}'
     yield "prices:"
     for price in quote.prices:
-        yield from _price(price, quote.date)
+        yield from _price(price, quote)
+        kept = _kept(price, book.get(price.item))
+        yield from (f"    {name}: {text}" for name, text in kept.items())
     yield "discounts:   # these prices are net: no discount of another book comes off them"
     yield from (f"  - {{item: {price.item}, discount: 0 %}}" for price in quote.prices)
 
 
-def _price(price: Quoted, date: str) -> Iterator[str]:
+def _price(price: Quoted, quote: Quote) -> Iterator[str]:
     yield f"  {price.item}:"
     yield f"    list: {price.net_usd:.2f} USD"
-    yield f"    date: {yaml_text(date)}"
+    yield f"    date: {yaml_text(quote.date)}"
+    if quote.valid_until:
+        yield f"    valid_until: {yaml_text(quote.valid_until)}"
     yield "    source: quote"
     yield "    confidence: high"
     if price.support_usd_per_year is not None:
@@ -122,6 +149,38 @@ def _price(price: Quoted, date: str) -> Iterator[str]:
     listed = "" if price.list_usd is None else f"; list {price.list_usd:,.2f} USD"
     cells = ", ".join(price.cells)
     yield f"    note: {yaml_text(f'{price.quantity:g} quoted, cells {cells}{listed}')}"
+
+
+def _kept(price: Quoted, book: Price | None) -> dict[str, str]:
+    """Return what a book says of support and subscription of a product, where a quote does not."""
+    if book is None:
+        return {}
+    kept: dict[str, str] = {}
+    told = price.support_usd_per_year is not None or price.support_included_years is not None
+    support = None if told else book.support_per_year
+    if support is not None:
+        kept["support_per_year"] = (
+            f"{100.0 * support.share:.12g} %" if isinstance(support, SupportShare)
+            else f"{support.usd:.2f} USD"
+        )  # fmt: skip
+        kept["support_source"] = "book"
+        if book.support_confidence is not None:
+            kept["support_confidence"] = book.support_confidence
+        if book.support_included_years:
+            kept["support_included_years"] = f"{book.support_included_years:g}"
+    for name in ("per_year", "per_year_low", "per_year_high"):
+        usd = getattr(book, f"{name}_usd")
+        if usd is not None and book.per_year_usd:
+            kept[name] = f"{usd:.2f} USD"
+    return kept
+
+
+def _not_quoted(quote: Quote, book: Mapping[str, Price]) -> Iterator[str]:
+    """Yield which yearly costs are those of the book, because a quote does not tell them."""
+    for what, name in (("support", "support_per_year"), ("subscriptions", "per_year")):
+        items = [each.item for each in quote.prices if name in _kept(each, book.get(each.item))]
+        if items:
+            yield f"{what} not quoted, and kept as in the price book: {', '.join(items)}"
 
 
 def map_text(quote: Quote, mapping: QuoteMap) -> str:

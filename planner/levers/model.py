@@ -45,13 +45,13 @@ _SIZES = {
 
 def written(value: float, unit: str) -> str:
     """Return a value as the problem file has it, exact to 12 digits; money as it is shown."""
-    amount = value / _one(unit)
+    amount = value / one_of(unit)
     symbol = _symbol(amount, unit)
     name = currency.shown().named(symbol)
     return f"{_plain(amount / _SIZES.get(symbol, 1.0))} {name}".rstrip()
 
 
-def _one(unit: str) -> float:
+def one_of(unit: str) -> float:
     """Return what one of the currency shown is in USD, 1 where a unit is no money."""
     return currency.shown().usd if "USD" in unit else 1.0
 
@@ -70,7 +70,7 @@ def grid(change: float, value: float, unit: str) -> float:
 
     It is a power of ten in the unit the value is written in.
     """
-    size = _SIZES.get(_symbol(value / _one(unit), unit), 1.0) * _one(unit)
+    size = _SIZES.get(_symbol(value / one_of(unit), unit), 1.0) * one_of(unit)
     shown = max(abs(change / size), abs(value / size) * FINEST, 1e-12)
     finest = math.ceil(math.log10(max(abs(value / size) * FINEST, 1e-12)))
     digit = max(math.floor(math.log10(shown)) - DIGITS + 1, finest)

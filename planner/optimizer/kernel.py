@@ -7,7 +7,7 @@ numbers are added in the same order; the tests hold them against the code for on
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -34,8 +34,21 @@ Places = NDArray[np.int64]
 PlacedTerms = tuple[tuple[float, int], ...]
 """Terms of a sum: a factor, and the row of what it is of."""
 
+
+@dataclass(frozen=True)
+class Followed:
+    """What may be more than 0: quantities and companions with the terms that may be, and the rows
+    of items of the bill."""
+
+    steps: list[tuple[Quantity, PlacedTerms]]
+    needed: list[tuple[int, PlacedTerms]]
+    items: Places
+
+
 MOST_WORTHS = 8
 """So many sets of what devices are worth in racks are kept to bound other racks with."""
+MOST_FOLLOWED = 1_000
+"""For so many sets of what is bought it is kept what follows."""
 VOLUME_NOISE = 1e-6
 """A rack's shares add up to no more than this above a whole number by rounding."""
 
@@ -68,6 +81,7 @@ class Layout:
         places: the row of what stands of each item.
         spare_share, installed, pack, least_packs: of each item, a row each.
         steps, needed: quantities and companions with the rows that their terms are of.
+        found: what `of` has been asked for.
     """
 
     index: dict[str, int]
@@ -80,6 +94,30 @@ class Layout:
     least_packs: Numbers
     steps: list[tuple[Quantity, PlacedTerms]]
     needed: list[tuple[int, PlacedTerms]]
+    found: dict[tuple[int, ...], Followed] = field(default_factory=dict)
+
+    def of(self, bought: tuple[int, ...]) -> Followed:
+        """Return what follows where nothing is bought but in some rows: all else stays 0."""
+        if bought not in self.found:
+            if len(self.found) == MOST_FOLLOWED:
+                self.found.clear()
+            self.found[bought] = self._followed(bought)
+        return self.found[bought]
+
+    def _followed(self, bought: tuple[int, ...]) -> Followed:
+        there, steps = set(bought), list[tuple[Quantity, PlacedTerms]]()
+        for quantity, terms in self.steps:
+            some = tuple(term for term in terms if term[1] in there)
+            if not some and _is_nothing(quantity):
+                continue
+            names = quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
+            there.update(self.index[name] for name in names)
+            steps.append((quantity, terms if isinstance(quantity, Packed) else some))
+        needed = [(row, tuple(t for t in terms if t[1] in there)) for row, terms in self.needed]
+        needed = [(row, terms) for row, terms in needed if terms]
+        there.update(row for row, _ in needed)
+        items = [number for number, row in enumerate(self.places.tolist()) if row in there]
+        return Followed(steps, needed, np.array(items, dtype=np.int64))
 
 
 @lru_cache(maxsize=16)
@@ -137,7 +175,6 @@ class Kernel:
     def __init__(self, case: Case) -> None:
         self.case, self.laid = case, _layout(case.billed)
         self.index, self.offers, self.items = self.laid.index, self.laid.offers, self.laid.items
-        self.steps, self.needed = self.laid.steps, self.laid.needed
 
     def bills(self, units: NDArray[np.int64], ways: Places | None = None, *,
               least: bool = False, apart: bool = False) -> Bills:  # fmt: skip
@@ -153,27 +190,22 @@ class Kernel:
         counts = np.zeros((len(self.index), units.shape[1]))
         counts[: len(self.offers)] = units
         known = np.ones(units.shape[1], dtype=bool)
-        there = set(np.flatnonzero(units.any(axis=1)).tolist())  # rows that may be more than 0
-        for quantity, terms in self.steps:
-            if _is_nothing(quantity) and there.isdisjoint(place for _, place in terms):
-                continue
-            names = quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
-            there.update(self.index[name] for name in names)
+        followed = self.laid.of(tuple(np.flatnonzero(units.any(axis=1)).tolist()))
+        for quantity, terms in followed.steps:
             if isinstance(quantity, Packed):
                 kinds = np.rint(counts[[place for _, place in terms]])
                 packed = self._least_shares if least else _apart if apart else self._packed
                 counts[self.index[quantity.name]] = packed(quantity, kinds)
             else:
                 self._add(quantity, terms, counts, known, least=least)
-        for place, terms in self.needed:
-            if not there.isdisjoint(each for _, each in terms):
-                np.rint(_summed(terms, counts), out=counts[place])
+        for place, terms in followed.needed:
+            np.rint(_summed(terms, counts), out=counts[place])
         if ways is not None:
             for name, (system, way) in self.case.capped.items():
                 number = next(n for n, one in enumerate(self.case.ways) if one.id == name)
                 standing = np.where(ways == number, counts[self.index[system.place]], 0.0)
                 counts[self.index[way.standing]] = standing
-        return Bills(counts, self._purchased(counts), known)
+        return Bills(counts, self._purchased(counts, followed.items), known)
 
     def total(self, terms: Terms, counts: Numbers) -> Numbers:
         """Return a sum of terms, added in their order."""
@@ -243,14 +275,20 @@ class Kernel:
     def _tables(self) -> dict[tuple[str, bool], tuple[Numbers, Numbers]]:
         return {}
 
-    def _purchased(self, counts: Numbers) -> Numbers:
-        """Return the units bought: spares, packs, least order; see `BillItem.purchased`."""
-        standing = np.rint(counts[self.laid.places])
-        spares = np.ceil(self.laid.spare_share * standing - ROUNDING)
-        need = np.maximum(standing + spares - self.laid.installed, 0.0)
-        packs = np.ceil(need / self.laid.pack)
-        packs = np.where(packs > 0, np.maximum(packs, self.laid.least_packs), 0.0)
-        bought: Numbers = packs * self.laid.pack
+    def _purchased(self, counts: Numbers, rows: Places) -> Numbers:
+        """Return the units bought: spares, packs, least order; see `BillItem.purchased`.
+
+        Args:
+            counts: of everything.
+            rows: the items of which there may be any.
+        """
+        laid, bought = self.laid, np.zeros((len(self.items), counts.shape[1]))
+        standing = np.rint(counts[laid.places[rows]])
+        spares = np.ceil(laid.spare_share[rows] * standing - ROUNDING)
+        need = np.maximum(standing + spares - laid.installed[rows], 0.0)
+        packs = np.ceil(need / laid.pack[rows])
+        packs = np.where(packs > 0, np.maximum(packs, laid.least_packs[rows]), 0.0)
+        bought[rows] = packs * laid.pack[rows]
         return bought
 
     def sums(self, case: Case, bills: Bills, figures: Sequence[str]) -> Numbers:
@@ -298,11 +336,12 @@ class Kernel:
 
         Shared racks are packed only where that decides.
         """
-        fits = self.fit(self.bills(units, ways, least=True))
-        sure = self.fit(self.bills(units, ways, apart=True))
-        open_ = np.flatnonzero(fits & ~sure)
-        if len(open_):
-            fits[open_] = self.fit(self.bills(units[:, open_], ways[open_]))
+        fits = self.fit(self.bills(units, ways, apart=True))
+        open_ = np.flatnonzero(~fits)
+        for least in (True, False):
+            if len(open_):
+                open_ = open_[self.fit(self.bills(units[:, open_], ways[open_], least=least))]
+        fits[open_] = True
         return fits
 
     def fit(self, bills: Bills) -> Flags:

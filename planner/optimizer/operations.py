@@ -455,7 +455,7 @@ class Operation:
             if repair.shrinks:
                 mends[here] &= gpus >= least[number]
                 continue
-            waiting[here] = _erlang_b(np.maximum(left, 0.0) + 1.0, gpus * repair.load(rate, 1))
+            waiting[here] = _erlang_b(np.maximum(left, 0.0), gpus * repair.load(rate, 1))
         return waiting, mends
 
     def _rates(self, use: Uses) -> Numbers:
@@ -507,22 +507,29 @@ def _best_between(worth: Callable[[Numbers], Numbers], low_s: Numbers, high_s: f
     return np.asarray(best)
 
 
-NEWTON_STEPS = 50
-NEAR = 1e-8
-"""A step of so small a share of z leaves less than floats can tell: the next is half its square."""
+STEPS = 50
+NEAR = 1e-6
+"""A step of so small a share of z leaves less than floats can tell: the next is about its cube."""
+SERIES = (1.0, 1.0 / 6.0, 1.0 / 36.0, 1.0 / 270.0, 1.0 / 4320.0)
+"""Of z in powers of sqrt(2 s/M)."""
 
 
 def _optimal_period(stall_per_mtti: Numbers) -> Numbers:
-    """Return z of ``z - (1 - exp(-z)) = s/M`` by Newton steps; see `exact_period_s`.
+    """Return z of ``z - (1 - exp(-z)) = s/M`` by Halley steps; see `exact_period_s`.
 
     They begin at the first terms of its series in sqrt(2 s/M), or at 1 + s/M where that is less.
     """
     share = np.asarray(stall_per_mtti, dtype=float)
     root = np.sqrt(2.0 * share)
-    z = np.minimum(1.0 + share, root * (1.0 + root / 6.0 * (1.0 + root / 12.0)))
+    series = np.zeros_like(root)
+    for factor in reversed(SERIES):
+        series = root * (factor + series)
+    z = np.minimum(1.0 + share, series)
     some = np.where(z > 0, z, 1.0)
-    for _ in range(NEWTON_STEPS):
-        step = (_deficit(some) - share) / -np.expm1(-some)
+    for _ in range(STEPS):
+        rises = -np.expm1(-some)
+        step = (_deficit(some) - share) / rises
+        step = step / (1.0 - step * (1.0 - rises) / (2.0 * rises))
         step = np.where(z > 0, step, 0.0)
         some = some - step
         if np.all(np.abs(step) <= NEAR * some):
@@ -530,12 +537,17 @@ def _optimal_period(stall_per_mtti: Numbers) -> Numbers:
     return np.where(z > 0, some, 0.0)
 
 
+_DEFICIT = tuple(2.0 * (-1.0) ** n / math.factorial(n + 2) for n in range(15))
+"""Of 2 (z - (1 - exp(-z))) / z**2 in powers of z."""
+
+
 def _deficit(z: Numbers) -> Numbers:
     """Return z - (1 - exp(-z)) without cancellation."""
     small = np.minimum(z, 0.5)
-    series = np.ones_like(small)
-    for order in range(16, 2, -1):
-        series = 1.0 - small / order * series
+    series = np.full_like(small, _DEFICIT[-1])
+    for factor in _DEFICIT[-2::-1]:
+        series *= small
+        series += factor
     return np.where(z < 0.5, small * small / 2.0 * series, z + np.expm1(-z))
 
 
@@ -557,14 +569,19 @@ NEVER = 1e-30
 """A share of time below which waiting is none at all."""
 
 
-def _erlang_b(places: Numbers, load: Numbers) -> Numbers:
-    """Return the share of time in which all places are taken, by Erlang's recursion."""
-    blocked = np.ones_like(load)
-    found = np.ones_like(load)
-    for place in range(1, int(places.max(initial=0.0)) + 1):
-        blocked = load * blocked / (place + load * blocked)
-        found = np.where(places >= place, blocked, found)
-        if np.all((blocked < NEVER) | (places <= place)):
+def _erlang_b(spares: Numbers, load: Numbers) -> Numbers:
+    """Return the share of time in which one unit more is out than spares stand by, by Erlang's
+    recursion."""
+    blocked, found = np.ones_like(load), np.ones_like(load)
+    places = spares.astype(np.int64) + 1
+    asked = np.bincount(places) > 0
+    for place in range(1, len(asked)):
+        blocked = blocked * load
+        blocked /= place + blocked
+        if asked[place]:
+            np.copyto(found, blocked, where=places == place)
+        if place % 8 == 0 and np.all((blocked < NEVER) | (places <= place)):
+            np.copyto(found, blocked, where=places > place)
             break
     return found
 

@@ -496,6 +496,8 @@ def _answer(quote: Quote) -> Iterator[str]:
             f"{len(right)} of {len(quote.sums)} totals of the quote are what its lines come to"
             + (f"; {quote.sums[-1].label}: {_amount(quote.sums[-1].stated, quote)}")
         )
+    if quote.valid_until:
+        yield f"its prices hold until {quote.valid_until}"
     if quote.currency != "USD":
         yield f"1 {quote.currency} = {quote.usd_per_unit:.6g} USD, as given"
 

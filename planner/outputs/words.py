@@ -201,7 +201,7 @@ def size(gigabytes: float) -> str:
     for scale, unit in ((1e6, "PB"), (1e3, "TB")):
         if gigabytes >= scale:
             return f"{gigabytes / scale:,.2f} {unit}"
-    return f"{gigabytes:,.1f} GB" if gigabytes >= 0.05 else f"{gigabytes:.2g} GB"
+    return f"{gigabytes:,.1f} GB" if gigabytes >= 0.95 else f"{gigabytes:.2g} GB"
 
 
 COUNTED = {

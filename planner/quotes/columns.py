@@ -15,7 +15,7 @@ from planner.schema.bill import QuoteField
 _HEAD_ROWS = 200
 """A header further down is none."""
 _LEAST_FIELDS = 3
-_AMOUNTS: tuple[QuoteField, ...] = ("unit_list", "unit_net", "amount")
+AMOUNTS: tuple[QuoteField, ...] = ("unit_list", "unit_net", "amount")
 _ABOUT_AMOUNTS = re.compile(
     r"\b(amounts?|prices?|figures|values|betr[äa]ge|preise|angaben|montants|prix)\b.*\b(in|en)\b|"
     r"^\(?(in|en) ",
@@ -162,7 +162,7 @@ def _header(
         for column in sorted(hidden)
         if column not in fields.values()
         and (text := _joined(taken, column))
-        and _field_of(plain(taken[-1].header(column)), {}) in _AMOUNTS
+        and _field_of(plain(taken[-1].header(column)), {}) in AMOUNTS
     }
     return Header(
         sheet,
@@ -178,7 +178,7 @@ def _header(
 
 def _sizes(whole: Mapping[QuoteField, str], above: Sequence[Row]) -> dict[QuoteField, float]:
     """Return in how many of its currency each column of amounts is: by its header, or a note."""
-    told = {field: size_of(whole[field]) for field in _AMOUNTS if field in whole}
+    told = {field: size_of(whole[field]) for field in AMOUNTS if field in whole}
     if all(size == 1.0 for size in told.values()):
         notes = (cell.text for row in above for cell in row.cells.values()
                  if isinstance(cell.value, str) and _ABOUT_AMOUNTS.search(cell.text))  # fmt: skip
@@ -216,12 +216,12 @@ def _fields(
     found: dict[QuoteField, int] = {}
     for column, text in texts.items():
         field = _field_of(plain(text), found)
-        if field is not None and not (field in _AMOUNTS and column in hidden):
+        if field is not None and not (field in AMOUNTS and column in hidden):
             found[field] = column
     for column, text in texts.items() if rows[1:] else ():  # a group's name says no more
         field = _field_of(plain(rows[-1].header(column)), found)
         if column not in found.values() and text and field is not None:
-            if not (field in _AMOUNTS and column in hidden):
+            if not (field in AMOUNTS and column in hidden):
                 found[field] = column
     _prefer_price(found, {column: rows[-1].header(column) for column in columns}, hidden)
     called: dict[QuoteField, tuple[str, ...]] = {"part": ("model", "product"), "line": ("item",)}

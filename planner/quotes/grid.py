@@ -30,9 +30,12 @@ SIGNS = {
     "US$": "USD", "USD": "USD", "$": "USD", "€": "EUR", "EUR": "EUR", "£": "GBP", "GBP": "GBP",
     "JPY": "JPY", "¥": "JPY", "CNY": "CNY", "RMB": "CNY", "KRW": "KRW", "₩": "KRW", "INR": "INR",
     "₹": "INR", "CHF": "CHF", "CAD": "CAD", "AUD": "AUD", "SGD": "SGD", "SEK": "SEK", "NOK": "NOK",
-    "DKK": "DKK", "PLN": "PLN",
+    "DKK": "DKK", "PLN": "PLN", "CA$": "CAD", "C$": "CAD", "AU$": "AUD", "A$": "AUD",
+    "NZ$": "NZD", "NZD": "NZD", "S$": "SGD", "SG$": "SGD", "HK$": "HKD", "HKD": "HKD",
+    "NT$": "TWD", "TWD": "TWD", "R$": "BRL", "BRL": "BRL", "MX$": "MXN", "MXN": "MXN",
+    "AED": "AED", "SAR": "SAR", "ILS": "ILS", "ZAR": "ZAR", "CZK": "CZK", "THB": "THB",
 }  # fmt: skip
-"""How a currency is written, the longest spelling of each first where one holds another."""
+"""How a currency is written. A dollar alone is that of the United States."""
 
 NOTHING = {"-", "--", "–", "—"}
 INCLUDED = {
@@ -47,7 +50,14 @@ _MONTHS = {
          "oct october okt oktober", "nov november", "dec december dez dezember"), 1)
     for name in names.split()
 }  # fmt: skip
-_SIGN = re.compile("|".join(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True)), re.I)
+_SIGN = re.compile(
+    "|".join(
+        rf"(?<![^\W\d_]){re.escape(sign)}" if sign[0].isalpha() and sign[-1] == "$"
+        else re.escape(sign)
+        for sign in sorted(SIGNS, key=len, reverse=True)
+    ),
+    re.I,
+)  # fmt: skip
 _BARE = r"(?:US\$|[$€£¥₩₹]|USD|EUR|GBP|JPY|CNY|KRW|INR|CHF)"
 _CODE = rf"{_BARE}(?![^\W\d_])"
 _LARGE = (
@@ -176,6 +186,9 @@ def _date(year: int, month: int, day: int) -> datetime.date | None:
         return None
 
 
+_FORMATTED = re.compile(r"\[\$([^\]-]+)")
+"""The currency in a format of numbers: ``#,##0.00 [$EUR]``, ``[$€-407]``."""
+
 _MOST_BYTES = 20_000_000
 _MOST_ROWS, _MOST_COLUMNS = 20_000, 200
 _DELIMITERS = ",;\t|"
@@ -185,11 +198,15 @@ _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell that holds something: its value, and what the file's program calls it."""
+    """A cell that holds something: its value, and what the file's program calls it.
+
+    ``currency`` is the one that the program shows with a number without it standing in the cell.
+    """
 
     column: int
     value: str | float | datetime.date
     name: str
+    currency: str | None = None
 
     @property
     def text(self) -> str:
@@ -281,7 +298,8 @@ def _rows(sheet: Worksheet) -> list[Row]:
         if value is None or row > _MOST_ROWS or column > _MOST_COLUMNS:
             continue
         name = f"{sheet.title}!{cell.coordinate}"
-        cells.setdefault(row, {})[column] = Cell(column, value, name)
+        shown = _shown_in(cell.number_format) if isinstance(value, float) else None
+        cells.setdefault(row, {})[column] = Cell(column, value, name, shown)
     numbers = sorted(cells.keys() | over.keys())
     return [
         Row(
@@ -293,6 +311,17 @@ def _rows(sheet: Worksheet) -> list[Row]:
         )
         for number in numbers
     ]
+
+
+def _shown_in(number_format: str) -> str | None:
+    """Return the currency that a format shows a number in.
+
+    A bare dollar is none: programs store the currency of the country as that.
+    """
+    named = [currency_of(text) for text in _FORMATTED.findall(number_format)]
+    marked = [SIGNS[sign] for sign in re.findall(r"[€£¥₩₹]", number_format)]
+    found = {each for each in (*named, *marked) if each is not None}
+    return found.pop() if len(found) == 1 else None
 
 
 def _hidden_columns(sheet: Worksheet) -> frozenset[int]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from planner.errors import Finding, InputError
 from planner.quotes import products
-from planner.quotes.columns import Header, headers
+from planner.quotes.columns import AMOUNTS, Header, headers
 from planner.quotes.grid import Cell, Grid, Row, currency_of, date_of
 from planner.quotes.grid import read as read_grid
 from planner.quotes.lines import check_sums, decimal_of, read_lines, settled
@@ -24,6 +24,19 @@ from planner.schema.catalog import Item
 
 _DATED = re.compile(r"\b(quote|offer|issue|quotation|angebots?)?[ -]?(date|dated|datum)\b", re.I)
 _UNTIL = re.compile(r"\b(valid|expir\w*|until|due|delivery|g[üu]ltig)\b", re.I)
+_HOLDS = re.compile(
+    r"\b(valid(ity)?( of (the|this) (quote|offer))? ?(until|till?|through|thru|to|for|period|:|$)|"
+    r"(quote|offer|quotation) (validity|expires?|expiration|expiry)|expir(es|y|ation)\b|"
+    r"g[üu]ltig bis|g[üu]ltigkeit|bindefrist)",
+    re.I,
+)
+_DAYS = re.compile(r"\b(\d{1,4}) ?(?:calendar )?(days?|tagen?|weeks?|wochen)\b", re.I)
+_TAXED = re.compile(
+    r"(?<!\w)(incl(\.|uding|usive)?( of)?|inkl(\.|usive)?|einschl\.?) ?(\d+([.,]\d+)? ?% ?)?"
+    r"(vat|(sales )?tax(es)?|mwst|ust|gst|tva)\b|\bttc\b|\bbruttopreise?\b",
+    re.I,
+)
+"""How people say that prices hold a tax."""
 
 NO_DATE = "the file does not tell clearly when it was written"
 
@@ -76,6 +89,11 @@ def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
     date = said.date or mapping.date or _date(grid, tables)
     if date is None and said.dated:
         raise InputError(Finding("quote", NO_DATE, grid.file, fix="say it: --date 2026-11-20"))
+    priced = {(line.sheet, line.row) for line in read
+              if line.amount is not None or line.unit_net is not None}  # fmt: skip
+    notes = [row for rows in grid.sheets.values() for row in rows
+             if (row.sheet, row.number) not in priced]  # fmt: skip
+    until = _valid_until(notes, date)
     matched = settled(products.match(lines, items, mapping.items))
     sums, wrong = check_sums(matched)
     prices, doubtful = products.prices(matched, rate, items)
@@ -94,11 +112,14 @@ def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
         asked=products.asked(matched, said.vendor, described(grid)),
         findings=(
             *_about_columns(tables, currency),
+            *_with_tax(notes),
             *wrong,
             *_remarked(matched),
             *doubtful,
             *(() if date else (NO_DATE,)),
+            *(f"{cell}: until when it holds is not understood" for cell in until.unclear),
         ),
+        valid_until=until.day,
     )
 
 
@@ -193,8 +214,15 @@ def _clip(line: QuoteLine) -> str:
 
 
 def _currency(grid: Grid, tables: Sequence[Header]) -> str | None:
-    """Return the currency of the headers; else of the currency column; else of the whole file."""
-    heads = {header.currency for header in tables} - {None}
+    """Return the currency of the headers and of what cells show with their amounts.
+
+    Else that of the currency column; else of the whole file.
+    """
+    amounts = {(header.sheet, column) for header in tables if "currency" not in header.fields
+               for field, column in header.fields.items() if field in AMOUNTS}  # fmt: skip
+    shown = {cell.currency for rows in grid.sheets.values() for row in rows
+             for column, cell in row.cells.items() if (row.sheet, column) in amounts}  # fmt: skip
+    heads = ({header.currency for header in tables} | shown) - {None}
     if len(heads) == 1:
         return heads.pop()
     if heads:
@@ -233,6 +261,47 @@ def _dates(row: Row) -> Iterable[datetime.date | None]:
         if _UNTIL.search(cell.text):
             continue
         yield _date_in(cell) or (_date_in(cells[at + 1]) if at + 1 < len(cells) else None)
+
+
+@dataclass(frozen=True)
+class _Until:
+    """The day until which prices hold, empty where none is told; cells that tell it unclearly."""
+
+    day: str
+    unclear: tuple[str, ...]
+
+
+def _valid_until(notes: Iterable[Row], date: str | None) -> _Until:
+    """Return until when a quote holds: the earliest day where several are told."""
+    days, unclear = [], []
+    for row in notes:
+        cells = [row.cells[column] for column in sorted(row.cells)]
+        for at, cell in enumerate(cells):
+            if isinstance(cell.value, str) and _HOLDS.search(cell.text):
+                told = [_day(each, date) for each in cells[at : at + 2]]
+                days += [day for day in told[: 1 if told[0] else 2] if day is not None]
+                unclear += [] if any(told) else [f"{cell.name} ('{cell.text[:60]}')"]
+    return _Until(min(days).isoformat() if days else "", tuple(unclear))
+
+
+def _day(cell: Cell, date: str | None) -> datetime.date | None:
+    """Return the day in a cell, or so many days after the date of the quote."""
+    day, length = _date_in(cell), _DAYS.search(cell.text)
+    if day is not None or length is None or date is None:
+        return day
+    unit = 7 if length[2].lower().startswith(("w", "woch")) else 1
+    return datetime.date.fromisoformat(date) + datetime.timedelta(days=unit * int(length[1]))
+
+
+def _with_tax(notes: Iterable[Row]) -> Iterable[str]:
+    """Yield where a file says that its prices hold a tax, which no purchase is planned with."""
+    for row in notes:
+        for cell in row.cells.values():
+            if isinstance(cell.value, str) and _TAXED.search(cell.text):
+                yield (
+                    f"{cell.name}: '{cell.text[:60]}': prices are taken as they stand, with the "
+                    "tax in them"
+                )
 
 
 def _date_in(cell: Cell) -> datetime.date | None:

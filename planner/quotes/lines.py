@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from planner.foreign_workbooks import NO_VALUE
 from planner.quotes.columns import Header
 from planner.quotes.grid import (
     INCLUDED,
@@ -58,6 +59,12 @@ _OPTIONAL = re.compile(
     r"not included in (the )?total|nicht in (der )?(gesamt)?summe)\b",
     re.I,
 )
+_LEASED = re.compile(
+    r"\b(leas(e|ed|ing)|rent(al|ed|s)?|hire|miet(e|kauf|preis)|monthly|per month|/ ?month|"
+    r"pro monat|monatlich\w*|as[- ]a[- ]service)\b",
+    re.I,
+)
+"""What is paid for by the month: its amount is no price of what is bought."""
 _COUNTED_IN = re.compile(
     r"^x\s*(?=\d)|(?<=\d)\s*(x|ea|each|pcs?|pieces?|units?|stk|st|stück|nos?|sets?|lots?)\.?$", re.I
 )
@@ -199,6 +206,8 @@ def _line(row: Row, header: Header, section: str, decimal: Decimal) -> _Line:
             line.cells[name] = cell.name
             continue
         _take(line, name, cell, decimal, header.sizes.get(name, 1.0))
+    if not line.figures and set(line.odd.values()) == {NO_VALUE}:  # a row that waits to be filled
+        line.odd.clear()
     if not line.label:  # a total's label may stand in any column
         line.texts["description"] = next(
             (cell.text for cell in row.cells.values() if isinstance(cell.value, str)
@@ -235,12 +244,40 @@ def _take(line: _Line, name: QuoteField, cell: Cell, decimal: Decimal, size: flo
 
 
 def _discounts_as_shares(lines: Sequence[_Line]) -> None:
-    """Have discounts be shares: a column with one above 1 is in percent, its 0.5 is 0.5 %."""
-    plain = [line for line in lines if "discount" in line.figures and not line.told_in_percent]
-    in_percent = {line.row.sheet for line in plain if abs(line.figures["discount"]) > 1.0}
-    for line in plain:
-        if line.row.sheet in in_percent:
-            line.figures["discount"] /= 100.0
+    """Have discounts be shares: a column with one above 1 is in percent, its 0.5 is 0.5 %.
+
+    Of one without, prices tell: 1 is 1 % where 99 stands beside 100. Where nothing tells, that is
+    said.
+    """
+    plain = [line for line in lines if line.figures.get("discount") and not line.told_in_percent]
+    for sheet in {line.row.sheet for line in plain}:
+        column = [line for line in plain if line.row.sheet == sheet]
+        shares = [sum(_discounted(line, size) for line in column) for size in (1.0, 100.0)]
+        if any(abs(line.figures["discount"]) > 1.0 for line in column) or shares[1] > shares[0]:
+            for line in column:
+                line.figures["discount"] /= 100.0
+        elif not any(shares):
+            for line in column:
+                share = line.figures["discount"]
+                taken = f"is taken as {100.0 * share:.6g} %"
+                if share == 1.0:
+                    del line.figures["discount"]
+                    taken = "is 1 % or 100 %, and not taken off"
+                line.remarks.append(f"a discount of {share:g} {taken}")
+
+
+def _discounted(line: _Line, size: float) -> bool:
+    """Say whether a line's own figures bear out its discount, counted in so many to the whole."""
+    known = line.figures
+    share, listed = 1.0 - known["discount"] / size, known.get("unit_list", known.get("unit_net"))
+    quantity, amount = known.get("quantity"), known.get("amount")
+    if listed is None:
+        return False
+    if "unit_list" in known and "unit_net" in known:
+        return abs(listed * share - known["unit_net"]) <= CENT
+    if not quantity or amount is None:
+        return False
+    return abs(quantity * listed * share - amount) <= CENT * max(1.0, abs(quantity))
 
 
 def _by_quantity(lines: Sequence[_Line], wanted: Mapping[str, int]) -> None:
@@ -280,7 +317,8 @@ def _complete(line: _Line) -> None:
         known["unit_net"] = known["unit_list"] * (1.0 - share)
     if "unit_net" not in known and quantity and "amount" in known:
         known["unit_net"] = known["amount"] / quantity
-    if "unit_net" not in known and "unit_list" in known and share is None:
+    asked = line.odd.keys() & {"unit_net", "discount"}  # a price on request is not the list price
+    if "unit_net" not in known and "unit_list" in known and share is None and not asked:
         known["unit_net"] = known["unit_list"]
     if "amount" not in known and quantity is not None and "unit_net" in known:
         known["amount"] = quantity * known["unit_net"]
@@ -334,10 +372,7 @@ def _kind(line: _Line) -> LineKind:
             if not totals and line.amount is None and line.odd:
                 break  # such as a price on request
             return "included" if line.amount is None and line.included else kind
-    if line.odd and not line.figures.get("amount"):
-        line.remarks += (
-            f"'{text}' is no {name.replace('_', ' ')}" for name, text in line.odd.items()
-        )
+    if _is_no_price(line):
         return "not_understood"
     if line.optional:
         return "option"
@@ -346,6 +381,19 @@ def _kind(line: _Line) -> LineKind:
     if line.amount is None:
         return "not_understood"
     return "item" if line.figures.get("quantity") else "not_understood"
+
+
+def _is_no_price(line: _Line) -> bool:
+    """Say whether a line tells no price at which something is bought, and why in its remarks."""
+    if line.odd and not line.amount:
+        line.remarks += (
+            f"'{text}' is no {name.replace('_', ' ')}" for name, text in line.odd.items()
+        )
+        return True
+    if line.amount and _LEASED.search(line.label):
+        line.remarks.append("a lease or a rent, and no price at which it is bought")
+        return True
+    return False
 
 
 def _bundles(lines: Sequence[_Line]) -> None:

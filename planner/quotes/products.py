@@ -13,6 +13,7 @@ from itertools import takewhile
 from planner.quotes.grid import Cell, Grid, Row, number
 from planner.schema.bill import Asked, MatchedBy, Quote, Quoted, QuoteLine
 from planner.schema.catalog import Category, Item
+from planner.schema.prices import Price
 
 ANSWER_COLUMNS = (
     ("Line", 6), ("Part Number", 22), ("Description", 46), ("Qty", 8), ("Unit List Price", 16),
@@ -385,6 +386,18 @@ def _quoted(
             cells.append(where)
         else:
             included = max(included or 0.0, line.term_years)
+    told = {line.lead_time: lead_time(line.lead_time) for line in bought if line.lead_time.strip()}
+    said += (
+        f"{item}: lead time '{text}' is not understood: the book's counts"
+        for text, time in told.items()
+        if time is None and not re.fullmatch(r"\W*|tb[ac]|n/?a", text, re.I)
+    )
+    said += (
+        f"{line.cells.get('quantity', f'row {line.row}')}: {line.quantity:g} units of {item} are "
+        "no number of units to buy"
+        for line in bought
+        if line.quantity is not None and (line.quantity < 0.5 or line.quantity % 1.0)
+    )
     return Quoted(
         item=item,
         quantity=quantity,
@@ -392,10 +405,29 @@ def _quoted(
         list_usd=lists[0] * rate if lists[0] is not None and len(set(lists)) == 1 else None,
         support_usd_per_year=per_year,
         support_included_years=included,
-        lead_time=lead_time(next((line.lead_time for line in bought if line.lead_time), "")),
+        lead_time=max(filter(None, told.values()), key=_longest, default=None),
         cells=tuple(line.cells.get("amount", f"row {line.row}") for line in bought),
         support_cells=tuple(cells),
     ), said
+
+
+_FAR = 3.0
+"""A price so many times off the range of the book is more likely read wrongly than offered."""
+
+
+def unlikely(found: Iterable[Quoted], book: Mapping[str, Price]) -> Iterator[str]:
+    """Yield prices that are far from those of a price book: of other units, or another currency."""
+    for quoted in found:
+        price = book.get(quoted.item)
+        if price is None or not price.list_usd:
+            continue
+        low, high = price.low_usd or price.list_usd, price.high_usd or price.list_usd
+        if not low / _FAR <= quoted.net_usd <= high * _FAR:
+            yield (
+                f"{', '.join(quoted.cells)}: {quoted.net_usd:,.2f} USD for one {quoted.item} is "
+                f"far from the {price.list_usd:,.2f} USD of the price book: is it the price of one "
+                "unit, and in this currency?"
+            )
 
 
 _SORTS = (
@@ -414,20 +446,38 @@ def supports(label: str) -> frozenset[str]:
     return frozenset(category for sorts in named for category in sorts)
 
 
+_TIME = re.compile(
+    r"(\d+(?:[.,]\d+)?)(?:\s*(?:-|–|to|bis)\s*(\d+(?:[.,]\d+)?))?\s*"
+    r"(weeks?|wks?|wochen|months?|monate|(?:calendar )?days?|tage?)",
+    re.I,
+)
+
+
 def lead_time(text: str) -> str | None:
-    """Return a lead time as price books have it, None where a text names none."""
-    match = re.search(
-        r"(\d+)(?:\s*(?:-|–|to|bis)\s*(\d+))?\s*"
-        r"(weeks?|wks?|wochen|months?|monate|(?:calendar )?days?|tage?)",
-        text, re.I,
-    )  # fmt: skip
-    if match is None:
-        return f"{text} weeks" if re.fullmatch(r"\d+(-\d+)?", text) else None
-    ends, unit = [int(end) for end in match.groups()[:2] if end], match[3].lower()
+    """Return a lead time as price books have it, rounded up; the longest of several.
+
+    None where a text names none, or a sum: "12 weeks + 2 weeks for transport".
+    """
+    found = [_time(match) for match in _TIME.finditer(text)]
+    if not found and re.fullmatch(r"\d+(-\d+)?", text):
+        return f"{text} weeks"
+    return max(found, key=_longest, default=None) if "+" not in text else None
+
+
+def _time(match: re.Match[str]) -> str:
+    parts = [float(end.replace(",", ".")) for end in match.groups()[:2] if end]
+    unit, days = match[3].lower(), 1.0
     if unit.endswith(("day", "days", "tag", "tage")):
-        ends, unit = [-(-end // 7) for end in ends], "weeks"
+        unit, days = "weeks", 7.0
+    ends = [math.ceil(part / days - 1e-9) for part in parts]
     shown = "-".join(map(str, dict.fromkeys(ends)))
     return f"{shown} {'months' if unit.startswith('mo') else 'weeks'}"
+
+
+def _longest(told: str) -> float:
+    """Return the upper end of a lead time, weeks."""
+    number, unit = told.split()
+    return float(number.split("-")[-1]) * (1.0 if unit == "weeks" else 365.25 / 12.0 / 7.0)
 
 
 def asked(

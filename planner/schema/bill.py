@@ -104,6 +104,7 @@ class Quoted(Record):
 class Quote(Record):
     """A quote read from a vendor's file; its ``date`` is empty where it is not clear.
 
+    ``valid_until`` is the last day on which its prices hold, empty where nothing is said of it.
     ``usd_per_unit`` is the rate that amounts were multiplied by; ``columns`` says which column was
     taken for what; ``decimal`` how numbers that are texts are written.
     """
@@ -122,6 +123,7 @@ class Quote(Record):
     prices: tuple[Quoted, ...]
     asked: tuple[Asked, ...]
     findings: tuple[str, ...]
+    valid_until: str = ""
 
 
 class QuoteMap(Model):

@@ -12,6 +12,7 @@ from planner.schema.base import (
     Model,
     PositiveWhole,
     Power,
+    PowerOrZero,
     RackUnits,
     Share,
     Unit,
@@ -135,12 +136,12 @@ class Feeds(Model):
 
 
 class Cooling(Model):
-    """CDUs for what is cooled by liquid, and what the plant can take away."""
+    """CDUs for what is cooled by liquid, and what the plant can take away; no liquid: 0 kW."""
 
     cdu: Identifier | None = None
     redundancy: Redundancy = "N"
     air_limit_kw: Power | None = Field(default=None, alias="air_limit")
-    liquid_limit_kw: Power | None = Field(default=None, alias="liquid_limit")
+    liquid_limit_kw: PowerOrZero | None = Field(default=None, alias="liquid_limit")
 
 
 class Floor(Model):

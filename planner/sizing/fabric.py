@@ -211,6 +211,11 @@ def compute_sizes(design: ComputeDesign, most: int) -> tuple[FabricSize, ...]:
         design: switches, ports and rails.
         most: the most systems that may have to be connected.
     """
+    return _held(_compute_sizes(design, _rounded(most)), most)
+
+
+@lru_cache(maxsize=256)
+def _compute_sizes(design: ComputeDesign, most: int) -> tuple[FabricSize, ...]:
     return tuple(_rising(_compute_candidates(design), most))
 
 
@@ -276,6 +281,11 @@ def port_sizes(design: PortDesign, most_parts: int) -> tuple[FabricSize, ...]:
         design: switches and how ports are counted.
         most_parts: the most port parts that may have to be connected.
     """
+    return _held(_port_sizes(design, _rounded(most_parts)), most_parts)
+
+
+@lru_cache(maxsize=256)
+def _port_sizes(design: PortDesign, most_parts: int) -> tuple[FabricSize, ...]:
     return tuple(_rising(_port_candidates(design), most_parts))
 
 
@@ -353,6 +363,16 @@ def _rising(candidates: Iterator[FabricSize], most: int) -> Iterator[FabricSize]
         if size.capacity > held:
             held = size.capacity
             yield size
+
+
+def _rounded(most: int) -> int:
+    """Return the next power of two: sizes are kept for as many, and cut where fewer are asked."""
+    return 1 << max(0, most - 1).bit_length() if most > 0 else 0
+
+
+def _held(sizes: tuple[FabricSize, ...], most: int) -> tuple[FabricSize, ...]:
+    """Return rising sizes up to the first that holds ``most``."""
+    return sizes[: bisect_left(sizes, most, key=lambda size: size.capacity) + 1] if most > 0 else ()
 
 
 @lru_cache(maxsize=4_096)

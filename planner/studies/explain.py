@@ -13,7 +13,7 @@ from planner.infeasible.moves import threshold
 from planner.infeasible.oracle import Oracle, UndecidedError
 from planner.inputs import Inputs, key_of
 from planner.levers import Change, Lever, applied, levers
-from planner.levers.model import read
+from planner.levers.model import one_of, read
 from planner.optimizer.joint import fitted, optimise
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
@@ -49,11 +49,12 @@ def step_of(lever: Lever, steps: Mapping[str, str]) -> float:
         return float(max(1, round(_one_digit(value / 100.0)))) if lever.unit == "GPUs" else 1.0
     if lever.unit == "days":
         return 1.0
-    return _one_digit(value / 100.0)
+    one = one_of(lever.unit)
+    return _one_digit(value / 100.0 / one) * one
 
 
 def _one_digit(value: float) -> float:
-    """Return a value rounded to one digit."""
+    """Return a value rounded to one digit, as its owner writes it."""
     return float(f"{value:.0e}") if value > 0 else 1.0
 
 

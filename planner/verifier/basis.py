@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planner.currency import Currency
 from planner.figures import STATED
 from planner.schema.catalog import Family, Item
-from planner.schema.prices import Discount, Price
+from planner.schema.prices import Discount, Price, SupportMoney, SupportShare
 from planner.schema.problem import Problem, Quantity
 from planner.schema.site import Site
 
@@ -96,6 +97,36 @@ class Ledger:
         if stated != expected:
             self.fail(f"{name}: the plan says {stated!r}, expected {expected!r}")
 
+    def all_same(
+        self, place: str, said: Mapping[str, Any], computed: Mapping[str, float | None]
+    ) -> None:
+        """Compare figures of one place, each under its name; most are the same to the last bit.
+
+        Args:
+            place: where they stand in the plan.
+            said: what the plan says there.
+            computed: what the re-computation says, in the same units.
+        """
+        for name, figure in computed.items():
+            if said[name] != figure:
+                self.same(f"{place}.{name}", said[name], figure)
+
+    def any_of(
+        self, place: str, said: Mapping[str, Any], open_to: Mapping[str, Sequence[float | None]]
+    ) -> None:
+        """Compare figures of one place with every answer the rules leave open for each."""
+        for name, choices in open_to.items():
+            if said[name] not in choices:
+                self.one_of(f"{place}.{name}", said[name], choices)
+
+    def all_equal(
+        self, place: str, said: Mapping[str, Any], expected: Mapping[str, object]
+    ) -> None:
+        """Compare texts, sequences or whole numbers of one place, each under its name."""
+        for name, value in expected.items():
+            if said[name] != value:
+                self.equal(f"{place}.{name}", said[name], value)
+
 
 def _write(figure: float | None) -> str:
     return "not known" if figure is None else f"{figure:.12g}"
@@ -106,6 +137,94 @@ _RACK_UNIT_M = 1.75 * 0.0254
 _WITHOUT_DRAW = ("cable", "rack", "pdu", "software", "service")
 DECIDED = ("gpu_system", "storage")
 """The categories whose counts a plan decides; the others' follow from them."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitFigures:
+    """What one unit of an item draws and gives off at its rated power, and what catalogs state."""
+
+    item: Item
+    it_power_kw: float | None
+    typical_power_kw: float | None
+    stated: Mapping[str, float | None]
+    liquid_share: float
+    pue: float
+
+
+@dataclass(frozen=True, slots=True)
+class UnitMoney:
+    """One unit's money in USD, with every answer that rounding leaves open."""
+
+    list_usd: float
+    discount: float
+    net_usd: tuple[float, ...]
+    listed_usd: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sale:
+    """How an item is bought: its price and what is asked of it, and what follows for any count.
+
+    ``unit`` is None without a price. ``kept_in_store`` is the share that lies in store, ``support``
+    what it costs a year; it is paid from ``start`` to ``end``, in years of the term, which counts
+    as ``support_counts`` payments at its start; without a term it has no end.
+    """
+
+    item: Item
+    price: Price | None
+    asked: Quantity
+    unit: UnitMoney | None
+    pack: int
+    owned: int
+    kept_in_store: float
+    support_level: str | None
+    support: SupportShare | SupportMoney | None
+    start: float
+    end: float | None
+    support_counts: float
+
+
+class Known:
+    """What follows from the inputs alone, worked out where it is first asked for.
+
+    All plans made from the same share it, and those whose inputs differ in other things.
+    """
+
+    def __init__(self, inputs: Inputs, rests_on: tuple[object, ...]) -> None:
+        self.rests_on = rests_on
+        self.items: Mapping[str, Item] = {item.id: item for item in inputs.items}
+        self.families: Mapping[str, Family] = {family.id: family for family in inputs.families}
+        self.money = inputs.problem.shown_in
+        self.units: dict[str, UnitFigures] = {}
+        self.sales: dict[str, Sale] = {}
+        self.told: dict[str, tuple[Item, Mapping[str, object]]] = {}
+        self.in_racks: dict[str, tuple[Item, float | None]] = {}
+        self.reaching: dict[str, str] = {}
+
+    @classmethod
+    def of(cls, inputs: Inputs) -> Known:
+        """Return what is known already of inputs that agree in all that it rests on, else anew.
+
+        What a plan is made from is never changed in place, so that the same object says the same.
+        Prices, and what is asked of an item, are compared wherever a sale is looked up.
+        """
+        problem, site = inputs.problem, inputs.problem.site
+        rests_on = (
+            *(inputs.items, inputs.families, inputs.discounts),
+            *(problem.spares, problem.term, problem.exchange, problem.currency),
+            *(site.floor, site.rack, site.rack_classes),
+            *(site.power_basis, site.pue),
+        )
+        for known in _LATEST:
+            if all(map(operator.is_, known.rests_on, rests_on)):
+                return known
+        known = cls(inputs, rests_on)
+        _LATEST[:] = known, *_LATEST[:3]
+        return known
+
+
+_LATEST: list[Known] = []
+"""Studies verify plans of a few inputs in turn."""
 
 
 @dataclass(frozen=True)
@@ -121,23 +240,26 @@ class Basis:
     families: Mapping[str, Family]
     prices: Mapping[str, Price]
     discounts: tuple[Discount, ...]
+    known: Known
     provisioned: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def from_inputs(cls, inputs: Inputs) -> Basis:
         """Return what a plan made from ``inputs`` is judged by."""
+        known = Known.of(inputs)
         return cls(
             problem=inputs.problem,
-            items={item.id: item for item in inputs.items},
-            families={family.id: family for family in inputs.families},
+            items=known.items,
+            families=known.families,
             prices=inputs.prices,
             discounts=inputs.discounts,
+            known=known,
         )
 
     @property
     def money(self) -> Currency:
         """The currency to whose smallest unit prices are rounded."""
-        return self.problem.shown_in
+        return self.known.money
 
     def demanded(self, item_id: str) -> Quantity:
         """Return what the user demands of an item's count."""
@@ -161,17 +283,36 @@ class Basis:
         clusters = [family.cluster for family in self.families.values() if family.cluster]
         return frozenset(part.item for cluster in clusters for part in cluster.parts)
 
+    def of_unit(self, item: Item) -> UnitFigures:
+        """Return the figures of one unit, which plans of the same inputs share."""
+        found = self.known.units.get(item.id)
+        if found is None or found.item is not item:
+            found = self.known.units[item.id] = self._of_unit(item)
+        return found
+
+    def _of_unit(self, item: Item) -> UnitFigures:
+        draws, site = item.category not in _WITHOUT_DRAW, self.problem.site
+        power_kw = self._consumed(item, self._drawn) if draws else 0.0
+        liquid = self._liquid_share(item)
+        return UnitFigures(
+            item,
+            it_power_kw=power_kw,
+            typical_power_kw=self._consumed(item, self._drawn_typically) if draws else 0.0,
+            stated={
+                name: 0.0 if item.category in row.none_of else self._consumed(item, _own(row.path))
+                for name, row in STATED.items()
+            },
+            liquid_share=liquid,
+            pue=liquid * site.pue_liquid + (1 - liquid) * site.pue_air,
+        )
+
     def unit_it_power_kw(self, item: Item) -> float | None:
         """Return the maximum draw of one unit in kW, None where it is not known."""
-        if item.category in _WITHOUT_DRAW:
-            return 0.0
-        return self._consumed(item, self._drawn)
+        return self.of_unit(item).it_power_kw
 
     def unit_typical_power_kw(self, item: Item) -> float | None:
         """Return the typical draw of one unit in kW; the maximum where it is not known."""
-        if item.category in _WITHOUT_DRAW:
-            return 0.0
-        return self._consumed(item, self._drawn_typically)
+        return self.of_unit(item).typical_power_kw
 
     def _drawn(self, item: Item) -> float | None:
         provided = item.consumes.design_power
@@ -225,6 +366,9 @@ class Basis:
 
         Each that does not reach gives way to the one after it, as long as there is one.
         """
+        known, named = self.known.reaching, sku
+        if sku in known:
+            return known[sku]
         longest = self.hall_m()
         for _ in self.items if longest is not None else ():
             item = self.items.get(sku)
@@ -233,10 +377,17 @@ class Basis:
             if longest is None or item.reach.value >= longest:
                 break
             sku = item.beyond
+        known[named] = sku
         return sku
 
     def rack_power_kw(self, item: Item) -> float | None:
         """Return what a device can draw in its rack, kW: a switch with every transceiver."""
+        found = self.known.in_racks.get(item.id)
+        if found is None or found[0] is not item:
+            found = self.known.in_racks[item.id] = item, self._rack_power_kw(item)
+        return found[1]
+
+    def _rack_power_kw(self, item: Item) -> float | None:
         own = self.unit_it_power_kw(item)
         if own is None or item.switch is None:
             return own
@@ -264,13 +415,13 @@ class Basis:
             item: what there is one of.
             figure: the figure: where it stands, and of what it is none, the table of figures says.
         """
-        row = STATED[figure]
-        if item.category in row.none_of:
-            return 0.0
-        return self._consumed(item, _own(row.path))
+        return self.of_unit(item).stated[figure]
 
     def liquid_share(self, item: Item) -> float:
         """Return the share of an item's heat that goes to liquid; a bundle's by its parts' draw."""
+        return self.of_unit(item).liquid_share
+
+    def _liquid_share(self, item: Item) -> float:
         if item.consumes.liquid_share is not None:
             return item.consumes.liquid_share.value
         parts = [(self.items[part.id], part.quantity) for part in item.components]
@@ -284,8 +435,7 @@ class Basis:
 
     def pue(self, item: Item) -> float:
         """Return what one kW of an item is at the meter, by where its heat goes."""
-        site, liquid = self.problem.site, self.liquid_share(item)
-        return liquid * site.pue_liquid + (1 - liquid) * site.pue_air
+        return self.of_unit(item).pue
 
     def _consumed(self, item: Item, own: Callable[[Item], float | None]) -> float | None:
         """Return what one unit consumes; a bundle consumes what its components do."""

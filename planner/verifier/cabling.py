@@ -18,7 +18,7 @@ from planner.schema.plan import Line, PartByLength, Plan, RackGroup
 from planner.verifier.basis import DECIDED, Basis, Ledger, divisors
 from planner.verifier.companions import Companions
 from planner.verifier.links import Fabric, Plugged, Wiring, slowest
-from planner.verifier.money import unit_money
+from planner.verifier.money import sale
 
 _RACK_UNIT_M = 1.75 * 0.0254
 _STEP_M = 5
@@ -82,8 +82,8 @@ def _check_part(ledger: Ledger, basis: Basis, part: PartByLength) -> None:
         ledger.equal(f"{name}.{figure}", getattr(part, figure), getattr(item, figure))
     without = None if item.lengths is None else item.lengths.model
     ledger.equal(f"{name}.model", part.model, without or item.model)
-    price = basis.prices.get(item.id)
-    net_usd = (None,) if price is None else unit_money(basis, item, price).net_usd
+    unit = sale(basis, item).unit
+    net_usd = (None,) if unit is None else unit.net_usd
     ledger.one_of(f"{name}.unit_net_usd", part.unit_net_usd, net_usd)
 
 
@@ -269,16 +269,12 @@ class _Laying:
 
     def _net_usd(self, sku: str) -> float | None:
         """Return what one costs; a price on half a cent as the plan rounds it."""
-        price = self.basis.prices.get(sku)
-        if price is None:
+        if sku not in self.basis.prices:
             return None
+        unit = sale(self.basis, self.basis.items[sku]).unit
         stated = (line.unit_net_usd for line in self.plan.lines if line.sku == sku)
         usd = next(stated, None)
-        return (
-            min(unit_money(self.basis, self.basis.items[sku], price).net_usd)
-            if usd is None
-            else usd
-        )
+        return min(unit.net_usd) if usd is None and unit is not None else usd
 
     def _switches(self, fabric: Fabric, plane: str, leaves: int | None = None) -> _Switches:
         """Return the switches of a plane where they stand, and note their consoles."""

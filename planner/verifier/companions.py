@@ -11,7 +11,7 @@ from planner.schema.problem import Extra
 from planner.verifier.basis import Basis, at_least, gpus
 from planner.verifier.fabrics import compute_fabrics, oob_uplinks, out_of_band, plugged, port_fabric
 from planner.verifier.links import Fabric, PartCounts, Plugged, slowest
-from planner.verifier.money import owned, unit_money
+from planner.verifier.money import sale
 from planner.verifier.racks import Room, first_fit, network_racks, own_racks, pdus
 
 _HALF_A_CENT = 0.005
@@ -248,13 +248,15 @@ class _Counting:
         """Return every 100 USD, or part of it, of hardware in place that was not owned before."""
         spent_usd = 0.0
         for sku, count in {**self.standing, **before}.items():
-            item, price = self.basis.items[sku], self.basis.prices.get(sku)
-            soft = item.category in ("software", "service")
-            if price is None or (soft if service.of is None else item.category not in service.of):
+            item = self.basis.items[sku]
+            known, soft = sale(self.basis, item), item.category in ("software", "service")
+            if known.unit is None or (
+                soft if service.of is None else item.category not in service.of
+            ):
                 continue
-            bought = max(0, count - owned(self.basis, item))
+            bought = max(0, count - known.owned)
             # Half a cent goes up, as in the lines.
-            spent_usd += max(unit_money(self.basis, item, price).net_usd) * bought
+            spent_usd += max(known.unit.net_usd) * bought
         return math.ceil((spent_usd - _HALF_A_CENT) / 100)
 
     def _racks(self, room: Room) -> None:

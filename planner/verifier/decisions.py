@@ -131,12 +131,14 @@ def _why_not(basis: Basis, item: Item, count: int) -> str | None:
         return "the problem does not consider it"
     if item.vendor in basis.problem.policy.forbid_vendors:
         return f"the policy forbids {item.vendor}"
-    if purchased(basis, item, count) > 0:
-        if item.category in DECIDED and item.lifecycle not in basis.problem.consider.lifecycle:
-            return f"its lifecycle is {item.lifecycle}, which the problem does not consider"
-        if item.id not in basis.prices and item.id not in basis.parts_of_clusters():
-            return "it has no price"
-    return _why_not_usable(basis, item, count) if item.category in DECIDED else None
+    decided = item.category in DECIDED
+    late = decided and item.lifecycle not in basis.problem.consider.lifecycle
+    if late and purchased(basis, item, count) > 0:
+        return f"its lifecycle is {item.lifecycle}, which the problem does not consider"
+    priced = item.id in basis.prices or item.id in basis.parts_of_clusters()
+    if not priced and purchased(basis, item, count) > 0:
+        return "it has no price"
+    return _why_not_usable(basis, item, count) if decided else None
 
 
 def _why_not_usable(basis: Basis, item: Item, count: int) -> str | None:

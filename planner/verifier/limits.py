@@ -18,7 +18,7 @@ from planner.verifier.decisions import Decisions
 from planner.verifier.interval import check_interval, endurance_tb_per_day, stall_and_drain_s
 from planner.verifier.job import Degraded, JobFigures, hot_spares, systems_by_type
 from planner.verifier.levels import find_levels, near_limits
-from planner.verifier.money import owned, purchased, stock, unit_money
+from planner.verifier.money import owned, purchased, sale, stock
 from planner.verifier.racks import Room, space
 from planner.verifier.totals import Ratios, TotalFigures
 
@@ -340,8 +340,8 @@ def _catalog_limits(item: Item, count: int) -> Iterator[Reached]:
 
 
 def _stock_limits(basis: Basis, item: Item, count: int) -> Iterator[Reached]:
-    bought, there_are = purchased(basis, item, count), stock(basis, item)
-    if bought > 0 and there_are is not None:
+    there_are = stock(basis, item)
+    if there_are is not None and (bought := purchased(basis, item, count)) > 0:
         yield Reached(f"stock.{item.id}", bought, there_are)
 
 
@@ -425,11 +425,11 @@ def _largest_share(basis: Basis, decisions: Decisions, split: Split) -> float:
 def _money_by_vendor(basis: Basis, decisions: Decisions, category: str) -> dict[str, float]:
     amounts: dict[str, float] = {}
     for sku, count in decisions.counts.items():
-        item, price = basis.items[sku], basis.prices.get(sku)
+        item = basis.items[sku]
         if item.category == category:
             # Half a cent goes up, as in the lines.
-            nets = (0.0,) if price is None else unit_money(basis, item, price).net_usd
-            net_usd = max(net or 0.0 for net in nets)
+            unit = sale(basis, item).unit
+            net_usd = 0.0 if unit is None else max(unit.net_usd)
             amounts[item.vendor] = amounts.get(item.vendor, 0.0) + net_usd * count
     return amounts
 

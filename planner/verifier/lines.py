@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from planner.figures import STATED
+from collections.abc import Mapping
+
 from planner.schema.catalog import Component, Item
 from planner.schema.plan import Line, Plan, PriceNote
 from planner.schema.prices import Price
@@ -13,16 +14,11 @@ from planner.verifier.money import (
     cents,
     cold_spares,
     ordered,
-    owned,
-    pack_size,
     purchased,
+    sale,
     spare_parts,
     subscription_usd_per_year,
-    support_asked,
-    support_sold,
     support_usd_per_year,
-    support_years,
-    unit_money,
 )
 from planner.verifier.racks import Placement, RackSet, place, rack_class
 from planner.verifier.totals import BTU_PER_H_PER_KW
@@ -129,14 +125,18 @@ def _check_needed(ledger: Ledger, basis: Basis, companions: Companions, plan: Pl
 def _check_spare_parts(ledger: Ledger, basis: Basis, line: Line, count: int) -> None:
     """Check components that lie in store: nothing of them is in place or gives anything."""
     item, name = basis.items[line.sku], f"lines.{line.sku}"
-    _check_description(ledger, name, item, line, "Components")
+    known = sale(basis, item)
+    _check_description(ledger, basis, name, item, line, "Components")
     for field in ("quantity", "idle", "racks", "rack_class", "gpus", "usable_tb"):
         ledger.require(not getattr(line, field), f"{name}.{field}: the parts lie in store")
     ledger.require(count > 0, f"{name}: nothing in the plan needs it")
-    ledger.equal(f"{name}.installed", line.installed, owned(basis, item))
-    ledger.equal(f"{name}.spares", line.spares, count)
-    ledger.equal(f"{name}.pack", line.pack, pack_size(basis, item))
-    ledger.equal(f"{name}.purchased", line.purchased, ordered(basis, item, count))
+    counts = {
+        "installed": known.owned,
+        "spares": count,
+        "pack": known.pack,
+        "purchased": ordered(basis, item, count),
+    }
+    ledger.all_equal(name, vars(line), counts)
     check_line_money(ledger, basis, name, item, line)
     check_consumption(ledger, basis, name, item, line)
 
@@ -145,17 +145,20 @@ def _check_line(
     ledger: Ledger, basis: Basis, decisions: Decisions, line: Line, standing: dict[str, RackSet]
 ) -> None:
     item, name = basis.items[line.sku], f"lines.{line.sku}"
+    known = sale(basis, item)
     # Companions are counted one by one; of what the plan decides more may stand than is used.
     working = decisions.counts.get(line.sku, line.quantity)
     in_place = decisions.standing.get(line.sku, line.quantity)
-    _check_description(ledger, name, item, line, _SECTIONS[item.category])
-    ledger.equal(f"{name}.quantity", line.quantity, in_place)
-    ledger.equal(f"{name}.idle", line.idle, in_place - working)
-    ledger.equal(f"{name}.installed", line.installed, owned(basis, item))
-    ledger.equal(f"{name}.spares", line.spares, cold_spares(basis, item, working))
-    ledger.equal(f"{name}.pack", line.pack, pack_size(basis, item))
-    bought = purchased(basis, item, working)
-    ledger.equal(f"{name}.purchased", line.purchased, bought)
+    _check_description(ledger, basis, name, item, line, _SECTIONS[item.category])
+    counts = {
+        "quantity": in_place,
+        "idle": in_place - working,
+        "installed": known.owned,
+        "spares": cold_spares(basis, item, working),
+        "pack": known.pack,
+        "purchased": purchased(basis, item, working),
+    }
+    ledger.all_equal(name, vars(line), counts)
     check_line_money(ledger, basis, name, item, line)
     check_consumption(ledger, basis, name, item, line)
     if item.category in DECIDED:
@@ -192,15 +195,31 @@ def _check_companion_racks(
     racks = None if alone is None else alone.racks
     if whole is not None:
         racks = whole.value * line.quantity
-    ledger.same(f"{name}.racks", line.racks, racks)
-    ledger.equal(f"{name}.units_per_rack", line.units_per_rack, None)
     stands = basis.problem.site.rack is not None and (whole or basis.unit_rack_units(item))
-    ledger.equal(f"{name}.rack_class", line.rack_class, "network" if stands else None)
+    ledger.all_same(name, vars(line), {"racks": racks})
+    expected = {"units_per_rack": None, "rack_class": "network" if stands else None}
+    ledger.all_equal(name, vars(line), expected)
 
 
-def _check_description(ledger: Ledger, name: str, item: Item, line: Line, section: str) -> None:
-    expected = {
-        "section": section,
+def _check_description(
+    ledger: Ledger, basis: Basis, name: str, item: Item, line: Line, section: str
+) -> None:
+    told = basis.known.told.get(item.id)
+    if told is None or told[0] is not item:
+        told = basis.known.told[item.id] = item, _told(item)
+    ledger.equal(f"{name}.section", line.section, section)
+    ledger.all_equal(name, vars(line), told[1])
+
+
+def _told(item: Item) -> Mapping[str, object]:
+    """Return what a line repeats of the catalog, whatever its count."""
+    trade = {
+        "country_of_origin": item.trade.origin,
+        "hs_code": item.trade.hs_code,
+        "export_class": item.trade.export_class,
+        "warranty_years": item.trade.warranty_years,
+    }
+    return {
         "category": item.category,
         "vendor": item.vendor,
         "model": item.model,
@@ -208,29 +227,21 @@ def _check_description(ledger: Ledger, name: str, item: Item, line: Line, sectio
         "description": item.description,
         "site": "site",
         "period": 0,
+        "lifecycle": None if item.lifecycle == "available" else item.lifecycle,
+        **{field: None if each is None else each.value for field, each in trade.items()},
     }
-    for field, value in expected.items():
-        ledger.equal(f"{name}.{field}", getattr(line, field), value)
-    sold = None if item.lifecycle == "available" else item.lifecycle
-    ledger.equal(f"{name}.lifecycle", line.lifecycle, sold)
-    for field, figure in (
-        ("country_of_origin", item.trade.origin),
-        ("hs_code", item.trade.hs_code),
-        ("export_class", item.trade.export_class),
-        ("warranty_years", item.trade.warranty_years),
-    ):
-        stated = None if figure is None else figure.value
-        ledger.equal(f"{name}.{field}", getattr(line, field), stated)
 
 
 def _check_provisions(ledger: Ledger, name: str, item: Item, line: Line, working: int) -> None:
     read, write = nameplate_gb_per_s(item, working) if working else (0.0, 0.0)
-    ledger.equal(f"{name}.gpus", line.gpus, gpus(item, working))
-    ledger.same(f"{name}.read_gb_per_s", line.read_gb_per_s, read)
-    ledger.same(f"{name}.write_gb_per_s", line.write_gb_per_s, write)
     usable = usable_tb(item, working) if working else 0.0
-    usable = usable if item.category == "storage" else None
-    ledger.same(f"{name}.usable_tb", line.usable_tb, usable)
+    ledger.all_equal(name, vars(line), {"gpus": gpus(item, working)})
+    provided = {
+        "read_gb_per_s": read,
+        "write_gb_per_s": write,
+        "usable_tb": usable if item.category == "storage" else None,
+    }
+    ledger.all_same(name, vars(line), provided)
 
 
 def _check_components(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) -> None:
@@ -257,7 +268,7 @@ def _check_component(
     ledger: Ledger, basis: Basis, name: str, line: Line, parent: Line, per_unit: int
 ) -> None:
     item = basis.items[line.sku]
-    _check_description(ledger, name, item, line, "Components")
+    _check_description(ledger, basis, name, item, line, "Components")
     ledger.equal(f"{name}.quantity", line.quantity, per_unit * parent.quantity)
     ledger.equal(f"{name}.purchased", line.purchased, per_unit * parent.purchased)
     ledger.one_of(f"{name}.spares", line.spares, (0, per_unit * parent.spares))
@@ -289,57 +300,62 @@ def check_line_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: 
         item: what the line is for.
         line: the line to check.
     """
-    start, end = support_years(basis, item.id)
+    known, said = sale(basis, item), vars(line)
+    start, end = known.start, known.end
     years = None if end is None else max(0.0, end - start)
-    price = basis.prices.get(line.sku)
-    if price is None:
+    price, unit = known.price, known.unit
+    if price is None or unit is None:
         _check_no_money(ledger, name, line)
         ledger.one_of(f"{name}.support_years", line.support_years, (years, None, 0.0))
         ledger.same(f"{name}.support_from_years", line.support_from_years, 0.0)
         ledger.same(f"{name}.lead_time_days", line.lead_time_days, None)
         return
-    unit = unit_money(basis, item, price)
-    ledger.same(f"{name}.unit_list_usd", line.unit_list_usd, unit.list_usd)
-    ledger.same(f"{name}.discount", line.discount, unit.discount)
-    ledger.one_of(f"{name}.unit_net_usd", line.unit_net_usd, unit.net_usd)
+    ledger.all_same(name, said, {"unit_list_usd": unit.list_usd, "discount": unit.discount})
     net_usd = line.unit_net_usd if line.unit_net_usd in unit.net_usd else unit.net_usd[0]
     assert net_usd is not None
     bought = line.purchased
     extended = [usd for each in unit.listed_usd for usd in cents(each * bought, basis.money)]
-    ledger.one_of(f"{name}.extended_list_usd", line.extended_list_usd, extended)
-    ledger.same(f"{name}.extended_net_usd", line.extended_net_usd, net_usd * bought)
-    sold, _ = support_sold(basis, item.id)
-    support = support_usd_per_year(sold, net_usd, bought, basis.money)
-    ledger.one_of(f"{name}.support_usd_per_year", line.support_usd_per_year, support)
-    yearly = subscription_usd_per_year(price, unit.discount, bought, basis.money)
-    ledger.one_of(f"{name}.subscription_usd_per_year", line.subscription_usd_per_year, yearly)
-    ledger.same(
-        f"{name}.unit_subscription_list_usd", line.unit_subscription_list_usd, price.per_year_usd
-    )
-    ledger.equal(f"{name}.support_level", line.support_level, support_asked(basis, item.id))
-    share = getattr(sold, "share", None)
-    ledger.same(f"{name}.support_share", line.support_share, share)
-    ledger.same(f"{name}.support_years", line.support_years, years)
+    ledger.any_of(name, said, {"unit_net_usd": unit.net_usd, "extended_list_usd": extended})
+    ledger.all_same(name, said, {"extended_net_usd": net_usd * bought})
+    paid = {
+        "support_usd_per_year": support_usd_per_year(known.support, net_usd, bought, basis.money),
+        "subscription_usd_per_year": subscription_usd_per_year(
+            price, unit.discount, bought, basis.money
+        ),
+    }
+    ledger.any_of(name, said, paid)
+    ledger.all_same(name, said, {"unit_subscription_list_usd": price.per_year_usd})
+    ledger.all_equal(name, said, {"support_level": known.support_level})
+    share = getattr(known.support, "share", None)
+    ledger.all_same(name, said, {"support_share": share, "support_years": years})
     # What the price includes may outlast the support that is asked for.
     since = (start, 0.0 if end is None else min(start, end))
-    ledger.one_of(f"{name}.support_from_years", line.support_from_years, since)
-    ledger.equal(f"{name}.lead_time", line.lead_time, price.lead_time)
-    ledger.same(f"{name}.lead_time_days", line.lead_time_days, price.lead_time_days)
+    ledger.any_of(name, said, {"support_from_years": since})
+    ledger.all_equal(name, said, {"lead_time": price.lead_time})
+    ledger.all_same(name, said, {"lead_time_days": price.lead_time_days})
     if line.price is None:
         ledger.fail(f"{name}.price: where the price comes from is missing")
     else:
-        ledger.equal(f"{name}.price.date", line.price.date, price.date)
-        ledger.equal(f"{name}.price.confidence", line.price.confidence, price.confidence)
-        ledger.equal(f"{name}.price.valid_until", line.price.valid_until, price.valid_until)
-        ledger.equal(f"{name}.price.currency", line.price.currency, price.currency)
-        ledger.equal(f"{name}.min_order", line.min_order, price.min_order or None)
-        _check_range(ledger, name, price, line.price)
+        _check_note(ledger, name, price, line, line.price)
 
 
-def _check_range(ledger: Ledger, name: str, price: Price, note: PriceNote) -> None:
-    """Check between what a quote may come in, as far as the book says so."""
-    for field in ("low_usd", "high_usd", "per_year_low_usd", "per_year_high_usd"):
-        ledger.same(f"{name}.price.{field}", getattr(note, field), getattr(price, field))
+def _check_note(ledger: Ledger, name: str, price: Price, line: Line, note: PriceNote) -> None:
+    """Check where the price comes from, and what a quote may come in between, as the book says."""
+    exact = {
+        "date": price.date,
+        "confidence": price.confidence,
+        "valid_until": price.valid_until,
+        "currency": price.currency,
+    }
+    ledger.all_equal(f"{name}.price", vars(note), exact)
+    ledger.all_equal(name, vars(line), {"min_order": price.min_order or None})
+    ends = {
+        "low_usd": price.low_usd,
+        "high_usd": price.high_usd,
+        "per_year_low_usd": price.per_year_low_usd,
+        "per_year_high_usd": price.per_year_high_usd,
+    }
+    ledger.all_same(f"{name}.price", vars(note), ends)
 
 
 def _check_no_money(ledger: Ledger, name: str, line: Line) -> None:
@@ -363,19 +379,19 @@ def check_consumption(ledger: Ledger, basis: Basis, name: str, item: Item, line:
         item: what the line is for.
         line: the line to check.
     """
-    count = line.quantity
-    power_kw, pue = basis.drawn_kw(item), basis.pue(item)
+    count, figures = line.quantity, basis.of_unit(item)
+    power_kw = basis.drawn_kw(item)
     heat = None if power_kw is None else power_kw * BTU_PER_H_PER_KW
-    pairs = (
-        ("unit_it_power_kw", "it_power_kw", power_kw),
-        ("unit_heat_btu_per_h", "heat_btu_per_h", heat),
-        ("unit_typical_power_kw", "typical_power_kw", basis.typically_drawn_kw(item)),
-        *((row.of_one, name, basis.unit_stated(item, name)) for name, row in STATED.items()),
-    )
-    for unit_field, line_field, unit in pairs:
-        ledger.same(f"{name}.{unit_field}", getattr(line, unit_field), unit)
-        total = None if unit is None else unit * count
-        ledger.same(f"{name}.{line_field}", getattr(line, line_field), total)
-    meter_kw = None if power_kw is None else power_kw * count * pue
-    ledger.same(f"{name}.facility_power_kw", line.facility_power_kw, meter_kw)
-    ledger.same(f"{name}.liquid_share", line.liquid_share, basis.liquid_share(item))
+    units = {
+        "it_power_kw": power_kw,
+        "heat_btu_per_h": heat,
+        "typical_power_kw": basis.typically_drawn_kw(item),
+        **figures.stated,
+    }
+    computed: dict[str, float | None] = {}
+    for field, unit in units.items():
+        computed[f"unit_{field}"] = unit
+        computed[field] = None if unit is None else unit * count
+    computed["facility_power_kw"] = None if power_kw is None else power_kw * count * figures.pue
+    computed["liquid_share"] = figures.liquid_share
+    ledger.all_same(name, vars(line), computed)

@@ -4,35 +4,56 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from planner.currency import Currency
 from planner.schema.catalog import Item
 from planner.schema.prices import Price, SupportMoney, SupportShare
-from planner.verifier.basis import Basis, at_least
+from planner.schema.problem import Quantity, Term
+from planner.verifier.basis import Basis, Sale, UnitMoney, at_least
 
 # Half a cent may be rounded either way; the floats do not tell on which side it lies.
 _HALF_CENT_NOISE = 1e-6
 _FLOAT_NOISE = 1e-15
 
 
+def sale(basis: Basis, item: Item) -> Sale:
+    """Return how an item is bought, which plans of the same inputs share."""
+    found = basis.known.sales.get(item.id)
+    price, asked = basis.prices.get(item.id), basis.demanded(item.id)
+    known = found is not None and found.item is item
+    if found is None or not known or found.price is not price or found.asked is not asked:
+        found = basis.known.sales[item.id] = _sale(basis, item, price, asked)
+    return found
+
+
+def _sale(basis: Basis, item: Item, price: Price | None, asked: Quantity) -> Sale:
+    spares, term = basis.problem.spares, basis.problem.term
+    level = _support_asked(price, term, asked)
+    support, start = _support_sold(price, level)
+    end = None if term is None else _support_ends(term, asked)
+    return Sale(
+        item=item,
+        price=price,
+        asked=asked,
+        unit=None if price is None else _unit_money(basis, item, price),
+        pack=1 if price is None else price.pack,
+        owned=0 if asked.retire else asked.installed,
+        kept_in_store=spares.get(item.category, 0.0) if asked.spares is None else asked.spares,
+        support_level=level,
+        support=support,
+        start=start,
+        end=end,
+        support_counts=0.0
+        if term is None or end is None
+        else present_years(start, end, term.discount_rate),
+    )
+
+
 def cold_spares(basis: Basis, item: Item, count: int) -> int:
     """Return how many more than ``count`` units lie in store; of bundles their components do."""
     if item.components:
         return 0
-    return at_least(_kept_in_store(basis, item) * count)
-
-
-def _kept_in_store(basis: Basis, item: Item) -> float:
-    """Return the share of an item that lies in store: what the problem says of it, if anything."""
-    own = basis.demanded(item.id).spares
-    return basis.problem.spares.get(item.category, 0.0) if own is None else own
-
-
-def pack_size(basis: Basis, item: Item) -> int:
-    """Return how many units are sold together."""
-    price = basis.prices.get(item.id)
-    return 1 if price is None else price.pack
+    return at_least(sale(basis, item).kept_in_store * count)
 
 
 def purchased(basis: Basis, item: Item, count: int) -> int:
@@ -56,7 +77,7 @@ def spare_parts(basis: Basis, counts: Mapping[str, int]) -> dict[str, int]:
     result: dict[str, int] = {}
     for sku, count in counts.items():
         bundle = basis.items[sku]
-        whole = _kept_in_store(basis, bundle)
+        whole = sale(basis, bundle).kept_in_store
         for part in bundle.components:
             own = basis.demanded(part.id).spares
             share = whole if own is None else own
@@ -68,18 +89,17 @@ def spare_parts(basis: Basis, counts: Mapping[str, int]) -> dict[str, int]:
 
 def ordered(basis: Basis, item: Item, count: int) -> int:
     """Return how many units are bought where so many are to be there, in store or in place."""
-    pack, price = pack_size(basis, item), basis.prices.get(item.id)
-    wanted = count - owned(basis, item)
+    known = sale(basis, item)
+    wanted = count - known.owned
     if wanted <= 0:
         return 0
-    least = 0 if price is None else price.min_order
+    pack, least = known.pack, 0 if known.price is None else known.price.min_order
     return max(-(-wanted // pack), -(-least // pack)) * pack
 
 
 def owned(basis: Basis, item: Item) -> int:
     """Return how many units are there already and stay."""
-    asked = basis.demanded(item.id)
-    return 0 if asked.retire else asked.installed
+    return sale(basis, item).owned
 
 
 def stock(basis: Basis, item: Item) -> int | None:
@@ -88,16 +108,6 @@ def stock(basis: Basis, item: Item) -> int | None:
     if asked is not None:
         return asked
     return None if price is None else price.stock
-
-
-@dataclass(frozen=True)
-class UnitMoney:
-    """One unit's money in USD, with every answer that rounding leaves open."""
-
-    list_usd: float
-    discount: float
-    net_usd: tuple[float, ...]
-    listed_usd: tuple[float, ...]
 
 
 def discount_share(basis: Basis, item: Item) -> float:
@@ -114,7 +124,7 @@ def discount_share(basis: Basis, item: Item) -> float:
     return 0.0
 
 
-def unit_money(basis: Basis, item: Item, price: Price) -> UnitMoney:
+def _unit_money(basis: Basis, item: Item, price: Price) -> UnitMoney:
     """Return the list price, the discount and the net price of one unit, USD."""
     discount = discount_share(basis, item)
     # In another currency a bill lists whole cents of it, and takes discounts off these.
@@ -124,21 +134,21 @@ def unit_money(basis: Basis, item: Item, price: Price) -> UnitMoney:
     return UnitMoney(price.list_usd, discount, nets, listed)
 
 
-def support_asked(basis: Basis, sku: str) -> str | None:
+def _support_asked(price: Price | None, term: Term | None, asked: Quantity) -> str | None:
     """Return the level of support that an item is to be bought with, None for no name."""
-    price, term, own = basis.prices.get(sku), basis.problem.term, basis.demanded(sku)
     offered = set() if price is None else {*price.support_levels, price.support_level}
     everywhere = None if term is None else term.support_level
-    if own.support_level is not None:
-        return own.support_level
+    if asked.support_level is not None:
+        return asked.support_level
     if everywhere == "none" or (everywhere is not None and everywhere in offered):
         return everywhere
     return None if price is None else price.support_level
 
 
-def support_sold(basis: Basis, sku: str) -> tuple[SupportShare | SupportMoney | None, float]:
+def _support_sold(
+    price: Price | None, level: str | None
+) -> tuple[SupportShare | SupportMoney | None, float]:
     """Return what support of an item costs, and how many years of it are in its price."""
-    price, level = basis.prices.get(sku), support_asked(basis, sku)
     if price is None:
         return None, 0.0
     if level in price.support_levels:
@@ -147,6 +157,12 @@ def support_sold(basis: Basis, sku: str) -> tuple[SupportShare | SupportMoney | 
     if level == "none":
         return None, price.support_included_years
     return price.support_per_year, price.support_included_years
+
+
+def _support_ends(term: Term, asked: Quantity) -> float:
+    """Return when support is no longer paid, in years of the term."""
+    years = term.support_years if asked.support_years is None else asked.support_years
+    return term.years if years is None else min(years, term.years)
 
 
 def support_usd_per_year(
@@ -185,19 +201,6 @@ def subscription_usd_per_year(
     if price.per_year_usd is None:
         return (None,)
     return tuple(unit * purchased for unit in cents(price.per_year_usd * (1 - discount), money))
-
-
-def support_years(basis: Basis, sku: str) -> tuple[float, float | None]:
-    """Return when support is paid, in years of the term: from when to when.
-
-    The end is None without a term.
-    """
-    term, own = basis.problem.term, basis.demanded(sku)
-    start = support_sold(basis, sku)[1]
-    if term is None:
-        return start, None
-    asked = term.support_years if own.support_years is None else own.support_years
-    return start, term.years if asked is None else min(asked, term.years)
 
 
 def present_years(start: float, end: float, rate: float) -> float:

@@ -21,8 +21,7 @@ from planner.verifier.money import (
     discount_share,
     present_years,
     purchased,
-    support_sold,
-    support_years,
+    sale,
 )
 from planner.verifier.placement import shared_racks
 
@@ -298,15 +297,18 @@ def _unit_usd(basis: Basis, item: Item, counted: str, list_usd: float, yearly_us
     net = list_usd * paid
     if counted == "purchase" or term is None:
         return net
-    support, _ = support_sold(basis, item.id)
+    sold = sale(basis, item)
+    support = sold.support
     each_year = 0.0
     if support is not None:
         share = getattr(support, "share", None)
         each_year = share * net if share is not None else support.usd  # type: ignore[union-attr]
-    start, end = support_years(basis, item.id)
     rate = term.discount_rate
-    years = present_years(start, term.years if end is None else end, rate)
-    return net + each_year * years + yearly_usd * paid * present_years(0.0, term.years, rate)
+    return (
+        net
+        + each_year * sold.support_counts
+        + yearly_usd * paid * present_years(0.0, term.years, rate)
+    )
 
 
 def _check_money(

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 from planner.figures import STATED
 from planner.schema.catalog import Item
 from planner.schema.plan import Line, Plan, Totals
-from planner.schema.problem import Term
 from planner.verifier.basis import Basis, Ledger, gpus, total_nameplate_gb_per_s, usable_tb
 from planner.verifier.companions import Companions
 from planner.verifier.decisions import Decisions
 from planner.verifier.job import JobFigures
-from planner.verifier.money import present_years, support_years
+from planner.verifier.money import present_years, sale
 
 BTU_PER_H_PER_KW = 3412.14
 
@@ -122,13 +120,13 @@ def _totals(
     everything = [(basis.items[sku], count) for sku, count in counts.items() if count > 0]
     cluster = [(basis.items[sku], count) for sku, count in decisions.counts.items() if count > 0]
     storage = [(item, count) for item, count in cluster if item.category == "storage"]
-
-    def total(unit: Callable[[Item], float | None], share: Callable[[Item], float]) -> float | None:
-        return _sum_known(_times(unit(item), n * share(item)) for item, n in everything)
-
-    power_kw = total(basis.drawn_kw, _all)
-    air_kw = total(basis.drawn_kw, lambda item: 1 - basis.liquid_share(item))
-    liquid_kw = total(basis.drawn_kw, basis.liquid_share)
+    units = [(basis.of_unit(item), basis.drawn_kw(item), count) for item, count in everything]
+    power_kw = _sum_known(_times(drawn_kw, n) for _, drawn_kw, n in units)
+    air_kw = _sum_known(_times(drawn_kw, n * (1 - u.liquid_share)) for u, drawn_kw, n in units)
+    liquid_kw = _sum_known(_times(drawn_kw, n * u.liquid_share) for u, drawn_kw, n in units)
+    typical_kw = _sum_known(
+        _times(basis.typically_drawn_kw(item), count) for item, count in everything
+    )
     read, write = total_nameplate_gb_per_s(basis, decisions.counts)
     lead_times = [
         price.lead_time_days
@@ -139,25 +137,23 @@ def _totals(
         gpus=sum(gpus(item, count) for item, count in cluster),
         gpus_used=decisions.gpus_used,
         it_power_kw=power_kw,
-        facility_power_kw=total(basis.drawn_kw, basis.pue),
-        typical_power_kw=total(basis.typically_drawn_kw, _all),
+        facility_power_kw=_sum_known(_times(drawn_kw, n * u.pue) for u, drawn_kw, n in units),
+        typical_power_kw=typical_kw,
         heat_btu_per_h=_times(power_kw, BTU_PER_H_PER_KW),
         heat_air_kw=air_kw,
         heat_liquid_kw=liquid_kw,
         heat_air_btu_per_h=_times(air_kw, BTU_PER_H_PER_KW),
         heat_liquid_btu_per_h=_times(liquid_kw, BTU_PER_H_PER_KW),
         racks=_racks(companions),
-        stated={name: total(partial(basis.unit_stated, figure=name), _all) for name in STATED},
+        stated={
+            name: _sum_known(_times(u.stated[name], n) for u, _, n in units) for name in STATED
+        },
         money=running_costs(basis, lines, everything, power_kw),
         read_gb_per_s=read,
         write_gb_per_s=write,
         usable_tb=_sum_known(usable_tb(item, count) for item, count in storage),
         lead_time_days=max((days for days in lead_times if days is not None), default=None),
     )
-
-
-def _all(_item: Item) -> float:
-    return 1.0
 
 
 def _racks(companions: Companions) -> int | None:
@@ -200,7 +196,8 @@ def running_costs(
     always_usd = yearly_usd + energy_usd + colocation_usd
     tco_usd = capex_usd + always_usd * present_years(0.0, term.years, term.discount_rate)
     for line in lines:
-        tco_usd += (line.support_usd_per_year or 0.0) * _support_counts(basis, term, line.sku)
+        counts = sale(basis, basis.items[line.sku]).support_counts
+        tco_usd += (line.support_usd_per_year or 0.0) * counts
     return RunningCosts(
         capex_usd=capex_usd,
         support_usd_per_year=support_usd,
@@ -210,11 +207,6 @@ def running_costs(
         opex_usd_per_year=support_usd + always_usd,
         tco_usd=tco_usd,
     )
-
-
-def _support_counts(basis: Basis, term: Term, sku: str) -> float:
-    start, end = support_years(basis, sku)
-    return 0.0 if end is None else present_years(start, end, term.discount_rate)
 
 
 def _energy_usd(basis: Basis, everything: list[tuple[Item, int]]) -> float | None:

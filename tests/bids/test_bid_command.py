@@ -93,6 +93,21 @@ def test_a_bid_without_a_date_is_read_and_said(folder: Path, tmp_path: Path) -> 
     assert "the file does not tell clearly when it was written" in shown.out
 
 
+def test_a_bid_that_has_run_out_or_is_far_from_the_book_is_said(
+    folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "late.csv").write_text(
+        "Quote date,2026-08-01\nValid for 60 days\n\n"
+        "Part Number,Description,Qty,Unit Price USD,Total\n"
+        "BX-8-100,Box 8,40,250000,10000000\nQK-1-PRO,Quick 1,4,1500,6000\n,,Total,,10006000\n"
+    )
+    shown = ran("bid", str(folder / "problem.yaml"), str(tmp_path / "late.csv"), "--full")
+    assert shown.code == 0
+    words = " ".join(shown.out.split())
+    assert "its prices held until 2026-09-30: ask for them anew" in words
+    assert "1,500.00 USD for one quick_store is far from the" in words
+
+
 def wrong(folder: Path, *words: str) -> str:
     shown = ran("bid", *words)
     assert shown.code == 2

@@ -68,6 +68,22 @@ def test_heat_has_limits_of_its_own(cooling: Raw, gpus: int) -> None:
     assert {names[key] for key in cooling} <= {limit.name for limit in plan.limits}
 
 
+def test_a_plan_that_needs_a_loop_says_so_where_the_hall_tells_of_none() -> None:
+    """A room cooled by air states no limit of what it lacks; one kept to air states 0 kW."""
+
+    def told(**site: Raw) -> bool:
+        plan = cooled(0.8, it_power="60 kW", **site)
+        return any("40 kW of heat goes to liquid (" in text for text in plan.warnings)
+
+    assert told(pue=1.3)
+    assert not told(pue=1.3, cooling={"liquid_limit": "40 kW"})
+    assert not told()  # a PUE of its own for liquid
+    request = Request(maximize="gpus")
+    request.items[0]["consumes"]["liquid_share"] = figure(0.8)
+    request.site = {"pue": 1.3, "it_power": "60 kW", "cooling": {"liquid_limit": "0 kW"}}
+    assert api.solve_inputs(inputs_of(request.case()), explain=False).status == "infeasible"
+
+
 def test_bundles_are_cooled_by_their_parts() -> None:
     request = Request(maximize="gpus")
     gpu = request.items[0]

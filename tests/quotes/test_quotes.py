@@ -376,7 +376,10 @@ def test_from_a_quote_to_a_plan(tmp_path: Path) -> None:
     """The files that an import writes are what a problem takes."""
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, "utf-8")
-    problem = tmp_path / "problem.yaml"
+    problem, book = tmp_path / "problem.yaml", tmp_path / "book.yaml"
+    yearly = "    list: 200000 USD\n    support_per_year: 8 %\n"
+    yearly += "    support_source: quote\n    support_confidence: low\n    per_year: 4000 USD\n"
+    book.write_text(book.read_text("utf-8").replace("    list: 200000 USD\n", yearly), "utf-8")
     inputs = load(problem)
     storage = next(each for each in inputs.items if each.category == "storage")
     (tmp_path / "map.yaml").write_text(
@@ -384,10 +387,12 @@ def test_from_a_quote_to_a_plan(tmp_path: Path) -> None:
     )
     rows = [
         ["Quote Date: 2026-11-05"],
+        ["Valid until 2026-12-05"],
         HEAD,
         [1, "THE-BOX", "a box", 2, "$123,456.00", "$246,912.00"],
         [2, "NEW-1", "Storage appliance of tomorrow", 1, "$5.00", "$5.00"],
-        ["", "", "Total", None, None, "$246,917.00"],
+        [3, "", "Project discount", None, None, "-$1,917.00"],
+        ["", "", "Total", None, None, "$245,000.00"],
     ]
     xlsx(tmp_path / "acme.xlsx", rows)
     mapped = str(tmp_path / "map.yaml")
@@ -396,14 +401,23 @@ def test_from_a_quote_to_a_plan(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
     assert "1 of 1 totals of the quote are what its lines come to" in result.output
+    said = " ".join(result.output.split())
+    assert "Sheet!F6: Project discount, -1,917.00 USD, is taken off no price of the book" in said
+    assert "is far from" not in said  # the book's 200,000 is less than three times as much
     text = problem.read_text("utf-8")
     problem.write_text(text.replace("  - book.yaml\n", "  - book.yaml\n  - acme.prices.yaml\n"))
     again = load(problem)
     assert again.prices[storage.id].list_usd == 123_456.0
+    assert again.prices[storage.id].valid_until == "2026-12-05"
+    # what it does not quote is not free: it stays as in the book that it is laid over
+    for name in ("support_per_year", "support_confidence", "per_year_usd"):
+        assert getattr(again.prices[storage.id], name) == getattr(inputs.prices[storage.id], name)
+    assert again.prices[storage.id].per_year_usd == 4_000.0
+    assert f"subscriptions not quoted, and kept as in the price book: {storage.id}" in said
     assert discount(storage, (*again.discounts, *TEN_PERCENT_OF_ALL)) == 0.0
     assert api.solve(problem).status == "optimal"
     kept = json.loads((tmp_path / "acme.quote.json").read_text("utf-8"))
-    assert kept["lines"][0]["cells"]["unit_net"] == "Sheet!E3"
+    assert kept["lines"][0]["cells"]["unit_net"] == "Sheet!E4"
     assert "NEW-1" in (tmp_path / "acme.catalog.yaml").read_text("utf-8")
     # the mapping that it wrote reads the next one in the same way
     words[words.index("--map") + 1] = str(tmp_path / "acme.map.yaml")

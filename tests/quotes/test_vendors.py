@@ -9,12 +9,14 @@ import openpyxl
 import pytest
 from openpyxl.worksheet.worksheet import Worksheet
 
+from planner.errors import InputError
 from planner.quotes.columns import headers
 from planner.quotes.grid import currency_of, read, size_of
 from planner.quotes.importing import Said, read_quote
-from planner.quotes.products import lead_time, supports
+from planner.quotes.products import lead_time, supports, unlikely
 from planner.schema.bill import Quote, QuoteMap
 from planner.schema.catalog import Item
+from planner.schema.prices import Price
 
 Rows = list[list[object]]
 
@@ -299,3 +301,183 @@ def test_a_german_article_number_is_a_part_number(tmp_path: Path) -> None:
     )
     quote = quoted(path, date="2026-11-20")
     assert net_of(quote).keys() == {"switch"}
+
+
+PRICED: list[object] = ["Part Number", "Description", "Qty", "Unit Price", "Amount", "Lead time"]
+
+
+def offer(*above: list[object], rows: Rows | None = None) -> Rows:
+    """Return a quote in USD of one system, below what else it says."""
+    one: list[object] = ["DGXB-G1440+P1CMI36", "DGX B200", 10, 400_000, 4_000_000, "8 weeks"]
+    return [["Quote date", "2026-11-02"], *above, PRICED, *([one] if rows is None else rows)]
+
+
+def read_rows(tmp_path: Path, rows: Rows, **said: object) -> Quote:
+    book, _ = new_book(rows)
+    book.save(tmp_path / "quote.xlsx")
+    return quoted(tmp_path / "quote.xlsx", **({"currency": "USD"} | said))
+
+
+@pytest.mark.parametrize(
+    ("text", "currency"),
+    [
+        ("Unit price (CA$)", "CAD"), ("C$", "CAD"), ("A$ 4,000", "AUD"), ("HK$", "HKD"),
+        ("NT$ 9", "TWD"), ("US$", "USD"), ("S$", "SGD"), ("PRICES$", "USD"), ("AED", "AED"),
+    ],
+)  # fmt: skip
+def test_not_every_dollar_is_that_of_the_united_states(text: str, currency: str) -> None:
+    assert currency_of(text) == currency
+
+
+@pytest.mark.parametrize(
+    ("shape", "currency"),
+    [("#,##0.00 [$€-407]", "EUR"), ('#,##0.00 "€"', "EUR"), ("[$CHF] #,##0", "CHF")],
+)
+def test_the_currency_that_cells_show_counts_before_one_that_a_text_names(
+    tmp_path: Path, shape: str, currency: str
+) -> None:
+    book, sheet = new_book(offer(["Payment into our USD account is possible"], ["For our project"]))
+    assert sheet["D5"].value == 400_000
+    sheet["D5"].number_format = sheet["E5"].number_format = shape
+    book.save(tmp_path / "quote.xlsx")
+    assert quoted(tmp_path / "quote.xlsx").currency == currency
+
+
+def test_cells_that_show_another_currency_than_their_header_are_asked_about(tmp_path: Path) -> None:
+    rows: Rows = [["Quote date", "2026-11-02"], ["Part Number", "Qty", "Unit Price (USD)"],
+                  ["DGXB-G1440+P1CMI36", 1, 5.0]]  # fmt: skip
+    book, sheet = new_book(rows)
+    sheet["C3"].number_format = "#,##0.00 [$€-407]"
+    book.save(tmp_path / "quote.xlsx")
+    with pytest.raises(InputError, match="names no currency, or several"):
+        quoted(tmp_path / "quote.xlsx")
+
+
+def test_formulas_that_no_program_worked_out_are_no_prices(tmp_path: Path) -> None:
+    """The list price would be taken for the net price: what stands in its cell is not seen."""
+    rows: Rows = [["Part Number", "Description", "Qty", "List Price", "Net Price", "Amount"],
+                  ["DGXB-G1440+P1CMI36", "DGX B200", 10, 500_000, "=D2*0.8", "=C2*E2"],
+                  ["920-9B210-00FN-0M0", "Switch", 2, 40_000, 30_000, "=C3*E3"],
+                  [None, None, None, None, None, "=C4*E4"]]  # fmt: skip
+    quote = read_rows(tmp_path, rows, date="2026-11-02")
+    assert net_of(quote) == {"switch": 30_000.0}
+    said = "Offer!B2: not understood: 'DGX B200': 'a formula without a value' is no unit net"
+    assert said in " ".join(quote.findings)
+    assert "row 4" not in " ".join(quote.findings)
+
+
+def test_a_net_price_on_request_is_not_the_list_price(tmp_path: Path) -> None:
+    rows: Rows = [["Part Number", "Description", "Qty", "List Price", "Net Price"],
+                  ["DGXB-G1440+P1CMI36", "DGX B200", 10, 500_000, "on request"]]  # fmt: skip
+    quote = read_rows(tmp_path, rows, date="2026-11-02")
+    assert quote.prices == ()
+    assert "'on request' is no unit net" in " ".join(quote.findings)
+
+
+@pytest.mark.parametrize(
+    ("above", "day"),
+    [
+        (["Valid until", "2026-11-30"], "2026-11-30"),
+        (["This offer is valid for 30 days"], "2026-12-02"),
+        (["Quote expires on 15 December 2026"], "2026-12-15"),
+        (["Angebot gültig bis 31.12.2026"], "2026-12-31"),
+        (["Validity:", "6 weeks"], "2026-12-14"),
+        (["A valid licence is needed"], ""),
+    ],
+)
+def test_until_when_prices_hold(tmp_path: Path, above: list[object], day: str) -> None:
+    quote = read_rows(tmp_path, offer(above))
+    assert quote.valid_until == day
+    assert not [each for each in quote.findings if "until when" in each]
+
+
+def test_a_day_of_validity_that_is_not_clear_is_said(tmp_path: Path) -> None:
+    quote = read_rows(tmp_path, offer(["Valid until", "02/12/2026"]))
+    assert quote.valid_until == ""
+    assert "Offer!A2 ('Valid until'): until when it holds is not understood" in quote.findings
+
+
+def test_prices_with_tax_are_said_and_a_total_with_tax_is_none(tmp_path: Path) -> None:
+    quote = read_rows(tmp_path, offer(["All prices incl. 19 % VAT"]))
+    assert "with the tax in them" in " ".join(quote.findings)
+    system: list[object] = ["DGXB-G1440+P1CMI36", "DGX B200", 10, 400_000, 4_000_000]
+    taxed: Rows = [system, [None, "VAT", None, None, 760_000],
+                   [None, "Total incl. VAT", None, None, 4_760_000]]  # fmt: skip
+    assert "tax" not in " ".join(read_rows(tmp_path, offer(rows=taxed)).findings)
+
+
+def test_a_lease_is_no_price_to_buy_at(tmp_path: Path) -> None:
+    rent: list[object] = ["DGXB-G1440+P1CMI36", "DGX B200, monthly rental", 10, 11_000, 110_000]
+    quote = read_rows(tmp_path, offer(rows=[rent]))
+    assert quote.prices == ()
+    assert "no price at which it is bought" in " ".join(quote.findings)
+
+
+@pytest.mark.parametrize(
+    ("discounts", "amounts", "net", "said"),
+    [
+        ((1, 1), (396_000, 198_000), (396_000, 198_000), ""),
+        ((0.1, 1), (360_000, 0), (360_000, None), ""),
+        ((0.5, None), (None, None), (200_000, 200_000), "a discount of 0.5 is taken as 50 %"),
+        ((1, None), (None, None), (400_000, 200_000), "1 is 1 % or 100 %, and not taken off"),
+    ],
+)
+def test_prices_tell_whether_one_is_a_percent_or_all(
+    tmp_path: Path,
+    discounts: tuple[float | None, ...],
+    amounts: tuple[float | None, ...],
+    net: tuple[float | None, ...],
+    said: str,
+) -> None:
+    rows: Rows = [["Part Number", "Description", "Qty", "List Price", "Discount", "Amount"]]
+    for part, price, discount, amount in zip(
+        ("DGXB-G1440+P1CMI36", "920-9B210-00FN-0M0"), (400_000, 200_000), discounts, amounts,
+        strict=True,
+    ):  # fmt: skip
+        rows.append([part, "A product", 1, price, discount, amount])
+    quote = read_rows(tmp_path, rows, date="2026-11-02")
+    assert (net_of(quote).get("system"), net_of(quote).get("switch")) == net
+    assert said in " ".join(quote.findings)
+    assert bool(said) == ("a discount of" in " ".join(quote.findings))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("3.5 months", "4 months"), ("1,5 Monate", "2 months"), ("12 weeks + 2 weeks", None),
+        ("4 weeks, 8-10 weeks without express", "8-10 weeks"), ("2.5-3.5 weeks", "3-4 weeks"),
+    ],
+)  # fmt: skip
+def test_parts_and_sums_of_times_to_deliver(text: str, told: str | None) -> None:
+    assert lead_time(text) == told
+
+
+def test_the_longest_lead_time_of_a_product_counts_and_an_unclear_one_is_said(
+    tmp_path: Path,
+) -> None:
+    rows: Rows = [
+        ["DGXB-G1440+P1CMI36", "DGX B200", 10, 400_000, 4_000_000, "4 weeks"],
+        ["DGXB-G1440+P1CMI36", "DGX B200", 90, 400_000, 36_000_000, "20 weeks"],
+        ["920-9B210-00FN-0M0", "Switch", -1, 100, -100, "12 weeks + 2 weeks"],
+    ]
+    quote = read_rows(tmp_path, offer(rows=rows))
+    assert {each.item: each.lead_time for each in quote.prices} == {
+        "system": "20 weeks", "switch": None,
+    }  # fmt: skip
+    found = " ".join(quote.findings)
+    assert "lead time '12 weeks + 2 weeks' is not understood: the book's counts" in found
+    assert "Offer!C5: -1 units of switch are no number of units to buy" in found
+
+
+def test_a_price_far_from_the_book_is_pointed_out(tmp_path: Path) -> None:
+    """80 units at 50,000 are 80 GPUs; ten times the price is a pack of ten."""
+    rows: Rows = [["DGXB-G1440+P1CMI36", "DGX B200 (per GPU)", 80, 50_000, 4_000_000]]
+    quote = read_rows(tmp_path, offer(rows=rows))
+    one = Price.model_validate(
+        {"list": "450000 USD", "low": "300000 USD", "high": "600000 USD", "date": "2026-01",
+         "source": "s", "confidence": "low"}
+    )  # fmt: skip
+    (said,) = unlikely(quote.prices, {"system": one})
+    assert said.startswith("Offer!E3: 50,000.00 USD for one system is far from the 450,000.00 USD")
+    assert not [*unlikely(quote.prices, {"system": one.model_copy(update={"low_usd": 150_000.0})})]
+    assert not [*unlikely(quote.prices, {})]

@@ -77,9 +77,12 @@ def drawn(inputs: Inputs, seed: int) -> list[Change]:
         changes.append(Change(path, value, ""))
     for name in draw.sample(sorted(inputs.prices), draw.choice((0, 0, 1, 3))):
         changes.append(Change(f"prices.{name}.list", draw.uniform(1.0, 1e6), ""))
-    if draw.random() < 0.1:
-        name = draw.choice([i.id for i in inputs.items if i.consumes.it_power is not None])
-        changes.append(Change(f"catalog.{name}.consumes.it_power", draw.uniform(0.1, 20.0), ""))
+    if draw.random() < 0.3:
+        drawing = [i for i in inputs.items if i.consumes.it_power is not None]
+        for item in draw.sample(drawing, draw.choice((1, 3, len(drawing)))):
+            most = item.consumes.it_power.value * draw.choice((1.0, 1.0, 4.0))
+            value = draw.choice((0.0, *[draw.uniform(0.5, 1.2) * most] * 30))
+            changes.append(Change(f"catalog.{item.id}.consumes.it_power", value, ""))
     return changes
 
 

@@ -89,7 +89,9 @@ def _with_figures(inputs: Inputs, changes: Parts) -> Inputs:
             items[name] = _with_all(items[name], made)
         else:
             families[name] = _with_all(families[name], made)
-    return replace(inputs, items=tuple(items.values()), families=tuple(families.values()))
+    alike = changes.keys() <= items.keys()  # then families stay the same object, which tells so
+    of_families = inputs.families if alike else tuple(families.values())
+    return replace(inputs, items=tuple(items.values()), families=of_families)
 
 
 def _with_all(part: Any, changes: Iterable[Change]) -> Any:
@@ -108,11 +110,17 @@ def _with(here: Any, steps: list[str], change: Change) -> Any:
         return (*here[:index], _with(here[index], rest, change), *here[index + 1 :])
     if isinstance(here, Mapping) and step in here:
         return {**here, step: _with(here[step], rest, change)}
-    if isinstance(here, BaseModel):
-        for name, field in type(here).model_fields.items():
-            if step in (field.alias, name):
-                return with_field(here, name, _with(getattr(here, name), rest, change))
-    raise KeyError(change.path)
+    name = _field_of(type(here), step) if isinstance(here, BaseModel) else None
+    if name is None:
+        raise KeyError(change.path)
+    return with_field(here, name, _with(getattr(here, name), rest, change))
+
+
+@lru_cache(maxsize=4096)
+def _field_of(model: type[BaseModel], step: str) -> str | None:
+    """Return the field of a model that a step of a path names, None where it has none."""
+    fields = model.model_fields.items()
+    return next((name for name, field in fields if step in (field.alias, name)), None)
 
 
 _CLIP = 160

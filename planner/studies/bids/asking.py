@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date as date_type
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -15,8 +15,9 @@ from planner.inputs import Inputs
 from planner.loader import locate, yaml12
 from planner.loader.catalog_checks import check_item
 from planner.loader.market import validated
+from planner.loader.price_building import today
 from planner.quotes.importing import Said, read_quote
-from planner.quotes.products import catalog_text
+from planner.quotes.products import catalog_text, unlikely
 from planner.schema.bill import Asked, Quote, QuoteMap
 from planner.schema.catalog import Catalog, Item
 
@@ -50,7 +51,7 @@ def mapping_of(path: Path | None, items: Mapping[str, Item]) -> QuoteMap:
 
 def _is_day(text: str) -> bool:
     try:
-        return date.fromisoformat(text).isoformat() == text
+        return date_type.fromisoformat(text).isoformat() == text
     except ValueError:
         return False
 
@@ -139,7 +140,8 @@ def read_bids(
             named = said.mapping.model_copy(update={"items": {**names, **said.mapping.items}})
             inputs, items = more, {item.id: item for item in more.items}
             quote = read_quote(path, replace(said, mapping=named), items)
-        findings = (*quote.findings, *remarks)
+        findings = (*quote.findings, *remarks, *unlikely(quote.prices, inputs.prices),
+                    *_run_out(quote))  # fmt: skip
         quotes.append(quote.model_copy(update={"findings": findings}))
     names_given = [quote.vendor for quote in quotes]
     twice = next((name for name in names_given if names_given.count(name) > 1), None)
@@ -148,6 +150,12 @@ def read_bids(
         fix = "name them: --vendor FILE=NAME"
         raise InputError(Finding("option", message, fix=fix))
     return tuple(quotes), inputs
+
+
+def _run_out(quote: Quote) -> Iterator[str]:
+    """Yield that a quote's prices no longer hold."""
+    if quote.valid_until and date_type.fromisoformat(quote.valid_until) < today():
+        yield f"its prices held until {quote.valid_until}: ask for them anew"
 
 
 def _described(

@@ -246,6 +246,7 @@ def price_of(goods: Goods, tender: Tender, inputs: Inputs) -> Price:
         source="quote",
         confidence="high",
         note=f"bid {tender.key}, {tender.quote.file}: {', '.join(goods.cells)}"[:1000],
+        valid_until=tender.quote.valid_until or None,
         **more,
     )
 

@@ -11,11 +11,13 @@ from functools import partial
 from itertools import count
 from typing import Any, Literal, get_args
 
+from planner.case import Case
 from planner.errors import InputError
 from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import natural
+from planner.optimizer.parametric.cells import covers
 from planner.schema.plan import Status
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 from planner.sizing.demand import VENDOR_RULES
@@ -50,14 +52,22 @@ def at_once(tasks: Sequence[Callable[[], Any]], jobs: int) -> list[Any]:
         tasks: what to do; while the solver works, another task runs.
         jobs: on how many cores, 0 for all.
     """
-    cores = min(jobs or os.cpu_count() or 1, len(tasks))
-    if cores < 2:
+    count = min(jobs or os.cpu_count() or 1, len(tasks))
+    if count < 2:
         return [task() for task in tasks]
-    pool = ThreadPoolExecutor(cores)
+    pool = ThreadPoolExecutor(count)
     try:
         return list(pool.map(lambda task: task(), tasks))
     finally:  # where one has failed, or the user has had enough, nobody waits for the others
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def cores(case: Case, options: SweepOptions) -> int:
+    """Return on how many cores to work at once, 0 for all: while the solver works others may.
+
+    Plans that are enumerated need no solver, and threads would only wait for each other.
+    """
+    return 1 if covers(case) else options.jobs
 
 
 LEAST_BEND = 1e-9
@@ -183,7 +193,7 @@ def storage_curve(question: Question, best: Certificate, most: int) -> Curve:
         partial(_branch, question, LESS_STORAGE, best, top, ends[0], counts[0]),
         partial(marks, question),
     )
-    right, left, marked = at_once(tasks, question.options.jobs)
+    right, left, marked = at_once(tasks, cores(question.case, question.options))
     points = tuple(_storage_points(question, left.stops, right.stops, top.bound))
     highest = max(range(len(points)), key=lambda place: points[place].y)
     rising = points[: highest + 1]
@@ -357,5 +367,6 @@ def run(request: Request, *, against: Sequence[Against], points: int) -> Found:
     tasks = [
         partial(study, inputs, options, against=name, points=points, heard=heard) for name in names
     ]
-    found: list[Frontier] = at_once(tasks, options.jobs)
+    case = Question.of(inputs, options, needs_draw=False).case
+    found: list[Frontier] = at_once(tasks, cores(case, options))
     return Found(tuple(found), tuple(each.status for each in found), plan=request.plan)

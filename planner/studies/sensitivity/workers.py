@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from queue import SimpleQueue
 from threading import Thread
@@ -43,39 +43,47 @@ class Work:
     bases: Mapping[str, Inputs]
     options: SweepOptions
 
+    @cached_property
+    def _last(self) -> list[Asked]:
+        """The last group that was solved here: of it is taken over what is the same."""
+        return []
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return what another process needs."""
+        return {"bases": self.bases, "options": self.options}
+
     def answers(self, scenarios: Sequence[Scenario]) -> list[Answer]:
         """Return the answers of scenarios in their order."""
         found: dict[int, Answer] = {}
-        asked: Asked | None = None
         for group in _groups(scenarios):
-            asked, answers = self._solved(group, asked)
+            _, answers = self._solved(group)
             found |= {answer.scenario.index: answer for answer in answers}
         return [found.get(each.index) or _refused(each) for each in scenarios]
 
     def rows(self, scenarios: Sequence[Scenario]) -> list[Row]:
         """Return the rows of scenarios in their order, without the columns of inputs."""
         found: dict[int, Row] = {}
-        asked: Asked | None = None
         for group in _groups(scenarios):
-            asked, rows = self._rows(group, asked)
-            found |= rows
+            found |= self._rows(group)
         return [found.get(each.index) or blank(_refused(each)) for each in scenarios]
 
-    def _rows(self, group: Group, like: Asked | None) -> tuple[Asked | None, dict[int, Row]]:
-        asked, answers = self._solved(group, like)
+    def _rows(self, group: Group) -> dict[int, Row]:
+        asked, answers = self._solved(group)
         if asked is None:
-            return None, {each.scenario.index: blank(each) for each in answers}
+            return {each.scenario.index: blank(each) for each in answers}
         try:
             answers = explained(asked, answers)
             made = list(rows(asked, answers))
         except Exception as error:
-            return asked, {each.index: blank(_failed(each, error)) for each in group.scenarios}
-        return asked, {a.scenario.index: row for a, row in zip(answers, made, strict=True)}
+            return {each.index: blank(_failed(each, error)) for each in group.scenarios}
+        return {a.scenario.index: row for a, row in zip(answers, made, strict=True)}
 
-    def _solved(self, group: Group, like: Asked | None = None) -> tuple[Asked | None, list[Answer]]:
+    def _solved(self, group: Group) -> tuple[Asked | None, list[Answer]]:
         """Return a group with its answers; of the one before is taken over what is the same."""
+        like = self._last[0] if self._last else None
         try:
             asked = prepare(self.bases[group.base], group, self.options, like)
+            self._last[:] = [asked]
         except InputError as error:
             said = reason(error)
             return None, [Answer(each, "invalid", reason=said) for each in group.scenarios]
