@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -18,6 +18,7 @@ from planner.case.figures import fabric_key
 from planner.case.model import (
     BandwidthRule,
     Case,
+    Companion,
     Companions,
     FamilyOffer,
     IntervalRule,
@@ -156,7 +157,12 @@ def resolve_like(inputs: Inputs, known: Inputs, case: Case) -> Case:
         policy=_policy(problem, systems, storage),
     )
     if billed or _bounds_of(new) != _bounds_of(case):
-        return with_companions(inputs, new)
+        same = {
+            each.id: each
+            for each in case.companions.items
+            if each.id not in billed and not each.stored
+        }
+        return with_companions(inputs, new, same)
     return new.billed_as(case)
 
 
@@ -251,14 +257,16 @@ def _bounds_of(case: Case) -> tuple[object, ...]:
     )
 
 
-def with_companions(inputs: Inputs, case: Case) -> Case:
+def with_companions(
+    inputs: Inputs, case: Case, known: Mapping[str, Companion] | None = None
+) -> Case:
     """Return a case with its companions, for as many systems as its limits allow.
 
     A case whose limits are changed needs its companions anew: fabrics are worked out only as far
     as a plan can need them.
     """
     tops = {offer.id: max(cap(case, offer), offer.low) for offer in case.offers()}
-    return replace(case, companions=derive_companions(inputs, case, tops))
+    return replace(case, companions=derive_companions(inputs, case, tops, known or {}))
 
 
 def _with_drives(job: JobNumbers, systems: list[System]) -> JobNumbers:

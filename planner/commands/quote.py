@@ -26,7 +26,7 @@ from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.prices import Price, SupportShare
 from planner.schema.site import Rack, Site
-from planner.studies.bids.asking import iso_date, mapping_of, rates_of
+from planner.studies.bids.asking import currency_code, iso_date, mapping_of, rates_of
 from planner.studies.request import stem_of
 from planner.whole_files import write_all
 
@@ -54,7 +54,7 @@ def import_quote(path: Path, asking: Asking, folder: Path) -> tuple[Quote, tuple
     known, book = _known(asking.problem)
     mapping = mapping_of(asking.mapping, known)
     date, rates = iso_date(asking.date), rates_of(asking.rates)
-    said = Said(asking.vendor.strip(), mapping, date, asking.currency, rates)
+    said = Said(asking.vendor.strip(), mapping, date, currency_code(asking.currency), rates)
     if not said.vendor:
         raise InputError(Finding("option", "--vendor is empty", fix="say who quotes"))
     quote = read_quote(path, said, known)

@@ -69,6 +69,9 @@ _LARGE = (
 )  # fmt: skip
 """How people say that amounts are in thousands, lakhs, millions or crores."""
 
+_LARGEST = 1e15
+"""A figure beyond it is none: sums of such would be of no size at all."""
+
 _SPACES = str.maketrans("", "", " \u00a0\u202f\u2009'’")
 _PLAIN = re.compile(r"-?\d+")
 _TERM = re.compile(
@@ -134,7 +137,10 @@ def number(text: str, decimal: Decimal) -> float | None:
     plain = bare.replace(thousands, "").replace(mark, ".")
     if not re.fullmatch(r"\d+(\.\d+)?|\.\d+", plain):
         return None
-    return -float(plain) if negative else float(plain)
+    value = float(plain)
+    if value > _LARGEST:
+        return None
+    return -value if negative else value
 
 
 def _bare(text: str) -> tuple[str, bool]:
@@ -338,7 +344,7 @@ def _value(value: object) -> str | float | datetime.date | None:
     if value is None or isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        return float(value)
+        return float(value) if abs(value) <= _LARGEST else f"{value:.3g}"
     if isinstance(value, datetime.datetime):
         return value.date()
     if isinstance(value, datetime.date):

@@ -428,6 +428,7 @@ def test_from_a_quote_to_a_plan(tmp_path: Path) -> None:
     ("options", "words"),
     [
         (["--date", "tomorrow"], "'tomorrow' is no date of --date; write it as 2026-11-20"),
+        (["--currency", "eur"], "'eur' is no currency of --currency; write it as EUR"),
         (["--date", "2026-11-31"], "'2026-11-31' is no date of --date; write it as 2026-11-20"),
         (["--rate", "EUR:1"], "'EUR:1' is no rate; write it as --rate EUR=1.08"),
         (["--vendor", " "], "--vendor is empty"),

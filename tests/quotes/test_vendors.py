@@ -469,6 +469,16 @@ def test_the_longest_lead_time_of_a_product_counts_and_an_unclear_one_is_said(
     assert "Offer!C5: -1 units of switch are no number of units to buy" in found
 
 
+def test_a_number_beyond_all_size_is_none(tmp_path: Path) -> None:
+    """400 nines were infinitely many units, at a price of 0 USD each."""
+    text = "Part Number,Description,Qty,Unit Price,Amount\nDGXB-G1440+P1CMI36,System,{},5,5\n"
+    (tmp_path / "quote.csv").write_text(text.format("9" * 400), "utf-8")
+    quote = quoted(tmp_path / "quote.csv", currency="USD", date="2026-11-02")
+    assert quote.prices == ()
+    sheet = read_rows(tmp_path, offer(rows=[["A", "b", 1e300, 5, 5]]))
+    assert sheet.lines[0].quantity is None
+
+
 def test_a_price_far_from_the_book_is_pointed_out(tmp_path: Path) -> None:
     """80 units at 50,000 are 80 GPUs; ten times the price is a pack of ten."""
     rows: Rows = [["DGXB-G1440+P1CMI36", "DGX B200 (per GPU)", 80, 50_000, 4_000_000]]

@@ -68,6 +68,18 @@ def iso_date(given: str | None) -> str | None:
     return given
 
 
+def currency_code(given: str | None) -> str | None:
+    """Return a currency of the command line.
+
+    Raises:
+        InputError: it is no code of one.
+    """
+    if given is not None and not re.fullmatch(r"[A-Z]{3}", given):
+        message = f"'{given}' is no currency of --currency"
+        raise InputError(Finding("option", message, fix="write it as EUR"))
+    return given
+
+
 def rates_of(given: Sequence[str]) -> dict[str, float]:
     """Return rates of exchange by currency, USD for one unit of each.
 
@@ -128,7 +140,7 @@ def read_bids(
             (vendors.get(path) or path.stem).strip(),
             mapping_of(None if where is None else Path(where), items),
             iso_date(dates.get(path)),
-            currencies.get(path),
+            currency_code(currencies.get(path)),
             rates,
             dated=False,
         )
