@@ -16,9 +16,7 @@ from planner.auditor.apply import (
     apply,
     in_usd,
 )
-from planner.auditor.draft import (
-    Draft,
-)
+from planner.auditor.draft import Draft
 from planner.auditor.evaluate import (
     Listed,
     NothingRunsError,

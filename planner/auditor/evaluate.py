@@ -10,9 +10,7 @@ from openpyxl.workbook import Workbook
 
 from planner.assemble import assemble
 from planner.assemble.ways import enlarged
-from planner.auditor.draft import (
-    Draft,
-)
+from planner.auditor.draft import Draft
 from planner.auditor.reader import Opened
 from planner.case import Case
 from planner.case.model import Mode, Way

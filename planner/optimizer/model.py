@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -163,18 +164,22 @@ Sense = Literal["<=", ">=", "=="]
 OVERDRAWN = 2e-9
 
 
-def total(terms: Iterable[Linear]) -> Linear:
-    """Return the sum of linear terms."""
+@cache
+def _pulp() -> Any:
+    """Return PuLP, which is loaded where the first model is made."""
     import pulp
 
-    return pulp.lpSum(terms)
+    return pulp
+
+
+def total(terms: Iterable[Linear]) -> Linear:
+    """Return the sum of linear terms."""
+    return _pulp().lpSum(terms)
 
 
 def combination(pairs: Iterable[tuple[float, Variable]], constant: float = 0.0) -> Linear:
     """Return ``sum(coefficient * variable) + constant``, in one pass."""
-    import pulp
-
-    return pulp.LpAffineExpression([(variable, factor) for factor, variable in pairs], constant)
+    return _pulp().LpAffineExpression([(variable, factor) for factor, variable in pairs], constant)
 
 
 @dataclass(frozen=True)
@@ -388,9 +393,9 @@ class Model:
     """A mixed-integer linear master problem that grows tangents."""
 
     def __init__(self, name: str, maximise: bool) -> None:
-        import pulp
-
-        self.problem = pulp.LpProblem(name, pulp.LpMaximize if maximise else pulp.LpMinimize)
+        self.problem = _pulp().LpProblem(
+            name, _pulp().LpMaximize if maximise else _pulp().LpMinimize
+        )
         self.variables: list[Variable] = []
         self.rows: list[Row] = []
         self.links: list[Cuttable] = []
@@ -403,9 +408,7 @@ class Model:
         self, name: str, low: float | None, high: float | None, integer: bool = False
     ) -> Variable:
         """Return a new variable with its bounds (None: unbounded)."""
-        import pulp
-
-        category = pulp.LpInteger if integer else pulp.LpContinuous
+        category = _pulp().LpInteger if integer else _pulp().LpContinuous
         variable = self.problem.add_variable(name, low, high, category)
         self.variables.append(variable)
         return variable
@@ -554,9 +557,7 @@ def highest(expression: Linear) -> float:
 
 def evaluate(expression: Linear, values: dict[str, float]) -> float:
     """Return the value of a linear expression or variable at ``values``."""
-    import pulp
-
-    if isinstance(expression, pulp.LpVariable):
+    if isinstance(expression, _pulp().LpVariable):
         return values[expression.name]
     result = expression.constant
     for variable, factor in expression.items():
@@ -566,9 +567,7 @@ def evaluate(expression: Linear, values: dict[str, float]) -> float:
 
 def is_whole(variable: Variable) -> bool:
     """Say whether a variable takes whole numbers only."""
-    import pulp
-
-    return bool(variable.cat == pulp.LpInteger)
+    return bool(variable.cat == _pulp().LpInteger)
 
 
 def save_mps(model: Model, expression: Linear, maximise: bool, path: Path) -> None:
@@ -577,13 +576,11 @@ def save_mps(model: Model, expression: Linear, maximise: bool, path: Path) -> No
     Raises:
         InputError: the file cannot be written.
     """
-    import pulp
-
     expression = expression + 0
     if expression.constant:  # MPS as PuLP writes it has no place for a constant
         one = model.var("one", 1.0, 1.0)
         expression = expression - expression.constant + expression.constant * one
-    model.problem.sense = pulp.LpMaximize if maximise else pulp.LpMinimize
+    model.problem.sense = _pulp().LpMaximize if maximise else _pulp().LpMinimize
     model.problem.setObjective(expression)
     with whole((path,), OTHER_NAME) as (temporary,):
         model.problem.writeMPS(str(temporary), with_objsense=True)

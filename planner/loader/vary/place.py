@@ -50,7 +50,6 @@ class Slot:
     unit: Unit | None
     whole: bool
     only_numbers: bool
-    nothing: bool
 
     @property
     def numeric(self) -> bool:
@@ -114,7 +113,6 @@ def slot_for(annotation: Any) -> Slot:
         unit=marks[0] if marks else None,
         whole=whole,
         only_numbers=some == [int] if whole else some == [float],
-        nothing=len(some) < len(kinds),
     )
 
 

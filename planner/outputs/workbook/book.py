@@ -29,9 +29,7 @@ from planner.outputs.audience import PRICES, Audience, Prices
 from planner.outputs.scope import Block, blocks
 from planner.outputs.words import clean, small_share, status
 from planner.outputs.workbook.cells import Formats, InputCell
-from planner.outputs.workbook.evaluate import (
-    Evaluator,
-)
+from planner.outputs.workbook.evaluate import Evaluator
 from planner.outputs.workbook.functions import (
     FormulaError,
     Scalar,

@@ -12,9 +12,7 @@ from collections.abc import Sequence
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.outputs.scope import CORE_SECTIONS, blocks
-from planner.outputs.workbook.bom.columns import (
-    working_name,
-)
+from planner.outputs.workbook.bom.columns import working_name
 from planner.outputs.workbook.book import Book, counted_name
 from planner.outputs.workbook.cells import DECIMAL_2, DECIMAL_3_OR_DASH, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page, names

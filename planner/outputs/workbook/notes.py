@@ -10,9 +10,7 @@ from planner.outputs.scope import blocks
 from planner.outputs.words import NETWORKS, in_money, number, percent, product, small_share
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import GENERAL
-from planner.outputs.workbook.functions import (
-    Scalar,
-)
+from planner.outputs.workbook.functions import Scalar
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.schema.plan import JobPlan, Plan
 

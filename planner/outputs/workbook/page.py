@@ -13,9 +13,7 @@ from xlsxwriter.worksheet import Worksheet
 from planner.outputs.words import clean, in_money, product
 from planner.outputs.workbook.book import RATE, Book
 from planner.outputs.workbook.cells import GENERAL, InputCell, Kind, Range, Role
-from planner.outputs.workbook.functions import (
-    Scalar,
-)
+from planner.outputs.workbook.functions import Scalar
 from planner.schema.plan import Plan
 
 BANNER_ROW = 2

@@ -12,9 +12,7 @@ from planner.figures import FIGURES
 from planner.outputs.words import in_money
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.bom import subtotal_name
-from planner.outputs.workbook.bom.columns import (
-    SPANS,
-)
+from planner.outputs.workbook.bom.columns import SPANS
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import (
     DECIMAL_2,

@@ -63,7 +63,6 @@ class Judged:
 
     inputs: Inputs
     lots: Counts
-    tenders: tuple[Tender, ...]
     charges: tuple[tuple[Tender, BidCharge], ...]
     plan: Plan | None = None
     case: Case | None = None
@@ -212,7 +211,7 @@ class Desk:
     ) -> Judged:
         refused = tuple(against(self.inputs, lots))
         asked = laid_over(let_in(self.inputs, lots), prices, lots, charges)
-        bare = Judged(asked, lots, tuple(tenders), tuple(charges), against=refused)
+        bare = Judged(asked, lots, tuple(charges), against=refused)
         missing = [text for lot in lots.values() for text in lacking(asked, lot)]
         if missing:
             return replace(bare, why="; ".join(missing))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from planner.figures import FIGURES
 from planner.outputs.scope import blocks
 from planner.outputs.workbook import formulas
-from planner.outputs.workbook.bom.columns import (
-    working_name,
-)
+from planner.outputs.workbook.bom.columns import working_name
 from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_3, INTEGER, PERCENT_2
 from planner.outputs.workbook.checkpoint import levels
 from planner.outputs.workbook.checkpoint.shrinking import lost_to_units_out, shrinking_workings

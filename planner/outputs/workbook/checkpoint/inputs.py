@@ -6,9 +6,7 @@ from typing import Literal, get_args
 
 from planner.figures import FIGURES
 from planner.outputs import scope
-from planner.outputs.workbook.bom.columns import (
-    job_gpus,
-)
+from planner.outputs.workbook.bom.columns import job_gpus
 from planner.outputs.workbook.book import RATE
 from planner.outputs.workbook.cells import (
     DECIMAL_1,

@@ -6,9 +6,7 @@ import math
 
 from planner.figures import FIGURES
 from planner.outputs.scope import blocks
-from planner.outputs.workbook.bom.columns import (
-    working_name,
-)
+from planner.outputs.workbook.bom.columns import working_name
 from planner.outputs.workbook.cells import (
     DECIMAL_1,
     DECIMAL_2,

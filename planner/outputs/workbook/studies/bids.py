@@ -19,9 +19,7 @@ from planner.outputs.bids_text import (
 from planner.outputs.words import breach_text, in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import DECIMAL_2, GENERAL, INTEGER, PERCENT_2
-from planner.outputs.workbook.functions import (
-    Scalar,
-)
+from planner.outputs.workbook.functions import Scalar
 from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import RECORD, Cell, Stack, number_format
 from planner.schema.bids import Bid, BidFigures, BidLine, Bids, TraceRow

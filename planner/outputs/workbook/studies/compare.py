@@ -9,9 +9,7 @@ from planner.outputs.compare_text import status
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import DECIMAL_1, INTEGER
-from planner.outputs.workbook.functions import (
-    Scalar,
-)
+from planner.outputs.workbook.functions import Scalar
 from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import Cell, Cells, Stack, number_format, over, signed
 from planner.schema.comparison import (

@@ -14,9 +14,7 @@ from planner.outputs.sensitivity_words import as_it_stands, named, sentence, uni
 from planner.outputs.words import Scale
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import INTEGER
-from planner.outputs.workbook.functions import (
-    Scalar,
-)
+from planner.outputs.workbook.functions import Scalar
 from planner.outputs.workbook.sensitivity.charts import FONT, GREY, NAVY, ORANGE
 from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import (

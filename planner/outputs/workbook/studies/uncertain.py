@@ -13,9 +13,7 @@ from planner.outputs.uncertain_text import describe_draw, findings, marks, outco
 from planner.outputs.words import in_money, scale
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import DECIMAL_3, INTEGER, PERCENT, PERCENT_2
-from planner.outputs.workbook.functions import (
-    Scalar,
-)
+from planner.outputs.workbook.functions import Scalar
 from planner.outputs.workbook.sensitivity.charts import (
     FONT,
     GREY,
