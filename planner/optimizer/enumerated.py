@@ -20,16 +20,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planner.case import Case
+from planner.case.model import Mode
 from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import SUPPLIES
 from planner.optimizer.branch import Found
 from planner.optimizer.goals import FLOOR_TOLERANCE, TIE_TOLERANCE, goal_of, width_of, without_end
 from planner.optimizer.objective import TIE_BREAKS, measure
 from planner.optimizer.operate import Run
-from planner.optimizer.operations import WORTH
+from planner.optimizer.operations import WORTH, ways_to_save
 from planner.optimizer.parametric.bands import Bands
 from planner.optimizer.parametric.boxes import Points
-from planner.optimizer.parametric.cells import covers
+from planner.optimizer.parametric.cells import covers_alone
 from planner.optimizer.parametric.plans import Plans
 from planner.optimizer.parametric.ratios import TCO, Ratios, covers_ratio
 from planner.optimizer.solver import Effort
@@ -81,7 +82,7 @@ def enumerated(
     least = not ratio and case.objective not in WORTH
     if least and (_least_figure(case) is None or (ties and case.policy.disliked)):
         return None
-    if not (covers_ratio(case) if ratio else covers(_for_work(case))):
+    if not (covers_ratio(case) if ratio else covers_alone(_for_work(case))):
         return None
     search = _Enumeration(case, gap, effort or Effort())
     if least:
@@ -140,9 +141,9 @@ class _Enumeration:
         self.plans = Plans(case, self.goals, self.supplies, exact[None])
         self.work = case if ratio else _for_work(case)
         kind = Ratios if ratio else Bands
-        self.cells = [
-            kind(self.work, mode, self.supplies, self.plans, effort) for mode in case.job.modes
-        ]
+        cells = [kind(*one, self.supplies, self.plans, effort) for one in ways_to_save(self.work)]
+        # What the first find closes most of the others.
+        self.cells = sorted(cells, key=lambda each: -each.bounds.max(initial=-math.inf))
 
     @property
     def run(self) -> Run | None:
@@ -244,6 +245,7 @@ class _Enumeration:
                 tried = self._takes((each.run() for each in here[:TRIES]), need)
                 limits[self.place] = min(limits[self.place], wider * tried)
         found = [each for each in found if each.takes <= limits[self.place]]
+        found = list({each.what(): each for each in found}.values())
         if len(found) > MOST_ALIKE or _may_shrink(found):
             return None
         return [run for each in found if (run := each.run()) is not None]
@@ -312,11 +314,18 @@ class _Listed:
     number: int
     takes: float
 
+    def what(self) -> tuple[Mode, int, int, bytes]:
+        """Return what is bought, in which mode: with several k it may be good enough."""
+        band, cell = self.band, int(self.band.cell[self.number])
+        bought = int(self.cells.way[cell]), int(self.cells.systems[cell])
+        return (self.cells.mode, *bought, band.counts[:, self.number].tobytes())
+
     def run(self) -> Run | None:
-        """Return how it runs; None where it may not be made."""
+        """Return how it runs in the way of its cell; None where it may not be made."""
         band = self.band
         counts, gpus = band.counts[:, self.number], int(band.gpus[self.number])
-        return self.cells.take(int(band.cell[self.number]), counts, gpus)
+        proposed = self.cells.proposed(int(band.cell[self.number]), counts, gpus)
+        return self.cells.plans.as_proposed(proposed)
 
 
 def _without(case: Case, names: Collection[str]) -> Case:

@@ -7,7 +7,7 @@ hold it against the code for one use.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,9 +20,11 @@ from planner.case.quantities import ROUNDING
 from planner.optimizer.context import MOST_SPARED
 from planner.optimizer.goals import FLOOR_TOLERANCE
 from planner.optimizer.kernel import Flags, Numbers, Places
+from planner.optimizer.local_level import Drives, Local
 from planner.optimizer.operate import MOST_STALLED, TOLERANCE
 from planner.optimizer.units_out import Left, Units
 from planner.sizing.availability import Restarts
+from planner.sizing.throughput import ScaleLaw, concave_above
 from planner.units import DAY_S
 
 
@@ -77,7 +79,8 @@ class Ran:
     """How purchases run: ``allowed`` says where every limit on times and counts is met.
 
     ``goodput`` counts what waiting and swaps take; ``patient`` leaves out the waiting, so that it
-    is no less with more spares. Both are 0 where nothing can run at all, whatever is allowed.
+    is no less with more spares. Both are 0 where nothing can run at all, whatever is allowed. GPUs
+    do ``most_pflops_per_gpu`` by a law of scale that is no less, and concave.
     """
 
     allowed: Flags
@@ -85,6 +88,7 @@ class Ran:
     patient: Numbers
     interval_s: Numbers
     pflops_per_gpu: Numbers
+    most_pflops_per_gpu: Numbers
 
 
 WORTH = frozenset({"goodput", "useful_gpus", "gpus"})
@@ -93,11 +97,20 @@ WORTH = frozenset({"goodput", "useful_gpus", "gpus"})
 
 def covers(case: Case, mode: Mode) -> bool:
     """Say whether the operation of a case is one that `Operation` knows."""
-    return mode != "local" and not case.elastic
+    return not case.elastic
+
+
+def ways_to_save(case: Case) -> Iterator[tuple[Case, Mode]]:
+    """Yield the modes of a case, each with it; of a local level with each k alone, because work
+    has one peak in the GPUs in use for each k by itself."""
+    for mode in case.job.modes:
+        for one in case.by_every if mode == "local" else (case,):
+            yield one, mode
 
 
 class Operation:
-    """The job of a case in one mode, over arrays of uses. Formulas: `planner/sizing/goodput.py`."""
+    """The job of a case in one mode, over arrays of uses; of a local level with one k. Formulas:
+    `planner/sizing/goodput.py`, `planner/sizing/two_levels.py`."""
 
     def __init__(self, case: Case, mode: Mode) -> None:
         assert covers(case, mode)
@@ -120,6 +133,8 @@ class Operation:
         self.fan_once, self.fan_each = each([a for a, _ in fan]), each([c for _, c in fan])
         self.units = [way.spare_unit for way in ways]
         self.step = np.array([way.step_gpus for way in ways], dtype=np.int64)
+        self.drives = Drives(case) if mode == "local" else None
+        self.concave = None if job.scale is None else concave_above(job.scale)
 
     def run(self, use: Uses, *, waits: bool = True) -> Ran:
         """Return how purchases run at their best interval; without ``waits`` if repairs took none
@@ -153,24 +168,29 @@ class Operation:
         transfer = job.checkpoint_gb / write
         stall = transfer if self.mode == "sync" else self._stalls(way, gpus)
         drain = np.zeros_like(transfer) if self.mode == "sync" else transfer
-        low = self._shortest(use, stall, job.checkpoint_gb / safe_write)
-        stopped = stall + job.drain_slowdown * drain
+        local = None if self.drives is None else self.drives.of(way, gpus)
+        every = 1
+        if local is not None:
+            every, allowed = local.every, allowed & local.fits
+            allowed &= local.near_s + local.drain_s <= mtti * (1 + TOLERANCE)
+        low = self._shortest(use, stall, job.checkpoint_gb / safe_write, local)
+        stopped = stall + job.drain_slowdown * drain / every
         restore = fan * job.checkpoint_gb / read
-        times = _Times(stopped, drain, job.restart_s + restore, restore, low)
+        times = _Times(stopped, drain, job.restart_s + restore, restore, low, local)
         if shrinks:
             fanned = self.fan_each[way] * gpus * job.checkpoint_gb / read
-            patient, runs = self._at_most(times, fanned, mtti)
+            patient, runs = self._at_most(use, times, fanned, mtti)
             goodput, interval = patient, low
             if waits:
                 goodput, interval, runs = self._with_fewer(use, times, mtti)
         else:
-            interval, runs = self._interval(stopped, mtti, low)
+            interval, runs = self._interval(times, mtti)
             runs &= stopped <= MOST_STALLED * interval
-            patient = _goodput(interval, np.minimum(stopped, interval), drain, times.recovery, mtti)
-            patient = patient * self._kept_by_swaps(mtti)
+            patient = np.exp(times.log_kept(interval, mtti)) * self._kept_by_swaps(mtti)
             goodput = patient * (1.0 - waiting)
         patient, goodput = (np.where(moves & runs, each, 0.0) for each in (patient, goodput))
-        return Ran(allowed & (goodput > 0), goodput, patient, interval, self._rates(use) * 1e-3)
+        rates = (self._rates(use, law) * 1e-3 for law in (self.case.job.scale, self.concave))
+        return Ran(allowed & (goodput > 0), goodput, patient, interval, *rates)
 
     def _kept_by_swaps(self, mtti: Numbers) -> Numbers:
         """Return what swaps leave of goodput."""
@@ -181,17 +201,20 @@ class Operation:
 
     # A job that goes on with fewer replicas.
 
-    def _at_most(self, t: _Times, fanned: Numbers, mtti: Numbers) -> tuple[Numbers, Flags]:
+    def _at_most(
+        self, use: Uses, t: _Times, fanned: Numbers, mtti: Numbers
+    ) -> tuple[Numbers, Flags]:
         """Return what goodput no more GPUs than those in use pass, as a share of them, whatever
         units are out, and where there is an interval.
 
         Of N in use x do the work on average. At least so many fail as work sees, and a restart sees
         `MOST_SPARED` of those less at most. So no more is kept than by x without units out, such
-        restarts and what the N allow. The logarithm of that is concave in log x: where it still
-        rises at N, it is most there; elsewhere nothing is said.
+        restarts and what the N allow. The logarithm of that, and of the rate of so many, is concave
+        in log x: where a few more would do more it is most at N; elsewhere nothing is said.
 
         Args:
-            t: times of the N.
+            use: the N.
+            t: their times.
             fanned: of each recovery, what grows with the GPUs that read, s.
             mtti: at the failures of all N, s.
         """
@@ -199,42 +222,51 @@ class Operation:
         assert repair is not None
         left_out = self._restarts().left_out()
         seen = 1.0 - repair.hardware_share * left_out * (1.0 - math.exp(-MOST_SPARED))
-        interval, runs = self._interval(t.stopped, mtti, t.low)
+        interval, runs = self._interval(t, mtti)
         runs &= t.stopped <= MOST_STALLED * interval
-        stopped = np.minimum(t.stopped, interval)
-        most = _goodput(interval, stopped, t.drain, seen * t.recovery, mtti)
-        z, swaps = interval / mtti, self._kept_by_swaps(mtti)
-        rework = z / -np.expm1(-np.maximum(z, 1e-12)) - 1.0
-        swapped = repair.hardware_share * repair.swap_s / mtti * np.exp(-repair.swap_s / mtti)
-        falls = rework + (t.drain + seen * (t.recovery + fanned)) / mtti + swapped / swaps
-        return np.where(falls < 1.0, most * swaps, 1.0), runs
+        less = math.exp(-RISING)
+        wider = replace(t, recovery=t.recovery + fanned * math.expm1(RISING))
+        at, beyond = (
+            each.log_kept(interval, mean, seen) + np.log(self._kept_by_swaps(mean))
+            for each, mean in ((t, mtti), (wider, mtti * less))
+        )
+        now, then = (self._scaled(use.way, use.gpus / s, self.concave) for s in (1.0, less))
+        scaled = np.log(then / now)
+        with np.errstate(invalid="ignore"):
+            rises = beyond + scaled + RISING >= at
+        unsaid = np.where(scaled + RISING >= 0.0, 1.0, np.inf)
+        return np.where(rises, np.exp(at), unsaid), runs
 
     def _with_fewer(self, use: Uses, t: _Times, mtti: Numbers) -> tuple[Numbers, Numbers, Flags]:
         """Return what is kept at the best interval, that interval, and where there is one."""
         rule, left = self.case.job.interval, self._left(use)
-        seen, more = mtti / np.maximum(left.failing, 1e-300), t.restore + t.drain
-        low, there = self._interval(t.stopped, mtti, t.low)
-        if rule.policy == "optimal":
-            low = np.minimum(np.maximum(t.low, rule.low_s), rule.high_s)
+        seen = mtti / np.maximum(left.failing, 1e-300)
+        more = t.restore + t.drain if t.local is None else t.local.drain_s
+        rests = left.resting / np.maximum(left.failing, 1e-300)
+        low, there = self._bounds(t, mtti)
 
         def worth(interval: Numbers) -> Numbers:
-            z = interval / seen
             kept = left.work(interval, more) * (1.0 - t.stopped / interval)
-            return np.asarray(kept * z / np.expm1(np.clip(z, 1e-12, 700.0)))
+            return np.asarray(kept * np.exp(t.log_rework(interval, seen, rests)))
 
         interval = low if rule.policy != "optimal" else _best_between(worth, low, rule.high_s)
-        kept = _goodput(interval, np.minimum(t.stopped, interval), t.drain, t.recovery, seen)
-        spared = np.exp(t.recovery * (left.failing - left.resting) / mtti)
+        kept, rested = t.log_kept(interval, seen), t.log_kept(interval, seen, rests)
+        some = np.isfinite(kept)
+        spared = np.exp(np.where(some, rested, 0.0) - np.where(some, kept, 0.0))
         works = np.clip(left.work(interval, more) * spared, 0.0, 1.0)
         there &= t.stopped <= MOST_STALLED * interval
-        return kept * self._kept_by_swaps(seen) * works, interval, there
+        return np.exp(kept) * self._kept_by_swaps(seen) * works, interval, there
 
     def _restarts(self) -> Restarts:
         """Return how the job restarts; reading back, and captures to be waited for, come on top."""
         job, repair = self.case.job, self.case.job.repair
         assert repair is not None
-        after = ((1.0, job.restart_s),)
-        return Restarts(repair.hardware_share, repair.repair_s, after, job.restart_s, 0.0)
+        grow_s = job.restart_s
+        after: tuple[tuple[float, float], ...] = ((1.0, grow_s),)
+        if self.drives is not None:
+            far, grow_s = self.drives.levels.remote_share, self.drives.levels.local_restart_s
+            after = ((1.0 - far, grow_s), (far, job.restart_s))
+        return Restarts(repair.hardware_share, repair.repair_s, after, grow_s, 0.0)
 
     def _left(self, use: Uses) -> Left:
         """Return what units out leave of the jobs, by their units and replicas."""
@@ -275,19 +307,21 @@ class Operation:
         for floor, value in reached:
             if floor is not None:
                 allowed &= value >= floor * (1 - FLOOR_TOLERANCE)
-        score = self._score(use, ran, ran.goodput)
-        return np.where(allowed, score, -np.inf), self._score(use, ran, ran.patient)
+        score = self._score(use, ran.goodput, ran.pflops_per_gpu)
+        return np.where(allowed, score, -np.inf), self._patient(use, ran)
 
     def without_waiting(self, use: Uses) -> Numbers:
         """Return what no spares pass: the score of each use were repairs never waited for."""
-        ran = self.run(use, waits=False)
-        return self._score(use, ran, ran.patient)
+        return self._patient(use, self.run(use, waits=False))
 
-    def _score(self, use: Uses, ran: Ran, goodput: Numbers) -> Numbers:
+    def _patient(self, use: Uses, ran: Ran) -> Numbers:
+        return self._score(use, ran.patient, ran.most_pflops_per_gpu)
+
+    def _score(self, use: Uses, goodput: Numbers, pflops_per_gpu: Numbers) -> Numbers:
         gpus = use.gpus.astype(float)
         if self.case.objective == "gpus":
             return np.where(goodput > 0, gpus, -np.inf)
-        each = ran.pflops_per_gpu if self.case.objective == "goodput" else 1.0
+        each = pflops_per_gpu if self.case.objective == "goodput" else 1.0
         with np.errstate(divide="ignore"):
             score: Numbers = np.log(gpus * goodput * each)
         return score
@@ -301,7 +335,7 @@ class Operation:
         no better than the best so far, and falls: useful work without waiting has one peak, so no
         fewer are better then. Where it rises at first they begin at the peak: with fewer GPUs less
         is waited for, so no more are better than it; of a job that goes on with fewer replicas that
-        is not known. A job whose rate depends on its size is not asked for here.
+        is not known, nor where a law of scale is not concave.
 
         Args:
             way: the place in `Case.ways` of the way in which each runs.
@@ -316,7 +350,8 @@ class Operation:
         # Where the interval follows from the time between interruptions, fewer GPUs may make
         # possible what more cannot do at all.
         rises = self.case.job.interval.policy == "lost_work"
-        shrinks = self.case.job.repair is not None and self.case.job.repair.shrinks
+        dips = self.concave != self.case.job.scale  # then no peak is known
+        dips |= self.case.job.repair is not None and self.case.job.repair.shrinks
         open_, first = np.flatnonzero(most >= least), 0
         while len(open_):
             tried = np.arange(first, max(2, 2 * first))
@@ -336,7 +371,7 @@ class Operation:
             if rises:
                 falls &= np.isfinite(patient[:, -1])
             done = (falls & (patient[:, -1] <= best[open_])) | (gpus[:, -1] <= least[open_])
-            if first == 2 and not shrinks:
+            if first == 2 and not dips:
                 up = open_[~done & ~falls & np.isfinite(patient[:, 0])]
                 of = Uses(way[up], systems[up], most[up], stores.at(up))
                 most[up] -= self._above_the_peak(of, least[up])
@@ -413,24 +448,49 @@ class Operation:
         job = self.case.job
         return job.stall_s + self.copy_s[way] / (1.0 if job.one_replica_writes else gpus)
 
-    def _shortest(self, use: Uses, stall: Numbers, transfer: Numbers) -> Numbers:
+    def most_gpus(self, number: int, systems: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the most GPUs that the job can use of so many systems; see `most_gpus`."""
+        gpus = most_gpus(self.case, number, systems)
+        if self.drives is None:
+            return gpus
+        most = self.drives.most_gpus(number, float(self.rate[number]), TOLERANCE)
+        step = int(self.step[number])
+        steps = np.floor(np.minimum(most, gpus) / step * (1.0 + ROUNDING) + ROUNDING)
+        return np.asarray(steps.astype(np.int64) * step)
+
+    def _shortest(
+        self, use: Uses, stall: Numbers, transfer: Numbers, local: Local | None
+    ) -> Numbers:
         """Return the shortest interval within the limits, s."""
         job = self.case.job
+        if local is not None:
+            remote = transfer if self.case.rule is not None else transfer / job.max_overlap
+            remote = np.maximum(use.stores.worn_s, remote) / local.every
+            return np.maximum(np.maximum(stall + local.drain_s, local.worn_s), remote)
         if self.mode == "sync":
             return np.maximum(use.stores.worn_s, transfer / job.max_blocking)
         low = np.maximum(use.stores.worn_s, stall + transfer)
         return low if self.case.rule is not None else np.maximum(low, transfer / job.max_overlap)
 
-    def _interval(self, stall: Numbers, mtti: Numbers, low: Numbers) -> tuple[Numbers, Flags]:
+    def _interval(self, t: _Times, mtti: Numbers) -> tuple[Numbers, Flags]:
         """Return the best interval within the limits, and where there is any."""
+        rule = self.case.job.interval
+        low, there = self._bounds(t, mtti)
+        if rule.policy != "optimal":
+            return low, there
+        if t.local is not None:
+            return _best_between(lambda at: t.log_worth(at, mtti), low, rule.high_s), there
+        return np.clip(mtti * _optimal_period(t.stopped / mtti), low, rule.high_s), there
+
+    def _bounds(self, t: _Times, mtti: Numbers) -> tuple[Numbers, Flags]:
+        """Return the shortest interval that may be chosen, or the one that is set, and where it is
+        one within the limits."""
         rule = self.case.job.interval
         if rule.policy != "optimal":
             at = np.full_like(mtti, rule.low_s) if rule.policy == "fixed" else rule.kappa * mtti
-            return at, at * (1 + TOLERANCE) >= low
-        low = np.maximum(low, rule.low_s)
-        there: Flags = low <= rule.high_s * (1 + TOLERANCE)
-        best = mtti * _optimal_period(stall / mtti)
-        return np.clip(best, np.minimum(low, rule.high_s), rule.high_s), there
+            return at, at * (1 + TOLERANCE) >= t.low
+        low = np.maximum(t.low, rule.low_s)
+        return np.minimum(low, rule.high_s), low <= rule.high_s * (1 + TOLERANCE)
 
     def _waiting(self, use: Uses, mtti: Numbers) -> tuple[Numbers, Flags]:
         """Return the share of time waited for repairs, and where enough spares stand by."""
@@ -458,17 +518,20 @@ class Operation:
             waiting[here] = _erlang_b(np.maximum(left, 0.0), gpus * repair.load(rate, 1))
         return waiting, mends
 
-    def _rates(self, use: Uses) -> Numbers:
+    def _rates(self, use: Uses, law: ScaleLaw | None) -> Numbers:
         """Return the rate of a GPU in a job of so many, TFLOP/s, as the job uses it."""
         ways, job = self.case.ways, self.case.job
         rates = np.array([way.tflops_per_gpu for way in ways])[use.way] * (job.mfu or 0.0)
-        if job.scale is None:
-            return rates
-        keys = np.stack([use.way, use.gpus])
-        each, places = np.unique(keys, axis=1, return_inverse=True)
-        shares = [job.scale.share(int(n), ways[int(w)].bubble) for w, n in each.T.tolist()]
-        scaled: Numbers = rates * np.array(shares, dtype=float)[np.ravel(places)]
-        return scaled
+        return rates * self._scaled(use.way, use.gpus.astype(float), law)
+
+    def _scaled(self, way: Places, gpus: Numbers, law: ScaleLaw | None) -> Numbers:
+        """Return what a law of scale leaves of the rate of a GPU in jobs of so many."""
+        if law is None:
+            return np.ones(len(way))
+        each, places = np.unique(np.stack([way, gpus]), axis=1, return_inverse=True)
+        bubbles = [one.bubble for one in self.case.ways]
+        shares = [law.share(n, bubbles[int(w)]) for w, n in each.T.tolist()]
+        return np.array(shares, dtype=float)[np.ravel(places)]
 
 
 @dataclass(frozen=True)
@@ -481,8 +544,35 @@ class _Times:
     recovery: Numbers
     restore: Numbers
     low: Numbers
+    local: Local | None
+
+    def log_kept(self, interval: Numbers, mtti: Numbers, seen: Numbers | float = 1.0) -> Numbers:
+        """Return the logarithm of goodput, if restarts see a share of the failures."""
+        stopped, recovery = np.minimum(self.stopped, interval), seen * self.recovery
+        if self.local is None:
+            return _log_goodput(interval, stopped, self.drain, recovery, mtti)
+        kept = self.local.log_kept(interval, self.drain, self.recovery, mtti, seen)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log1p(-stopped / interval) + kept)
+
+    def log_rework(self, interval: Numbers, mtti: Numbers, seen: Numbers | float) -> Numbers:
+        """Return the logarithm of what failures leave of the work of intervals."""
+        z = interval / mtti
+        if self.local is None:
+            return np.asarray(np.log(z / np.expm1(np.clip(z, 1e-12, 700.0))))
+        near = seen * self.local.near_s / mtti
+        return self.local.rework(z, near, self.local.drain_s / mtti)
+
+    def log_worth(self, interval: Numbers, mtti: Numbers) -> Numbers:
+        """Return what an interval is worth, as a logarithm: what the others leave does not
+        matter."""
+        with np.errstate(divide="ignore"):
+            left = np.log1p(-np.minimum(self.stopped / interval, 1.0))
+        return np.asarray(left + self.log_rework(interval, mtti, 1.0))
 
 
+RISING = 1e-4
+"""By what share more GPUs are looked at to see whether they would do more."""
 SECTIONS = 44
 """Of a range of intervals: what is left is 1e-9 of it."""
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
@@ -551,18 +641,17 @@ def _deficit(z: Numbers) -> Numbers:
     return np.where(z < 0.5, small * small / 2.0 * series, z + np.expm1(-z))
 
 
-def _goodput(interval: Numbers, stopped: Numbers, drain: Numbers, recovery: Numbers,
-             mtti: Numbers) -> Numbers:  # fmt: skip
-    """Return goodput; ``stopped`` are the seconds lost of each interval to stall and slowdown."""
+def _log_goodput(interval: Numbers, stopped: Numbers, drain: Numbers, recovery: Numbers,
+                 mtti: Numbers) -> Numbers:  # fmt: skip
+    """Return log goodput; ``stopped`` is lost of each interval to stall and slowdown, s."""
     z = interval / mtti
     small = np.minimum(z, 0.01)
     series = -small / 2 - small**2 / 24 + small**4 / 2880
     large = np.maximum(z, 0.01)
     rework = np.where(z < 0.01, series, np.log(large) - large - np.log(-np.expm1(-large)))
     with np.errstate(divide="ignore"):
-        logs = np.log1p(-stopped / interval) + rework - (drain + recovery) / mtti
-    goodput: Numbers = np.exp(logs)
-    return goodput
+        logs: Numbers = np.log1p(-stopped / interval) + rework - (drain + recovery) / mtti
+    return logs
 
 
 NEVER = 1e-30

@@ -41,6 +41,10 @@ def provisioned_share(gpu_cap: float, gpu_share: float) -> float:
     return 1.0 - gpu_share * (1.0 - gpu_cap)
 
 
+FARTHEST = 1e9
+"""So many times the GPUs of a table's last row a law is looked at."""
+
+
 @dataclass(frozen=True)
 class ScaleLaw:
     """What a GPU does in a job of N GPUs, as a share of what it does in a small one.
@@ -72,6 +76,26 @@ class ScaleLaw:
         for (n, share), (other, less) in pairwise(rows):
             found.append((n, share, (less - share) / (other - n)))
         return found
+
+
+def concave_above(law: ScaleLaw) -> ScaleLaw:
+    """Return the least law that is nowhere below one, and concave in logarithms: of a table the
+    rows that no straight line between two others passes above."""
+    if not law.table:
+        return law
+    first, last = law.table[0], law.table[-1]
+    rows = [(1.0, first[1])] if first[0] > 1.0 else []
+    rows += [*law.table, (FARTHEST * last[0], law.share(FARTHEST * last[0]))]
+    kept: list[tuple[float, float]] = []
+    for row in rows:
+        while len(kept) > 1 and _slope(kept[-2], kept[-1]) <= _slope(kept[-1], row):
+            kept.pop()
+        kept.append(row)
+    return ScaleLaw(table=tuple(kept))
+
+
+def _slope(one: tuple[float, float], other: tuple[float, float]) -> float:
+    return math.log(other[1] / one[1]) / math.log(other[0] / one[0])
 
 
 def pipeline_bubble(

@@ -20,6 +20,7 @@ from planner.optimizer.operate import Run
 from planner.optimizer.parametric import boxes
 from planner.optimizer.solver import Effort
 from planner.optimizer.ways import needed
+from tests.test_all_levers import together
 from tests.test_ways import with_levers
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.random_repair import repaired_case
@@ -31,6 +32,7 @@ MAKERS = {
     "wide": lambda seed: random_case(seed, wide=True),
     "repaired": lambda seed: repaired_case(seed, wide=False),
     "levers": with_levers,
+    "together": together,
 }
 
 
@@ -72,13 +74,10 @@ def freed(case: Case) -> Case:
     limits = case.limits.but(per_useful_gpu_hour=None, per_million_tokens=None)
     return replace(
         case,
-        systems=tuple(replace(s, low=0, forced=False) for s in case.systems),
-        storage=tuple(replace(s, low=0, forced=False) for s in case.storage),
-        families=tuple(replace(f, forced=False) for f in case.families),
         must_use=(),
         exact_families=None,
         limits=limits,
-        job=replace(case.job, scale=None, max_types=1),
+        job=replace(case.job, max_types=1),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,7 +26,9 @@ from planner.optimizer.operations import (
     most_gpus,
     nameplates,
     stored,
+    ways_to_save,
 )
+from tests.test_all_levers import together
 from tests.test_ways import with_levers
 from tests.world.random_cases import Case as Drawn
 from tests.world.random_cases import inputs_of, random_case
@@ -43,9 +46,10 @@ def with_fewer(seed: int) -> Drawn:
 
 
 def cases(seed: int) -> Iterator[Case]:
-    """Yield cases of a seed: a plain one, one with repairs, one whose job may run in many ways, and
-    one that goes on with fewer replicas."""
-    for make in (random_case, lambda s: repaired_case(s, wide=False), with_levers, with_fewer):
+    """Yield cases of a seed: a plain one, one with repairs, one whose job may run in many ways, one
+    that goes on with fewer replicas, and one with all of it that saves on two levels."""
+    repaired = partial(repaired_case, wide=False)
+    for make in (random_case, repaired, with_levers, with_fewer, together):
         try:
             yield resolve(inputs_of(make(seed)))
         except InputError:  # what is drawn does not always go together
@@ -123,9 +127,9 @@ def test_the_bill_lies_between_the_least_that_never_falls_and_racks_apart(seed: 
 def test_operations_of_many_are_the_operations_of_each(seed: int) -> None:
     compared = 0
     for case in cases(seed):
-        for mode in case.job.modes:
-            if covers(case, mode) and case.systems and case.storage:
-                compared += operations_agree(case, mode, seed)
+        for one, mode in ways_to_save(case):
+            if covers(one, mode) and case.systems and case.storage:
+                compared += operations_agree(one, mode, seed)
     assert (compared > 0) == (seed not in NOTHING_RUNS)
 
 
@@ -174,7 +178,8 @@ def operations_agree(case: Case, mode: Mode, seed: int) -> int:
         if one is not None:
             found += 1
             assert ran.goodput[place] == pytest.approx(one.goodput, rel=1e-12)
-            flat = 1e-5 if one.shrunk is not None else 1e-7  # the peak is looked for, not solved
+            sought = one.shrunk is not None or mode == "local"  # the peak is not solved for
+            flat = 1e-5 if sought else 1e-7
             assert ran.interval_s[place] == pytest.approx(one.interval_s, rel=flat)
             pflops = ran.pflops_per_gpu[place] * gpus * ran.goodput[place]
             assert pflops == pytest.approx(one.useful_pflops(case.job.mfu or 0.0), rel=1e-12)
@@ -199,10 +204,14 @@ def expect_the_best_of_all(
     draw = random.Random(seed)
     way = np.array([draw.randrange(len(case.ways)) for _ in range(COUNT)])
     systems = np.array([draw.randint(1, most_systems) for _ in way])
-    most = np.array([most_gpus(case, int(w), n)[()] for w, n in zip(way, systems, strict=True)])
-    for mode in case.job.modes:
-        if covers(case, mode):
-            operation = Operation(case, mode)
+    for one, mode in ways_to_save(case):
+        if covers(one, mode):
+            operation = Operation(one, mode)
+            pairs = zip(way.tolist(), systems, strict=True)
+            most = np.array([operation.most_gpus(number, n)[()] for number, n in pairs])
+            assert (
+                most <= [most_gpus(case, w, n)[()] for w, n in zip(way, systems, strict=True)]
+            ).all()
             operation.rate = operation.rate * failures
             operation.client_read = operation.client_read * port
             found, chosen = operation.best(way, systems, most, stores)
@@ -229,7 +238,7 @@ def test_the_best_use_is_that_of_all_numbers_of_gpus(seed: int, restore_s: float
     for case in cases(seed):
         stores, _ = stored(case, drawn(case, seed)[-len(case.storage) :])
         reads = stores.safe_read[stores.safe_read > 0]
-        if case.job.scale is not None or not len(reads) or not case.ways:
+        if not len(reads) or not case.ways:
             continue
         if restore_s is not None:
             slowest = case.job.checkpoint_gb / (case.delivered_read * float(np.median(reads)))
@@ -245,7 +254,7 @@ def test_the_best_use_is_found_where_fewer_gpus_do_more(readers: str, ingest: fl
     for seed in SEEDS[:12]:
         for case in cases(seed):
             repair = case.job.repair
-            if case.job.scale is None and case.ways and not (repair and repair.shrinks):
+            if case.ways and not (repair and repair.shrinks):
                 job = replace(
                     case.job, one_replica_reads=readers == "one_replica",
                     ingest_per_gpu_gb_per_s=ingest,
@@ -262,7 +271,7 @@ def test_the_best_use_is_found_where_few_gpus_have_too_few_ports() -> None:
     found = []
     for seed in SEEDS:
         for case in cases(seed):
-            if case.job.scale is None and case.ways and not case.job.one_replica_reads:
+            if case.ways and not case.job.one_replica_reads:
                 slow = min(system.client_read_gb_per_s for system in case.systems) * 1e-3
                 job = replace(
                     case.job, fan_out="broadcast", max_restore_s=case.job.checkpoint_gb / slow / 12

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from planner.optimizer.dominance import stands_in
 from planner.optimizer.kernel import Bills, Flags, Numbers, Places
 from planner.optimizer.operations import Stores, stored, worn_interval_s
-from planner.optimizer.parametric.cells import NOISE, Cells, least_that
+from planner.optimizer.parametric.cells import NOISE, Cells, begun, least_that
 from planner.optimizer.purchase import TOLERANCE
 
 ENDLESS = 1e30
@@ -218,14 +218,16 @@ class Boxed:
         """Return the boxes of all there may be of cells and families."""
         top = np.minimum(self.top, float(NO_END)).astype(np.int64)
         high = np.where(self.inside[:, families], top[:, None], 0)
-        return _Boxes(cells, families, np.zeros_like(high), high, np.full(len(cells), np.inf))
+        low = np.tile(self.cells.low[:, None], len(cells))
+        whole = _Boxes(cells, families, low, high, np.full(len(cells), np.inf))
+        return whole.at(np.flatnonzero((low <= high).all(axis=0)))
 
     def _alone(self, whole: _Boxes) -> _Boxes:
         """Return boxes of one item each."""
         parts = []
         for item in range(len(self.case.storage)):
             some = whole.at(self.inside[item, whole.family])
-            high = np.zeros_like(some.high)
+            high = some.low.copy()
             high[item] = some.high[item]
             parts.append(_Boxes(some.cell, some.family, some.low, high, some.bound))
         return _Boxes.joined(*parts)
@@ -292,12 +294,15 @@ class Boxed:
         # Without storage it is what the cell's systems take, which is known.
         taken, fits = cells.base[:, boxes.cell], cells.fits[boxes.cell]
         slack = np.zeros_like(taken)
-        some = np.flatnonzero(boxes.low.any(axis=0))
+        some = np.flatnonzero(boxes.low.any(axis=0) | cells.installed.any())
         if len(some):
             low, cell = boxes.low[:, some], boxes.cell[some]
             bills = cells.kernel.bills(*cells.columns(cell, low), least=True)
             taken[:, some], slack[:, some] = cells._taken(bills), self._rounded(bills, low)
             fits[some] = cells.kernel.can_be_had(bills)
+        # What is owned is in place, in the cluster or idle.
+        idle = np.maximum(cells.installed[:, None] - boxes.low, 0.0)
+        slack += cells.takes.T @ np.where(boxes.low < boxes.high, idle, 0.0)
         room = limits[:, None] * (1 + TOLERANCE) - taken
         return taken, room, slack, fits & (room >= 0).all(axis=0)
 
@@ -306,14 +311,15 @@ class Boxed:
         orders and racks begun. More units may take only so much less than each by itself."""
         cells, kernel = self.cells, self.cells.kernel
         spares = np.ceil(kernel.laid.spare_share[self.rows] * low - NOISE)
-        over = np.maximum(bills.purchased[self.rows] - low - spares, 0.0)
+        needed = np.maximum(low + spares - cells.installed[:, None], 0.0)
+        over = np.maximum(bills.purchased[self.rows] - needed, 0.0)
         slack = np.zeros((len(cells.supplies), low.shape[1]))
         for row, weights in enumerate(cells.weights):
             if weights is None:
                 for item, count in zip(self.case.storage, low, strict=True):
                     if (use := item.rack_use) is not None:
-                        begun = np.ceil(count / use.per_rack) - count / use.per_rack
-                        slack[row] += use.racks_each * begun / cells.scales[row]
+                        stands = np.maximum(count, item.installed)
+                        slack[row] += begun(use, stands) / cells.scales[row]
             else:
                 slack[row] = weights[1][self.rows] @ over / cells.scales[row]
         return slack

@@ -28,6 +28,7 @@ from planner.case import Case
 from planner.case.bandwidth import ends
 from planner.case.bounds import cap, cap_in_use, unlimited
 from planner.case.model import Mode, Storage
+from planner.case.quantities import RackUse
 from planner.limits import Limit
 from planner.optimizer import operations
 from planner.optimizer.kernel import Bills, Flags, Kernel, Numbers, Places
@@ -37,7 +38,6 @@ from planner.optimizer.operations import (
     Stores,
     Uses,
     endurance_tb_per_day,
-    most_gpus,
     stored,
     worn_interval_s,
 )
@@ -63,24 +63,35 @@ SLACK = 1e-6
 
 
 def covers(case: Case) -> bool:
-    """Say whether no plan of a case needs more than one GPU type, and what that leaves is known.
+    """Say whether `covers_alone`, and nothing must be bought or is owned: what the cells of many
+    scenarios are opened for."""
+    demanded = any(offer.low or offer.installed for offer in case.offers())
+    return not demanded and covers_alone(case)
 
-    What must be bought, what is owned and what vendors are asked for make purchases of several
-    types worth having; cost and power as objectives are best at the least that meets the floors.
+
+def covers_alone(case: Case) -> bool:
+    """Say whether no plan of a case needs more than one GPU type, beside those that must be bought,
+    and what that leaves is known.
+
+    What vendors are asked for makes purchases of several types worth having; cost and power as
+    objectives are best at the least that meets the floors.
     """
     limits, offers = case.limits, case.offers()
+    had = any(offer.low or offer.installed for offer in offers)
+    serving = {item.family for item in case.storage if item.low}
     ratios = (limits["per_useful_gpu_hour"], limits["per_million_tokens"])
     return (
         case.objective in operations.WORTH
         and bool(case.systems and case.storage)
         and case.job.max_types == 1
-        and case.job.scale is None
         and all(limit is None for limit in ratios)
         and all(operations.covers(case, mode) for mode in case.job.modes)
-        and not (case.policy.required or case.policy.splits or case.must_use or case.standing)
+        and not (case.policy.required or case.policy.splits or case.must_use)
+        and not (case.policy.disliked and had)
         and case.exact_families in (None, 1)
-        and not any(offer.low or offer.forced or offer.installed for offer in offers)
-        and not any(family.forced for family in case.families)
+        and not any(offer.forced and not offer.low for offer in offers)
+        and {family.id for family in case.families if family.forced} <= serving
+        and len(serving) <= (1 if case.exact_families else case.max_families)
         and sum(cap_in_use(case, s) * len(s.ways) for s in case.systems) <= _most_cells(case)
     )
 
@@ -96,7 +107,7 @@ class Cells:
 
     Args:
         case: the case under limits that no scenario's are looser than; `covers` says it is one.
-        mode: how checkpoints are saved.
+        mode: how checkpoints are saved; see `operations.ways_to_save`.
         supplies: what is limited.
         plans: takes in plans, and says what those known are worth.
         give: how much of the score a plan may be worth less that takes least: it fits tighter
@@ -114,6 +125,7 @@ class Cells:
         self.kernel, self.operation = Kernel(case), Operation(case, mode)
         self.figures = [each.figure for each in supplies]
         self.scales = np.array([each.scale for each in supplies], dtype=float)
+        self._know_demands()
         self._lay_out()
         self._know_storage()
         count = len(self.way)
@@ -150,13 +162,26 @@ class Cells:
         made.bounds[self.systems > most[self.row_of[self.way]]] = -np.inf
         return made
 
+    def _know_demands(self) -> None:
+        """Take down what every purchase has: ``begun`` of each offer but storage, ``low`` of it."""
+        case = self.case
+        self.begun = np.zeros((len(self.kernel.offers), 1), dtype=np.int64)
+        self.begun[: len(case.systems), 0] = [system.low for system in case.systems]
+        firsts = (i.segments[0].low if i.segments else i.min_units for i in case.storage)
+        lows = [max(i.low, n) if i.low else 0 for i, n in zip(case.storage, firsts, strict=True)]
+        self.low = np.array(lows, dtype=np.int64)
+        self.installed = np.array([item.installed for item in case.storage], dtype=float)
+
     def _lay_out(self) -> None:
         """Number the cells: the way, and how many systems."""
         offers = self.case.systems
         owners = [(row, system) for row, system in enumerate(offers) for _ in system.ways]
         self.row_of = np.array([row for row, _ in owners], dtype=np.int64)
-        first = np.array([max(1, system.min_units) for _, system in owners], dtype=np.int64)
+        first = np.array([max(1, s.min_units, s.low) for _, s in owners], dtype=np.int64)
         last = np.array([cap_in_use(self.case, system) for _, system in owners], dtype=np.int64)
+        idle = {system.id for system in offers if system.low}
+        unplaced = [not idle.isdisjoint(self.case.unplaced.get(w.id, ())) for w in self.case.ways]
+        last[np.array(unplaced)] = 0
         if last.sum() > MANY_CELLS:
             last = self._most_that_fit(first, last)
         sizes = np.maximum(last - first + 1, 0)
@@ -167,7 +192,7 @@ class Cells:
         self.most = np.zeros(len(self.way), dtype=np.int64)
         for place in range(len(owners)):
             here = self.way == place
-            self.most[here] = most_gpus(self.case, place, self.systems[here])
+            self.most[here] = self.operation.most_gpus(place, self.systems[here])
 
     def _most_that_fit(
         self, first: NDArray[np.int64], last: NDArray[np.int64]
@@ -176,7 +201,7 @@ class Cells:
         ways = np.arange(len(first))
 
         def over(rows: Places, counts: NDArray[np.int64]) -> Flags:
-            units = np.zeros((len(self.kernel.offers), len(rows)), dtype=np.int64)
+            units = np.tile(self.begun, len(rows))
             units[self.row_of[rows], np.arange(len(rows))] = first[rows] + counts
             return ~self.kernel.fit(self.kernel.bills(units, ways[rows], least=True))
 
@@ -218,7 +243,7 @@ class Cells:
     def _families(self) -> list[tuple[Places, float, float, float]]:
         """Return what may be mixed: items, the most units of all, the clients' factors."""
         known = {family.id: family for family in self.case.families}
-        found = []
+        demanded, found = set(np.flatnonzero(self.low).tolist()), []
         for family in dict.fromkeys(item.family for item in self.case.storage):
             places = [n for n, item in enumerate(self.case.storage) if item.family == family]
             one = known[family]
@@ -228,7 +253,7 @@ class Cells:
             everything = np.arange(len(self.case.storage))
             factors = max(f[2] for f in found), max(f[3] for f in found)
             found.append((everything, math.inf, *factors))
-        return found
+        return [each for each in found if demanded <= set(each[0].tolist())]
 
     def _lay_out_families(self) -> None:
         """Take down the members of all families one after the other, and the best of each.
@@ -241,6 +266,15 @@ class Cells:
         self.starts = np.cumsum(sizes) - sizes
         self.units = np.array([units for _, units, *_ in self.families])
         self.units_of = np.repeat(self.units, sizes)[:, None]
+        # What is owned takes no more in the cluster than idle, and more may stand in its last rack.
+        self.free = self.takes * self.installed[:, None]
+        racks = [row for row, weights in enumerate(self.weights) if weights is None]
+        for place, item in enumerate(self.case.storage):
+            if item.rack_use is not None:
+                self.free[place, racks] += (
+                    begun(item.rack_use, self.installed[place]) / (self.scales[racks])
+                )
+        self.free_of = np.add.reduceat(self.free[self.members], self.starts, axis=0)
         gives = self.gives[self.members][:, :, None]
         takes = np.column_stack([self.takes, np.ones(len(self.takes))])[self.members][:, None, :]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -354,7 +388,7 @@ class Cells:
         cells = cells[~self.based[cells]]
         if not len(cells):
             return
-        units = np.zeros((len(self.kernel.offers), len(cells)), dtype=np.int64)
+        units = np.tile(self.begun, len(cells))
         rows = self.row_of[self.way[cells]]
         units[rows, np.arange(len(cells))] = self.systems[cells]
         bills = self.kernel.bills(units, self.way[cells], least=True)
@@ -431,10 +465,11 @@ class Cells:
         """
         takes, gives = self.takes[self.members][:, :, None], self.gives[self.members][:, :, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            alone = np.where(takes > 0, room / takes, np.inf).min(axis=1, initial=np.inf)
+            free = self.free[self.members][:, :, None]
+            alone = np.where(takes > 0, (room + free) / takes, np.inf).min(axis=1, initial=np.inf)
             alone = np.minimum(alone, self.units_of)
             alone = np.minimum(np.floor(alone * (1 + NOISE) + NOISE), self.high[self.members, None])
-            limited = self.best[:, :, :-1, None] * room
+            limited = self.best[:, :, :-1, None] * (room + self.free_of[:, :, None])[:, None]
             most = np.where(np.isnan(limited), np.inf, limited).min(axis=2, initial=np.inf)
             limited = self.best[:, :, -1] * self.units[:, None]
             most = np.minimum(most, np.where(np.isnan(limited), np.inf, limited)[:, :, None])
@@ -467,7 +502,9 @@ class Cells:
         enough &= write <= self.most_write * (1 + NOISE)
         if rule is not None:
             each = np.array([system.gpus for system in self.case.systems])
-            gpus = each[self.row_of[self.way[cells]]] * self.systems[cells]
+            row = self.row_of[self.way[cells]]
+            had = self.begun[: len(each), 0]
+            gpus = each[row] * (self.systems[cells] - had[row]) + each @ had
             groups = -(-gpus // rule.per_gpus)
             enough &= read >= groups * rule.read_gb_per_s * (1 - TOLERANCE)
             enough &= write >= groups * rule.write_gb_per_s * (1 - TOLERANCE)
@@ -658,7 +695,7 @@ class Cells:
     ) -> tuple[NDArray[np.int64], Places]:
         """Return purchases of a cell, or each of its own, as `Kernel.bills` takes them: units and
         ways."""
-        units = np.zeros((len(self.kernel.offers), counts.shape[1]), dtype=np.int64)
+        units = np.tile(self.begun, counts.shape[1])
         first = len(self.case.systems)
         units[first : first + len(counts)] = counts
         cells = np.broadcast_to(cell, counts.shape[1:])
@@ -674,10 +711,17 @@ class Cells:
         """Return a purchase of a cell and a use of it as a proposal."""
         case, number = self.case, int(self.way[cell])
         way, system = case.ways[number], case.systems[int(self.row_of[number])]
-        units = {offer.id: 0 for offer in case.offers()} | {system.id: int(self.systems[cell])}
+        units = dict(zip(self.kernel.offers, self.begun[:, 0].tolist(), strict=True))
+        units[system.id] = int(self.systems[cell])
         units |= {item.id: n for item, n in zip(case.storage, counts.tolist(), strict=True)}
         used = {system.id: way.systems_for(gpus)}
         return Proposal(self.mode, units, used, gpus, (way.id,))
+
+
+def begun(use: RackUse, count: Numbers) -> Numbers:
+    """Return what so many units leave free of the racks that they stand in."""
+    racks: Numbers = use.racks_each * (np.ceil(count / use.per_rack) - count / use.per_rack)
+    return racks
 
 
 def _placed(mixes: NDArray[np.int64], row: int, rows: int) -> NDArray[np.int64]:

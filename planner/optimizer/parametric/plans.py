@@ -110,6 +110,11 @@ class Plans:
         run = max(runs, key=lambda each: self.sign * goal.value(each))
         return run, self.sign * goal.value(run)
 
+    def as_proposed(self, proposal: Proposal) -> Run | None:
+        """Return a purchase as well as it can be run in the ways proposed, whatever else it may be
+        run in; None where it may not be made or cannot be run."""
+        return self._run(proposal, as_it_is=True)[0]
+
     def winners(self, scores: Vector, takes: Vector) -> NDArray[np.int64]:
         """Return which of some plans may better the best one known for a scenario, best first.
 

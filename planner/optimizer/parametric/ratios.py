@@ -26,7 +26,7 @@ from planner.optimizer.objective import measure
 from planner.optimizer.operate import Run
 from planner.optimizer.parametric.bands import MOST_TRIED, Bands
 from planner.optimizer.parametric.boxes import Points
-from planner.optimizer.parametric.cells import NOISE, covers
+from planner.optimizer.parametric.cells import NOISE, covers_alone
 from planner.optimizer.parametric.plans import Plans
 from planner.optimizer.solver import Effort
 
@@ -133,4 +133,4 @@ class Ratios(Bands):
 
 def covers_ratio(case: Case) -> bool:
     """Say whether the least money per useful work of a case is found here."""
-    return case.rates.years > 0 and covers(of_work(case))
+    return case.rates.years > 0 and covers_alone(of_work(case))

@@ -16,6 +16,7 @@ from planner.optimizer import purchase
 from planner.optimizer.goals import goal_of
 from planner.optimizer.objective import LOGARITHMIC
 from planner.optimizer.operate import Run
+from planner.optimizer.operations import ways_to_save
 from planner.optimizer.parametric import cells
 from planner.optimizer.parametric.cells import NOISE
 from planner.optimizer.parametric.opening import Opening
@@ -192,16 +193,16 @@ class Search:
         """
         self.time_limit_s = time_limit_s
         self.case, self.gap, self.count = case, gap, len(limits)
-        modes = case.job.modes if divided and cells.covers(case) else ()
+        saves = list(ways_to_save(case)) if divided and cells.covers(case) else []
         self.logarithmic = case.objective in LOGARITHMIC
-        if modes and self.logarithmic:
+        if saves and self.logarithmic:
             limits = np.vstack([limits, held_by_one(limits, gap)])
         self.exact, self.limits = limits, limits * (1 + SLACK)
         goals = {mode: goal_of(case, None, gap) for mode in case.job.modes}
         self.plans = Plans(case, goals, supplies, limits)
         self.supplies = tuple(supplies)
         give = math.log1p(gap) * (1 - CUTOFF) if self.logarithmic and len(limits) > 1 else 0.0
-        self.cells = [cells.Cells(case, mode, supplies, self.plans, give) for mode in modes]
+        self.cells = [cells.Cells(*one, supplies, self.plans, give) for one in saves]
         self.kept: list[Kept] = []
         self.begun = False
         self.divided = divided

@@ -19,7 +19,7 @@ from planner.optimizer.guess import orderly
 from planner.optimizer.kernel import Kernel
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run, passed_by
-from planner.optimizer.operations import WORTH, Operation, covers, most_gpus, stored
+from planner.optimizer.operations import WORTH, Operation, covers, stored, ways_to_save
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import BreakRate, CandidatePlan
 from planner.sizing.goodput import mtti_s
@@ -119,12 +119,12 @@ def worths(case: Case, runs: Sequence[Run]) -> Numbers:
     owners = np.array([n for n, system in enumerate(case.systems) for _ in system.ways])
     systems, first = counts[owners[ways], np.arange(len(ways))], len(case.systems)
     stores, _ = stored(case, counts[first : first + len(case.storage)])
-    most = np.zeros(len(places), dtype=np.int64)
-    for way in np.unique(ways).tolist():
-        most[ways == way] = most_gpus(case, way, systems[ways == way])
     score = np.full(len(places), -np.inf)
-    for mode in case.job.modes:
-        score = np.maximum(score, Operation(case, mode).best(ways, systems, most, stores)[0])
+    for one in ways_to_save(case):
+        operation, most = Operation(*one), np.zeros(len(places), dtype=np.int64)
+        for way in np.unique(ways).tolist():
+            most[ways == way] = operation.most_gpus(way, systems[ways == way])
+        score = np.maximum(score, operation.best(ways, systems, most, stores)[0])
     runs_at_all = np.isfinite(score)
     values = [natural(case.objective, one) for one in score[runs_at_all].tolist()]
     found[places[runs_at_all]] = values
@@ -136,7 +136,6 @@ def _known_as_arrays(case: Case) -> bool:
     ratios = (case.limits["per_useful_gpu_hour"], case.limits["per_million_tokens"])
     return (
         case.objective in WORTH
-        and case.job.scale is None
         and case.job.max_types == 1
         and all(ratio is None for ratio in ratios)
         and all(covers(case, mode) for mode in case.job.modes)
