@@ -29,6 +29,8 @@ from planner.outputs.words import (
 )
 from planner.schema.plan import JobPlan, LimitReport, Plan, Totals
 
+NEAR = 0.95
+"""From this share on a limit that does not bind is worth naming where none does."""
 PARTS = ("lines", "run", "network", "notes", "proof")
 """What may follow the first screen."""
 
@@ -170,9 +172,22 @@ def _binds(plan: Plan) -> str:
     binding = scope.holding(plan)
     texts = [f"{limit.label} ({_reached(limit)})" for limit in binding[:_MOST_BINDING]]
     left = len(binding) - _MOST_BINDING
-    text = listed([*texts, *([f"{left} more"] if left > 0 else [])]) or "no limit"
+    text = listed([*texts, *([f"{left} more"] if left > 0 else [])]) or _nearest(plan)
     step = plan.next_step
     return f"{text}; {next_step(plan, step)}" if step is not None and step.needs else text
+
+
+def _nearest(plan: Plan) -> str:
+    """Return that no limit holds the plan, and which one is nearly used up, if any is."""
+    used = [
+        (each.value / each.limit, each)
+        for each in plan.limits
+        if each.sense == "<=" and each.limit > 0.0 and scope.may_be_short(each)
+    ]
+    share, nearest = max(used, key=lambda one: one[0], default=(0.0, None))
+    if nearest is None or share < NEAR:
+        return "no limit"
+    return f"no limit; nearest is {nearest.label} ({_reached(nearest)})"
 
 
 def _reached(limit: LimitReport) -> str:

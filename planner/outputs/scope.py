@@ -170,5 +170,9 @@ def shared_racks(plan: Plan) -> int:
 def holding(plan: Plan) -> list[LimitReport]:
     """Return the limits that bind; how the problem is put, only where nothing is short."""
     found = [limit for limit in plan.limits if limit.binding]
-    short = [x for x in found if x.name != "gpu_types" and not x.name.endswith(".installed")]
-    return short or found
+    return [limit for limit in found if may_be_short(limit)] or found
+
+
+def may_be_short(limit: LimitReport) -> bool:
+    """Say whether a limit is of something that there can be too little of."""
+    return limit.name != "gpu_types" and not limit.name.endswith(".installed")

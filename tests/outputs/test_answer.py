@@ -215,3 +215,19 @@ def test_spares_are_left_out_once() -> None:
     assert job.repair is None and "spares" in plan.not_counted and plan.totals is not None
     told = dict(answer.answer_lines(plan, plan.totals, job))["Left out"]
     assert told.endswith("repair and spares") and told.count("spares") == 1
+
+
+def test_where_nothing_binds_the_nearest_limit_is_told() -> None:
+    plan = shipped("10MW")
+    free = [limit.model_copy(update={"binding": False}) for limit in plan.limits]
+    assert plan.totals is not None
+
+    def binds(limits: list[LimitReport]) -> str:
+        told = plan.model_copy(update={"limits": tuple(limits), "next_step": None})
+        return dict(answer.answer_lines(told, plan.totals, told.jobs[0]))["Binds"]
+
+    assert binds([x for x in free if x.name != "overlap"]) == (
+        "no limit; nearest is power at the meter (9,972.2 of 10,000 kW)"
+    )
+    assert binds([x for x in free if x.name == "racks"]) == "no limit"  # 204 of 260
+    assert binds([]) == "no limit"
