@@ -293,7 +293,7 @@ class Basis:
     def _of_unit(self, item: Item) -> UnitFigures:
         draws, site = item.category not in _WITHOUT_DRAW, self.problem.site
         power_kw = self._consumed(item, self._drawn) if draws else 0.0
-        liquid = self._liquid_share(item)
+        liquid = self._liquid_share(item) if power_kw else 0.0  # no draw, no heat to carry off
         return UnitFigures(
             item,
             it_power_kw=power_kw,

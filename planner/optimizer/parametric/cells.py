@@ -166,7 +166,8 @@ class Cells:
         """Take down what every purchase has: ``begun`` of each offer but storage, ``low`` of it."""
         case = self.case
         self.begun = np.zeros((len(self.kernel.offers), 1), dtype=np.int64)
-        self.begun[: len(case.systems), 0] = [system.low for system in case.systems]
+        self.begun[: len(case.systems), 0] = [max(s.low, s.min_units) if s.low else 0
+                                              for s in case.systems]  # fmt: skip
         firsts = (i.segments[0].low if i.segments else i.min_units for i in case.storage)
         lows = [max(i.low, n) if i.low else 0 for i, n in zip(case.storage, firsts, strict=True)]
         self.low = np.array(lows, dtype=np.int64)
