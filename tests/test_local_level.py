@@ -115,6 +115,11 @@ def test_optimiser_finds_the_enumerated_best(chunk: int) -> None:
     assert not wrong, "\n".join(f"seed {seed}: {said}" for seed, said in wrong.items())
 
 
+def test_the_cheapest_of_equally_good_plans_is_not_lost_by_a_presolve() -> None:
+    """HiGHS 1.15.1 said that none was cheaper than 1.64 MUSD, where one of 1.34 is as good."""
+    assert not faults(with_levels(9_940_590))
+
+
 def test_of_equal_values_the_most_goodput_decides_k() -> None:
     """The most GPUs are the same for every k: the first k was taken, and the verifier refused."""
     assert not faults(with_levels(96_026))

@@ -199,7 +199,7 @@ def _count_out(master: Master, goal: Goal, node: Node, outcome: Outcome) -> list
 
 def _solve_whole(master: Master, goal: Goal, node: Node, found: Found, begun: bool) -> Outcome:
     """Solve in whole numbers; a verdict that the plan in hand disproves is asked for again, and
-    that there is no plan at all.
+    that there is no plan at all, or among equally good ones none that is cheaper.
 
     Raises:
         SolverError: it stands. Only asked where the search begins: what ties with earlier stages
@@ -208,12 +208,21 @@ def _solve_whole(master: Master, goal: Goal, node: Node, found: Found, begun: bo
     outcome = solve(master, goal, relaxed=False)
     if outcome.status == "infeasible" and found.asked(goal) is None and not master.final:
         return solve(master, goal, relaxed=False, careful=True)  # no plan is there to disprove it
+    if not begun and _is_cheapest(goal, found, outcome):
+        return solve(master, goal, relaxed=False, careful=True)  # no plan would disprove it
     if not holds(master, goal, node, found) or not _belies(goal, found, outcome):
         return outcome
     outcome = solve(master, goal, relaxed=False, careful=True)
     if begun and not node.bounds and _belies(goal, found, outcome):
         raise SolverError(f"the solver rules out a plan that exists ({goal.name})")
     return outcome
+
+
+def _is_cheapest(goal: Goal, found: Found, outcome: Outcome) -> bool:
+    """Say whether the solver has no plan that is cheaper than the one in hand, and as good."""
+    if goal.name != "capex" or found.value is None or outcome.bound is None:
+        return False
+    return found.closed(goal, outcome.bound)
 
 
 def _belies(goal: Goal, found: Found, outcome: Outcome) -> bool:
