@@ -28,8 +28,9 @@ ZAR ZMW ZWG
 CODES = frozenset(_CODES.split())
 """The codes of ISO 4217 that people pay in."""
 
-_WRITTEN_WHOLE = 1e15
-"""Whole amounts below it have no more digits than are written, and none to round."""
+_SMALL, _NO_HALF = 1e9, 0.49
+"""Of amounts below the one, what is nearer to a whole number of cents than the other is no half,
+whatever the floats say: it needs no decimals to be rounded."""
 _WHOLE = {*"BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF".split()}  # noqa: SIM905
 _THOUSANDTHS = {*"BHD IQD JOD KWD LYD OMR TND".split()}  # noqa: SIM905
 
@@ -109,11 +110,12 @@ class Currency:
 
         Halves go away from zero, as in spreadsheets.
         """
-        amount = float(self.of(usd))
-        if amount.is_integer() and abs(amount) < _WRITTEN_WHOLE:
-            return amount if self.usd == 1.0 else amount * self.usd
-        exact = Decimal(f"{amount:.15g}")  # 15 digits: what was written, not its float
-        whole = float(exact.quantize(_unit(self.decimals), rounding=ROUND_HALF_UP))
+        amount, size = float(self.of(usd)), 10.0**self.decimals
+        if abs(amount) < _SMALL and abs(amount * size - round(amount * size)) < _NO_HALF:
+            whole = round(amount * size) / size
+        else:
+            exact = Decimal(f"{amount:.15g}")  # 15 digits: what was written, not its float
+            whole = float(exact.quantize(_unit(self.decimals), rounding=ROUND_HALF_UP))
         return whole if self.usd == 1.0 else whole * self.usd
 
     def listed_usd(self, usd: float) -> float:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
+from random import Random
 from typing import get_args
 
 import pytest
@@ -119,6 +121,18 @@ def test_whole_units_where_there_are_no_cents() -> None:
         assert currency.short(450_000) == "450.00 MKRW"
         assert currency.short(0.5) == "500 KRW"
         assert currency.amount(1234.5678) == "1,234,568 KRW"
+
+
+@pytest.mark.parametrize("code", ["USD", "JPY", "KWD"])
+def test_amounts_round_as_their_decimals_do(code: str) -> None:
+    """However it is found fast: to 15 digits, then to the smallest unit, halves away from zero."""
+    made, draw = Currency(code), Random(7)
+    least = Decimal(1).scaleb(-made.decimals)
+    near = [n * 10.0**-made.decimals / 2 + off for n in range(-40, 40) for off in (0.0, 1e-9)]
+    drawn = [draw.uniform(-1, 1) * 10.0 ** draw.randint(-3, 14) for _ in range(2_000)]
+    for amount in (*near, *drawn, *(round(each, 3) for each in drawn)):
+        exact = Decimal(f"{amount:.15g}").quantize(least, rounding=ROUND_HALF_UP)
+        assert made.rounded_usd(amount) == float(exact), amount
 
 
 _AMOUNT = re.compile(r"(-?\d[\d,.]*)\s+([kMB]?)(USD|EUR)(?![A-Za-z])")

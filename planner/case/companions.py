@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from planner.case import figures, suitability
 from planner.case.cabling import longest_run_m
@@ -135,20 +136,29 @@ def _add_clusters(builder: CompanionsBuilder) -> None:
             continue
         each, most = cluster.max_units.value, builder.most(units)
         # Where a limit is taken away for a question, nothing else ends this.
-        counts = range(1, min(MOST_CLUSTERS, -(-most // each)) + 1)
-        sizes = [
-            Size(number * each, tuple(number * part.quantity for part in cluster.parts))
-            for number in counts
-        ]
-        if cluster.alone is not None:
-            few = Size(cluster.alone.value, (0,) * len(cluster.parts))
-            sizes = [few, *(size for size in sizes if size.capacity > few.capacity)]
+        clusters = min(MOST_CLUSTERS, -(-most // each))
+        parts = tuple(part.quantity for part in cluster.parts)
+        sizes = _cluster_sizes(each, parts, clusters, cluster.alone and cluster.alone.value)
         name = f"cluster.{family.id}"
         outputs = tuple(f"{name}.{part.item}" for part in cluster.parts)
-        builder.quantities.append(Steps(name, units, tuple(sizes), outputs))
+        builder.quantities.append(Steps(name, units, sizes, outputs))
         for part, output in zip(cluster.parts, outputs, strict=True):
             builder.need(part.item, 1.0, output, f"{part.quantity} in each {family.name}")
             builder.of_clusters.append((builder.item(part.item), output))
+
+
+@lru_cache(maxsize=256)
+def _cluster_sizes(
+    each: int, parts: tuple[int, ...], clusters: int, alone: int | None
+) -> tuple[Size, ...]:
+    """Return what so many units in a cluster, with so many of each part, come to; ``alone`` so many
+    units need no part."""
+    numbers = range(1, clusters + 1)
+    sizes = [Size(number * each, tuple(number * part for part in parts)) for number in numbers]
+    if alone is not None:
+        few = Size(alone, (0,) * len(parts))
+        sizes = [few, *(size for size in sizes if size.capacity > few.capacity)]
+    return tuple(sizes)
 
 
 def _spare_parts(builder: CompanionsBuilder) -> Iterator[Companion]:

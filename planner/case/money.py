@@ -54,13 +54,15 @@ def bill_item(item: Item, inputs: Inputs) -> BillItem:
     off, shown_in = inputs.discounts, problem.shown_in
     most_kw, liquid_kw = figures.it_power_kw(item, inputs) or 0.0, figures.liquid_kw(item, inputs)
     liquid = liquid_kw / most_kw if most_kw else 0.0
+    net_usd = unit_net_usd(item, price, off, shown_in) if price else None
+    supported_usd = price.support_usd_per_year(net_usd) if price and net_usd is not None else 0.0
     drawn_kw = (figures.typical_power_kw(item, inputs) or 0.0) if typical else most_kw
     return BillItem(
         id=item.id,
         vendor=item.vendor,
         installed=rule.in_place,
-        unit_net_usd=unit_net_usd(item, price, off, shown_in) if price else None,
-        support_usd_per_year=support_usd_per_year(item, price, off, shown_in) if price else 0.0,
+        unit_net_usd=net_usd,
+        support_usd_per_year=shown_in.rounded_usd(supported_usd),
         subscription_usd_per_year=subscription_usd_per_year(item, inputs),
         support_factor=support_factor(item, inputs),
         it_power_kw=most_kw,
@@ -187,7 +189,10 @@ class ItemCounts(Protocol):
     def __getitem__(self, name: str, /) -> Any: ...
 
 
-def weights(case: Case, figure: str, units: ItemCounts, purchased: ItemCounts) -> Weights:
+def weights(
+    case: Case, figure: str, units: ItemCounts, purchased: ItemCounts,
+    items: Sequence[BillItem] | None = None,
+) -> Weights:  # fmt: skip
     """Return (per unit, count) of everything that adds to a sum over the bill.
 
     Args:
@@ -196,10 +201,11 @@ def weights(case: Case, figure: str, units: ItemCounts, purchased: ItemCounts) -
         units: what is in place by id, as something that can be scaled and added: variables of a
             model, or numbers. So the money reported is the money optimised.
         purchased: the same of what is bought.
+        items: those of the bill that count, where there are none of the others.
     """
     if figure == "racks":
         return [(factor, units[name]) for factor, name in case.companions.racks]
-    parts = SUMS[figure]
+    parts, items = SUMS[figure], case.bill_items() if items is None else items
     # Counts are asked for where a unit adds nothing, too: no row of a model hangs on a 0.
     counted = [
         (
@@ -207,7 +213,7 @@ def weights(case: Case, figure: str, units: ItemCounts, purchased: ItemCounts) -
             purchased[item.id] if part.bought else units[item.place],
         )
         for part in parts
-        for item in case.bill_items()
+        for item in items
         if (each := part.each(item, case.rates)) is not None
     ]
     placed = [part for part in parts if not part.bought]

@@ -122,10 +122,13 @@ def orderly(case: Case, units: Mapping[str, int]) -> bool:
     """Say whether the counts are such as may be ordered, whatever they cost and take."""
     for offer in case.offers():
         count = units[offer.id]
-        least = max(offer.low, offer.min_units if count else 0)
-        if count < least or (offer.high is not None and count > offer.high):
+        if count < offer.low:
             return False
-        if count and isinstance(offer, Storage) and offer.segments:
+        if not count:
+            continue
+        if count < offer.min_units or (offer.high is not None and count > offer.high):
+            return False
+        if isinstance(offer, Storage) and offer.segments:
             if not offer.segments[0].low <= count <= offer.segments[-1].high:
                 return False
     return _families_fit(case, units)

@@ -49,7 +49,16 @@ class Stores:
 
     def at(self, places: Places | Flags) -> Stores:
         """Return some of them."""
-        return Stores(*(each[places] for each in vars(self).values()))
+        write, read = self.write[places], self.read[places]
+        return Stores(
+            write,
+            read,
+            write if self.safe_write is self.write else self.safe_write[places],
+            read if self.safe_read is self.read else self.safe_read[places],
+            self.worn_s[places],
+            self.write_factor[places],
+            self.read_factor[places],
+        )
 
     @classmethod
     def joined(cls, parts: Sequence[Stores]) -> Stores:
@@ -72,6 +81,11 @@ class Uses:
     systems: NDArray[np.int64]
     gpus: NDArray[np.int64]
     stores: Stores
+
+    def twice(self, some: NDArray[np.int64], others: NDArray[np.int64]) -> Uses:
+        """Return the purchases with so many GPUs in use, and after these with so many others."""
+        places, gpus = np.tile(np.arange(len(self.way)), 2), np.concatenate([some, others])
+        return Uses(self.way[places], self.systems[places], gpus, self.stores.at(places))
 
 
 @dataclass(frozen=True)
@@ -108,6 +122,10 @@ def ways_to_save(case: Case) -> Iterator[tuple[Case, Mode]]:
             yield one, mode
 
 
+TRIED = 4
+"""So many uses of a purchase are looked at first: two are hardly ever enough, and asking costs."""
+
+
 class Operation:
     """The job of a case in one mode, over arrays of uses; of a local level with one k. Formulas:
     `planner/sizing/goodput.py`, `planner/sizing/two_levels.py`."""
@@ -125,6 +143,7 @@ class Operation:
         self.usable = each([way.usable_gpus for way in ways])
         self.least = each([max(job.gpus_min, way.least_gpus) for way in ways])
         self.rate = each([way.failures_per_gpu_day for way in ways])
+        self.tflops = each([way.tflops_per_gpu for way in ways]) * (job.mfu or 0.0)
         self.copy_s = each([bandwidth.copy_s(job, way, 1) for way in ways])
         self.client_write = each([system.client_write_gb_per_s for system in owner])
         self.client_read = each([system.client_read_gb_per_s for system in owner])
@@ -154,12 +173,16 @@ class Operation:
         read_most = self.client_read[way] * readers * stores.read_factor
         write = np.minimum(self.case.delivered_write * stores.write, write_most)
         read = np.minimum(self.case.delivered_read * stores.read, read_most)
-        safe_write = np.minimum(self.case.delivered_write * stores.safe_write, write_most)
-        safe_read = np.minimum(self.case.delivered_read * stores.safe_read, read_most)
+        safe_write, safe_read = write, read
+        if stores.safe_write is not stores.write:
+            safe_write = np.minimum(self.case.delivered_write * stores.safe_write, write_most)
+        if stores.safe_read is not stores.read:
+            safe_read = np.minimum(self.case.delivered_read * stores.safe_read, read_most)
         moves = (safe_write > 0) & (safe_read > 0)
-        write, read = np.where(moves, write, 1.0), np.where(moves, read, 1.0)
-        safe_write = np.where(moves, safe_write, 1.0)
-        safe_read = np.where(moves, safe_read, 1.0)
+        if not moves.all():
+            write, read = np.where(moves, write, 1.0), np.where(moves, read, 1.0)
+            safe_write = np.where(moves, safe_write, 1.0)
+            safe_read = np.where(moves, safe_read, 1.0)
         fan = self.fan_once[way] + self.fan_each[way] * gpus
         if job.max_restore_s is not None:
             slowest = fan * job.checkpoint_gb / safe_read
@@ -188,9 +211,11 @@ class Operation:
             runs &= stopped <= MOST_STALLED * interval
             patient = np.exp(times.log_kept(interval, mtti)) * self._kept_by_swaps(mtti)
             goodput = patient * (1.0 - waiting)
-        patient, goodput = (np.where(moves & runs, each, 0.0) for each in (patient, goodput))
-        rates = (self._rates(use, law) * 1e-3 for law in (self.case.job.scale, self.concave))
-        return Ran(allowed & (goodput > 0), goodput, patient, interval, *rates)
+        patient, goodput = (np.where(moves & runs, kept, 0.0) for kept in (patient, goodput))
+        each = most_each = self._rates(use, job.scale) * 1e-3
+        if self.concave is not job.scale:
+            most_each = self._rates(use, self.concave) * 1e-3
+        return Ran(allowed & (goodput > 0), goodput, patient, interval, each, most_each)
 
     def _kept_by_swaps(self, mtti: Numbers) -> Numbers:
         """Return what swaps leave of goodput."""
@@ -354,7 +379,7 @@ class Operation:
         dips |= self.case.job.repair is not None and self.case.job.repair.shrinks
         open_, first = np.flatnonzero(most >= least), 0
         while len(open_):
-            tried = np.arange(first, max(2, 2 * first))
+            tried = np.arange(first, max(TRIED, 2 * first))
             first = int(tried[-1]) + 1
             gpus = most[open_, None] - tried * step[open_, None]
             some = gpus > 0
@@ -371,15 +396,15 @@ class Operation:
             if rises:
                 falls &= np.isfinite(patient[:, -1])
             done = (falls & (patient[:, -1] <= best[open_])) | (gpus[:, -1] <= least[open_])
-            if first == 2 and not dips:
-                up = open_[~done & ~falls & np.isfinite(patient[:, 0])]
+            up = open_[~done & ~falls & np.isfinite(patient[:, 0])]
+            if first == TRIED and not dips and len(up):
                 of = Uses(way[up], systems[up], most[up], stores.at(up))
                 most[up] -= self._above_the_peak(of, least[up])
             open_ = open_[~done]
         return best, chosen
 
     def _above_the_peak(self, use: Uses, least: Numbers) -> NDArray[np.int64]:
-        """Return how many GPUs fewer than in use still leave three tries to the most useful work.
+        """Return how many GPUs fewer than in use leave the most useful work in the second tries.
 
         None where that may not be, nor where systems are used in part: their ports come in jumps.
         """
@@ -389,13 +414,11 @@ class Operation:
         while (low < high).any():
             middle = (low + high + 1) // 2
             self.ran += 2 * len(low)
-            at, before = (
-                self.without_waiting(replace(use, gpus=use.gpus - tried * step))
-                for tried in (middle, middle - 1)
-            )
+            tried = use.gpus - middle * step
+            at, before = self.without_waiting(use.twice(tried, tried + step)).reshape(2, -1)
             low, high = np.where(at > before, middle, low), np.where(at > before, high, middle - 1)
         at, _ = self.worth(replace(use, gpus=use.gpus - low * step))
-        return np.where(np.isfinite(at), np.maximum(low - 3, 0) * step, 0)
+        return np.where(np.isfinite(at), np.maximum(low - TRIED - 1, 0) * step, 0)
 
     def _served(
         self, way: Places, most: NDArray[np.int64], stores: Stores
@@ -520,9 +543,8 @@ class Operation:
 
     def _rates(self, use: Uses, law: ScaleLaw | None) -> Numbers:
         """Return the rate of a GPU in a job of so many, TFLOP/s, as the job uses it."""
-        ways, job = self.case.ways, self.case.job
-        rates = np.array([way.tflops_per_gpu for way in ways])[use.way] * (job.mfu or 0.0)
-        return rates * self._scaled(use.way, use.gpus.astype(float), law)
+        rates: Numbers = self.tflops[use.way]
+        return rates if law is None else rates * self._scaled(use.way, use.gpus.astype(float), law)
 
     def _scaled(self, way: Places, gpus: Numbers, law: ScaleLaw | None) -> Numbers:
         """Return what a law of scale leaves of the rate of a GPU in jobs of so many."""

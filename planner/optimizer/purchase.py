@@ -145,26 +145,22 @@ def terms(case: Case, figure: str) -> list[tuple[float, tuple[int, str]]]:
     return weights(case, figure, _Side(0), _Side(1))
 
 
-@lru_cache(maxsize=16)
-def _uses(case: Case) -> tuple[dict[str, list[tuple[str, int, float]]], ...]:
-    """Return of each count, in place and bought, the sums it is in, with its place and weight."""
-    uses: tuple[dict[str, list[tuple[str, int, float]]], ...] = ({}, {})
-    for figure in SUMS:
-        for place, (factor, (side, name)) in enumerate(terms(case, figure)):
-            uses[side].setdefault(name, []).append((figure, place, factor))
-    return uses
+@lru_cache(maxsize=64)
+def _terms_of(case: Case, there: tuple[str, ...]) -> dict[str, list[tuple[float, tuple[int, str]]]]:
+    """Return what every sum of a bill weighs where nothing but some items is there, by figure."""
+    some = set(there)
+    items = [item for item in case.bill_items() if item.id in some]
+    return {figure: weights(case, figure, _Side(0), _Side(1), items) for figure in SUMS}
 
 
 def _amounts(case: Case, amounts: Amounts) -> dict[str, float]:
     """Return every sum over a bill: of what is there, in the order of its terms."""
-    parts: dict[str, list[tuple[int, float]]] = {figure: [] for figure in SUMS}
-    for uses, counts in zip(_uses(case), amounts, strict=True):
-        for name, count in counts.items():
-            if count:
-                for figure, place, factor in uses.get(name, ()):
-                    parts[figure].append((place, factor * count))
+    counts, purchased = amounts
+    items = case.bill_items()
+    there = tuple(item.id for item in items if counts[item.place] or purchased[item.id])
     return {
-        figure: sum((part for _, part in sorted(found)), 0.0) for figure, found in parts.items()
+        figure: sum((factor * amounts[side][name] for factor, (side, name) in terms), 0.0)
+        for figure, terms in _terms_of(case, there).items()
     }
 
 
