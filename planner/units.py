@@ -132,13 +132,14 @@ def _registry() -> UnitRegistry[Any]:
 
 
 COMMON = {
-    ("W", "kW"): 1e-3, ("kW", "kW"): 1.0, ("MW", "kW"): 1e3, ("GB/s", "GB/s"): 1.0,
-    ("TB/s", "GB/s"): 1e3, ("GB", "GB"): 1.0, ("TB", "GB"): 1e3, ("GB", "TB"): 1e-3,
-    ("TB", "TB"): 1.0, ("PB", "TB"): 1e3, ("s", "s"): 1.0, ("min", "s"): 60.0, ("h", "s"): 3600.0,
-    ("day", "day"): 1.0, ("USD", "USD"): 1.0, ("MUSD", "USD"): 1e6, ("USD/kWh", "USD/kWh"): 1.0,
-    ("RU", "RU"): 1.0, ("kg", "kg"): 1.0, ("TFLOP/s", "TFLOP/s"): 1.0, ("Gb/s", "Gb/s"): 1.0,
-    ("USD/kW/month", "USD/kW/month"): 1.0, ("m", "m"): 1.0, ("cm", "m"): 1e-2, ("mm", "m"): 1e-3,
-    ("days", "day"): 1.0, ("week", "day"): 7.0, ("weeks", "day"): 7.0, ("t", "kg"): 1e3,
+    ("W", "kW"): 1e-3, ("kW", "kW"): 1.0, ("MW", "kW"): 1e3, ("GW", "kW"): 1e6,
+    ("GB/s", "GB/s"): 1.0, ("TB/s", "GB/s"): 1e3, ("GB", "GB"): 1.0, ("TB", "GB"): 1e3,
+    ("GB", "TB"): 1e-3, ("TB", "TB"): 1.0, ("PB", "TB"): 1e3, ("s", "s"): 1.0, ("min", "s"): 60.0,
+    ("h", "s"): 3600.0, ("day", "day"): 1.0, ("USD", "USD"): 1.0, ("MUSD", "USD"): 1e6,
+    ("USD/kWh", "USD/kWh"): 1.0, ("RU", "RU"): 1.0, ("kg", "kg"): 1.0, ("TFLOP/s", "TFLOP/s"): 1.0,
+    ("Gb/s", "Gb/s"): 1.0, ("USD/kW/month", "USD/kW/month"): 1.0, ("m", "m"): 1.0,
+    ("cm", "m"): 1e-2, ("mm", "m"): 1e-3, ("days", "day"): 1.0,
+    ("week", "day"): 7.0, ("weeks", "day"): 7.0, ("t", "kg"): 1e3,
     ("years", "year"): 1.0, ("kUSD", "USD"): 1e3, ("TB/day", "TB/day"): 1.0,
 }  # fmt: skip
 """What pint answers for the units nearly every file uses (a test asks it); spares its import."""
