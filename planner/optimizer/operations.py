@@ -66,12 +66,14 @@ class Uses:
         systems: GPU systems of the type in the cluster.
         gpus: GPUs in use, whole steps of the way.
         stores: what the storage of each gives.
+        tco_usd: what each costs at least; None where no limit on money per useful work asks.
     """
 
     way: Places
     systems: NDArray[np.int64]
     gpus: NDArray[np.int64]
     stores: Stores
+    tco_usd: Numbers | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,11 @@ class Ran:
     most_pflops_per_gpu: Numbers
 
 
+PRICED = FLOOR_TOLERANCE + 1e-9
+"""By so much a purchase may pass a limit on money per useful work here, as a share: sums of arrays
+and of one purchase differ by rounding, and the plan itself is judged by its own bill."""
+PRICES = ("per_useful_gpu_hour", "per_million_tokens")
+"""Limits on money per useful work."""
 WORTH = frozenset({"goodput", "useful_gpus", "gpus"})
 """Objectives that a use of a purchase is worth more of, whatever it costs."""
 
@@ -135,6 +142,11 @@ class Operation:
         self.step = np.array([way.step_gpus for way in ways], dtype=np.int64)
         self.drives = Drives(case) if mode == "local" else None
         self.concave = None if job.scale is None else concave_above(job.scale)
+        self.flat_pflops = each([way.tflops_per_gpu for way in ways]) * (job.mfu or 0.0) * 1e-3
+        per_hour, per_tokens = (case.limits[name] for name in PRICES)
+        self.usd_per_gpu = None if per_hour is None else per_hour * case.rates.hours
+        tokens = 0.0 if per_tokens is None else case.million_tokens_per_pflops()
+        self.usd_per_pflops = None if per_tokens is None else per_tokens * tokens
 
     def run(self, use: Uses, *, waits: bool = True) -> Ran:
         """Return how purchases run at their best interval; without ``waits`` if repairs took none
@@ -307,6 +319,10 @@ class Operation:
         for floor, value in reached:
             if floor is not None:
                 allowed &= value >= floor * (1 - FLOOR_TOLERANCE)
+        if use.tco_usd is not None:
+            useful = gpus * ran.goodput
+            most = self._may_cost(useful, useful * ran.pflops_per_gpu)
+            allowed &= use.tco_usd * (1 - PRICED) <= most
         score = self._score(use, ran.goodput, ran.pflops_per_gpu)
         return np.where(allowed, score, -np.inf), self._patient(use, ran)
 
@@ -326,8 +342,37 @@ class Operation:
             score: Numbers = np.log(gpus * goodput * each)
         return score
 
+    def _may_cost(self, gpus: Numbers | None, pflops: Numbers | None) -> Numbers:
+        """Return the TCO that limits on money per useful work allow, USD; of work that is not known
+        they are left out."""
+        most = np.full(1, np.inf)
+        for usd, work in ((self.usd_per_gpu, gpus), (self.usd_per_pflops, pflops)):
+            if usd is not None and work is not None:
+                most = np.minimum(most, usd * work)
+        return most
+
+    def affordable(self, way: Places, score: Numbers) -> Numbers:
+        """Return the TCO that limits on money per useful work allow of what scores no more, USD.
+
+        With a law of scale that is told only of the work that is scored.
+        """
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            work = score if self.case.objective == "gpus" else np.exp(score)
+            each = None if self.concave is not None else self.flat_pflops[way]
+            if self.case.objective == "goodput":
+                most = self._may_cost(None if each is None else work / each, work)
+            else:
+                most = self._may_cost(work, None if each is None else work * each)
+        found: Numbers = np.broadcast_to(np.where(np.isnan(most), np.inf, most), score.shape)
+        return found
+
     def best(
-        self, way: Places, systems: NDArray[np.int64], most: NDArray[np.int64], stores: Stores
+        self,
+        way: Places,
+        systems: NDArray[np.int64],
+        most: NDArray[np.int64],
+        stores: Stores,
+        tco_usd: Numbers | None = None,
     ) -> tuple[Numbers, NDArray[np.int64]]:
         """Return the best score of each purchase over the GPUs in use, and those GPUs.
 
@@ -342,6 +387,7 @@ class Operation:
             systems: GPU systems of its type in the cluster.
             most: the most GPUs that may be in use; see `most_gpus`.
             stores: what its storage gives.
+            tco_usd: what it costs at least, where limits on money per useful work ask.
         """
         best, chosen = np.full(len(way), -np.inf), most.copy()
         step = self.step[way]
@@ -361,7 +407,8 @@ class Operation:
             rows = np.repeat(open_, len(tried))[some.ravel()]
             self.ran += len(rows)
             score, patient = np.full((2, *gpus.shape), -np.inf)
-            use = Uses(way[rows], systems[rows], gpus[some], stores.at(rows))
+            cost = None if tco_usd is None else tco_usd[rows]
+            use = Uses(way[rows], systems[rows], gpus[some], stores.at(rows), cost)
             score[some], patient[some] = self.worth(use)
             at, here = np.argmax(score, axis=1), np.arange(len(open_))
             better = score[here, at] > best[open_]
@@ -370,10 +417,15 @@ class Operation:
             falls = patient[:, -1] <= patient[:, -2]
             if rises:
                 falls &= np.isfinite(patient[:, -1])
-            done = (falls & (patient[:, -1] <= best[open_])) | (gpus[:, -1] <= least[open_])
+            poor = patient[:, -1] <= best[open_]
+            if tco_usd is not None:
+                most_usd = self.affordable(way[open_], patient[:, -1])
+                poor |= tco_usd[open_] * (1 - PRICED) > most_usd * (1 + ROUNDING)
+            done = (falls & poor) | (gpus[:, -1] <= least[open_])
             if first == 2 and not dips:
                 up = open_[~done & ~falls & np.isfinite(patient[:, 0])]
-                of = Uses(way[up], systems[up], most[up], stores.at(up))
+                cost = None if tco_usd is None else tco_usd[up]
+                of = Uses(way[up], systems[up], most[up], stores.at(up), cost)
                 most[up] -= self._above_the_peak(of, least[up])
             open_ = open_[~done]
         return best, chosen
