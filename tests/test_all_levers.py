@@ -9,8 +9,11 @@ import pytest
 from planner import api
 from planner.case import resolve
 from planner.errors import InputError
+from planner.optimizer.dominance import without_dominated
+from planner.optimizer.enumerated import enumerated
 from planner.optimizer.joint import optimise
 from planner.optimizer.solver import Effort
+from planner.optimizer.ways import needed
 from planner.schema.plan import Plan
 from planner.schema.simulation import JobSimulated
 from planner.studies.simulation import SimulationOptions, study
@@ -64,6 +67,15 @@ def test_work_is_known_of_the_replicas_that_are_in_use(seed: int) -> None:
     assert optimise(resolve(inputs_of(together(seed))), effort=effort, ties=False).gap == (
         pytest.approx(0.0, abs=2e-6)
     )
+    assert not faults(seed)
+
+
+@pytest.mark.parametrize("seed", [9_400_093, 5_500_007])
+def test_limits_on_money_per_work_are_enumerated(seed: int) -> None:
+    """Models had not proven these in 100 s."""
+    case = needed(without_dominated(resolve(inputs_of(together(seed)))))
+    found = enumerated(case, 2e-6, ties=True)
+    assert found is not None and found.settled
     assert not faults(seed)
 
 

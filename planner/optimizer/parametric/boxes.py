@@ -132,7 +132,7 @@ class Boxed:
         numbers = {item.id: number for number, item in enumerate(self.case.storage)}
         return [
             (numbers[one], numbers[other])
-            for one, other in stands_in(self.case)
+            for one, other in stands_in(self.case, self.cells.figures)
             if self.first[numbers[one]] <= self.first[numbers[other]]
         ]
 
