@@ -18,7 +18,7 @@ from planner.figures import RATIOS
 from planner.inputs import Inputs
 from planner.optimizer.joint import optimise
 from planner.optimizer.model import LogMoney, Model, evaluate
-from planner.schema.problem import Objective, Term
+from planner.schema.problem import Budget, Objective, Term
 from planner.studies.why_not import why_not
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
@@ -29,6 +29,10 @@ from tests.world.random_repair import repaired_case
 from tests.world.requests import Request, gpu_system, price, store
 
 NAMES = sorted(RATIOS)
+LIMITED = {
+    "per_useful_gpu_hour_usd": "usd_per_useful_gpu_hour",
+    "per_million_tokens_usd": "usd_per_million_tokens",
+}
 CHUNKS, SEEDS_PER_CHUNK = 10, 10
 FIRST_SEED = 70_000
 TOO_MANY = frozenset({70_006})
@@ -188,6 +192,41 @@ def test_the_chord_of_money_is_below_its_logarithm_and_exact_at_the_ends() -> No
     values = {"spent": 10.0, "money_tco": 10.0, "log_money_tco": 2.0}
     assert chord.overdrawn(values) == pytest.approx(math.log(10.0) - 2.0)
     assert evaluate(log + 0, values) == 2.0
+
+
+def limited(seed: int, case: Case) -> Case | None:
+    """Return a case whose money per useful work may be about what its best plan pays without that
+    limit; None where it has no plan."""
+    random, objective = Random(f"limited {seed}"), case.problem.objective
+    case = ratio_case(seed, NAMES[seed % 2], case)
+    if seed % 3:
+        case = replace(case, problem=case.problem.model_copy(update={"objective": objective}))
+    free = Budget.model_construct(**{**dict(case.problem.budget or ()), **dict.fromkeys(LIMITED)})
+    budgeted = replace(case, problem=case.problem.model_copy(update={"budget": free}))
+    try:
+        totals = api.solve_inputs(inputs_of(budgeted), explain=False).totals
+    except InputError:  # what is demanded cannot be planned
+        return None
+    if totals is None:
+        return None
+    name, figure = random.choice([*LIMITED.items()])
+    paid = getattr(totals, figure)
+    assert paid is not None
+    held = free.model_copy(update={name: paid * random.choice((0.9, 0.98, 0.999, 1.01))})
+    return replace(case, problem=case.problem.model_copy(update={"budget": held}))
+
+
+@pytest.mark.exhaustive(keep=2, most=5)
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_a_limit_on_money_per_work_is_that_of_the_enumeration(chunk: int) -> None:
+    start, wrong = FIRST_SEED + 1_000 + chunk * SEEDS_PER_CHUNK, []
+    for seed in range(start, start + SEEDS_PER_CHUNK):
+        case = limited(seed, with_levers(seed) if seed % 2 else random_case(seed))
+        if case is not None:
+            plan = api.solve_inputs(inputs_of(case), explain=False)
+            truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
+            wrong += [f"seed {seed}: {said}" for said in disagreements(case, plan, truth)]
+    assert not wrong, "\n".join(wrong)
 
 
 RATIO_NEEDS = (

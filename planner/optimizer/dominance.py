@@ -113,10 +113,15 @@ def _dominated(case: Case) -> set[str]:
     return gone
 
 
-def stands_in(case: Case) -> list[tuple[str, str]]:
+def stands_in(case: Case, also: Collection[str] = ()) -> list[tuple[str, str]]:
     """Return pairs of storage items: as many of the first do all that the second do, but for what
-    they hold, and take no more. Of alike ones the first is the one that ties would take."""
-    uses, figures, groups = _uses(case), _figures(case), defaultdict(list)
+    they hold, and take no more. Of alike ones the first is the one that ties would take.
+
+    Args:
+        case: the problem in numbers.
+        also: sums over the bill that decide beside those of its own objective and limits.
+    """
+    uses, figures, groups = _uses(case), _figures(case, also), defaultdict(list)
     for item in case.storage:
         if _removable(case, item) and item.installed == 0 and item.unit_net_usd is not None:
             empty = replace(item, usable_tb=0.0)
@@ -170,9 +175,9 @@ def _takes(case: Case, offer: Offer, uses: _Uses, figures: Iterable[str]) -> lis
     return takes
 
 
-def _figures(case: Case) -> list[str]:
+def _figures(case: Case, also: Collection[str] = ()) -> list[str]:
     """Return the sums over the bill that decide, those that ties are broken by first."""
-    asked = {figure for figure in SUMS if case.limits.get(figure) is not None}
+    asked = {figure for figure in SUMS if case.limits.get(figure) is not None} | {*also}
     ratios = (case.limits["per_useful_gpu_hour"], case.limits["per_million_tokens"])
     if case.objective in RATIOS or any(ratio is not None for ratio in ratios):
         asked.add("tco_usd")

@@ -30,9 +30,9 @@ from planner.optimizer.operate import Run
 from planner.optimizer.operations import WORTH, ways_to_save
 from planner.optimizer.parametric.bands import Bands
 from planner.optimizer.parametric.boxes import Points
-from planner.optimizer.parametric.cells import covers_alone
+from planner.optimizer.parametric.cells import TCO, covers_alone, priced
 from planner.optimizer.parametric.plans import Plans
-from planner.optimizer.parametric.ratios import TCO, Ratios, covers_ratio
+from planner.optimizer.parametric.ratios import Ratios, covers_ratio
 from planner.optimizer.solver import Effort
 
 PAID = "capex_usd"
@@ -131,7 +131,7 @@ class _Enumeration:
             each
             for each in SUPPLIES
             if each.figure == self.by
-            or (ratio and each.figure == TCO)
+            or (each.figure == TCO and (ratio or priced(case)))
             or case.limits[each.field] is not None
         )
         self.place = [each.figure for each in self.supplies].index(self.by)
@@ -248,7 +248,10 @@ class _Enumeration:
         found = list({each.what(): each for each in found}.values())
         if len(found) > MOST_ALIKE or _may_shrink(found):
             return None
-        return [run for each in found if (run := each.run()) is not None]
+        runs = [each.run() for each in found]
+        if any(run is None and not each.refused() for run, each in zip(runs, found, strict=True)):
+            return None
+        return [run for run in runs if run is not None]
 
     def _in_order(self, cells: Bands, band: Points) -> list[_Listed]:
         takes = band.taken[self.place]
@@ -326,6 +329,10 @@ class _Listed:
         counts, gpus = band.counts[:, self.number], int(band.gpus[self.number])
         proposed = self.cells.proposed(int(band.cell[self.number]), counts, gpus)
         return self.cells.plans.as_proposed(proposed)
+
+    def refused(self) -> bool:
+        """Say whether a purchase that is no plan could not be one in another use."""
+        return self.cells.refused(self.band.at(np.array([self.number])), -math.inf)
 
 
 def _without(case: Case, names: Collection[str]) -> Case:

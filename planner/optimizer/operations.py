@@ -7,7 +7,7 @@ hold it against the code for one use.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,10 +19,10 @@ from planner.case.model import Mode, Storage
 from planner.case.quantities import ROUNDING
 from planner.optimizer.context import MOST_SPARED
 from planner.optimizer.goals import FLOOR_TOLERANCE
+from planner.optimizer.intervals import Drives, Local, Times, best_between, optimal_period
 from planner.optimizer.kernel import Flags, Numbers, Places
-from planner.optimizer.local_level import Drives, Local
 from planner.optimizer.operate import MOST_STALLED, TOLERANCE
-from planner.optimizer.units_out import Left, Units
+from planner.optimizer.units_out import Left, Units, erlang_b
 from planner.sizing.availability import Restarts
 from planner.sizing.throughput import ScaleLaw, concave_above
 from planner.units import DAY_S
@@ -75,17 +75,20 @@ class Uses:
         systems: GPU systems of the type in the cluster.
         gpus: GPUs in use, whole steps of the way.
         stores: what the storage of each gives.
+        tco_usd: what each costs at least; None where no limit on money per useful work asks.
     """
 
     way: Places
     systems: NDArray[np.int64]
     gpus: NDArray[np.int64]
     stores: Stores
+    tco_usd: Numbers | None = None
 
     def twice(self, some: NDArray[np.int64], others: NDArray[np.int64]) -> Uses:
         """Return the purchases with so many GPUs in use, and after these with so many others."""
         places, gpus = np.tile(np.arange(len(self.way)), 2), np.concatenate([some, others])
-        return Uses(self.way[places], self.systems[places], gpus, self.stores.at(places))
+        cost = None if self.tco_usd is None else self.tco_usd[places]
+        return Uses(self.way[places], self.systems[places], gpus, self.stores.at(places), cost)
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,11 @@ class Ran:
     most_pflops_per_gpu: Numbers
 
 
+PRICED = FLOOR_TOLERANCE + 1e-9
+"""By so much a purchase may pass a limit on money per useful work here, as a share: sums of arrays
+and of one purchase differ by rounding, and the plan itself is judged by its own bill."""
+PRICES = ("per_useful_gpu_hour", "per_million_tokens")
+"""Limits on money per useful work."""
 WORTH = frozenset({"goodput", "useful_gpus", "gpus"})
 """Objectives that a use of a purchase is worth more of, whatever it costs."""
 
@@ -154,6 +162,11 @@ class Operation:
         self.step = np.array([way.step_gpus for way in ways], dtype=np.int64)
         self.drives = Drives(case) if mode == "local" else None
         self.concave = None if job.scale is None else concave_above(job.scale)
+        self.flat_pflops = each([way.tflops_per_gpu for way in ways]) * (job.mfu or 0.0) * 1e-3
+        per_hour, per_tokens = (case.limits[name] for name in PRICES)
+        self.usd_per_gpu = None if per_hour is None else per_hour * case.rates.hours
+        tokens = 0.0 if per_tokens is None else case.million_tokens_per_pflops()
+        self.usd_per_pflops = None if per_tokens is None else per_tokens * tokens
 
     def run(self, use: Uses, *, waits: bool = True) -> Ran:
         """Return how purchases run at their best interval; without ``waits`` if repairs took none
@@ -199,7 +212,7 @@ class Operation:
         low = self._shortest(use, stall, job.checkpoint_gb / safe_write, local)
         stopped = stall + job.drain_slowdown * drain / every
         restore = fan * job.checkpoint_gb / read
-        times = _Times(stopped, drain, job.restart_s + restore, restore, low, local)
+        times = Times(stopped, drain, job.restart_s + restore, restore, low, local)
         if shrinks:
             fanned = self.fan_each[way] * gpus * job.checkpoint_gb / read
             patient, runs = self._at_most(use, times, fanned, mtti)
@@ -227,7 +240,7 @@ class Operation:
     # A job that goes on with fewer replicas.
 
     def _at_most(
-        self, use: Uses, t: _Times, fanned: Numbers, mtti: Numbers
+        self, use: Uses, t: Times, fanned: Numbers, mtti: Numbers
     ) -> tuple[Numbers, Flags]:
         """Return what goodput no more GPUs than those in use pass, as a share of them, whatever
         units are out, and where there is an interval.
@@ -262,7 +275,7 @@ class Operation:
         unsaid = np.where(scaled + RISING >= 0.0, 1.0, np.inf)
         return np.where(rises, np.exp(at), unsaid), runs
 
-    def _with_fewer(self, use: Uses, t: _Times, mtti: Numbers) -> tuple[Numbers, Numbers, Flags]:
+    def _with_fewer(self, use: Uses, t: Times, mtti: Numbers) -> tuple[Numbers, Numbers, Flags]:
         """Return what is kept at the best interval, that interval, and where there is one."""
         rule, left = self.case.job.interval, self._left(use)
         seen = mtti / np.maximum(left.failing, 1e-300)
@@ -274,7 +287,7 @@ class Operation:
             kept = left.work(interval, more) * (1.0 - t.stopped / interval)
             return np.asarray(kept * np.exp(t.log_rework(interval, seen, rests)))
 
-        interval = low if rule.policy != "optimal" else _best_between(worth, low, rule.high_s)
+        interval = low if rule.policy != "optimal" else best_between(worth, low, rule.high_s)
         kept, rested = t.log_kept(interval, seen), t.log_kept(interval, seen, rests)
         some = np.isfinite(kept)
         spared = np.exp(np.where(some, rested, 0.0) - np.where(some, kept, 0.0))
@@ -332,6 +345,10 @@ class Operation:
         for floor, value in reached:
             if floor is not None:
                 allowed &= value >= floor * (1 - FLOOR_TOLERANCE)
+        if use.tco_usd is not None:
+            useful = gpus * ran.goodput
+            most = self._may_cost(useful, useful * ran.pflops_per_gpu)
+            allowed &= use.tco_usd * (1 - PRICED) <= most
         score = self._score(use, ran.goodput, ran.pflops_per_gpu)
         return np.where(allowed, score, -np.inf), self._patient(use, ran)
 
@@ -351,8 +368,37 @@ class Operation:
             score: Numbers = np.log(gpus * goodput * each)
         return score
 
+    def _may_cost(self, gpus: Numbers | None, pflops: Numbers | None) -> Numbers:
+        """Return the TCO that limits on money per useful work allow, USD; of work that is not known
+        they are left out."""
+        most = np.full(1, np.inf)
+        for usd, work in ((self.usd_per_gpu, gpus), (self.usd_per_pflops, pflops)):
+            if usd is not None and work is not None:
+                most = np.minimum(most, usd * work)
+        return most
+
+    def affordable(self, way: Places, score: Numbers) -> Numbers:
+        """Return the TCO that limits on money per useful work allow of what scores no more, USD.
+
+        With a law of scale that is told only of the work that is scored.
+        """
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            work = score if self.case.objective == "gpus" else np.exp(score)
+            each = None if self.concave is not None else self.flat_pflops[way]
+            if self.case.objective == "goodput":
+                most = self._may_cost(None if each is None else work / each, work)
+            else:
+                most = self._may_cost(work, None if each is None else work * each)
+        found: Numbers = np.broadcast_to(np.where(np.isnan(most), np.inf, most), score.shape)
+        return found
+
     def best(
-        self, way: Places, systems: NDArray[np.int64], most: NDArray[np.int64], stores: Stores
+        self,
+        way: Places,
+        systems: NDArray[np.int64],
+        most: NDArray[np.int64],
+        stores: Stores,
+        tco_usd: Numbers | None = None,
     ) -> tuple[Numbers, NDArray[np.int64]]:
         """Return the best score of each purchase over the GPUs in use, and those GPUs.
 
@@ -367,6 +413,7 @@ class Operation:
             systems: GPU systems of its type in the cluster.
             most: the most GPUs that may be in use; see `most_gpus`.
             stores: what its storage gives.
+            tco_usd: what it costs at least, where limits on money per useful work ask.
         """
         best, chosen = np.full(len(way), -np.inf), most.copy()
         step = self.step[way]
@@ -386,7 +433,8 @@ class Operation:
             rows = np.repeat(open_, len(tried))[some.ravel()]
             self.ran += len(rows)
             score, patient = np.full((2, *gpus.shape), -np.inf)
-            use = Uses(way[rows], systems[rows], gpus[some], stores.at(rows))
+            cost = None if tco_usd is None else tco_usd[rows]
+            use = Uses(way[rows], systems[rows], gpus[some], stores.at(rows), cost)
             score[some], patient[some] = self.worth(use)
             at, here = np.argmax(score, axis=1), np.arange(len(open_))
             better = score[here, at] > best[open_]
@@ -395,10 +443,15 @@ class Operation:
             falls = patient[:, -1] <= patient[:, -2]
             if rises:
                 falls &= np.isfinite(patient[:, -1])
-            done = (falls & (patient[:, -1] <= best[open_])) | (gpus[:, -1] <= least[open_])
+            poor = patient[:, -1] <= best[open_]
+            if tco_usd is not None:
+                most_usd = self.affordable(way[open_], patient[:, -1])
+                poor |= tco_usd[open_] * (1 - PRICED) > most_usd * (1 + ROUNDING)
+            done = (falls & poor) | (gpus[:, -1] <= least[open_])
             up = open_[~done & ~falls & np.isfinite(patient[:, 0])]
             if first == TRIED and not dips and len(up):
-                of = Uses(way[up], systems[up], most[up], stores.at(up))
+                cost = None if tco_usd is None else tco_usd[up]
+                of = Uses(way[up], systems[up], most[up], stores.at(up), cost)
                 most[up] -= self._above_the_peak(of, least[up])
             open_ = open_[~done]
         return best, chosen
@@ -495,17 +548,17 @@ class Operation:
         low = np.maximum(use.stores.worn_s, stall + transfer)
         return low if self.case.rule is not None else np.maximum(low, transfer / job.max_overlap)
 
-    def _interval(self, t: _Times, mtti: Numbers) -> tuple[Numbers, Flags]:
+    def _interval(self, t: Times, mtti: Numbers) -> tuple[Numbers, Flags]:
         """Return the best interval within the limits, and where there is any."""
         rule = self.case.job.interval
         low, there = self._bounds(t, mtti)
         if rule.policy != "optimal":
             return low, there
         if t.local is not None:
-            return _best_between(lambda at: t.log_worth(at, mtti), low, rule.high_s), there
-        return np.clip(mtti * _optimal_period(t.stopped / mtti), low, rule.high_s), there
+            return best_between(lambda at: t.log_worth(at, mtti), low, rule.high_s), there
+        return np.clip(mtti * optimal_period(t.stopped / mtti), low, rule.high_s), there
 
-    def _bounds(self, t: _Times, mtti: Numbers) -> tuple[Numbers, Flags]:
+    def _bounds(self, t: Times, mtti: Numbers) -> tuple[Numbers, Flags]:
         """Return the shortest interval that may be chosen, or the one that is set, and where it is
         one within the limits."""
         rule = self.case.job.interval
@@ -538,7 +591,7 @@ class Operation:
             if repair.shrinks:
                 mends[here] &= gpus >= least[number]
                 continue
-            waiting[here] = _erlang_b(np.maximum(left, 0.0), gpus * repair.load(rate, 1))
+            waiting[here] = erlang_b(np.maximum(left, 0.0), gpus * repair.load(rate, 1))
         return waiting, mends
 
     def _rates(self, use: Uses, law: ScaleLaw | None) -> Numbers:
@@ -556,145 +609,8 @@ class Operation:
         return np.array(shares, dtype=float)[np.ravel(places)]
 
 
-@dataclass(frozen=True)
-class _Times:
-    """Times of jobs, s: what an interval is ``stopped`` for, how long a checkpoint takes to
-    ``drain``, a ``recovery`` and the ``restore`` in it, the shortest interval (``low``)."""
-
-    stopped: Numbers
-    drain: Numbers
-    recovery: Numbers
-    restore: Numbers
-    low: Numbers
-    local: Local | None
-
-    def log_kept(self, interval: Numbers, mtti: Numbers, seen: Numbers | float = 1.0) -> Numbers:
-        """Return the logarithm of goodput, if restarts see a share of the failures."""
-        stopped, recovery = np.minimum(self.stopped, interval), seen * self.recovery
-        if self.local is None:
-            return _log_goodput(interval, stopped, self.drain, recovery, mtti)
-        kept = self.local.log_kept(interval, self.drain, self.recovery, mtti, seen)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log1p(-stopped / interval) + kept)
-
-    def log_rework(self, interval: Numbers, mtti: Numbers, seen: Numbers | float) -> Numbers:
-        """Return the logarithm of what failures leave of the work of intervals."""
-        z = interval / mtti
-        if self.local is None:
-            return np.asarray(np.log(z / np.expm1(np.clip(z, 1e-12, 700.0))))
-        near = seen * self.local.near_s / mtti
-        return self.local.rework(z, near, self.local.drain_s / mtti)
-
-    def log_worth(self, interval: Numbers, mtti: Numbers) -> Numbers:
-        """Return what an interval is worth, as a logarithm: what the others leave does not
-        matter."""
-        with np.errstate(divide="ignore"):
-            left = np.log1p(-np.minimum(self.stopped / interval, 1.0))
-        return np.asarray(left + self.log_rework(interval, mtti, 1.0))
-
-
 RISING = 1e-4
 """By what share more GPUs are looked at to see whether they would do more."""
-SECTIONS = 44
-"""Of a range of intervals: what is left is 1e-9 of it."""
-GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
-
-
-def _best_between(worth: Callable[[Numbers], Numbers], low_s: Numbers, high_s: float) -> Numbers:
-    """Return the times of most worth, each between its shortest and the longest: sections of a
-    function with one peak over their logarithms."""
-    left, right = np.log(low_s), np.full_like(low_s, math.log(high_s))
-    inner, outer = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
-    near, far = worth(np.exp(inner)), worth(np.exp(outer))
-    for _ in range(SECTIONS):
-        lower = near > far
-        right, left = np.where(lower, outer, right), np.where(lower, left, inner)
-        step = GOLDEN * (right - left)
-        inner, outer = np.where(lower, right - step, outer), np.where(lower, inner, left + step)
-        found = worth(np.exp(np.where(lower, inner, outer)))
-        near, far = np.where(lower, found, far), np.where(lower, near, found)
-    best = np.exp((left + right) / 2.0)
-    for end in (low_s, np.full_like(low_s, high_s)):
-        best = np.where(worth(end) > worth(best), end, best)
-    return np.asarray(best)
-
-
-STEPS = 50
-NEAR = 1e-6
-"""A step of so small a share of z leaves less than floats can tell: the next is about its cube."""
-SERIES = (1.0, 1.0 / 6.0, 1.0 / 36.0, 1.0 / 270.0, 1.0 / 4320.0)
-"""Of z in powers of sqrt(2 s/M)."""
-
-
-def _optimal_period(stall_per_mtti: Numbers) -> Numbers:
-    """Return z of ``z - (1 - exp(-z)) = s/M`` by Halley steps; see `exact_period_s`.
-
-    They begin at the first terms of its series in sqrt(2 s/M), or at 1 + s/M where that is less.
-    """
-    share = np.asarray(stall_per_mtti, dtype=float)
-    root = np.sqrt(2.0 * share)
-    series = np.zeros_like(root)
-    for factor in reversed(SERIES):
-        series = root * (factor + series)
-    z = np.minimum(1.0 + share, series)
-    some = np.where(z > 0, z, 1.0)
-    for _ in range(STEPS):
-        rises = -np.expm1(-some)
-        step = (_deficit(some) - share) / rises
-        step = step / (1.0 - step * (1.0 - rises) / (2.0 * rises))
-        step = np.where(z > 0, step, 0.0)
-        some = some - step
-        if np.all(np.abs(step) <= NEAR * some):
-            break
-    return np.where(z > 0, some, 0.0)
-
-
-_DEFICIT = tuple(2.0 * (-1.0) ** n / math.factorial(n + 2) for n in range(15))
-"""Of 2 (z - (1 - exp(-z))) / z**2 in powers of z."""
-
-
-def _deficit(z: Numbers) -> Numbers:
-    """Return z - (1 - exp(-z)) without cancellation."""
-    small = np.minimum(z, 0.5)
-    series = np.full_like(small, _DEFICIT[-1])
-    for factor in _DEFICIT[-2::-1]:
-        series *= small
-        series += factor
-    return np.where(z < 0.5, small * small / 2.0 * series, z + np.expm1(-z))
-
-
-def _log_goodput(interval: Numbers, stopped: Numbers, drain: Numbers, recovery: Numbers,
-                 mtti: Numbers) -> Numbers:  # fmt: skip
-    """Return log goodput; ``stopped`` is lost of each interval to stall and slowdown, s."""
-    z = interval / mtti
-    small = np.minimum(z, 0.01)
-    series = -small / 2 - small**2 / 24 + small**4 / 2880
-    large = np.maximum(z, 0.01)
-    rework = np.where(z < 0.01, series, np.log(large) - large - np.log(-np.expm1(-large)))
-    with np.errstate(divide="ignore"):
-        logs: Numbers = np.log1p(-stopped / interval) + rework - (drain + recovery) / mtti
-    return logs
-
-
-NEVER = 1e-30
-"""A share of time below which waiting is none at all."""
-
-
-def _erlang_b(spares: Numbers, load: Numbers) -> Numbers:
-    """Return the share of time in which one unit more is out than spares stand by, by Erlang's
-    recursion."""
-    blocked, found = np.ones_like(load), np.ones_like(load)
-    places = spares.astype(np.int64) + 1
-    asked = np.bincount(places) > 0
-    for place in range(1, len(asked)):
-        blocked = blocked * load
-        blocked /= place + blocked
-        if asked[place]:
-            np.copyto(found, blocked, where=places == place)
-        if place % 8 == 0 and np.all((blocked < NEVER) | (places <= place)):
-            np.copyto(found, blocked, where=places > place)
-            break
-    return found
 
 
 def nameplates(store: Storage, units: Numbers) -> tuple[Numbers, Numbers]:

@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from planner.optimizer.kernel import Numbers
 from planner.sizing.availability import Restarts
 
 TAIL = 12.0
 """States further above the load than so many of its square roots take no time."""
-
-Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -209,3 +207,24 @@ class Left:
         """Return the share of the work of all replicas that is not lost to units out."""
         lost = self.back.grows(interval_s, more_s / self.repair_s) + self.back.late(interval_s)
         return np.asarray(self.running - lost)
+
+
+NEVER = 1e-30
+"""A share of time below which waiting is none at all."""
+
+
+def erlang_b(spares: Numbers, load: Numbers) -> Numbers:
+    """Return the share of time in which one unit more is out than spares stand by, by Erlang's
+    recursion."""
+    blocked, found = np.ones_like(load), np.ones_like(load)
+    places = spares.astype(np.int64) + 1
+    asked = np.bincount(places) > 0
+    for place in range(1, len(asked)):
+        blocked = blocked * load
+        blocked /= place + blocked
+        if asked[place]:
+            np.copyto(found, blocked, where=places == place)
+        if place % 8 == 0 and np.all((blocked < NEVER) | (places <= place)):
+            np.copyto(found, blocked, where=places > place)
+            break
+    return found

@@ -25,7 +25,7 @@ from planner.inputs import inputs_from_text, inputs_to_text
 from planner.limits import LIMITS
 from planner.loader import load
 from planner.outputs.workbook.cells import Scalar
-from planner.outputs.workbook.checks.rows import editable
+from planner.outputs.workbook.checks import editable
 from planner.schema.verification import Audit, Edit
 from tests.audit.books import PROBLEMS, SOLVABLE, Edits, book, edited
 

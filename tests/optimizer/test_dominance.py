@@ -216,3 +216,17 @@ def test_a_size_with_less_than_a_smaller_one_is_out_of_reach_or_all_is_solved() 
     working = listed(maximize="useful_gpus")
     assert outgrown(with_fabric(working, 9, 50), math.log(1.0))
     assert not outgrown(with_fabric(working, 9, 50), math.log(16.0))
+
+
+def test_a_store_stands_in_for_another_only_if_it_is_no_dearer_in_all_that_decides() -> None:
+    """Cells ask for work where the problem asks for money: what the money is goes with them."""
+    request = Request(minimize="tco")
+    request.items.append(request.items[1] | {"id": "without_support"})
+    request.prices |= {
+        "box": price("10000", support_per_year="5000 USD"),
+        "without_support": price("10100"),
+    }
+    request.more |= {"term": {"years": 5, "electricity": "0.1 USD/kWh"}}
+    case = replace(resolve(inputs_of(request.case())), objective="useful_gpus")
+    assert dominance.stands_in(case) == [("box", "without_support")]
+    assert dominance.stands_in(case, ["tco_usd"]) == []

@@ -29,8 +29,9 @@ from planner.case import System, Way
 from planner.case.bandwidth import local_drain_s
 from planner.case.repair import Repair
 from planner.optimizer.context import LEAST_RUNNING, MOST_SPARED, Build
+from planner.optimizer.kernel import Numbers
 from planner.optimizer.model import Change, Ends, Linear, Log, NegativeExp, Row, Variable, total
-from planner.optimizer.units_out import Numbers, Units, states_of
+from planner.optimizer.units_out import Units, states_of
 from planner.sizing.availability import Restarts
 
 MOST_TRIED = 64

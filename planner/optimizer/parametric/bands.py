@@ -10,6 +10,7 @@ from planner.case import Case
 from planner.case.model import Mode
 from planner.limits import Limit
 from planner.optimizer.kernel import Numbers, Places
+from planner.optimizer.operations import stored
 from planner.optimizer.parametric.boxes import Boxed, Points
 from planner.optimizer.parametric.cells import MANY_CELLS, NOISE, Cells
 from planner.optimizer.parametric.plans import Plans
@@ -80,7 +81,28 @@ class Bands(Cells):
                 return max(score, known) + NOISE
             if run is not None:  # it may be made, and runs less well than arrays say
                 return score + NOISE
+            if not self.refused(found.at(np.array([best])), known):
+                return score + NOISE
         return -np.inf
+
+    def refused(self, one: Points, need: float) -> bool:
+        """Say whether a purchase that is no plan scores no more than is needed by its own bill, and
+        with whatever else is bought: where money per useful work is limited, the use that is
+        preferred may cost too much, and another not."""
+        if self.tco is None:
+            return True
+        columns = self.columns(one.cell, one.counts)
+        if self.kernel.may_shrink(self.kernel.bills(*columns)):
+            return False
+        units, (way,) = (
+            dict(zip(self.kernel.offers, columns[0][:, 0].tolist(), strict=True)),
+            columns[1],
+        )
+        if not self.plans.may(units, (self.case.ways[way].id,)):
+            return True
+        taken, _ = self.taken(one.cell, one.counts, least=False)
+        score, _ = self._best_use(one.cell, stored(self.case, one.counts)[0], taken)
+        return bool(self.value(score, taken)[0] <= need)
 
     def good_enough(self, need: float, by: int, limits: Numbers) -> Iterator[Points | None]:
         """Yield every purchase that scores more than is needed and fits, of those that differ in

@@ -119,6 +119,7 @@ class Boxed:
         self.adds_up = (
             self.case.limits["most_write_gb_per_s"] is None and not self.case.tolerate_down
         )
+        self.adds_up &= cells.tco is None  # more does more work, and costs more
         self.one_family = np.array(
             [len({items[n].family for n in places.tolist()}) == 1 for places, *_ in cells.families]
         )
@@ -131,7 +132,7 @@ class Boxed:
         numbers = {item.id: number for number, item in enumerate(self.case.storage)}
         return [
             (numbers[one], numbers[other])
-            for one, other in stands_in(self.case)
+            for one, other in stands_in(self.case, self.cells.figures)
             if self.first[numbers[one]] <= self.first[numbers[other]]
         ]
 
@@ -243,7 +244,7 @@ class Boxed:
         boxes, rows = self._cut(boxes, taken, more, need)
         for _ in range(CUTS):
             taken, slack, more = taken[:, rows], slack[:, rows], more[:, rows]
-            spare = self.cells.spare(boxes.bound, taken, need)
+            spare = self.cells.spare(boxes.cell, boxes.bound, taken, need)
             if spare is None or not len(rows):
                 break
             more = np.minimum(more, spare + slack)
@@ -273,7 +274,7 @@ class Boxed:
         enough = cells._enough(boxes.cell, stores.read, stores.write, usable)
         enough &= high.sum(axis=0) > 0
         rows = np.flatnonzero(enough)
-        most = cells._best_use(boxes.cell[rows], stores.at(rows))[0]
+        most = cells._best_use(boxes.cell[rows], stores.at(rows), taken[:, rows])[0]
         bound = np.minimum(cells.value(most, taken[:, rows]), boxes.bound[rows])
         low, high = boxes.low[:, rows], high[:, rows]
         better = bound > need
@@ -388,7 +389,8 @@ class Boxed:
         better: Flags = self.cells._enough(cell, stores.read, stores.write, usable)
         better &= counts.sum(axis=0) > 0
         some = np.flatnonzero(better)
-        better[some] = self.cells._best_use(cell[some], stores.at(some))[0] > need
+        base = self.cells.base[:, cell[some]]
+        better[some] = self.cells._best_use(cell[some], stores.at(some), base)[0] > need
         return better
 
     def _scored(self, boxes: _Boxes, limits: Numbers, need: float) -> Points:
@@ -399,12 +401,15 @@ class Boxed:
         fine &= counts.sum(axis=0) > 0
         fine &= ((counts == 0) | (counts >= self.first[:, None])).all(axis=0)
         rows = np.flatnonzero(fine)
-        work, gpus = cells._best_use(boxes.cell[rows], stores.at(rows))
-        most = cells.value(work, cells.base[:, boxes.cell[rows]])
+        base = cells.base[:, boxes.cell[rows]]
+        work, gpus = cells._best_use(boxes.cell[rows], stores.at(rows), base)
+        most = cells.value(work, base)
         better = most > need
         self.left = max(self.left, float(most[~better].max(initial=-np.inf)))
         rows, gpus, work = rows[better], gpus[better], work[better]
         taken, fits = cells.taken(boxes.cell[rows], counts[:, rows], least=True)
+        if cells.tco is not None:
+            work, gpus = cells._best_use(boxes.cell[rows], stores.at(rows), taken)
         score = cells.value(work, taken)
         self.left = max(self.left, float(score[score <= need].max(initial=-np.inf)))
         fits &= (taken <= limits[:, None] * (1 + TOLERANCE)).all(axis=0) & (score > need)

@@ -44,6 +44,7 @@ from planner.optimizer.operations import (
 from planner.optimizer.parametric.plans import Plans, Proposal
 from planner.optimizer.purchase import TOLERANCE
 
+TCO = "tco_usd"
 MOST_CELLS = 1_000_000
 MANY_CELLS = 20_000
 """Of so many those that fit are looked for before any is bounded."""
@@ -63,10 +64,15 @@ SLACK = 1e-6
 
 
 def covers(case: Case) -> bool:
-    """Say whether `covers_alone`, and nothing must be bought or is owned: what the cells of many
-    scenarios are opened for."""
+    """Say whether `covers_alone`, nothing must be bought or is owned, and money per useful work is
+    not limited: what the cells of many scenarios are opened for."""
     demanded = any(offer.low or offer.installed for offer in case.offers())
-    return not demanded and covers_alone(case)
+    return not demanded and not priced(case) and covers_alone(case)
+
+
+def priced(case: Case) -> bool:
+    """Say whether money per useful work is limited."""
+    return any(case.limits[name] is not None for name in operations.PRICES)
 
 
 def covers_alone(case: Case) -> bool:
@@ -76,15 +82,13 @@ def covers_alone(case: Case) -> bool:
     What vendors are asked for makes purchases of several types worth having; cost and power as
     objectives are best at the least that meets the floors.
     """
-    limits, offers = case.limits, case.offers()
+    offers = case.offers()
     had = any(offer.low or offer.installed for offer in offers)
     serving = {item.family for item in case.storage if item.low}
-    ratios = (limits["per_useful_gpu_hour"], limits["per_million_tokens"])
     return (
         case.objective in operations.WORTH
         and bool(case.systems and case.storage)
         and case.job.max_types == 1
-        and all(limit is None for limit in ratios)
         and all(operations.covers(case, mode) for mode in case.job.modes)
         and not (case.policy.required or case.policy.splits or case.must_use)
         and not (case.policy.disliked and had)
@@ -125,6 +129,7 @@ class Cells:
         self.kernel, self.operation = Kernel(case), Operation(case, mode)
         self.figures = [each.figure for each in supplies]
         self.scales = np.array([each.scale for each in supplies], dtype=float)
+        self.tco = self.figures.index(TCO) if priced(case) else None
         self._know_demands()
         self._lay_out()
         self._know_storage()
@@ -335,9 +340,19 @@ class Cells:
             np.full(len(cells), factors[0]), np.full(len(cells), factors[1]),
         )  # fmt: skip
 
-    def _best_use(self, cells: Places, stores: Stores) -> tuple[Numbers, NDArray[np.int64]]:
-        """Return the best score of each purchase over the GPUs in use, and those GPUs."""
-        return self.operation.best(self.way[cells], self.systems[cells], self.most[cells], stores)
+    def _best_use(
+        self, cells: Places, stores: Stores, taken: Numbers
+    ) -> tuple[Numbers, NDArray[np.int64]]:
+        """Return the best score of each purchase over the GPUs in use, and those GPUs.
+
+        Args:
+            cells: the cell of each.
+            stores: what its storage gives.
+            taken: what it takes at least: useful work may be asked for the money.
+        """
+        tco_usd = None if self.tco is None else taken[self.tco] * self.scales[self.tco]
+        of = self.way[cells], self.systems[cells], self.most[cells]
+        return self.operation.best(*of, stores, tco_usd)
 
     # The second bound: what the room holds.
 
@@ -367,10 +382,15 @@ class Cells:
         """Return what purchases are worth that score so much work and take so much at least."""
         return score
 
-    def spare(self, bound: Numbers, taken: Numbers, need: float) -> Numbers | None:
-        """Return how much more of each supply purchases may take that are worth more than is
-        needed, where no more than bounds and no less than what is taken; None without end."""
-        return None
+    def spare(self, cells: Places, bound: Numbers, taken: Numbers, need: float) -> Numbers | None:
+        """Return how much more of each supply purchases of cells may take that are worth more than
+        is needed, where no more than bounds and no less than what is taken; None without end."""
+        if self.tco is None:
+            return None
+        more = np.full_like(taken, np.inf)
+        most_usd = self.operation.affordable(self.way[cells], bound) * (1 + SLACK)
+        more[self.tco] = most_usd / self.scales[self.tco] - taken[self.tco]
+        return more
 
     def _looks(self) -> bool:
         """Say whether to look on: there is no end to it here."""
@@ -381,12 +401,16 @@ class Cells:
         cells = cells[~self.refined[cells]]
         if not len(cells):
             return
+        self._know_base(cells[~self.based[cells]])
         unknown = cells[np.isnan(self.closer[cells])]
         if len(unknown):
-            self.closer[unknown] = self._best_use(unknown, self._endless(unknown))[0]
+            least = self._endless(unknown), self.base[:, unknown]
+            self.closer[unknown] = self._best_use(unknown, *least)[0]
         self.bounds[cells] = self.closer[cells]
         self.refined[cells] = True
-        cells = cells[~self.based[cells]]
+
+    def _know_base(self, cells: Places) -> None:
+        """Work out what the systems of cells take by themselves."""
         if not len(cells):
             return
         units = np.tile(self.begun, len(cells))
@@ -455,7 +479,7 @@ class Cells:
         stores, enough = self._most_stored(cells, room)
         rows = np.flatnonzero(enough)
         which = rows % len(cells) if len(cells) else rows
-        bounds = self._best_use(cells[which], stores.at(rows))[0]
+        bounds = self._best_use(cells[which], stores.at(rows), self.base[:, cells[which]])[0]
         return which, rows // max(1, len(cells)), bounds
 
     def _most_stored(self, cells: Places, room: Numbers) -> tuple[Stores, Flags]:
@@ -646,7 +670,8 @@ class Cells:
         some = np.flatnonzero(self._enough(cells, stores.read, stores.write, usable))
         if need == -math.inf:
             return some
-        return some[self._best_use(cells[some], stores.at(some))[0] > need]
+        score, _ = self._best_use(cells[some], stores.at(some), self.base[:, cells[some]])
+        return some[score > need]
 
     def _scored(
         self, cell: int, counts: NDArray[np.int64], limits: Numbers, need: float
@@ -680,7 +705,8 @@ class Cells:
         cells = np.broadcast_to(cells, counts.shape[1])
         stores, usable = stored(self.case, counts)
         enough = np.flatnonzero(self._enough(cells, stores.read, stores.write, usable))
-        score, gpus = self._best_use(cells[enough], stores.at(enough))
+        least = self.base[:, cells[enough]]
+        score, gpus = self._best_use(cells[enough], stores.at(enough), least)
         good = score > np.broadcast_to(need, counts.shape[1])[enough]
         return score[good], gpus[good], enough[good]
 

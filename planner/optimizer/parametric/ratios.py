@@ -26,11 +26,10 @@ from planner.optimizer.objective import measure
 from planner.optimizer.operate import Run
 from planner.optimizer.parametric.bands import MOST_TRIED, Bands
 from planner.optimizer.parametric.boxes import Points
-from planner.optimizer.parametric.cells import NOISE, covers_alone
+from planner.optimizer.parametric.cells import NOISE, TCO, covers_alone
 from planner.optimizer.parametric.plans import Plans
 from planner.optimizer.solver import Effort
 
-TCO = "tco_usd"
 TOGETHER = 4_096
 """Cells that are looked at together."""
 
@@ -69,12 +68,13 @@ class Ratios(Bands):
         """Return what work is worth for its money."""
         return score + self._price(taken)
 
-    def spare(self, bound: Numbers, taken: Numbers, need: float) -> Numbers:
+    def spare(self, cells: Places, bound: Numbers, taken: Numbers, need: float) -> Numbers:
         """Return how much more may be taken: of money what makes the work at the top too dear."""
         more = np.full_like(taken, np.inf)
         with np.errstate(over="ignore"):
             more[self.money] = self._spent(taken) * np.exp(bound - need) - taken[self.money]
-        return more
+        limited = super().spare(cells, bound - self._price(taken), taken, need)
+        return more if limited is None else np.minimum(more, limited)
 
     def _spent(self, taken: Numbers) -> Numbers:
         least = LEAST_TCO_MUSD * MILLION / self.scales[self.money]
@@ -97,7 +97,7 @@ class Ratios(Bands):
         if most() == -math.inf:
             pairs = self._by_family(cells, room)[:2]
             self._taken_up(place, self.boxed.fewest(*pairs, limits), most)
-        spare = self.spare(self.bounds[cells], self.base[:, cells], most())
+        spare = self.spare(cells, self.bounds[cells], self.base[:, cells], most())
         return super()._opened(place, cells, np.minimum(room, spare), limits, most)
 
     def by_family(self, cells: Places, room: Numbers) -> tuple[Places, Places, Numbers]:
@@ -127,8 +127,10 @@ class Ratios(Bands):
         the work that arrays say, and nothing else that is bought with it makes a fabric smaller."""
         if self.kernel.may_shrink(self.kernel.bills(*self.columns(one.cell, one.counts))):
             return False
+        if run is None:
+            return self.refused(one, self.plans.score[0])
         work = float((one.score - self._price(one.taken))[0])
-        return run is None or self.done(run) >= work - NOISE
+        return self.done(run) >= work - NOISE
 
 
 def covers_ratio(case: Case) -> bool:
