@@ -68,6 +68,11 @@ def test_work_is_known_of_the_replicas_that_are_in_use(seed: int) -> None:
     assert not faults(seed)
 
 
+def test_a_type_that_fits_one_option_alone_is_on_offer_in_all() -> None:
+    """Whether a preferred vendor sells GPUs is asked of the problem, not of an option."""
+    assert not faults(10_000_509)
+
+
 @pytest.mark.parametrize("seed", [9_400_093, 5_500_007])
 def test_limits_on_money_per_work_are_enumerated(seed: int) -> None:
     """Models had not proven these in 100 s."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from planner.schema.catalog import Family, Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import FixedInterval, LostWorkInterval, Problem
-from tests.oracle import compute, levels, stores, worth
+from tests.oracle import compute, levels, policy, stores, worth
 from tests.oracle.candidates import Candidate, candidates
 from tests.oracle.compute import Compute
 from tests.oracle.goodput import best_interval_s, goodput
@@ -103,31 +103,32 @@ def best(
 
     With several options to spread a replica each is a problem of its own, and all plans compete.
     """
-    job = problem.job
-    found: list[tuple[_Found, list[str]]] = []
+    job, known = problem.job, {item.id: _drawing(item, problem) for item in items}
+    markets = []
     for option in job.options or (None,):
         jobs = (job.model_copy(update={"parallelisms": option}),)
         alone = problem.model_copy(update={"jobs": jobs})
-        found += _every(alone, items, families, prices, discounts)
+        markets.append(Market(alone, known, prices, discounts, families))
+    # What is preferred is asked of the problem: a type may fit one of the options alone.
+    kinds = frozenset().union(*(policy.preferred_kinds(market) for market in markets))
+    found = [plan for market in markets for plan in _every(market, families, kinds)]
     return None if not found else _first(problem, found)
 
 
 def _every(
-    problem: Problem,
-    items: Sequence[Item],
-    families: Sequence[Family],
-    prices: Mapping[str, Price],
-    discounts: Sequence[Discount],
+    market: Market, families: Sequence[Family], kinds: frozenset[str]
 ) -> list[tuple[_Found, list[str]]]:
-    """Return every plan that ties with the best where a replica is spread in one way."""
-    known = {item.id: _drawing(item, problem) for item in items}
-    market = Market(problem, known, prices, discounts, families)
+    """Return every plan that ties with the best where a replica is spread in one way.
+
+    ``kinds`` are the categories in which a preferred vendor has something on offer.
+    """
+    problem = market.problem
     systems = candidates(market, "gpu_system", families)
     storage = candidates(market, "storage", families)
     if not _has_what_is_demanded(market, (*systems, *storage)):
         return []
     bought = [candidate.item for candidate in (*systems, *storage)]
-    plant = Plant(market, bought)
+    plant = Plant(market, bought, kinds)
     gpus = [
         choice
         for choice in compute.choices(market, systems, plant.thrifty)

@@ -23,11 +23,17 @@ class Seen:
 
 
 class Plant:
-    """Companions and policies, worked out once for each purchase of GPU systems."""
+    """Companions and policies, worked out once for each purchase of GPU systems.
 
-    def __init__(self, market: Market, items: Sequence[Item]) -> None:
+    ``kinds`` are the categories in which a preferred vendor has something on offer.
+    """
+
+    def __init__(
+        self, market: Market, items: Sequence[Item], kinds: frozenset[str] = frozenset()
+    ) -> None:
         self.market = market
         self.items = items
+        self.kinds = kinds
         self.limits = market.limits()
         self.companions = Companions(market, items)
         self._seen: dict[tuple[int, ...], Seen] = {}
@@ -54,7 +60,7 @@ class Plant:
 
     def others(self, bought: tuple[int, ...], stores: Whole) -> Whole:
         """Return the units from vendors that are not preferred."""
-        return policy.others(self.market, self.items, self._joined(bought, stores))
+        return policy.others(self.market, self.items, self._joined(bought, stores), self.kinds)
 
     def _joined(self, bought: tuple[int, ...], stores: Whole) -> Whole:
         systems = np.tile(np.array(bought, dtype=np.int64), (len(stores), 1))

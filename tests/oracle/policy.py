@@ -23,21 +23,33 @@ def holds(market: Market, items: Sequence[Item], counts: Whole) -> Mask:
     return kept
 
 
-def others(market: Market, items: Sequence[Item], counts: Whole) -> Whole:
-    """Return the units from vendors that are not preferred, 0 where none are."""
+def preferred_kinds(market: Market) -> frozenset[str]:
+    """Return the categories in which a preferred vendor has something on offer."""
+    prefer = market.problem.policy.prefer
+    if prefer is None:
+        return frozenset()
+    return frozenset(
+        item.category
+        for item in market.catalog.values()
+        if item.category in ("gpu_system", "storage")
+        and item.vendor in prefer.vendors
+        and enters(item, market)
+    )
+
+
+def others(market: Market, items: Sequence[Item], counts: Whole, kinds: frozenset[str]) -> Whole:
+    """Return the units from vendors that are not preferred, 0 where none are.
+
+    Where no preferred vendor is on offer, in ``kinds``, there is nothing to prefer.
+    """
     prefer = market.problem.policy.prefer
     if prefer is None:
         return np.zeros(len(counts), dtype=np.int64)
-    total = np.zeros(len(counts), dtype=np.int64)
-    for category in ("gpu_system", "storage"):
-        # Where no preferred vendor is on offer there is nothing to prefer.
-        kind = [item.category == category and enters(item, market) for item in items]
-        if any(k and item.vendor in prefer.vendors for k, item in zip(kind, items, strict=True)):
-            other = [
-                k and item.vendor not in prefer.vendors for k, item in zip(kind, items, strict=True)
-            ]
-            total += np.asarray(counts[:, other].sum(axis=1))
-    return total
+    other = [
+        item.category in kinds and item.vendor not in prefer.vendors and enters(item, market)
+        for item in items
+    ]
+    return np.asarray(counts[:, other].sum(axis=1))
 
 
 def _units(items: Sequence[Item], counts: Whole, vendors: set[str]) -> Whole:
