@@ -10,10 +10,18 @@ from planner.limits import TIMED
 from planner.schema.problem import FixedInterval, LostWorkInterval, OptimalInterval
 from planner.verifier.basis import Basis, Ledger, close
 from planner.verifier.decisions import Decisions
-from planner.verifier.job import Degraded, JobFigures, rhythm_at
-from planner.verifier.levels import SECONDS_PER_DAY, find_levels, goodput, shortest_worn_s
+from planner.verifier.job import Degraded, JobFigures, rhythms
+from planner.verifier.levels import (
+    SECONDS_PER_DAY,
+    ProgressTimes,
+    find_levels,
+    goodput,
+    shortest_worn_s,
+)
 
 BEST_WITHIN = 1e-6
+PEAK_WITHIN = 1e-7
+"""Of the logarithm of the interval: goodput is flat at its peak, so it keeps ``BEST_WITHIN``."""
 
 
 def stall_and_drain_s(
@@ -91,7 +99,7 @@ def _check_best(
         return
     shortest_s = max(policy.min_s, shortest_s)
     best_s = min(max(figures.exact_s, shortest_s), max(policy.max_s, shortest_s))
-    best = goodput(rhythm_at(basis, decisions, figures, best_s))
+    best = goodput(rhythms(basis, decisions, figures)(best_s))
     if figures.goodput < best * (1 - BEST_WITHIN):
         ledger.breach(
             "jobs.interval_s",
@@ -115,9 +123,10 @@ def _check_best_of_two(
         low_s = max(policy.min_s, shortest_allowed_s(basis, other, figures, degraded))
         if low_s > policy.max_s:
             continue
+        rhythm = rhythms(basis, other, figures)
 
-        def share(log_s: float, other: Decisions = other) -> float:
-            return goodput(rhythm_at(basis, other, figures, math.exp(log_s)))
+        def share(log_s: float, rhythm: Callable[[float], ProgressTimes] = rhythm) -> float:
+            return goodput(rhythm(math.exp(log_s)))
 
         best_s = math.exp(_peak(share, math.log(low_s), math.log(policy.max_s)))
         best = share(math.log(best_s))
@@ -133,7 +142,7 @@ def _check_best_of_two(
 def _peak(share: Callable[[float], float], low: float, high: float) -> float:
     """Return where a function with one peak is highest, by thirds; an end where it is there."""
     ends = (low, high)
-    for _ in range(100):
+    while high - low > PEAK_WITHIN:
         third = (high - low) / 3
         if share(low + third) < share(high - third) or share(high - third) <= 0:
             low += third

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 
 from planner.schema.catalog import Item
@@ -98,7 +98,8 @@ def compute_figures(
     storage = _storage(basis, decisions, clients)
     rate = failures_per_gpu_day(basis, decisions)
     stall_s, rhythm = _rhythm(basis, decisions, storage, SECONDS_PER_DAY / (rate * used))
-    rhythm = _mended(basis, decisions, rhythm, rate)
+    units = repair.find_units(basis, decisions, rate)
+    rhythm = rhythm if units is None else units.mended(rhythm)
     share = levels.goodput(rhythm)
     paces = decisions.paces or as_sold(basis, decisions.gpu_types)
     pace = slowest(paces, job, used)
@@ -183,19 +184,6 @@ def _rhythm(
         mtti_s=mtti_s,
         levels=find_levels(basis, decisions),
     )
-
-
-def _mended(
-    basis: Basis, decisions: Decisions, rhythm: levels.ProgressTimes, failures_per_gpu_day: float
-) -> levels.ProgressTimes:
-    """Return the times of a job with its swaps, and what it waits for repairs."""
-    mended = repair.compute(basis, decisions, failures_per_gpu_day, 1.0, rhythm)
-    if mended is None:
-        return rhythm
-    swapped, swap_s = mended.hardware_share, mended.swap_s
-    seen = 1.0 if mended.shrunk is None else mended.shrunk.failing
-    mtti_s = SECONDS_PER_DAY / (failures_per_gpu_day * decisions.gpus_used * seen)
-    return replace(rhythm, mtti_s=mtti_s, swapped=swapped, swap_s=swap_s, waits=mended.waits)
 
 
 def _replica_gpus(job: Job) -> int:
@@ -283,8 +271,8 @@ def check_job(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) ->
     _check_losses(ledger, stated, rhythm)
     check_levels(ledger, basis, decisions, stated)
     kept = figures.goodput / (1.0 - rhythm.waits)
-    rate = figures.failures_per_gpu_day
-    mended = repair.compute(basis, decisions, rate, kept, rhythm)
+    units = repair.find_units(basis, decisions, figures.failures_per_gpu_day)
+    mended = None if units is None else repair.compute(units, kept, rhythm)
     repair.check(ledger, job.repair, stated, mended, rhythm.mtti_s)
     hot = hot_spares(basis, systems_by_type(decisions, stated))
     ledger.equal("jobs.hot_spare_systems", stated.hot_spare_systems, sum(hot.values()))
@@ -463,13 +451,14 @@ def _below(item: Item, count: float) -> tuple[float, float]:
     return nameplate_gb_per_s(item, count)
 
 
-def rhythm_at(
-    basis: Basis, decisions: Decisions, figures: JobFigures, interval_s: float
-) -> levels.ProgressTimes:
-    """Return the times of the job as re-computed, at another interval."""
+def rhythms(
+    basis: Basis, decisions: Decisions, figures: JobFigures
+) -> Callable[[float], levels.ProgressTimes]:
+    """Return the times of the job as re-computed, as a function of another interval in seconds."""
     slowdown = basis.problem.job.checkpoint.drain_slowdown if decisions.mode == "async" else 0.0
-    rhythm = levels.ProgressTimes(
-        interval_s=interval_s,
+    units = repair.find_units(basis, decisions, figures.failures_per_gpu_day)
+    found = levels.ProgressTimes(
+        interval_s=decisions.interval_s,
         stopped_s=figures.stall_s + slowdown * figures.drain_s / (decisions.every or 1),
         drain_s=figures.drain_s,
         restart_s=figures.restart_s,
@@ -477,4 +466,9 @@ def rhythm_at(
         mtti_s=figures.mtti_s,
         levels=find_levels(basis, decisions),
     )
-    return _mended(basis, decisions, rhythm, figures.failures_per_gpu_day)
+
+    def at(interval_s: float) -> levels.ProgressTimes:
+        rhythm = replace(found, interval_s=interval_s)
+        return rhythm if units is None else units.mended(rhythm)
+
+    return at

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 from planner.schema.plan import JobPlan, ShrunkPlan
 from planner.schema.running import Repair
@@ -116,7 +117,7 @@ class _Running:
     replicas: list[int]
     repair_s: float
 
-    @property
+    @cached_property
     def all_share(self) -> float:
         """Share of the replicas that run on average."""
         return math.fsum(map(float.__mul__, self.shares, map(float, self.replicas))) / self.all
@@ -126,11 +127,19 @@ class _Running:
         """Replicas with nothing out."""
         return self.replicas[0]
 
+    @cached_property
     def seen(self) -> float:
         """Return the share of failures that kept work sees: replicas weighted by what they do."""
         parts = zip(self.shares, self.replicas, strict=True)
         return math.fsum(p * d * d for p, d in parts) / self.all**2 / self.all_share
 
+    @cached_property
+    def idle(self) -> float:
+        """Replicas that do not run on average."""
+        states = zip(self.shares, self.replicas, strict=True)
+        return math.fsum(p * (self.all - d) for p, d in states)
+
+    @cached_property
     def rises(self) -> list[_Rise]:
         """Return what comes back that lets more replicas run: not where none ran, which is the end
         of a restart anyway."""
@@ -141,6 +150,7 @@ class _Running:
                 found.append(_Rise(per_s, out, self.replicas[out - 1], self.replicas[out]))
         return found
 
+    @cached_property
     def eased(self) -> float:
         """Return how much of what runs less comes back, because less fails then."""
         out = math.fsum(j * p for j, p in enumerate(self.shares))
@@ -170,16 +180,14 @@ def _short(now: _Running, rhythm: ProgressTimes, share: float, full_s: float) ->
         share: of interruptions, that take a unit out.
         full_s: mean time between failures of all replicas, s.
     """
-    rises = now.rises()
+    rises = now.rises
     grows_per_s, stops, late = _grows(now, rises, rhythm, share, full_s * now.all)
     gained = math.fsum(each.per_s * (each.could - each.ran) for each in rises)
     longest_s = max(each_s for _, each_s in rhythm.starting_s)
     out = now.repair_s * -math.expm1(-longest_s / now.repair_s) / longest_s if longest_s else 1.0
     fewer_per_s = out * gained / (now.all * now.all_share)
-    spared = log_spared(replace(rhythm, mtti_s=full_s / now.seen()), fewer_per_s)
-    states = zip(now.shares, now.replicas, strict=True)
-    idle = math.fsum(p * (now.all - d) for p, d in states)
-    lost = (idle + stops) / now.all + late
+    spared = log_spared(replace(rhythm, mtti_s=full_s / now.seen), fewer_per_s)
+    lost = (now.idle + stops) / now.all + late
     return _Short(max(0.0, lost - (1.0 - lost) * math.expm1(spared)), late, grows_per_s)
 
 
@@ -220,7 +228,7 @@ def _grows(
     stops = math.fsum(each.per_s * each.could for each in rises) * first
     gained = math.fsum(each.per_s * (each.could - each.ran) for each in rises)
     late = gained * alone / fails * (1.0 - _captured(began, fails, rhythm.interval_s))
-    late *= max(0.0, 1.0 - now.eased()) / now.all
+    late *= max(0.0, 1.0 - now.eased) / now.all
     return often * first, stops * (takes_s + anew * more_s), late
 
 
@@ -262,41 +270,96 @@ def _run_on(
     return _Running([weights[j] / whole for j in range(len(replicas))], replicas, repair_s)
 
 
-def compute(
-    basis: Basis,
-    decisions: Decisions,
-    failures_per_gpu_day: float,
-    kept: float,
-    rhythm: ProgressTimes,
-) -> RepairFigures | None:
-    """Return every figure of the repair, None where the problem does not state it.
+@dataclass(frozen=True)
+class Units:
+    """What the decisions make of the repairs, at any interval: the units, their failures, and the
+    states of a job that goes on with fewer replicas."""
+
+    basis: Basis
+    decisions: Decisions
+    repair: Repair
+    unit: _Unit
+    failures_per_gpu_day: float
+    share: float
+    """Of interruptions, that take a unit out."""
+    repair_s: float
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether the job goes on with fewer replicas."""
+        return self.repair.when_short == "shrink"
+
+    @property
+    def per_gpu(self) -> float:
+        """Units out on average for each GPU."""
+        return self.failures_per_gpu_day / SECONDS_PER_DAY * self.share * self.repair_s
+
+    @cached_property
+    def spares(self) -> int:
+        """Units that stand by; fewer than none where the purchase has not what is asked."""
+        return _spares(self.decisions, self.repair, self.unit)
+
+    @cached_property
+    def states(self) -> _Running:
+        """The states of a job that goes on with fewer replicas."""
+        return self.states_with(max(0, self.spares))
+
+    def states_with(self, spares: int) -> _Running:
+        """Return them with so many spares."""
+        return _run_on(self.basis, self.decisions, self.unit, spares, self.per_gpu, self.repair_s)
+
+    def short(self, states: _Running, rhythm: ProgressTimes) -> _Short:
+        """Return what a job in these states loses."""
+        a_day = self.failures_per_gpu_day * self.decisions.gpus_used
+        return _short(states, rhythm, self.share, SECONDS_PER_DAY / a_day)
+
+    def mended(self, rhythm: ProgressTimes) -> ProgressTimes:
+        """Return the times of the job with its swaps, and what it waits for repairs."""
+        gpus = self.decisions.gpus_used
+        if self.shrinks:
+            seen, waits = self.states.seen, self.short(self.states, rhythm).waits
+        else:
+            seen, waits = 1.0, _waits(self.unit, self.spares, self.per_gpu, gpus)
+        mtti_s = SECONDS_PER_DAY / (self.failures_per_gpu_day * gpus * seen)
+        swap_s = self.repair.swap_s
+        return replace(rhythm, mtti_s=mtti_s, swapped=self.share, swap_s=swap_s, waits=waits)
+
+
+def find_units(basis: Basis, decisions: Decisions, failures_per_gpu_day: float) -> Units | None:
+    """Return what the decisions make of the repairs, None where the problem states none.
 
     Args:
         basis: the problem and the catalogs.
         decisions: what the plan decided.
         failures_per_gpu_day: of the type in use.
-        kept: goodput while the job does not wait.
-        rhythm: the job's times.
     """
     repair = basis.problem.job.repair
     if repair is None:
         return None
-    unit, gpus = _unit(basis, decisions, by_tray=repair.unit == "tray"), decisions.gpus_used
+    unit = _unit(basis, decisions, by_tray=repair.unit == "tray")
     out_s = math.fsum(share * time_s for share, time_s in _kinds(repair))
     share = math.fsum(share for share, _ in _kinds(repair))
-    per_gpu = failures_per_gpu_day / SECONDS_PER_DAY * out_s
-    spares, load = _spares(decisions, repair, unit), per_gpu * gpus
+    return Units(basis, decisions, repair, unit, failures_per_gpu_day, share, out_s / share)
+
+
+def compute(units: Units, kept: float, rhythm: ProgressTimes) -> RepairFigures:
+    """Return every figure of the repair.
+
+    Args:
+        units: what the decisions make of it.
+        kept: goodput while the job does not wait.
+        rhythm: the job's times.
+    """
+    basis, decisions, repair, unit = units.basis, units.decisions, units.repair, units.unit
+    gpus, spares, per_gpu = decisions.gpus_used, units.spares, units.per_gpu
+    load = per_gpu * gpus
     other, other_h = _unit(basis, decisions, by_tray=unit.per_system == 1), None
-    shrinks = repair.when_short == "shrink"
-    told = other != unit and not isinstance(repair.spares, int) and not shrinks
-    if shrinks:
-        states = (basis, decisions, unit), (per_gpu, out_s / share)
-        now = _run_on(*states[0], max(0, spares), *states[1])
-        full_s = SECONDS_PER_DAY / (failures_per_gpu_day * gpus)
-        short, out = _short(now, rhythm, share, full_s), _out(now)
-        waits, shrunk = short.waits, _told(basis, decisions, now, short, sum(rhythm.growing_s))
-        other_run = _run_on(*states[0], max(0, spares) + 1, *states[1])
-        more = waits - _short(other_run, rhythm, share, full_s).waits
+    told = other != unit and not isinstance(repair.spares, int) and not units.shrinks
+    if units.shrinks:
+        short, out = units.short(units.states, rhythm), _out(units.states)
+        waits, grow_s = short.waits, sum(rhythm.growing_s)
+        shrunk = _told(basis, decisions, units.states, short, grow_s)
+        more = waits - units.short(units.states_with(max(0, spares) + 1), rhythm).waits
     else:
         waits, shrunk = _waits(unit, spares, per_gpu, gpus), None
         out = units_out(max(0, spares), load)
@@ -310,8 +373,8 @@ def compute(
         in_rack=unit.in_rack,
         spares=spares,
         decided=not isinstance(repair.spares, int),
-        hardware_share=share,
-        repair_s=out_s / share,
+        hardware_share=units.share,
+        repair_s=units.repair_s,
         swap_s=repair.swap_s,
         load=load,
         availability=1.0 - waits,
@@ -342,7 +405,7 @@ def _told(
     states = list(zip(running.shares, running.replicas, strict=True))
     return ShrunkPlan(
         running=running.all_share,
-        failing=running.seen(),
+        failing=running.seen,
         least_replicas=_least(basis, decisions),
         restarts_per_year=SECONDS_PER_DAY * 365 * short.grows_per_s,
         restart_s=grow_s,
