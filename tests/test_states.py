@@ -101,6 +101,8 @@ def told(plan: Plan) -> list[str]:
         (9_810_143, "keeps 6.4% more than its goodput says: that is on the safe side"),
         (9_830_251, "keeps 0.7% more than its goodput says: that is on the safe side"),
         (9_830_170, "keeps about 1.2% less than its goodput says"),
+        (10_200_125, "keeps 4.0% more than its goodput says"),  # reads back longer than repairs
+        (10_200_515, "keeps about 0.7% more than its goodput says"),  # swaps longer than repairs
     ],
 )
 def test_a_plan_says_what_its_formula_leaves_out(seed: int, says: str) -> None:
