@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -15,6 +15,7 @@ from threading import Thread
 from types import TracebackType
 from typing import Any
 
+from planner.currency import Currency, known, rates, shown, shown_in
 from planner.errors import Finding, InputError, PlannerError
 from planner.processes import LOST, Lost, Processes, Task, Told, listening
 
@@ -33,6 +34,8 @@ def _unheard(key: Hashable, count: int) -> None:
 
 class Workforce:
     """Those who do tasks: this process and others once that has taken a while, or a cluster.
+
+    All show money in the currency in which it is shown here.
 
     A process that is ended by force takes nothing with it: another does its task.
 
@@ -60,7 +63,8 @@ class Workforce:
         told: Told = _unheard,
         kept: bool = False,
     ) -> None:
-        self.do, self._told = do, told
+        self.do = do = partial(_with_money, shown(), rates(), do)
+        self._told = told
         self.others: Processes | Cluster | None = None
         count = min(jobs or cores(), tasks or cores())
         if dask is not None:
@@ -89,6 +93,14 @@ class Workforce:
             with listening(partial(self._told, key)):
                 found = self.do(task)
             yield (key, task), found
+
+
+def _with_money(
+    currency: Currency, read: Mapping[str, Currency], do: Callable[[Any], Any], task: Any
+) -> Any:
+    """Do a task with money shown and read as it is where the work was begun."""
+    with shown_in(currency), known(read):
+        return do(task)
 
 
 class Waiting(Iterator[Task]):

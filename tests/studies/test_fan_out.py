@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from planner import api
+from planner.currency import Currency, shown, shown_in
 from planner.errors import Finding, InputError, PlannerError, VerificationError
 from planner.inputs import Inputs
 from planner.processes import LOST, tell
@@ -140,6 +141,23 @@ def test_an_expected_failure_comes_back_as_it_was(
     assert str(caught.value) == said
     if isinstance(caught.value, InputError):
         assert caught.value.findings[0].code == "seven"
+
+
+def currency_of(task: int) -> str:
+    return f"{task} {shown().code}"
+
+
+@pytest.mark.parametrize("alone_s", [None, 600.0])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_money_is_shown_as_where_the_work_was_begun(jobs: int, alone_s: float | None) -> None:
+    sizes: dict[Any, int] = {1: 1, 2: 1}
+    tasks = Waiting([(1, 1), (2, 2)])
+    with shown_in(Currency("EUR", 1.1)):
+        told = answered(
+            currency_of, tasks, sizes, lambda done, asked: None,
+            jobs=jobs, dask=None, alone_s=alone_s,
+        )  # fmt: skip
+        assert dict(told) == {1: "1 EUR", 2: "2 EUR"}
 
 
 def test_a_part_that_is_given_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
