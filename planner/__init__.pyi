@@ -215,6 +215,8 @@ def explain(
     gap: float | str = "2e-6",
     time_limit: str | None = None,
     solver: Literal["highs", "cbc"] = "highs",
+    jobs: int = 0,
+    dask: str | None = None,
 ) -> Explanation:
     """Explain the best plan: what binds, what one more unit is worth, why nothing else. Without a
     plan: which limits cannot hold together, and the least changes that help.
@@ -231,6 +233,8 @@ def explain(
         gap: Largest gap to prove, as a share or in percent.
         time_limit: Stop then with the best plan and what is known of it so far, e.g. '5 min'.
         solver: Solver.
+        jobs: How many processes to use; 0 for as many as there are cores.
+        dask: Let the workers of this Dask scheduler do the work.
     """
 
 def frontier(
@@ -243,6 +247,7 @@ def frontier(
     gap: float | str = "0.1 %",
     time_limit: str | None = None,
     jobs: int = 0,
+    dask: str | None = None,
 ) -> Frontier:
     """Show the most useful work against storage bandwidth, cost and power, and where it bends.
 
@@ -255,6 +260,7 @@ def frontier(
         gap: Largest gap to prove for each plan, as a share or in percent.
         time_limit: Stop each solve with the best plan so far, e.g. '30 s'.
         jobs: How many processes to use; 0 for as many as there are cores.
+        dask: Let the workers of this Dask scheduler do the work.
     """
 
 def simulate(
@@ -314,6 +320,7 @@ def tornado(
     gap: float | str = "0.1 %",
     time_limit: str | None = None,
     jobs: int = 0,
+    dask: str | None = None,
 ) -> Tornado:
     """Vary one input at a time, low and high, and rank them by what they do to the best plan.
 
@@ -327,6 +334,7 @@ def tornado(
         gap: Largest gap to prove for each plan, as a share or in percent.
         time_limit: Stop each solve with the best plan so far, e.g. '30 s'.
         jobs: How many processes to use; 0 for as many as there are cores.
+        dask: Let the workers of this Dask scheduler do the work.
     """
 
 def uncertain(
@@ -342,6 +350,7 @@ def uncertain(
     gap: float | str = "0.1 %",
     time_limit: str | None = None,
     jobs: int = 0,
+    dask: str | None = None,
 ) -> Uncertain:
     """Draw inputs that are not known: what the best plan becomes, how often the planned one breaks
     a limit, and which plan is regretted least.
@@ -360,6 +369,7 @@ def uncertain(
         gap: Largest gap to prove for each plan, as a share or in percent.
         time_limit: Stop each solve with the best plan so far, e.g. '30 s'.
         jobs: How many processes to use; 0 for as many as there are cores.
+        dask: Let the workers of this Dask scheduler do the work.
     """
 
 def verify(

@@ -312,7 +312,7 @@ def report(
     from planner.commands.report import tell
     from planner.commands.report_html import report as write_report
 
-    with running.progress("report", quiet=quiet):
+    with running.progress("report", "points at most", quiet=quiet) as told:
         found = write_report(
             tuple(results),
             file,
@@ -320,6 +320,7 @@ def report(
             audience=audience.value,
             prices=None if prices is None else prices.value,
             curve=curve,
+            told=told,
         )
     say(found.text)
     tell(found.written, quiet=quiet)

@@ -411,6 +411,12 @@ JOBS = option(
     default=0,
     read=least("--jobs", 0),
 )
+DASK = option(
+    "dask",
+    str | None,
+    "Let the workers of this Dask scheduler do the work.",
+    metavar="ADDRESS",
+)
 FOLDER = Option("output", StudyFolder)
 FILES = Option("output", Output, Path())
 JSON = Option("as_json", AsJson, False)

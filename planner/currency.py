@@ -159,6 +159,11 @@ def shown_in(currency: Currency) -> Iterator[Currency]:
         _SHOWN.reset(token)
 
 
+def rates() -> Mapping[str, Currency]:
+    """Return the currencies in which amounts are read."""
+    return _RATES.get()
+
+
 def know(rates: Mapping[str, Currency]) -> None:
     """Have amounts in these currencies read from now on."""
     _RATES.set(dict(rates))

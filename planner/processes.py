@@ -20,19 +20,29 @@ import time
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cached_property
 from multiprocessing.connection import Connection
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Thread, local
 from typing import Any
 
 from planner.errors import PlannerError
 
 MOST_TRIES = 8
 """A task that so many processes did not come back from is given up."""
-LOST = object()
-"""The result of a task that was given up."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The result of a task that was given up, with why where that is known."""
+
+    reason: str = ""
+
+
+LOST = Lost()
+"""The result of a task that process after process did not come back from."""
 
 _STARTS = 10
 """So many processes in a row that end before they have begun: none can be started here."""
@@ -52,6 +62,37 @@ _serve(channel)
 
 Task = tuple[Hashable, Any]
 """What tells a task from others, and what is to be done."""
+Told = Callable[[Hashable, int], None]
+"""Hears what tells a task from others, and how much of it is done."""
+
+_SO_FAR = b"+"
+"""What a message begins with that says how much of a task is done."""
+_LISTENER = local()
+
+
+def tell(count: int) -> None:
+    """Say how much of the task at hand is done, to whoever listens."""
+    say: Callable[[int], None] | None = getattr(_LISTENER, "say", None)
+    if say is not None:
+        say(count)
+
+
+@contextmanager
+def listening(say: Callable[[int], None]) -> Iterator[None]:
+    """Have what is told in this thread heard meanwhile."""
+    before, _LISTENER.say = getattr(_LISTENER, "say", None), say
+    try:
+        yield
+    finally:
+        _LISTENER.say = before
+
+
+def _so_far(count: int) -> bytes:
+    return _SO_FAR + str(count).encode()
+
+
+def _unheard(key: Hashable, count: int) -> None:
+    """Nobody listens."""
 
 
 class Processes:
@@ -62,12 +103,18 @@ class Processes:
         do: what is done with each task; it, tasks and results are pickled.
         alone_s: the first is a thread of this process, and none is started before this process
             has used so many seconds of a processor; None: all are processes, from the start.
+        told: hears what tasks ``tell``, while results are waited for.
     """
 
     def __init__(
-        self, count: int, do: Callable[[Any], Any], *, alone_s: float | None = None
+        self,
+        count: int,
+        do: Callable[[Any], Any],
+        *,
+        alone_s: float | None = None,
+        told: Told = _unheard,
     ) -> None:
-        self._count, self.do = count, do
+        self._count, self.do, self._told = count, do, told
         self._heard: SimpleQueue[tuple[_Worker, Any]] = SimpleQueue()
         self._there: list[_Worker] = []
         self._false_starts = 0
@@ -104,6 +151,10 @@ class Processes:
                 continue
             if message is None:
                 yield from self._ended(process, work)
+                continue
+            if isinstance(message, bytes) and message.startswith(_SO_FAR):
+                if process.task is not None:
+                    self._told(process.task[0], int(message[1:]))
                 continue
             self._false_starts = 0
             task = process.task
@@ -218,10 +269,11 @@ class _Here:
         try:
             self._heard.put((self, b""))
             do = self._told.get()
-            while self._wanted:
-                task = self._told.get()
-                if self._wanted:
-                    self._heard.put((self, _attempted(do, task)))
+            with listening(lambda count: self._heard.put((self, _so_far(count)))):
+                while self._wanted:
+                    task = self._told.get()
+                    if self._wanted:
+                        self._heard.put((self, _attempted(do, task)))
         finally:  # what is no error of its task's ends it as it would end a process
             self._heard.put((self, None))
 
@@ -311,14 +363,14 @@ def _serve(channel: Connection) -> None:
                 heard.put(channel.recv_bytes())
         os._exit(0)  # whoever started this process has gone
 
-    def tell(message: bytes) -> None:
+    def say(message: bytes) -> None:
         try:
             channel.send_bytes(message)
         except OSError:
             os._exit(0)
 
     Thread(target=listen, daemon=True).start()
-    tell(b"")
+    say(b"")
     packed = heard.get()
     do: Callable[[Any], Any] | None = None
 
@@ -327,6 +379,7 @@ def _serve(channel: Connection) -> None:
         do = do or pickle.loads(packed)
         return pickle.dumps((True, do(pickle.loads(task))), pickle.HIGHEST_PROTOCOL)
 
-    while True:
-        fine, answer = _attempted(done, heard.get())
-        tell(answer if fine else pickle.dumps((False, answer)))
+    with listening(lambda count: say(_so_far(count))):
+        while True:
+            fine, answer = _attempted(done, heard.get())
+            say(answer if fine else pickle.dumps((False, answer)))

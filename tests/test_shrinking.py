@@ -24,8 +24,8 @@ from planner.outputs import console, simulation_text
 from planner.outputs.workbook import write
 from planner.schema.plan import Plan, ShrunkPlan
 from planner.sizing.availability import Restarts, Shrinking, availability, shrunk
-from planner.studies.explain import Baseline, without_levers
 from planner.studies.simulation import SimulationOptions, study
+from planner.studies.worth import Worths
 from planner.verifier import recheck
 from tests.oracle import repair as oracle
 from tests.oracle.enumerate import best
@@ -356,10 +356,10 @@ def test_screen_and_workbook_say_it() -> None:
 
 def test_explain_says_what_it_is_worth() -> None:
     inputs, plan = by_hand()
-    base = Baseline(plan.objective.value, plan.objective.bound)
-    found, undecided = without_levers(inputs, plan, api.Options(), base)
-    assert undecided == ()
-    row = next(each for each in found if each.label == "waiting where units are short")
+    worths = Worths.of(inputs, plan, api.Options(), {})
+    labels = [each.label for each in worths.open]
+    row = worths.without(labels.index("waiting where units are short"))
+    assert not isinstance(row, str)
     waits = api.solve_inputs(inputs_of(request(when_short="wait").case()), explain=False)
     assert row.setting == "jobs.0.repair.when_short=wait"
     assert row.value == pytest.approx(waits.jobs[0].useful_gpus, rel=1e-5)

@@ -36,6 +36,7 @@ _OF_REQUESTS = {
     "time_limit": "time_limit_s",
     "solver": "solver",
     "jobs": "jobs",
+    "dask": "dask",
     "output": "folder",
     "quiet": "quiet",
     "as_json": "as_json",

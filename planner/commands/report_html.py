@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ from planner.outputs.words import points
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.schema.sensitivity import Frontier, Sweep
 from planner.studies.registry import RESULTS
+from planner.studies.request import Progress, ignore
 from planner.studies.study import load
 from planner.studies.verification import PlanFile, open_sound_plan
 from planner.whole_files import write_all
@@ -49,6 +51,7 @@ def report(
     audience: Audience = "internal",
     prices: Prices | None = None,
     curve: bool = False,
+    told: Progress = ignore,
 ) -> Report:
     """Write one HTML file that shows results of earlier commands.
 
@@ -60,6 +63,7 @@ def report(
         audience: whom it is for; outside it shows plans alone.
         prices: which prices it shows, by default those of the audience.
         curve: whether to compute the curve of work against storage for plans that come without.
+        told: hears how many of how many points of curves, at most, are found.
 
     Raises:
         InputError: a file is missing or no such result, or the report cannot be written.
@@ -73,7 +77,7 @@ def report(
     _not_an_input(inputs, file)
     _for_outside(audience, studies, curve=curve)
     if curve:
-        studies = [*_curves(plans, studies), *studies]
+        studies = [*_curves(plans, studies, told), *studies]
     shown = [
         ShownPlan(name, for_audience(each.plan, audience, prices), each.inputs.problem.site)
         for name, each in zip(
@@ -108,6 +112,7 @@ def _for_outside(
 def _curves(
     plans: Sequence[tuple[Path, PlanFile]],
     studies: Sequence[tuple[AnyStudy, Rows | None]],
+    told: Progress,
 ) -> list[tuple[AnyStudy, None]]:
     """Return the curve of work against storage of each problem that comes without one."""
     from planner.studies.request import Request
@@ -133,10 +138,18 @@ def _curves(
         )
     }
     options = Request(paths=()).each()
-    return [
-        (study(inputs, options, against="storage", points=POINTS), None)
-        for inputs in missing.values()
-    ]
+    whole, found = POINTS * len(missing), list[tuple[AnyStudy, None]]()
+    for inputs in missing.values():
+        before = POINTS * len(found)
+        heard = partial(_further, told, before, whole)
+        (curve,) = study(inputs, options, against=("storage",), points=POINTS, told=heard)
+        found.append((curve, None))
+    return found
+
+
+def _further(told: Progress, before: int, whole: int, done: int, _asked: int) -> None:
+    """Tell how much of all curves is done, of which some were before."""
+    told(before + done, whole)
 
 
 def _title(plans: Sequence[Plan], studies: Sequence[tuple[AnyStudy, Any]]) -> str:

@@ -23,7 +23,7 @@ from planner.studies.registry import SWEEP
 from planner.studies.request import Found, Request, SweepOptions
 from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import scenarios as scenarios_of
-from planner.studies.sensitivity.sweep import Course, SweptRows, Workforce, beside
+from planner.studies.sensitivity.sweep import Course, SweptRows, beside
 from planner.studies.sensitivity.workers import Workers
 from planner.whole_files import write_all
 
@@ -46,7 +46,6 @@ def run(
     vary: tuple[str, ...],
     scenarios: Path | None,
     named: tuple[str, ...],
-    dask: str | None,
     workbook: bool,
 ) -> Found:
     """Solve the scenarios of a problem and write the table of them.
@@ -56,7 +55,6 @@ def run(
         vary: what to vary, each as ``PATH=VALUES``.
         scenarios: a table of scenarios.
         named: scenarios of the problem by name, or ``all``.
-        dask: the address of a Dask scheduler whose workers do the work.
         workbook: whether to write the workbook and the picture, too.
 
     Raises:
@@ -71,7 +69,7 @@ def run(
     partial = folder / f".{request.stem}.sweep.partial"
     with _journal(partial, _key(inputs, asked, options)) as journal:
         course = Course(inputs, chosen, options, journal, request.progress)
-        stopped = _run(course, dask)
+        stopped = _run(course)
         base = solve_with(inputs, Options(gap=options.gap, explain=False)) if workbook else None
         study, rows, written = _write(course.table(), folder / f"{request.stem}.sweep", base)
         if base is not None and study.rows:
@@ -100,29 +98,17 @@ def _journal(folder: Path, key: str) -> Iterator[Journal]:
                 journal.forget()
 
 
-def _run(course: Course, dask: str | None) -> bool:
+def _run(course: Course) -> bool:
     """Work on every piece; say whether the user stopped it before its end."""
     try:
-        with _workforce(course, dask) as workforce:
-            course.run(workforce)
+        with Workers(course.work, course.pieces, kept=True) as workers:
+            course.run(workers)
     except KeyboardInterrupt:
         if not course.done:
             raise
         running.heard()
         return True
     return False
-
-
-@contextmanager
-def _workforce(course: Course, dask: str | None) -> Iterator[Workforce]:
-    if dask is not None:
-        from planner.studies.sensitivity.workers import Cluster
-
-        with closing(Cluster(course.work, dask)) as cluster:
-            yield cluster
-        return
-    with Workers(course.work, course.options.jobs, course.pieces) as workers:
-        yield workers
 
 
 def _key(inputs: Inputs, asked: Variation, options: SweepOptions) -> str:

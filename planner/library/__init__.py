@@ -203,7 +203,7 @@ def sweep(
     with TemporaryDirectory(prefix="planner-") as folder:
         course = Course(inputs, chosen, options, Journal(Path(folder), "library"), request.progress)
         try:
-            with Workers(course.work, options.jobs, course.pieces) as workers:
+            with Workers(course.work, course.pieces) as workers:
                 course.run(workers)
             done = course.table()
             blocks = list(done.blocks())

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from planner.errors import PlannerError
-from planner.processes import LOST, Processes
+from planner.processes import Lost, Processes
 from planner.simulation.lanes import Lanes
 from planner.simulation.operation import Array
 from planner.simulation.world import Disturbances, JobRun, World, draw
@@ -128,7 +128,7 @@ def _elsewhere(
     try:
         tasks = ((number, (number, lanes)) for number, lanes in enumerate(blocks))
         for (number, _), runs in workers.results(tasks):
-            if runs is not LOST:
+            if not isinstance(runs, Lost):
                 yield number, runs
     finally:
         workers.end()

@@ -3,495 +3,99 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from planner.api import FOR_THE_SEARCH, Options, solve_with
-from planner.case import Case, resolve
-from planner.errors import Finding, InputError, did_you_mean
-from planner.infeasible.moves import threshold
-from planner.infeasible.oracle import Oracle, UndecidedError
-from planner.inputs import Inputs, key_of
-from planner.levers import Change, Lever, applied, levers
-from planner.levers.model import one_of, read
-from planner.optimizer.joint import fitted, optimise
-from planner.optimizer.objective import measure, natural
-from planner.optimizer.operate import Run
-from planner.paths import job_path
-from planner.schema.explanation import Explanation, Marginal, Moved, NextStep, Without
+from planner.errors import Finding, InputError
+from planner.inputs import Inputs
+from planner.levers import levers
+from planner.processes import Task
+from planner.schema.explanation import Explanation, Without
 from planner.schema.plan import Plan
-from planner.studies.changes import left_out, no_worse
 from planner.studies.request import Found, Progress, Request, ignore
-from planner.studies.why_not import why_not
-from planner.units import QuantityError
-
-_MINUTE_S, _HOUR_S = 60.0, 3600.0
-_MANY_HOURS_S = 10.0 * _HOUR_S
-"""From here on a minute more or less says nothing."""
-_POINT = 0.01
-
-
-def step_of(lever: Lever, steps: Mapping[str, str]) -> float:
-    """Return the step of a lever: what the user gave, or what suits its unit.
-
-    Raises:
-        InputError: what the user gave is no quantity of that kind.
-    """
-    given = steps.get(lever.path)
-    if given is not None:
-        return _given(lever, given)
-    value = abs(lever.value or 0.0)
-    if lever.unit == "s" and value >= 2.0 * _MINUTE_S:
-        return _HOUR_S if value >= _MANY_HOURS_S else _MINUTE_S
-    if lever.unit == "share" and value >= 2.0 * _POINT:
-        return _POINT
-    if lever.whole:
-        return float(max(1, round(_one_digit(value / 100.0)))) if lever.unit == "GPUs" else 1.0
-    if lever.unit == "days":
-        return 1.0
-    one = one_of(lever.unit)
-    return _one_digit(value / 100.0 / one) * one
-
-
-def _one_digit(value: float) -> float:
-    """Return a value rounded to one digit, as its owner writes it."""
-    return float(f"{value:.0e}") if value > 0 else 1.0
-
-
-def _given(lever: Lever, text: str) -> float:
-    origin = f"--step {lever.path}"
-    try:
-        step = _number(text) if lever.whole else read(text, lever.unit)
-    except QuantityError as error:
-        raise InputError(Finding("step", str(error), origin, fix=error.fix)) from None
-    if not (math.isfinite(step) and step > 0) or (lever.whole and step != round(step)):
-        fix = "give a whole number of at least 1" if lever.whole else "give more than 0"
-        raise InputError(Finding("step", f"'{text[:40]}' is no step", origin, fix=fix))
-    return step
-
-
-def _number(text: str) -> float:
-    """Return a number, not a number where the text is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
-def check_names(names: Sequence[str], levers: Sequence[Lever], option: str) -> None:
-    """Refuse a name that is no limit of the problem.
-
-    Raises:
-        InputError: with the names that are nearest.
-    """
-    known = sorted({lever.path for lever in levers})
-    for name in names:
-        if name not in known:
-            fix = did_you_mean(name, known) or "limits: " + ", ".join(known)
-            message = f"the problem has no limit '{name[:80]}'"
-            raise InputError(Finding("limit", message, option, fix=fix))
-
-
-SAME = 1e-9
-MOST_KNOWN = 8
-"""Plans found before that each question is begun with."""
-
-
-@dataclass(frozen=True)
-class Best:
-    """The best plan of a problem with its proof; values in the objective's own unit.
-
-    ``value`` is None where there is no plan, ``bound`` where nothing is proven.
-    """
-
-    case: Case
-    value: float | None
-    bound: float | None
-    operation: Run | None
-
-    @property
-    def gpus_used(self) -> int | None:
-        """GPUs in use."""
-        return None if self.operation is None else self.operation.gpus
-
-
-@dataclass
-class Prober:
-    """Solves changed problems, each once; ``undecided`` collects questions that were cut short.
-
-    ``known`` are plans to begin with.
-    """
-
-    inputs: Inputs
-    options: Options
-    undecided: list[str] = field(default_factory=list)
-    known: tuple[Run, ...] = ()
-    _known: dict[tuple[tuple[str, str], ...], Best | None] = field(default_factory=dict)
-
-    def case(self, changes: tuple[Change, ...]) -> Case | None:
-        """Return the changed problem in numbers, None where what it demands cannot be had."""
-        try:
-            case = resolve(applied(self.inputs, changes))
-        except InputError:
-            return None
-        # What is given away to the cheaper of nearly equal plans is no worth of a limit.
-        return replace(case, indifference=0.0, policy=replace(case.policy, within=0.0, disliked=()))
-
-    def best(self, changes: tuple[Change, ...]) -> Best | None:
-        """Return the best plan of the changed problem; None where that is not settled in time."""
-        key = key_of(changes)
-        if key not in self._known and self.options.effort.late:
-            return None
-        if key not in self._known:
-            self._known[key] = self._solve(changes)
-        return self._known[key]
-
-    def _solve(self, changes: tuple[Change, ...]) -> Best | None:
-        case, options = self.case(changes), self.options
-        if case is None:
-            return Best(resolve(self.inputs), None, None, None)
-        answer = optimise(
-            case,
-            solver=options.solver,
-            gap=options.gap,
-            effort=options.effort,
-            ties=False,
-            known=self.runs[-MOST_KNOWN:],
-        )
-        if answer.operation is None and answer.status != "infeasible":
-            return None
-        value, bound = (
-            None if each is None else natural(case.objective, each)
-            for each in (answer.value, answer.bound)
-        )
-        return Best(case, value, bound, answer.operation)
-
-    @property
-    def runs(self) -> list[Run]:
-        """The plans found so far, the last ones last."""
-        found = (best.operation for best in self._known.values() if best is not None)
-        return [*self.known, *(run for run in found if run is not None)]
-
-    def better(self, value: float, than: Best) -> bool:
-        """Say whether a value is better than the best by more than its own gap."""
-        assert than.value is not None
-        width = max(2.0 * self.options.gap, SAME) * abs(than.value)
-        return value > than.value + width if than.case.maximise else value < than.value - width
-
-    def value_of(self, run: Run | None, changes: tuple[Change, ...]) -> float | None:
-        """Return what a plan is worth in the changed problem; None where it is none there.
-
-        Once the time is over it is not looked at.
-        """
-        case = None if run is None or self.options.effort.late else self.case(changes)
-        again = None if case is None or run is None else fitted(case, run)
-        if case is None or again is None:
-            return None
-        return natural(case.objective, measure(case, case.objective)(again))
-
-    def still_fits(self, changes: tuple[Change, ...], best: Best) -> bool:
-        """Say whether the best plan is one of the changed problem, too, and as good there."""
-        value = self.value_of(best.operation, changes)
-        if value is None or best.value is None:
-            return False
-        return abs(value - best.value) <= SAME * abs(best.value)
-
-
-def without_levers(
-    inputs: Inputs, plan: Plan, options: Options, base: Baseline
-) -> tuple[tuple[Without, ...], tuple[str, ...]]:
-    """Return the best plan without each lever that the problem leaves open, and what is undecided.
-
-    Args:
-        inputs: the problem.
-        plan: its best plan.
-        options: how to solve.
-        base: its best objective.
-    """
-    prober = Prober(inputs, options, known=base.known)
-    repair = plan.jobs[0].repair if plan.jobs else None
-    spares = None if repair is None or repair.in_rack else repair.spares
-    found, undecided = [], []
-    for each in left_out(inputs, spares) if base.value is not None else ():
-        end = prober.best((each.change,))
-        if end is None:
-            undecided.append(f"the plan with {each.label}")
-            continue
-        found.append(
-            Without(
-                label=each.label,
-                setting=each.change.setting,
-                known="no_plan" if end.value is None else "plan",
-                value=end.value,
-                bound=end.bound,
-                change=None if end.value is None else end.value - (base.value or 0.0),
-                gpus_used=end.gpus_used,
-            )
-        )
-    return tuple(found), tuple(undecided)
-
-
-PAYS = 1e-3
-"""The least gain that counts as one, as a share of the objective."""
-WORK = 400.0
-"""How much that may take; see ``Effort``."""
-
-
-def next_step(
-    inputs: Inputs, options: Options, base: Best, lever: Lever, known: Sequence[Run] = ()
-) -> NextStep | None:
-    """Return where loosening a limit begins to pay, None where it never does.
-
-    Args:
-        inputs: the problem.
-        options: which solver to ask.
-        base: its best plan.
-        lever: a limit that binds.
-        known: plans that may do with the limit loosened.
-
-    Raises:
-        UndecidedError: work or time ran out.
-    """
-    assert base.value is not None
-    sign = 1.0 if base.case.maximise else -1.0
-    wanted = base.value * (1.0 + sign * PAYS)
-    if base.case.objective == "gpus":
-        wanted = base.value + 1.0
-    floor = no_worse(inputs, base.case.objective, wanted)
-    if lever.path == floor.path:
-        return None
-    oracle = Oracle(inputs, options.solver, options.effort.part(WORK))
-    oracle.remember(known)
-    found = threshold(oracle, lever, (floor,))
-    if found is None:
-        return None
-    if found.short is None:
-        raise UndecidedError
-    text = lever.text(found.enough)
-    return NextStep(
-        to_text=text,
-        short_text=lever.text(found.short),
-        setting=f"{lever.path}={text}",
-        gain=abs(wanted - base.value),
-    )
-
-
-NO_LIMITS = (job_path("parallelism."),)
-EVERY = "what a step of each limit is worth"
-PAUSES = (".stall", ".stall_overhead", ".restart", ".restart.remote", ".restart.local")
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """The best objective with its bound, in the objective's own unit, and what was cut short.
-
-    ``known`` are plans met on the way: the best one, and those of changed problems.
-    """
-
-    value: float | None
-    bound: float | None
-    gpus_used: int | None = None
-    undecided: tuple[str, ...] = ()
-    known: tuple[Run, ...] = ()
-
-
-def marginals(
-    inputs: Inputs,
-    plan: Plan,
-    options: Options,
-    steps: Mapping[str, str],
-    told: Progress = ignore,
-) -> tuple[Baseline, tuple[Marginal, ...]]:
-    """Return the best objective and what moving each limit by a step does to it.
-
-    Args:
-        inputs: the problem.
-        plan: its best plan, for what binds.
-        options: how to solve.
-        steps: the user's own steps, by path.
-        told: hears how many of the questions that an explanation asks are answered.
-
-    Raises:
-        InputError: a step names no limit, or is none.
-    """
-    movable = [lever for lever in levers(inputs) if _is_moved(lever)]
-    check_names(list(steps), movable, "--step")
-    prober = Prober(inputs, options)
-    base = prober.best(())
-    if base is None or base.operation is None or not plan.jobs:
-        return Baseline(None, None, undecided=(EVERY,) if plan.jobs else ()), ()
-    tight = {limit.name for limit in plan.limits if limit.binding}
-    binding = [lever for lever in movable if lever.limit in tight]
-    slack = [lever for lever in movable if lever.limit not in tight]
-    # Time that the job stands still is never idle: every second of it counts.
-    idle = _idle(
-        prober,
-        base,
-        [lever for lever in slack if not lever.path.endswith(PAUSES)],
-        base.operation,
-    )
-    rows = []
-    asked = len(movable) + _AFTER_LIMITS
-    for place, lever in enumerate(sorted(movable, key=lambda one: one not in binding)):
-        told(place, asked)
-        step = step_of(lever, steps)
-        rows.append(_marginal(prober, base, lever, step, idle, lever in binding))
-    told(len(movable), asked)
-    undecided, known = tuple(prober.undecided), tuple(prober.runs)
-    return Baseline(base.value, base.bound, base.gpus_used, undecided, known), tuple(rows)
-
-
-_AFTER_LIMITS = 2
-"""Questions after those about limits: what levers are worth, why nothing else."""
-
-
-def _is_moved(lever: Lever) -> bool:
-    """Say whether a lever has a worth: what is fixed, or follows from the model, has none."""
-    moved = lever.value is not None and not lever.between
-    return moved and not lever.path.startswith(NO_LIMITS)
-
-
-def _idle(prober: Prober, base: Best, slack: Sequence[Lever], run: Run | None) -> frozenset[Lever]:
-    """Return levers without which no plan is better, found for many at once.
-
-    Those without which a plan in hand is better are told by arithmetic; the rest is asked together,
-    and where the answer is a better plan that is tried next.
-
-    Args:
-        prober: solves changed problems.
-        base: the best plan.
-        slack: the levers.
-        run: a plan to try without each of them.
-    """
-    slack = [lever for lever in slack if not _pays(prober, base, lever, run)]
-    if not slack:
-        return frozenset()
-    free = prober.best(tuple(change for lever in slack for change in lever.off))
-    if free is not None and free.bound is not None and not prober.better(free.bound, base):
-        return frozenset(slack)
-    if len(slack) == 1:
-        return frozenset()
-    run = None if free is None else free.operation
-    if any(_pays(prober, base, lever, run) for lever in slack):
-        return _idle(prober, base, slack, run)
-    half = len(slack) // 2
-    return _idle(prober, base, slack[:half], None) | _idle(prober, base, slack[half:], None)
-
-
-def _pays(prober: Prober, base: Best, lever: Lever, run: Run | None) -> bool:
-    """Say whether a plan in hand is better than the best one once a lever is gone."""
-    value = prober.value_of(run, lever.off)
-    return value is not None and prober.better(value, base)
-
-
-def _marginal(
-    prober: Prober, base: Best, lever: Lever, step: float, idle: frozenset[Lever], binding: bool
-) -> Marginal:
-    assert lever.value is not None
-    looser = _looser(prober, base, lever, step, idle)
-    return Marginal(
-        path=lever.path,
-        label=lever.label,
-        source=lever.place,
-        unit=lever.unit,
-        value=lever.value,
-        text=lever.text(lever.value),
-        step_text=lever.text(step),
-        binding=binding,
-        looser=looser,
-        tighter=_tighter(prober, base, lever, step),
-        next_step=_next(prober, base, lever) if binding else None,
-    )
-
-
-def _next(prober: Prober, base: Best, lever: Lever) -> NextStep | None:
-    try:
-        return next_step(prober.inputs, prober.options, base, lever, prober.runs)
-    except UndecidedError:
-        prober.undecided.append(f"where more room for {lever.label} begins to pay")
-        return None
-
-
-def _moved_to(lever: Lever, step: float) -> float:
-    assert lever.value is not None
-    return min(max(lever.value + step, lever.least), lever.most)
-
-
-def _blank(lever: Lever, place: float, known: str) -> Moved:
-    text = lever.text(place)
-    return Moved.model_validate(
-        {"to_text": text, "setting": f"{lever.path}={text}", "known": known}
-    )
-
-
-def _looser(prober: Prober, base: Best, lever: Lever, step: float, idle: frozenset[Lever]) -> Moved:
-    place = _moved_to(lever, lever.looser * step)
-    if place == lever.value:
-        return _blank(lever, place, "at_its_end")
-    if lever in idle:
-        return _unchanged(base, _blank(lever, place, "no_limit_helps"))
-    return _solved(prober, base, lever, place)
-
-
-def _tighter(prober: Prober, base: Best, lever: Lever, step: float) -> Moved:
-    place = _moved_to(lever, -lever.looser * step)
-    if place == lever.value or place < 0 or (place == 0 and not lever.whole):
-        return _blank(lever, max(place, 0.0), "at_its_end")
-    if prober.still_fits(lever.to(place), base):
-        return _unchanged(base, _blank(lever, place, "plan_fits"))
-    return _solved(prober, base, lever, place)
-
-
-def _unchanged(base: Best, moved: Moved) -> Moved:
-    """Return a move after which the best is proven to be what it was."""
-    assert base.value is not None
-    assert base.bound is not None
-    width = abs(base.bound - base.value)
-    return moved.model_copy(
-        update={
-            "value": base.value,
-            "bound": base.bound,
-            "change": 0.0,
-            "change_least": -width,
-            "change_most": width,
-            "gpus_used": base.gpus_used,
-        }
-    )
-
-
-def _solved(prober: Prober, base: Best, lever: Lever, place: float) -> Moved:
-    found = prober.best(lever.to(place))
-    if found is None:
-        return _blank(lever, place, "not_decided")
-    if found.value is None:
-        return _blank(lever, place, "no_plan")
-    assert base.value is not None
-    assert base.bound is not None
-    ends: tuple[float | None, float | None] = (None, None)
-    if found.bound is not None:
-        ends = _ends(base.value, base.bound, found.value, found.bound)
-    return _blank(lever, place, "solved").model_copy(
-        update={
-            "value": found.value,
-            "bound": found.bound,
-            "change": found.value - base.value,
-            "change_least": ends[0],
-            "change_most": ends[1],
-            "gpus_used": found.gpus_used,
-        }
-    )
-
-
-def _ends(value: float, bound: float, other: float, other_bound: float) -> tuple[float, float]:
-    """Return between what the true change lies: each optimum is between its value and bound."""
-    changes = (other - bound, other_bound - value, other - value, other_bound - bound)
-    return min(changes), max(changes)
-
+from planner.studies.why_not import most_asked, why_not
+from planner.studies.workforce import SECONDS_ALONE, Waiting, answered
+from planner.studies.worth import Idle, Worths, check_names
 
 FOR_THE_PLAN = 0.5
 """The share of a time limit that finding the plan may take; the rest is for questions about it."""
 QUESTIONS = 4
 """A count and not a time, so that the same problem always gets the same explanation."""
+
+
+EVERY = "what a step of each limit is worth"
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What is asked of a plan; each question is answered by itself, here or in another process.
+
+    Attributes:
+        worths: what changes are worth.
+        asked: items whose absence is to be explained exactly.
+        questions: how many proofs items that were not asked for may take, None for any number.
+    """
+
+    worths: Worths
+    asked: tuple[str, ...]
+    questions: int | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs: its clock may be another, so time is of the day."""
+        until = self.worths.options.deadline - time.monotonic() + time.time()
+        return {"until": until, **self.__dict__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what another process asks, with its time limit."""
+        deadline = state.pop("until") - time.time() + time.monotonic()
+        worths: Worths = state["worths"]
+        if math.isfinite(deadline):
+            worths = replace(worths, options=replace(worths.options, deadline=deadline))
+        self.__dict__.update(state | {"worths": worths})
+
+    def __call__(self, task: tuple[str, int, Idle | None]) -> Any:
+        """Answer a question: of its kind, by its place, with what is known of idle limits."""
+        kind, place, idle = task
+        if kind == "idle":
+            return self.worths.idle()
+        if kind == "limit":
+            assert idle is not None
+            return self.worths.limit(place, idle)
+        return self.worths.without(place) if kind == "without" else self._why_not()
+
+    def _why_not(self) -> Any:
+        worths, base = self.worths, self.worths.base
+        known = () if base is None or base.operation is None else (base.operation,)
+        return why_not(
+            worths.inputs, worths.plan, worths.options,
+            asked=self.asked, questions=self.questions, known=known,
+        )  # fmt: skip
+
+    def answers(self, told: Progress, *, jobs: int, dask: str | None) -> dict[Hashable, Any]:
+        """Return all answers by kind and place; where no limit can be asked for only why not."""
+        worths = self.worths
+        limits, open_ = range(len(worths.movable)), range(len(worths.open))
+        most = most_asked(worths.inputs, worths.plan, worths.options, self.questions)
+        sizes: dict[Hashable, int] = {("why_not", 0): most}
+        first: list[Task] = [_task("why_not", 0)]
+        if worths.base is not None:
+            first = [_task("idle", 0), *(_task("without", place) for place in open_), *first]
+            sizes |= {("idle", 0): 1} | {("without", place): 1 for place in open_}
+            sizes |= {("limit", place): 1 for place in limits}
+        waiting, found = Waiting(first), dict[Hashable, Any]()
+        each = answered(self, waiting, sizes, told, jobs=jobs, dask=dask, alone_s=SECONDS_ALONE)
+        for key, answer in each:
+            found[key] = answer
+            if key == ("idle", 0):
+                waiting.first(_task("limit", place, answer) for place in limits)
+        return found
+
+
+def _task(kind: str, place: int, idle: Idle | None = None) -> Task:
+    return (kind, place), (kind, place, idle)
 
 
 def explain(
@@ -503,6 +107,8 @@ def explain(
     questions: int | None = QUESTIONS,
     plan: Plan | None = None,
     told: Progress = ignore,
+    jobs: int = 1,
+    dask: str | None = None,
 ) -> Explanation:
     """Return why the best plan of a problem is what it is.
 
@@ -514,6 +120,8 @@ def explain(
         questions: how many proofs items that were not asked for may take, None for any number.
         plan: the best plan, where it is known.
         told: hears how many questions of how many are answered.
+        jobs: how many processes to use, 0 for as many as there are cores.
+        dask: the address of a Dask scheduler whose workers answer instead.
 
     Raises:
         InputError: a step names no limit of the problem, or what is asked for is no item.
@@ -522,20 +130,24 @@ def explain(
     options = options.started()
     plan = solve_with(inputs, options, search=FOR_THE_PLAN) if plan is None else plan
     options = options.searching(FOR_THE_SEARCH)
-    base, found = marginals(inputs, plan, options, steps or {}, told)
+    worths = Worths.of(inputs, plan, options, steps or {})
     if not plan.jobs:
         return Explanation(plan=plan)
-    without, open_ = without_levers(inputs, plan, options, base)
-    told(len(found) + 1, len(found) + _AFTER_LIMITS)
+    found = Questions(worths, asked, questions).answers(told, jobs=jobs, dask=dask)
+    rows = [found["limit", place] for place in range(len(worths.movable)) if worths.base]
+    others = [found["without", place] for place in range(len(worths.open))]
+    undecided = [text for _, texts in rows for text in texts] if worths.base else [EVERY]
+    undecided += [each for each in others if isinstance(each, str)]
+    base = worths.base
     return Explanation(
         plan=plan,
-        value=base.value,
-        bound=base.bound,
-        gpus_used=base.gpus_used,
-        marginals=found,
-        without=without,
-        undecided=(*base.undecided, *open_),
-        why_not=why_not(inputs, plan, options, asked=asked, questions=questions, known=base.known),
+        value=None if base is None else base.value,
+        bound=None if base is None else base.bound,
+        gpus_used=None if base is None else base.gpus_used,
+        marginals=tuple(row for row, _ in rows),
+        without=tuple(each for each in others if isinstance(each, Without)),
+        undecided=tuple(undecided),
+        why_not=found["why_not", 0],
     )
 
 
@@ -569,6 +181,8 @@ def run(
         steps=dict(pairs("--step", step)),
         asked=tuple(why_not),
         told=request.progress,
+        jobs=request.jobs,
+        dask=request.dask,
     )
     plan = found.plan
     return Found((found,), (plan.status,), plan=lambda: plan, title=f"{plan.problem}: why")

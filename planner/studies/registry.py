@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from planner.cli_options import (
+    DASK,
     EACH_GAP,
     EACH_LIMIT,
     FILES,
@@ -373,7 +374,7 @@ _STUDIES = (
                 "keep", list[str] | None, "Without a plan: a limit that must stay. Repeatable.",
                 metavar="PATH",
             ),
-            FOLDER, JSON, *TOLD, GAP, LIMIT, SOLVER, QUIET,
+            FOLDER, JSON, *TOLD, GAP, LIMIT, SOLVER, JOBS, DASK, QUIET,
         ),
         results=(EXPLANATION,),
         counts="questions",
@@ -398,12 +399,7 @@ _STUDIES = (
                 "named", list[str] | None, "A named scenario of the problem, or all. Repeatable.",
                 metavar="NAME",
             ),
-            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS,
-            option(
-                "dask", str | None, "Let the workers of this Dask scheduler do the work.",
-                metavar="ADDRESS",
-            ),
-            FILES, JSON, *TOLD,
+            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, DASK, FILES, JSON, *TOLD,
             option(
                 "workbook", bool, "Write the workbook and the picture as well as the table.",
                 default=True,
@@ -429,7 +425,7 @@ _STUDIES = (
                 "points", int, "How many points to find at most.",
                 default=50, read=least("--points", 3),
             ),
-            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, FOLDER, JSON, *TOLD, QUIET,
+            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, DASK, FOLDER, JSON, *TOLD, QUIET,
         ),
         results=(FRONTIER,),
         counts="points at most",
@@ -452,7 +448,7 @@ _STUDIES = (
                 "by", str, "How far to move each input where no ends are given.",
                 default="20 %", read=partial(share, "--by"),
             ),
-            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, FOLDER, JSON, *TOLD, QUIET,
+            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, DASK, FOLDER, JSON, *TOLD, QUIET,
         ),
         results=(TORNADO,),
         counts="ends",
@@ -487,7 +483,7 @@ _STUDIES = (
                 "indices", bool, "Explain the spread by inputs; more scenarios.",
                 "--indices", default=False,
             ),
-            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, FOLDER, JSON, *TOLD, QUIET,
+            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, DASK, FOLDER, JSON, *TOLD, QUIET,
         ),
         results=(UNCERTAIN,),
         counts="scenarios",

@@ -45,13 +45,15 @@ DEFAULT_GAP = 1e-3
 class SweepOptions:
     """How exactly to solve each scenario (a share), how long at most, in how many processes.
 
-    0 of them: as many as there are cores. ``look`` is given each scenario in numbers with its
+    0 of them: as many as there are cores. ``dask`` is the address of a Dask scheduler whose workers
+    do the work instead. ``look`` is given each scenario in numbers with its
     answer, where they are worked on; answers bring what it returns, and the scenario in numbers.
     """
 
     gap: float = DEFAULT_GAP
     time_limit_s: float | None = None
     jobs: int = 0
+    dask: str | None = None
     look: Callable[[Any, Any], object] | None = None
 
     @property
@@ -71,6 +73,7 @@ class Request:
         settings, scenario: changes laid over a problem file.
         gap, time_limit_s, solver: how to solve.
         jobs: how many processes to use, 0 for as many as there are cores.
+        dask: the address of a Dask scheduler whose workers do the work instead.
         folder: where files go, None for none.
         quiet: whether to show no progress.
         as_json: whether records are printed as JSON.
@@ -88,6 +91,7 @@ class Request:
     time_limit_s: float | None = None
     solver: str = "highs"
     jobs: int = 0
+    dask: str | None = None
     folder: Path | None = None
     quiet: bool = False
     as_json: bool = False
@@ -123,7 +127,7 @@ class Request:
     def each(self) -> SweepOptions:
         """Return how each of many scenarios is solved."""
         gap = DEFAULT_GAP if self.gap is None else self.gap
-        return SweepOptions(gap=gap, time_limit_s=self.time_limit_s, jobs=self.jobs)
+        return SweepOptions(gap, self.time_limit_s, self.jobs, self.dask)
 
     def options(self, **more: Any) -> Options:
         """Return how to solve, with the time limit for each solve."""

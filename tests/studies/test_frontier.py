@@ -24,7 +24,8 @@ from planner.schema.sensitivity import Frontier, FrontierPoint
 from planner.studies import request as asked_of
 from planner.studies.registry import STUDIES
 from planner.studies.request import SweepOptions
-from planner.studies.sensitivity.frontier import AGAINST, Against, knee, study
+from planner.studies.sensitivity import frontier
+from planner.studies.sensitivity.frontier import AGAINST, Against, knee
 from planner.studies.sensitivity.frontier_walk import Question
 from tests.oracle.candidates import candidates
 from tests.oracle.money import Array, Market
@@ -37,6 +38,13 @@ EXACT = SweepOptions(gap=1e-6, jobs=1)
 NOISE = 1e-5
 BOUND_NOISE = 1e-7
 EVERYTHING = 1000
+
+
+def study(
+    inputs: Inputs, options: SweepOptions, against: Against = "storage", points: int = 50
+) -> Frontier:
+    (found,) = frontier.study(inputs, options, against=(against,), points=points)
+    return found
 
 
 @cache

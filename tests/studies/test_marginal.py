@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from planner.api import Options, solve_inputs
+from planner.api import solve_inputs
 from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
 from planner.schema.explanation import Marginal, Moved
-from planner.studies.explain import marginals, step_of
+from planner.studies.worth import step_of
 from tests.infeasible.plant import drawn
 from tests.oracle.enumerate import best
+from tests.studies.explaining import marginals
 
 SEEDS = (0, 3, 4, 6, 7, 9, 11, 14, 15, 19, 21, 23, 25, 31)
 CLOSE = 2e-5
@@ -50,8 +51,9 @@ def test_worths_are_differences_of_enumerated_optima(seed: int) -> None:
     base = truth(inputs)
     assert base is not None, "the seed has no plan"
     plan = solve_inputs(inputs)
-    value, rows = marginals(inputs, plan, Options(), {})
-    assert value.value == pytest.approx(base, rel=CLOSE)
+    worths, rows = marginals(inputs, plan)
+    assert worths.base is not None
+    assert worths.base.value == pytest.approx(base, rel=CLOSE)
     known = {lever.path: lever for lever in levers(inputs)}
     assert rows
     for row in rows:

@@ -14,8 +14,9 @@ from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
 from planner.levers.model import read
 from planner.schema.explanation import Marginal, NextStep
-from planner.studies.explain import PAYS, Baseline, Prober, marginals, next_step
+from planner.studies.worth import PAYS, Best, Prober, next_step
 from tests.infeasible.plant import drawn
+from tests.studies.explaining import marginals
 from tests.studies.test_marginal import truth
 from tests.world.files import FILES
 
@@ -25,9 +26,10 @@ PROBLEM = shipped.problem_files()["enterprise_1MW"]
 DAYS = "targets.max_days_to_train"
 
 
-def explained(inputs: Inputs) -> tuple[Baseline, list[Marginal]]:
-    base, rows = marginals(inputs, solve_inputs(inputs), Options(), {})
-    return base, [row for row in rows if row.next_step is not None]
+def explained(inputs: Inputs) -> tuple[Best, list[Marginal]]:
+    worths, rows = marginals(inputs, solve_inputs(inputs))
+    assert worths.base is not None
+    return worths.base, [row for row in rows if row.next_step is not None]
 
 
 def lever_of(inputs: Inputs, path: str) -> Lever:
@@ -51,7 +53,7 @@ def objective(inputs: Inputs, setting: str) -> float:
 
 
 @cache
-def drawn_steps(seed: int) -> tuple[Inputs, Baseline, tuple[Marginal, ...]]:
+def drawn_steps(seed: int) -> tuple[Inputs, Best, tuple[Marginal, ...]]:
     inputs = drawn(seed)
     base, rows = explained(inputs)
     return inputs, base, tuple(rows)
@@ -152,7 +154,7 @@ def test_a_count_of_gpus_gets_better_by_one(tmp_path: Path) -> None:
 
 
 def test_no_work_leaves_the_next_step_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    from planner.studies import explain as module
+    from planner.studies import worth as module
 
     monkeypatch.setattr(module, "WORK", 0.0)
     inputs = load(PROBLEM)

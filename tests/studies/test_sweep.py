@@ -21,6 +21,7 @@ import pytest
 from planner import api, whole_files
 from planner.commands import sweep as command
 from planner.outputs import sweep_files
+from planner.processes import Processes
 from planner.schema.sensitivity import VARIED, Sweep
 from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.journal import Journal
@@ -159,13 +160,12 @@ def test_where_no_scenario_has_a_plan_nothing_is_drawn(small: str, tmp_path: Pat
 
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, pieces: int, error: BaseException) -> None:
-    from contextlib import contextmanager
+    from contextlib import nullcontext
 
-    @contextmanager
-    def workforce(course: Any, dask: str | None) -> Iterator[Stops]:
-        yield Stops(course.work, pieces, error)
+    def workers(work: Work, count: int, *, kept: bool) -> Any:
+        return nullcontext(Stops(work, pieces, error))
 
-    monkeypatch.setattr(command, "_workforce", workforce)
+    monkeypatch.setattr(command, "Workers", workers)
 
 
 def test_an_interrupted_sweep_leaves_a_table_and_goes_on(
@@ -230,11 +230,11 @@ def test_a_worker_that_is_killed_takes_nothing_with_it(small: str) -> None:
     some = list(scenarios(inputs, vary=("site.pue=1.1:1.5:lin:80",)))
     parts = list(enumerate(pieces(some)))
     found: dict[int, list[Row]] = {}
-    with Workers(Work({"": inputs}, SweepOptions()), 2, alone_s=None) as workers:
+    with Workers(Work({"": inputs}, SweepOptions(jobs=2)), alone_s=None) as workers:
         for number, rows in workers.rows(parts):
             if not found:
-                assert workers.processes is not None
-                os.kill(workers.processes.pids[0], signal.SIGKILL)
+                assert isinstance(workers.force.others, Processes)
+                os.kill(workers.force.others.pids[0], signal.SIGKILL)
             found[number] = rows
     assert sorted(found) == [number for number, _ in parts]
     alone = Work({"": inputs}, SweepOptions())
@@ -384,7 +384,7 @@ def test_what_is_wrong_is_said_in_a_line(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...],
     said: str,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("planner.studies.sensitivity.workers.SECONDS_TO_CONNECT", 1)
+    monkeypatch.setattr("planner.studies.workforce.SECONDS_TO_CONNECT", 1)
     done = ran("sweep", small, "-o", str(tmp_path), "--no-workbook", *arguments)
     assert done.code == 2 and said in done.err
     assert done.err.startswith("planner: ") and done.err.count("\n") == 1

@@ -7,20 +7,25 @@ import signal
 import socket
 import time
 import warnings
-from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from planner import api
 from planner.errors import InputError
+from planner.studies import workforce as cluster_module
 from planner.studies.request import SweepOptions
-from planner.studies.sensitivity import workers as cluster_module
 from planner.studies.sensitivity.scenarios import scenarios
 from planner.studies.sensitivity.solve import pieces
-from planner.studies.sensitivity.workers import Cluster, Work
+from planner.studies.sensitivity.workers import Work, Workers
 
 distributed = pytest.importorskip("distributed") if not os.environ.get("CI") else None
+
+
+def on(work: Work, address: str) -> Work:
+    """Return work for the workers of a scheduler."""
+    return Work(work.bases, replace(work.options, dask=address))
 
 
 @pytest.mark.exhaustive(keep=0)
@@ -39,7 +44,7 @@ def test_a_killed_worker_loses_no_row_and_changes_none(small: str) -> None:
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
             silence_logs=50,
         )  # fmt: skip
-        with cluster, closing(Cluster(work, cluster.scheduler_address)) as ours:
+        with cluster, Workers(on(work, cluster.scheduler_address), kept=True) as ours:
             for number, rows in ours.rows(parts):
                 if not found:
                     os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
@@ -71,7 +76,7 @@ def test_a_cluster_that_goes_is_told_in_a_line(
             n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None,
             silence_logs=50, protocol="tcp",
         )  # fmt: skip
-        with cluster, closing(Cluster(work, cluster.scheduler_address)) as ours:
+        with cluster, Workers(on(work, cluster.scheduler_address), kept=True) as ours:
             rows = ours.rows(enumerate(pieces(some)))
             next(rows)
             begun = time.monotonic()
@@ -94,4 +99,4 @@ def test_who_answers_and_says_nothing_is_not_waited_for(
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         with pytest.raises(InputError, match="no Dask scheduler answers"):
-            Cluster(work, f"tcp://127.0.0.1:{silent.getsockname()[1]}")
+            Workers(on(work, f"tcp://127.0.0.1:{silent.getsockname()[1]}"))

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from functools import partial
-from itertools import count
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, get_args
 
-from planner.case import Case
 from planner.errors import InputError
 from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import natural
-from planner.optimizer.parametric.cells import covers
 from planner.schema.plan import Status
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 from planner.sizing.demand import VENDOR_RULES
-from planner.studies.request import Found, Request, SweepOptions, head_of
+from planner.studies.request import Found, Progress, Request, SweepOptions, head_of, ignore
 from planner.studies.sensitivity.frontier_walk import (
     COST,
     LESS_STORAGE,
@@ -41,34 +36,9 @@ from planner.studies.sensitivity.frontier_walk import (
     without_dominated,
 )
 from planner.studies.sensitivity.scenarios import Scenario
-from planner.studies.sensitivity.solve import NO_PLAN
+from planner.studies.sensitivity.solve import NO_PLAN, Answer
 from planner.studies.sensitivity.workers import answers
-
-
-def at_once(tasks: Sequence[Callable[[], Any]], jobs: int) -> list[Any]:
-    """Return what each task returns, in order.
-
-    Args:
-        tasks: what to do; while the solver works, another task runs.
-        jobs: on how many cores, 0 for all.
-    """
-    count = min(jobs or os.cpu_count() or 1, len(tasks))
-    if count < 2:
-        return [task() for task in tasks]
-    pool = ThreadPoolExecutor(count)
-    try:
-        return list(pool.map(lambda task: task(), tasks))
-    finally:  # where one has failed, or the user has had enough, nobody waits for the others
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-def cores(case: Case, options: SweepOptions) -> int:
-    """Return on how many cores to work at once, 0 for all: while the solver works others may.
-
-    Plans that are enumerated need no solver, and threads would only wait for each other.
-    """
-    return 1 if covers(case) else options.jobs
-
+from planner.studies.workforce import Waiting, answered
 
 LEAST_BEND = 1e-9
 
@@ -171,36 +141,72 @@ _STORAGE_KNEE = (
 )
 
 
-def storage_curve(question: Question, best: Certificate, most: int) -> Curve:
-    """Return the goldilocks storage_curve of a problem.
+@dataclass(frozen=True)
+class Shore:
+    """What the frontier of storage is looked for from: the best plan, and how far it may go.
+
+    ``ends`` are the least and the most bandwidth of any plan; ``late`` says that one is not proven.
+    """
+
+    question: Question
+    best: Certificate
+    top: Stop
+    far: Question
+    ends: tuple[float, float]
+    late: bool
+
+    @classmethod
+    def of(cls, question: Question, best: Certificate) -> Shore:
+        """Return it for the best plan of a problem."""
+        if best.operation is None or best.value is None or best.bound is None:
+            raise Ended(best)
+        x = LESS_STORAGE.x(question.case, best.operation)
+        name = question.case.objective
+        top = Stop(x, x, best.operation, natural(name, best.value), natural(name, best.bound))
+        far = replace(question, reach=FAR * x, known={})
+        least, most = question.end(LESS_STORAGE), far.end(MORE_STORAGE)
+        ends = (_storage_end(LESS_STORAGE, least), _storage_end(MORE_STORAGE, most))
+        late = any(end.status != "optimal" for end in (least, most))
+        return cls(question, best, top, far, ends, late)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of the best plan, from it on: points with where each begins, or ends."""
+
+    stops: tuple[Stop, ...]
+    points: tuple[FrontierPoint, ...]
+    complete: bool
+    stopped: bool
+
+
+def storage_side(shore: Shore, axis: Axis, most: int) -> Side:
+    """Return one side of the goldilocks curve of a problem, best plan and all.
 
     Args:
-        question: the problem.
-        best: its plan of most work.
-        most: how many points to find.
+        shore: where it begins.
+        axis: less storage or more.
+        most: how many points there are to be on both sides.
     """
-    if best.operation is None or best.value is None or best.bound is None:
-        raise Ended(best)
-    x = LESS_STORAGE.x(question.case, best.operation)
-    name = question.case.objective
-    top = Stop(x, x, best.operation, natural(name, best.value), natural(name, best.bound))
-    far = replace(question, reach=FAR * x, known={})
-    least, most_write = question.end(LESS_STORAGE), far.end(MORE_STORAGE)
-    ends = (_storage_end(LESS_STORAGE, least), _storage_end(MORE_STORAGE, most_write))
-    counts = _shares(x, ends, most - 1)
-    tasks = (  # the longest first
-        partial(_branch, far, MORE_STORAGE, best, top, ends[1], counts[1]),
-        partial(_branch, question, LESS_STORAGE, best, top, ends[0], counts[0]),
-        partial(marks, question),
-    )
-    right, left, marked = at_once(tasks, cores(question.case, question.options))
-    points = tuple(_storage_points(question, left.stops, right.stops, top.bound))
+    less, more = _shares(shore.top.x, shore.ends, most - 1)
+    if axis is LESS_STORAGE:
+        found = _branch(shore.question, axis, shore.best, shore.top, shore.ends[0], less)
+    else:
+        found = _branch(shore.far, axis, shore.best, shore.top, shore.ends[1], more)
+    points = tuple(_storage_points(shore, axis, found.stops))
+    stopped = found.stopped or shore.late
+    return Side(tuple(found.stops), points, found.complete, stopped)
+
+
+def storage_curve(left: Side, right: Side, marked: tuple[FrontierMark, ...]) -> Curve:
+    """Return the goldilocks curve of both its sides; the best plan may begin both."""
+    begun = 1 if left.stops[0] == right.stops[0] else 0
+    points = (*reversed(left.points), *right.points[begun:])
     highest = max(range(len(points)), key=lambda place: points[place].y)
     rising = points[: highest + 1]
     bend = knee([p.x for p in rising], [p.y for p in rising], logarithmic=True)
     complete = left.complete and right.complete
-    late = any(end.status != "optimal" for end in (least, most_write))
-    stopped = left.stopped or right.stopped or late
+    stopped = left.stopped or right.stopped
     return Curve(points, bend, highest, _STORAGE_KNEE, complete, stopped, marked)
 
 
@@ -234,20 +240,17 @@ def _branch(
     return found
 
 
-def _storage_points(
-    question: Question, left: list[Stop], right: list[Stop], bound: float
-) -> Iterator[FrontierPoint]:
-    """Yield the stops as points, from the least bandwidth on; the best plan begins both sides.
+def _storage_points(shore: Shore, axis: Axis, stops: Sequence[Stop]) -> Iterator[FrontierPoint]:
+    """Yield stops as points.
 
     No problem file holds a bandwidth, so they are verified as plans of the problem itself.
     """
-    place, gap = Place(question.inputs, question.case, bound), question.options.gap
-    for stop in reversed(left):
+    question = shore.question
+    place, gap = Place(question.inputs, question.case, shore.top.bound), question.options.gap
+    for stop in stops:
         assert stop.level is not None
-        yield point(place, stop, stop.x, stop.level, gap)
-    for stop in right[1:] if left[0] is right[0] else right:
-        assert stop.level is not None
-        yield point(place, stop, stop.level, stop.x, gap)
+        ends = (stop.x, stop.level) if axis is LESS_STORAGE else (stop.level, stop.x)
+        yield point(place, stop, *ends, gap)
 
 
 Against = Literal["storage", "cost", "power"]
@@ -269,14 +272,89 @@ STOPPED = (
 GAP_NOISE = 1e-9
 
 
+Part = Literal["less", "more", "marks", "cost", "power"]
+PARTS: Mapping[Against, tuple[Part, ...]] = {
+    "storage": ("less", "more", "marks"),
+    "cost": ("cost",),
+    "power": ("power",),
+}
+"""What each frontier is made of, each by itself."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Works out parts of a problem's frontiers: each by itself, so the same in any process.
+
+    What several begin with is worked out once by whoever works on them.
+    """
+
+    inputs: Inputs
+    options: SweepOptions
+    points: int
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return what another process needs."""
+        return {"inputs": self.inputs, "options": self.options, "points": self.points}
+
+    def __call__(self, part: Part) -> Side | Curve | tuple[FrontierMark, ...] | Status:
+        """Return a part, or how the search for it ended without one."""
+        try:
+            return self._found(part)
+        except Ended as ended:
+            return ended.answer.status
+
+    def _found(self, part: Part) -> Side | Curve | tuple[FrontierMark, ...]:
+        if part == "cost" or part == "power":
+            question = replace(self.question(part), known={})
+            best = self._best_drawn if part == "power" else self._best
+            return limited_curve(question, AXES[part], best, self.points)
+        if part == "marks":
+            return marks(self._shore.question)
+        axis = LESS_STORAGE if part == "less" else MORE_STORAGE
+        return storage_side(self._shore, axis, self.points)
+
+    def question(self, against: Against) -> Question:
+        """Return what is asked along an axis.
+
+        Raises:
+            InputError: the problem demands what cannot be planned.
+        """
+        return self._drawn if against == "power" else self._any
+
+    @cached_property
+    def _any(self) -> Question:
+        return Question.of(self.inputs, self.options, needs_draw=False)
+
+    @cached_property
+    def _drawn(self) -> Question:
+        return Question.of(self.inputs, self.options, needs_draw=True)
+
+    @cached_property
+    def _best(self) -> Certificate:
+        return self._any.best()
+
+    @cached_property
+    def _best_drawn(self) -> Certificate:
+        same = self._drawn.inputs == self._any.inputs
+        return self._best if same else self._drawn.best()
+
+    @cached_property
+    def _shore(self) -> Shore:
+        return Shore.of(replace(self._any, known={}), self._best)
+
+
+SECONDS_ALONE = 1.0
+"""So long one process works on frontiers alone: what is asked for takes longer, as a rule."""
+
+
 def study(
     inputs: Inputs,
     options: SweepOptions,
     *,
-    against: Against = "storage",
+    against: Sequence[Against] = AGAINST,
     points: int = POINTS,
-    heard: Callable[[], None] = lambda: None,
-) -> Frontier:
+    told: Progress = ignore,
+) -> list[Frontier]:
     """Return the most useful work of a problem against what is held or limited.
 
     The problem's own limits stay; its objective gives way to useful work. Every point is a plan
@@ -284,27 +362,49 @@ def study(
 
     Args:
         inputs: the problem, catalogs and prices.
-        options: how exactly to solve, and how long at most for each plan.
+        options: how exactly to solve, how long at most for each plan, and who works.
         against: the write bandwidth of the storage bought, capex, or power at the meter.
         points: how many points to find at most; where there are more, they are spread.
-        heard: is told of every point that is found.
+        told: hears how many of how many points, at most, are found.
 
     Raises:
         InputError: the problem demands what cannot be planned.
         VerificationError: a plan does not agree with its independent re-computation.
     """
-    question = Question.of(inputs, options, needs_draw=against == "power")
-    question = replace(question, heard=heard)
-    head = _head(inputs, question, against)
-    try:
-        curve = _curve(question, against, points)
-    except Ended as ended:
-        found = ended.answer.status
-        status: Status = "no_solution" if found in ("optimal", "feasible") else found
+    parts = Parts(inputs, options, points)
+    asked = {name: parts.question(name) for name in against}
+    base = answers(inputs, [Scenario(0, ())], replace(options, dask=None))[0]
+    tasks = [(part, part) for name in against for part in PARTS[name]]
+    sizes: dict[Hashable, int] = {part: _size(part, points) for part, _ in tasks}
+    found = dict(
+        answered(
+            parts, Waiting(tasks), sizes, told,
+            jobs=options.jobs, dask=options.dask, alone_s=SECONDS_ALONE,
+        )
+    )  # fmt: skip
+    heads = {name: _head(inputs, asked[name], name, base) for name in against}
+    return [
+        _frontier(heads[name], [found[part] for part in PARTS[name]], options.gap)
+        for name in against
+    ]
+
+
+def _size(part: Part, points: int) -> int:
+    """Return how many points a part has at most."""
+    share = {"less": points // 2, "more": points - points // 2, "marks": 0}
+    return share.get(part, points)
+
+
+def _frontier(head: Frontier, parts: Sequence[Any], gap: float) -> Frontier:
+    """Return a frontier of its parts, or how the search for one of them ended."""
+    ended: Any = next((part for part in parts if isinstance(part, str)), None)
+    if ended is not None:
+        status: Status = "no_solution" if ended in ("optimal", "feasible") else ended
         return head.model_copy(update={"status": status, "message": MESSAGES[status]})
+    curve: Curve = parts[0] if len(parts) == 1 else storage_curve(*parts)
     return head.model_copy(
         update={
-            "status": _status(curve, options.gap),
+            "status": _status(curve, gap),
             "points": curve.points,
             "knee": curve.knee,
             "best": curve.best,
@@ -316,21 +416,13 @@ def study(
     )
 
 
-def _curve(question: Question, against: Against, points: int) -> Curve:
-    best = question.best()
-    if against == "storage":
-        return storage_curve(question, best, points)
-    return limited_curve(question, AXES[against], best, points)
-
-
 def _status(curve: Curve, gap: float) -> Status:
     proven = all(point.gap <= gap + GAP_NOISE for point in curve.points)
     return "optimal" if proven and not curve.stopped else "feasible"
 
 
-def _head(inputs: Inputs, question: Question, against: Against) -> Frontier:
+def _head(inputs: Inputs, question: Question, against: Against, base: Answer) -> Frontier:
     """Return the study without points, with the problem's own objective as it stands."""
-    base = answers(inputs, [Scenario(0, ())], question.options)[0]
     x, y = HORIZONTAL[against], OBJECTIVES[question.case.objective]
     return Frontier(
         **head_of(inputs, question.options.gap),
@@ -357,16 +449,8 @@ def run(request: Request, *, against: Sequence[Against], points: int) -> Found:
     Raises:
         InputError: the problem is wrong.
     """
-    names = dict.fromkeys(against or AGAINST)
-    inputs, options = request.inputs, request.each()
-    done = count(1)
-
-    def heard() -> None:
-        request.progress(next(done), points * len(names))
-
-    tasks = [
-        partial(study, inputs, options, against=name, points=points, heard=heard) for name in names
-    ]
-    case = Question.of(inputs, options, needs_draw=False).case
-    found: list[Frontier] = at_once(tasks, cores(case, options))
+    names = tuple(dict.fromkeys(against or AGAINST))
+    found = study(
+        request.inputs, request.each(), against=names, points=points, told=request.progress
+    )
     return Found(tuple(found), tuple(each.status for each in found), plan=request.plan)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -16,6 +15,7 @@ from planner.optimizer.joint import Certificate, optimise, share
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.parametric.reaching import Reach
+from planner.processes import tell
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.schema.sensitivity import FrontierMark, FrontierPoint
@@ -32,16 +32,14 @@ END_GAP = 1e-6
 class Question:
     """A problem whose useful work is to be most, its case, and how exactly to solve it.
 
-    ``reach`` is how much write bandwidth is looked for where there may be ever more, GB/s;
-    ``heard`` is told of every point that is found. ``known`` is what answers along an axis have
-    found out of cells, by what limits it.
+    ``reach`` is how much write bandwidth is looked for where there may be ever more, GB/s.
+    ``known`` is what answers along an axis have found out of cells, by what limits it.
     """
 
     inputs: Inputs
     case: Case
     options: SweepOptions
     reach: float | None = None
-    heard: Callable[[], None] = lambda: None
     known: dict[str, Reach] = field(default_factory=dict, compare=False)
 
     @classmethod
@@ -395,7 +393,7 @@ def walk(question: Question, axis: Axis, first: Stop, end: float, most: int) -> 
             break
         strides.append(abs(axis.scale(stop.x) - axis.scale(here)))
         found.stops.append(stop)
-        question.heard()
+        tell(len(found.stops))
     found.stops = without_dominated(found.stops)
     return found
 

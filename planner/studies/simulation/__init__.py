@@ -44,7 +44,6 @@ from planner.sizing.availability import (
 from planner.sizing.goodput import goodput, goodput_loss
 from planner.studies.compare.side_by_side import read_side
 from planner.studies.request import Found, Request, stem_of_side
-from planner.studies.sensitivity.workers import cores
 from planner.studies.simulation.options import (
     YEAR_S,
     SimulationOptions,
@@ -56,6 +55,7 @@ from planner.studies.simulation.options import (
     require_numbers,
     require_sense,
 )
+from planner.studies.workforce import cores
 
 
 def drain_s(job: JobRun, world: World) -> float:

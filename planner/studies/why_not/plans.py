@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import TypeVar, get_args
 
 from planner.case import Case, Storage, System, resolve
@@ -20,6 +21,7 @@ from planner.optimizer.joint import share
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill, broken_rows
+from planner.processes import tell
 from planner.schema.explanation import Certificate, Forced, ForcedKind
 from planner.schema.problem import RuleName
 from planner.studies.changes import apply, storage_of, systems_of
@@ -222,8 +224,17 @@ class Question:
 def forced(study: Study) -> tuple[Forced, ...]:
     """Return the plan beside the best ones with something else forced."""
     chosen = [*_vendors(study), *_types(study)]
-    rows = [_answer(study, question) for question in chosen]
-    return (*rows, *_rules(study))
+    rows: list[Forced] = []
+    for row in chain((_answer(study, question) for question in chosen), _rules(study)):
+        rows.append(row)
+        tell(len(rows))
+    return tuple(rows)
+
+
+def most_forced(study: Study) -> int:
+    """Return how many such plans there may be."""
+    chosen = [*_vendors(study), *_types(study)]
+    return len(chosen) + len(get_args(RuleName))
 
 
 def _vendors(study: Study) -> Iterator[Question]:

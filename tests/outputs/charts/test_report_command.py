@@ -269,9 +269,11 @@ def test_a_curve_is_computed_once_for_a_problem_and_only_where_none_is_given(
 ) -> None:
     asked: list[tuple[str, str, int]] = []
 
-    def study(inputs: Inputs, _options: Any, *, against: str, points: int) -> Frontier:
-        asked.append((inputs.problem.name, against, points))
-        return storage_frontier().model_copy(update={"problem": inputs.problem.name})
+    def study(
+        inputs: Inputs, _options: Any, *, against: tuple[str], points: int, told: Any
+    ) -> list[Frontier]:
+        asked.append((inputs.problem.name, *against, points))
+        return [storage_frontier().model_copy(update={"problem": inputs.problem.name})]
 
     monkeypatch.setattr("planner.studies.sensitivity.frontier.study", study)
     output = tmp_path / "x.html"
