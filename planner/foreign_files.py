@@ -1,4 +1,5 @@
 """Files from elsewhere: only plain ones are opened, and none larger than its reader can bear.
+JSON among them is taken only where all who read it find the same.
 
 A device, a pipe or a socket may never end, and opening one can wait for ever, so what stands behind
 a name is looked at before it is opened.
@@ -6,9 +7,12 @@ a name is looked at before it is opened.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import stat
 from pathlib import Path
+from typing import Any
 
 from planner.errors import Finding, InputError
 
@@ -66,6 +70,57 @@ def contents(path: Path, *, most_bytes: int, what: str, missing: str = MISSING) 
     if len(found) > most_bytes:
         raise _too_large(path, len(found), most_bytes, what)
     return found
+
+
+_TOKEN = re.compile(r'[{}\[\]]|("(?:[^"\\]|\\.)*")(\s*:)?')
+"""Brackets, texts, and texts that are keys."""
+
+
+def json_of(data: bytes, name: str, fix: str) -> Any:
+    """Return what JSON holds, with or without a byte order mark.
+
+    Args:
+        data: the bytes of the file.
+        name: what it goes by in what is said of it.
+        fix: which file would be right.
+
+    Raises:
+        InputError: it is no JSON, or a key stands twice: of its two values one reader takes the
+            first, another the last.
+    """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise _twice(text, name)
+        return found
+
+    try:
+        text = data.decode("utf-8-sig")
+        return json.loads(text, object_pairs_hook=once)
+    except json.JSONDecodeError as error:
+        message = f"this is no JSON: {error.msg.lower()}"
+        raise InputError(Finding("json", message, name, error.lineno, fix=fix)) from None
+    except (ValueError, RecursionError):  # bytes that are no text, or brackets without end
+        raise InputError(Finding("json", "this is no JSON", name, fix=fix)) from None
+
+
+def _twice(text: str, name: str) -> InputError:
+    """Return what is said of the first key that stands twice in one pair of braces."""
+    message, line = "a key stands twice", None
+    keys: list[dict[str, int]] = []
+    for token in _TOKEN.finditer(text):
+        if token[0] in "{[":
+            keys.append({})
+        elif token[0] in "}]":
+            keys.pop()
+        elif token[2]:
+            key, line = json.loads(token[1]), text.count("\n", 0, token.start()) + 1
+            if key in keys[-1]:
+                message = f"key '{key[:60]}' stands twice (first in line {keys[-1][key]})"
+                break
+            keys[-1][key] = line
+    return InputError(Finding("duplicate-key", message, name, line, fix="keep one of them"))
 
 
 def _must_be_plain(path: Path, mode: int, what: str) -> None:

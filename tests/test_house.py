@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,17 @@ def test_every_package_stands_on_the_page(package: str) -> None:
 def test_every_module_of_the_top_stands_on_the_page() -> None:
     missing = {name for name in MODULES if f"`planner/{name}`" not in PAGE}
     assert missing <= {OPTIONS_OF_COMMANDS, "shipped.py"}
+
+
+def test_what_commands_write_is_not_kept_in_the_root() -> None:
+    """Somebody who clones it finds no results of runs that nobody can place."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--", ":(glob)*"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("not a repository")
+    results = (".csv", ".html", ".json", ".parquet", ".png", ".svg", ".xlsx")
+    assert [name for name in listed.stdout.split() if name.endswith(results)] == []
 
 
 def recipe(heading: str) -> set[str]:

@@ -17,6 +17,9 @@ from planner import loader, shipped
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.loader import kept, market
+from planner.loader.catalog_checks import catalog_figures
+from planner.schema.catalog import Figure, _kinds
+from planner.studies.sensitivity.uncertain.distributions import Field
 from tests.test_cli import process
 
 PROBLEMS = sorted(shipped.problem_files().values())
@@ -85,6 +88,22 @@ def test_what_is_kept_is_what_was_read(
         assert before.model_fields_set == after.model_fields_set
         assert type(before.provides) is type(after.provides)
     assert repr(plain) == repr(second)
+
+
+def test_a_figure_that_was_kept_is_still_one_of_its_unit(folder: Path) -> None:
+    """The draw of a system was a length from the second command on, and nobody could vary it."""
+    path = shipped.problem_files()["10MW"]
+    before = [figure for item in again(path).items for figure in catalog_figures(item)]
+    after = [figure for item in again(path).items for figure in catalog_figures(item)]
+    assert list(folder.iterdir())
+    assert [type(figure) for _, figure in before] == [type(figure) for _, figure in after]
+    draw = Field(again(path), "catalog.nvidia_dgx_b200.consumes.it_power")
+    assert (draw.unit, draw.text(draw.base or 0.0)) == ("kW", "14.3 kW")
+
+
+def test_no_two_kinds_of_figure_go_by_one_name() -> None:
+    made = {each for of in Figure.__subclasses__() for each in (of, *of.__subclasses__())}
+    assert len(made) > 10 and set(_kinds().values()) == made
 
 
 def test_other_bytes_other_rates_another_folder_and_other_code_are_read_anew(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from functools import partial
@@ -15,14 +14,14 @@ from planner.commands.report import Report
 from planner.commands.solve import check_edition
 from planner.currency import shown_in
 from planner.errors import Finding, InputError
-from planner.foreign_files import contents
+from planner.foreign_files import contents, json_of
 from planner.outputs.audience import Audience, Prices, for_audience
 from planner.outputs.blocks import printable
 from planner.outputs.charts.scenarios import beside
 from planner.outputs.charts.studies import AnyStudy, heading, headline, tell_by_view
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import points
-from planner.schema.plan import SCHEMA_VERSION, Plan
+from planner.schema.plan import Plan
 from planner.schema.sensitivity import Frontier, Sweep
 from planner.studies.registry import RESULTS
 from planner.studies.request import Progress, ignore
@@ -191,27 +190,15 @@ def _result(path: Path) -> PlanFile | AnyStudy:
         if result is not None and model is not None and not result.charts:
             tell_by_view(model, load(result.view))
     elif isinstance(data, dict) and data.keys() >= _PLAN_KEYS:
-        _same_version(path, data, SCHEMA_VERSION)
-        return _plan(path, data)
+        return open_sound_plan(path)
     if model is None:
         raise InputError(Finding("result", "this is no result of planner", str(path), fix=_TAKES))
     _same_version(path, data, model.model_fields["schema_version"].default)
     return _validated(path, data, model)
 
 
-def _plan(path: Path, data: dict[str, Any]) -> PlanFile:
-    _validated(path, data, Plan)  # names the key that is wrong
-    return open_sound_plan(path)
-
-
 def _json(path: Path) -> Any:
-    try:
-        return json.loads(contents(path, most_bytes=_MOST_BYTES, what="result"))
-    except json.JSONDecodeError as error:
-        message = f"this is no JSON: {error.msg.lower()}"
-        raise InputError(Finding("json", message, str(path), error.lineno, fix=_TAKES)) from None
-    except (ValueError, RecursionError):  # bytes that are no text, or brackets without end
-        raise InputError(Finding("json", "this is no JSON", str(path), fix=_TAKES)) from None
+    return json_of(contents(path, most_bytes=_MOST_BYTES, what="result"), str(path), _TAKES)
 
 
 def _same_version(path: Path, data: dict[str, Any], version: int) -> None:

@@ -109,11 +109,15 @@ def validated(model: type[ModelT], document: Document) -> ModelT:
 
 
 _KINDS = {"catalog": "a catalog", "price_book": "a price book", "jobs": "a problem file"}
+_RESULTS = {"provenance": "a plan", "kind": "what a study found"}
+"""By which key one knows what planner writes; a plan has jobs as well."""
 
 
 def _refuse_other_kind(model: type[BaseModel], document: Document) -> None:
     """Raise where a file is plainly one of another kind: one line instead of one per key."""
     own = next(key for key in _KINDS if key in model.model_fields)
+    if "schema_version" in document.data:
+        _refuse_results(own, document)
     others = [key for key in _KINDS if key in document.data and key != own]
     if own in document.data or not others:
         return
@@ -121,6 +125,17 @@ def _refuse_other_kind(model: type[BaseModel], document: Document) -> None:
     message = f"expected {_KINDS[own]}, found {_KINDS[others[0]]}"
     fix = f"{_KINDS[own]} begins with '{own}: '" if own != "jobs" else "a problem file has jobs"
     raise InputError(Finding("kind", message, *place, fix=fix))
+
+
+def _refuse_results(own: str, document: Document) -> None:
+    """Raise where a file is what planner writes; name the problem that a plan was made from."""
+    for key in _RESULTS.keys() & document.data:
+        message = f"expected {_KINDS[own]}, found {_RESULTS[key]}, as planner writes it"
+        fix = f"give {_KINDS[own]}"
+        made = document.data[key]
+        if own == "jobs" and isinstance(made, dict) and made.get("problem_file"):
+            fix = f"give the problem that it was made from: {_clip(str(made['problem_file']))}"
+        raise InputError(Finding("kind", message, *document.place((key,)), fix=fix))
 
 
 def load_catalogs(files: list[Path]) -> Catalogs:

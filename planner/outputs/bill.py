@@ -17,7 +17,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from planner.figures import STATED
 from planner.outputs.audience import PRICES, Audience, Prices, for_audience
@@ -56,6 +56,8 @@ def columns_of(prices: Prices) -> tuple[str, ...]:
     hidden = MONEY_OF_LINES - _SHOWN[prices]
     return tuple(name for name in COLUMNS if name not in hidden)
 
+
+RowT = TypeVar("RowT", BillLine, BillTotals)
 
 _BYTE_ORDER_MARK = "\ufeff"
 _SIGN = "[=+\\-@\uff1d\uff0b\uff0d\uff20\u2212\ufe62\ufe63\ufe66\ufe6b]"
@@ -105,12 +107,18 @@ def bill(plan: Plan, audience: Audience = "internal", prices: Prices | None = No
         problem=_text(plan.problem),
         currency=code if money else None,
         audience=audience,
-        lines=tuple(row for known in rows.values() for row in known),
+        lines=tuple(_as_meant(row) for known in rows.values() for row in known),
         totals=BillSums(
-            sections={section: _totals(known) for section, known in own.items()},
-            grand=grand.model_copy(update={"racks": racks}),
+            sections={section: _as_meant(_totals(known)) for section, known in own.items()},
+            grand=_as_meant(grand.model_copy(update={"racks": racks})),
         ),
     )
+
+
+def _as_meant(row: RowT) -> RowT:
+    """Return a row whose figures have 15 digits: 6.6, not the 6.6000000000000005 of 3 x 2.2."""
+    figures = {name: value for name, value in row if isinstance(value, float)}
+    return row.model_copy(update={name: float(f"{each:.15g}") for name, each in figures.items()})
 
 
 def _rows(entries: Sequence[Entry], code: str) -> Iterator[BillLine]:

@@ -154,8 +154,18 @@ def _swings(study: Tornado) -> Table:
 
 
 def _words(label: str, texts: Sequence[str], width: int, **more: Any) -> Column:
-    short = tuple(fitted(text, width) for text in texts)
+    short = tuple(_brief(text, width) for text in texts)
     return Column(label, tuple(texts), texts=short, **more)
+
+
+def _brief(text: str, width: int) -> str:
+    """Return a text within a width: a number loses its last decimals, words are cut."""
+    number, space, unit = text.partition(" ")
+    whole, point, decimals = number.partition(".")
+    room = width - len(whole) - 1 - len(space + unit)
+    if len(text) > width and room > 0 and point and (whole + decimals).isdecimal():
+        return f"{float(number):.{room}f}{space}{unit}"
+    return fitted(text, width)
 
 
 def _objective(study: Tornado, end: End) -> str:

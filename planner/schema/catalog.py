@@ -1,5 +1,6 @@
 """Catalogs: what exists, with a source and a confidence behind every figure. No prices here."""
 
+from functools import cache
 from itertools import pairwise
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
@@ -69,14 +70,27 @@ class Figure(Model, Generic[T]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let figures be sent to other processes, although their class has no name of its own."""
-        return _figure, (type(self).__name__,), self.__getstate__()
+        return _figure, (_kind(type(self)),), self.__getstate__()
+
+
+@cache
+def _kind(figure: type[Figure[Any]]) -> str:
+    """Return what tells one kind of figure from all others: those of any unit share their name."""
+    value = figure.model_fields["value"]
+    return f"{figure.__name__}: {value.annotation} {value.metadata}"
 
 
 def _figure(kind: str) -> Figure[Any]:
     """Return an empty figure of a kind."""
+    made = _kinds()[kind]
+    return made.__new__(made)
+
+
+@cache
+def _kinds() -> dict[str, type[Figure[Any]]]:
+    """Return every kind of figure there is; all are made where this file is read."""
     ofs = Figure.__subclasses__()
-    kinds = {each.__name__: each for of in ofs for each in (of, *of.__subclasses__())}
-    return kinds[kind].__new__(kinds[kind])
+    return {_kind(each): each for of in ofs for each in (of, *of.__subclasses__())}
 
 
 class Throughput(Figure[Bandwidth]):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from pydantic import ValidationError
 
 from planner import __version__
 from planner.auditor import audit
 from planner.case import resolve
 from planner.errors import Finding, InputError, SolverError
-from planner.foreign_files import contents
+from planner.foreign_files import contents, json_of
 from planner.inputs import Inputs, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
 from planner.optimizer.joint import Certificate, optimise
@@ -23,6 +26,7 @@ from planner.studies.request import Found, Request
 from planner.verifier import faults, origin_faults, recheck_from_outside, unproven_faults
 
 _AGAIN = "solve the problem again"
+_TAKES = "give the PROBLEM.plan.json that planner solve writes"
 
 
 @dataclass(frozen=True)
@@ -76,16 +80,16 @@ def open_plan(path: Path, model: Plan | None = None) -> PlanFile:
 
 def from_data(name: str, data: bytes) -> PlanFile:
     """Return what the bytes of a plan file hold; see `open_plan`."""
-    try:
-        written = plan_json.read(data)
-    except (ValueError, RecursionError):
-        message = "the file holds no plan of this version of planner"
-        fix = "give the PROBLEM.plan.json that planner solve writes"
-        raise InputError(Finding("plan", message, name, fix=fix)) from None
-    plan = written.plan
-    if plan.schema_version != SCHEMA_VERSION:
-        message = f"a plan of version {plan.schema_version}, this planner reads {SCHEMA_VERSION}"
+    found = json_of(data, name, _TAKES)
+    version = found.get("schema_version") if isinstance(found, dict) else None
+    if isinstance(version, int) and version != SCHEMA_VERSION:
+        message = f"a plan of version {version}, this planner reads {SCHEMA_VERSION}"
         raise InputError(Finding("version", message, name, fix=_AGAIN))
+    try:
+        written = plan_json.read(data.removeprefix(codecs.BOM_UTF8))
+    except ValidationError as error:
+        raise InputError(_no_plan(name, error)) from None
+    plan = written.plan
     if written.inputs is None:
         message = "the plan does not carry what it was made from, so it cannot be checked"
         raise InputError(Finding("plan", message, name, path="inputs", fix=_AGAIN))
@@ -95,6 +99,16 @@ def from_data(name: str, data: bytes) -> PlanFile:
         message = f"{error.findings[0].message}, so the plan cannot be checked"
         raise InputError(Finding("plan", message, name, path="inputs", fix=_AGAIN)) from None
     return PlanFile(name, plan, inputs, written.inputs, written.changed)
+
+
+def _no_plan(name: str, error: ValidationError) -> Finding:
+    """Return one line on a file that is no plan, or on the first value that no plan has."""
+    first, *more = error.errors(include_url=False)
+    message = "the file holds no plan of this version of planner"
+    if len(more) > 2:  # a file of another kind lacks nearly everything
+        return Finding("plan", message, name, fix=_TAKES)
+    place = ".".join(str(part) for part in first["loc"])
+    return Finding("plan", f"{message}: {first['msg'].lower()}", name, path=place, fix=_AGAIN)
 
 
 def changed_text(part: str) -> str:

@@ -222,6 +222,15 @@ def test_what_is_installed_costs_nothing() -> None:
     assert (old["quantity"], old["installed"], old["purchased"]) == (2, 2, 0)
 
 
+def test_a_figure_has_no_digits_that_are_noise() -> None:
+    """Three units of 2.2 kW stood there as 6.6000000000000005 kW, in what is sent to customers."""
+    whole = plan(CASES["minimal"])
+    odd = whole.lines[0].model_copy(update={"it_power_kw": 3 * 2.2, "weight_kg": 31 * 0.098})
+    noisy = whole.model_copy(update={"lines": (odd, *whole.lines[1:])})
+    assert (rows(noisy)[0]["it_power_kw"], rows(noisy)[0]["weight_kg"]) == ("6.6", "3.038")
+    assert (lines(noisy)[0]["it_power_kw"], lines(noisy)[0]["weight_kg"]) == (6.6, 3.038)
+
+
 def test_an_infinite_figure_is_not_known() -> None:
     whole = plan(CASES["minimal"])
     odd = whole.lines[0].model_copy(update={"weight_kg": float("inf")})

@@ -316,3 +316,20 @@ def test_decimals_tell_figures_apart(values: tuple[float, ...], digits: int) -> 
 def test_figures_are_in_one_unit(values: tuple[float | None, ...], unit: str, text: str) -> None:
     shown_with_unit = scale(values, unit).with_unit(values[0])
     assert shown_with_unit.startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("426.825216 kUSD", "426.8 kUSD"),
+        ("0.0003792", "0.0003792"),
+        ("0.00037921234", "0.00037921"),
+        ("14.3 kW", "14.3 kW"),
+        ("1234567890 kUSD", "123456789…"),
+        ("sharded_optimizer", "sharded_o…"),
+        ("1.2.3 of that", "1.2.3 of …"),
+    ],
+)
+def test_an_end_of_a_swing_keeps_its_unit(text: str, shown: str) -> None:
+    """A price of 426.825216 kUSD stood on the screen as 426.82521 and three dots."""
+    assert tornado_text._brief(text, 10) == shown

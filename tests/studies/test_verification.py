@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import os
 import random
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -257,7 +259,8 @@ UNREADABLE: dict[str, tuple[Where, Any, str]] = {
     "damaged inputs": (("inputs",), "eJx", "inputs: the plan does not carry what it was made"),
     "other inputs": (("inputs",), plan_json._packed("{}"), "inputs: the inputs cannot be read"),
     "another version": (("schema_version",), 99, "a plan of version 99, this planner reads 1"),
-    "no count": (("totals", "racks"), "many", "holds no plan of this version"),
+    "no count": (("totals", "racks"), "many", "totals.racks: the file holds no plan of this ver"),
+    "no number": (("totals", "racks"), float("nan"), "totals.racks: the file holds no plan of th"),
 }
 
 
@@ -270,6 +273,45 @@ def test_what_cannot_be_checked_is_refused(case: str, file: Path, tmp_path: Path
         done = ran(*command)
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
         assert said in done.err
+
+
+def test_one_value_given_twice_is_refused_whatever_reads_it(file: Path, tmp_path: Path) -> None:
+    """The last one held, so a reader that takes the first saw another plan than was verified."""
+    lines = file.read_text("utf-8").splitlines()
+    at = next(number for number, line in enumerate(lines) if '"quantity":' in line)
+    planted = [*lines[:at], '"quan\\u0074ity": 1,', *lines[at:]]
+    path = tmp_path / "x.plan.json"
+    path.write_text("\n".join(planted), "utf-8")
+    for command in ("verify", "simulate", "report"):
+        done = ran(command, str(path))
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert (
+            f"x.plan.json:{at + 2}: key 'quantity' stands twice (first in line {at + 1})"
+            in done.err
+        )
+
+
+def test_a_file_cut_off_names_the_line_and_a_byte_order_mark_is_no_fault(
+    file: Path, tmp_path: Path
+) -> None:
+    data = file.read_bytes()
+    cut = tmp_path / "cut.plan.json"
+    cut.write_bytes(data[:2000])
+    done = ran("verify", str(cut))
+    line = data[:2000].count(b"\n") + 1
+    assert done.code == 2 and re.search(rf"cut\.plan\.json:{line}: this is no JSON: ", done.err)
+    marked = tmp_path / "marked.plan.json"
+    marked.write_bytes(codecs.BOM_UTF8 + data)
+    assert read_plan(marked) == read_plan(file)
+
+
+def test_a_plan_where_a_problem_belongs_names_the_problem(file: Path) -> None:
+    for command in ("solve", "explain", "check", "tornado"):
+        done = ran(command, str(file))
+        assert done.code == 2
+        said = [line for line in (done.out + done.err).splitlines() if "expected a problem" in line]
+        assert len(said) == 1 and "found a plan, as planner writes it" in said[0]
+        assert said[0].endswith("give the problem that it was made from: problem.yaml [kind]")
 
 
 def test_a_plan_of_another_planner_says_so(file: Path, tmp_path: Path) -> None:
