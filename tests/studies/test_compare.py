@@ -323,7 +323,7 @@ REFUSED = {
     "no kind": (("good.plan.json", "a"), "a: its name does not say what it holds"),
     "no file": (("good.plan.json", "gone.json"), "gone.json: there is no such file"),
     "other JSON": (("good.plan.json", "other.json"), "other.json: the file holds no plan"),
-    "no text": (("good.plan.json", "bytes.json"), "bytes.json: the file holds no plan"),
+    "no text": (("good.plan.json", "bytes.json"), "bytes.json: this is no JSON"),
     "a later plan": (("good.plan.json", "later.json"), "a plan of version 99"),
     "a folder": (("good.plan.json", "folder.json"), "folder.json: is a folder, not a file"),
     "no workbook": (("good.plan.json", "no.xlsx"), "no.xlsx: not a whole .xlsx file"),

@@ -251,7 +251,7 @@ def test_wrong_options_are_told_in_a_line(
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "there is no such file"), (b"{}", "holds no plan"), (b"\xff\x00", "holds no plan")],
+    [(None, "there is no such file"), (b"{}", "holds no plan"), (b"\xff\x00", "this is no JSON")],
 )
 def test_what_is_no_plan_is_refused(tmp_path: Path, content: bytes | None, said: str) -> None:
     path = tmp_path / "x.plan.json"
