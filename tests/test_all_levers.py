@@ -73,6 +73,7 @@ def test_a_type_that_fits_one_option_alone_is_on_offer_in_all() -> None:
     assert not faults(10_000_509)
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("seed", [9_400_093, 5_500_007])
 def test_limits_on_money_per_work_are_enumerated(seed: int) -> None:
     """Models had not proven these in 100 s."""

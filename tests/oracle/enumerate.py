@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from typing import Literal
@@ -17,7 +17,7 @@ from planner.schema.problem import FixedInterval, LostWorkInterval, Problem
 from tests.oracle import compute, levels, policy, stores, worth
 from tests.oracle.candidates import Candidate, candidates
 from tests.oracle.compute import Compute
-from tests.oracle.goodput import best_interval_s, goodput
+from tests.oracle.goodput import best_interval_s, goodput, peak_s
 from tests.oracle.money import CAPEX, POWER, TCO, Array, Market, Mask, within
 from tests.oracle.plant import Plant
 from tests.oracle.stores import Stores
@@ -28,10 +28,6 @@ TIE = 1e-6
 EDGE = 0.2
 """Values that are apart by a tie, give or take this share of it, count as equal or not: the check
 of a tie in the optimiser is so much looser than its row."""
-TRIED = {True: (201, 61, 61), False: (41, *5 * (13,))}
-"""So many intervals are tried where the best is looked for, then about the best of them, ...: more
-at a time for few purchases."""
-FEW = 50
 MOST_STALLED = 0.999
 """Stalls take at most this share of an interval."""
 NOTHING_GB_PER_S = 1e-12
@@ -358,22 +354,8 @@ def _run(
 
     interval_s = best_interval_s(lost_s, mtti_s, low, high)
     if mended.growing is not None:
-        interval_s = _peak_s(worth, low, high)
+        interval_s = peak_s(worth, low, high)
     return interval_s, np.where(allowed, worth(interval_s), 0.0)
-
-
-def _peak_s(worth: Callable[[Array], Array], low: Array, high: float) -> Array:
-    """Return the intervals of most work: the best of many, then of many about it."""
-    left, right = np.log(low), np.full_like(low, math.log(high))
-    best_s = low
-    for count in TRIED[low.size < FEW]:
-        tried = np.exp(left + (right - left) * np.linspace(0.0, 1.0, count)[:, None])
-        place = worth(tried).argmax(axis=0)[None]
-        best_s = np.take_along_axis(tried, place, axis=0)[0]
-        width = (right - left) / (count - 1)
-        left = np.maximum(np.log(low), np.log(best_s) - width)
-        right = np.minimum(math.log(high), np.log(best_s) + width)
-    return np.asarray(best_s)
 
 
 def _first(problem: Problem, of_options: Sequence[tuple[_Found, list[str]]]) -> Best:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 
 from tests.oracle.money import Array
 
 STEPS = 6
 """From at most 41 % off each step leaves less than the square of what was wrong."""
+TRIED = {True: (201, 61, 61), False: (41, *5 * (13,))}
+"""So many intervals are tried where the best is looked for, then about the best of them, ...: more
+at a time for few purchases."""
+FEW = 50
 
 
 def goodput(
@@ -48,3 +55,18 @@ def best_interval_s(stall_s: Array, mtti_s: float, low_s: Array, high_s: float) 
     """Return the interval within [low, high] with the most goodput (E has one maximum in I)."""
     top = np.maximum(high_s, low_s)
     return np.asarray(np.clip(unconstrained_interval_s(stall_s, mtti_s), low_s, top))
+
+
+def peak_s(worth: Callable[[Array], Array], low: Array, high: float) -> Array:
+    """Return the intervals of most work: the best of many, then of many about it."""
+    left, right = np.log(low), np.full_like(low, math.log(high))
+    best_s = low
+    for count in TRIED[low.size < FEW]:
+        apart = np.linspace(0.0, 1.0, count).reshape(-1, *[1] * low.ndim)
+        tried = np.exp(left + (right - left) * apart)
+        place = worth(tried).argmax(axis=0)[None]
+        best_s = np.take_along_axis(tried, place, axis=0)[0]
+        width = (right - left) / (count - 1)
+        left = np.maximum(np.log(low), np.log(best_s) - width)
+        right = np.minimum(math.log(high), np.log(best_s) + width)
+    return np.asarray(best_s)

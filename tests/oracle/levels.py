@@ -5,18 +5,17 @@ The goodput is written as an average over renewals, from the rules in docs/model
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from planner.schema.problem import FixedInterval, Job, LostWorkInterval, Problem
 from tests.oracle.compute import Compute, usable_gpus
+from tests.oracle.goodput import peak_s
 from tests.oracle.money import Array
 from tests.oracle.stores import Stores, checkpoint_gb
 from tests.oracle.worth import ROUNDING, SECONDS_PER_DAY
 
-STEPS = 32
 MOST_STALLED = 0.999
 
 
@@ -121,15 +120,15 @@ def _run(
     else:
         bottom, high = policy.min_s, policy.max_s
     allowed = low <= high * (1.0 + ROUNDING)
-    left, right = np.log(np.clip(low, bottom, high)), np.full_like(low, math.log(high))
+    low = np.clip(low, bottom, high)
     far_s = job.restart_s + restore_s
     anew = checkpoint.local is not None and checkpoint.local.drain == "restarts"
 
     more_s = np.full(1, level.drain_s)
     mended = choice.mended.on_levels(level.restart_s, level.remote_share)
 
-    def worth(log_s: Array) -> Array:
-        interval_s, mtti_s = np.exp(log_s), choice.mtti_s
+    def worth(interval_s: Array) -> Array:
+        mtti_s = choice.mtti_s
         times = (interval_s, every, stopped_s, write_s, far_s, level, mtti_s)
         kept = goodput(*times, mended.restarts_see_s(mtti_s), anew=anew)
         kept = kept * mended.factor(interval_s, more_s, mtti_s)
@@ -138,15 +137,8 @@ def _run(
         most = goodput(*times, np.asarray(mtti_s), anew=anew) * mended.kept_by_swaps
         return np.minimum(kept, most)  # as if units out cost nothing
 
-    ends = (left.copy(), right.copy())
-    for _ in range(STEPS):
-        third = (right - left) / 3.0
-        rising = worth(left + third) < worth(right - third)
-        left, right = np.where(rising, left + third, left), np.where(rising, right, right - third)
-    best_s = (left + right) / 2.0
-    for end in ends:
-        best_s = np.where(worth(end) > worth(best_s), end, best_s)
-    return np.exp(best_s), np.where(allowed, worth(best_s), 0.0)
+    best_s = peak_s(worth, low, high)
+    return best_s, np.where(allowed, worth(best_s), 0.0)
 
 
 def goodput(
