@@ -131,6 +131,15 @@ def test_no_next_step_where_less_is_asked_for_or_nothing_gives_way() -> None:
     assert solved(request)[1].next_step is None
 
 
+def test_no_next_step_that_the_storage_does_not_feed() -> None:
+    """Power was said to be all that a fifth system needs; 40 GPUs read more than is delivered."""
+    request = hall(it_power="53 kW")
+    request.job["ingest_per_gpu"] = "0.22 GB/s"
+    plan = solved(request)[1]
+    assert plan.jobs[0].delivered_read_gb_per_s / 40 < 0.22
+    assert plan.next_step is None
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
