@@ -9,7 +9,7 @@ from planner.case.resolve import resolve
 from planner.outputs import answer, console
 from planner.outputs.audience import for_audience
 from planner.outputs.why_text import needed
-from planner.outputs.words import about, duration, size, years
+from planner.outputs.words import about, duration, proof, quantity, size, years
 from planner.schema.plan import LimitReport, NextStep, Plan
 from planner.terminal import STANDARD
 from planner.verifier import recheck
@@ -96,6 +96,18 @@ def test_what_is_reached_stands_without_its_unit_only_where_the_limit_has_the_sa
     )  # fmt: skip
     plan = made(CASES["async"]).model_copy(update={"limits": (limit,), "next_step": None})
     assert said in " ".join(answer.render(plan).split())
+
+
+def test_money_per_work_keeps_the_digits_that_tell_plans_apart() -> None:
+    """A plan of 0.2472 USD was proven to be best by a bound of 0.25 USD."""
+    goal = made(CASES["async"]).objective.model_copy(
+        update={"name": "usd_per_million_tokens", "sense": "minimize", "unit": "USD",
+                "value": 0.247234, "best": 0.247234, "bound": 0.247229, "given_away": None}
+    )  # fmt: skip
+    assert "0.2472 USD; no plan has less than 0.2472 USD" in proof(goal)
+    assert [quantity(usd, "USD") for usd in (0.247234, 0.0, 2.5)] == [
+        "0.2472 USD", "0.00 USD", "2.50 USD",
+    ]  # fmt: skip
 
 
 def test_the_next_step_needs_what_it_takes_and_gives_what_it_gives() -> None:
