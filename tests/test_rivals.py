@@ -251,6 +251,22 @@ def test_bandwidths_of_unlike_basis_are_told(tmp_path: Path) -> None:
     assert "nameplate: Quick 1" in text
 
 
+def test_of_one_vendor_alone_no_price_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is it said that nothing else could carry it: his other product does, others' are worse
+    than the plan by more than counts as equal."""
+    monkeypatch.setitem(FILES, "own.yaml", FILES["own.yaml"].replace("r: Quick", "r: Slow"))
+    plan = solved(tmp_path, ", low: 80000 USD, high: 150000 USD", "    low: 90000 USD\n")
+    found, by_sku = options(plan)
+    assert len(by_sku) == len(found.options) == 2
+    text = " ".join(console.render(plan).split("whoever sells it")[1].split("Run")[0].split())
+    assert text.endswith(
+        "no other vendor's does it beside these GPU systems within 0.5 % of the best"
+    )
+    assert "prices decide" not in " ".join(explain_text.render(Explanation(plan=plan)).split())
+
+
 def test_nothing_is_told_where_no_storage_is_bought(tmp_path: Path) -> None:
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")

@@ -85,11 +85,10 @@ def next_step(
     supplies = purchase.given(case.limits)
     if not broken <= {row.name for row in supplies}:
         return None  # no fabric, no stock, not allowed: nothing that a looser limit would mend
-    free = _without_limits(case)
     gpus = operation.gpus + more
-    run = operate.operate(free, operation.mode, units, used, gpus, operation.ways)
-    if run is None:
-        return None
+    run = operate.operate(case, operation.mode, units, used, gpus, operation.ways)
+    if run is None or operate.passed_by(case, run):
+        return None  # storage as it is does not do for so many, or a target is missed
     then = natural(case.objective, measure(case, case.objective)(run))
     if then <= value * (1.0 + CLOSE):
         return None

@@ -210,7 +210,7 @@ def _storage(plan: Plan, job: JobPlan) -> str:
         write = f"{about(job.delivered_write_gb_per_s)} GB/s of write"
         return f"{each}; with {write} {drain} in {duration(busy_s)}"
     *_, close = why_text.needs(plan, found).partition(": ")
-    return f"{each} {why_text.needed(plan, found)}: {close}; {why_text.decided(found)}"
+    return f"{each} {why_text.needed(plan, found)}: {close}; {why_text.decided(plan, found)}"
 
 
 def _more(plan: Plan, parts: Collection[str]) -> str:

@@ -50,7 +50,7 @@ def first(found: Explanation) -> FirstScreen:
         ("Counts", "; ".join(_gains(found, row) for row in also[:_MOST_MORE])),
         ("Levers", _levers(found)),
         ("Instead", _instead(found)),
-        ("Prices", "" if options is None else why_text.decided(options)),
+        ("Prices", "" if options is None else why_text.decided(found.plan, options)),
         ("Idle", f"{counted(idle, 'limit')} could move a step and nothing would change: "
          f"{listed(_idle_names(found))}" if idle else ""),
     ]  # fmt: skip

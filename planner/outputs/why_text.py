@@ -46,8 +46,8 @@ def headline(plan: Plan) -> str:
     found = plan.storage_options
     if found is None:
         return ""
-    settled = decided(found)
-    if found.choice is None and len(found.options) > 1:
+    settled = decided(plan, found)
+    if found.choice is None and _contested(found):
         settled += "; `planner explain` has every break-even price"
     texts = (needs(plan, found), _intervals(plan, found), settled)
     return "Storage, whoever sells it\n" + "\n".join(
@@ -76,8 +76,18 @@ def needs(plan: Plan, found: StorageOptions) -> str:
     names = [units(option) for option in found.options]
     *first, last = names
     said = f"{', '.join(first)} or {last}" if first else last
-    near = "" if plan.objective.unit == "USD" else f" within {percent(found.within)} of the best"
-    return f"{needed(plan, found)}: {said} {'do' if first else 'does'} it{near}"
+    several = first or sum(item.units for item in found.options[0].items) > 1
+    return f"{needed(plan, found)}: {said} {'do' if several else 'does'} it{_near(plan, found)}"
+
+
+def _near(plan: Plan, found: StorageOptions) -> str:
+    """Return how far behind the best what stands for it may be: of money that does not matter."""
+    return "" if plan.objective.unit == "USD" else f" within {percent(found.within)} of the best"
+
+
+def _contested(found: StorageOptions) -> bool:
+    """Say whether there is something of another vendor than the plan's."""
+    return len({frozenset(item.vendor for item in each.items) for each in found.options}) > 1
 
 
 def units(option: StorageOption) -> str:
@@ -108,10 +118,10 @@ def _names(option: StorageOption) -> str:
     return " and ".join(item.model for item in option.items)
 
 
-def decided(found: StorageOptions) -> str:
+def decided(plan: Plan, found: StorageOptions) -> str:
     """Return who is the choice whatever is quoted, or that prices decide and what settles it."""
-    if len(found.options) == 1:
-        return "no other storage on offer carries it beside these GPU systems"
+    if not _contested(found):
+        return f"no other vendor's does it beside these GPU systems{_near(plan, found)}"
     if found.choice is not None:
         return f"{found.choice} is the choice: the cheapest over the whole range of prices"
     if not found.settled_by:
@@ -146,7 +156,7 @@ def whose_quote(plan: Plan) -> str:
     if found is None:
         return ""
     lines = ["Whose quote decides?"]
-    for text in (f"{needs(plan, found)}; {_money_counted(plan, found)}", decided(found)):
+    for text in (f"{needs(plan, found)}; {_money_counted(plan, found)}", decided(plan, found)):
         lines += wrapped(text)
     for option in found.options:
         lines += points(_break_even(found, option))
@@ -172,7 +182,7 @@ def _thresholds(found: StorageOptions, option: StorageOption) -> Iterator[str]:
         yield "owned, so no price decides"
     elif item.unit_list_usd is not None:
         yield f"a unit is listed at {_price_of(item)} {shown().code}"
-        if len({each.vendor for other in found.options for each in other.items}) == 1:
+        if not _contested(found):
             yield "no other vendor's does it"
             return
         if option.even_usd is None:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner import currency
-from planner.figures import OBJECTIVES
+from planner.figures import OBJECTIVES, RATIOS
 from planner.schema.plan import Line, NextStep, ObjectiveReport, Plan, StepNeed
 from planner.terminal import width
 
@@ -217,6 +217,8 @@ def quantity(value: float, unit: str) -> str:
     """Return a value with a plan's unit."""
     if unit == "share":
         return percent(value)
+    if unit == "USD" and 0.0 < abs(currency.shown().of(value)) < 1.0:
+        return ratio(value)
     if unit in ("USD", "USD/year"):
         return money(value) + ("/year" if unit == "USD/year" else "")
     if unit == "s":
@@ -257,6 +259,8 @@ def status(plan: Plan) -> str:
 
 def amount_of(goal: ObjectiveReport, value: float) -> str:
     """Return a value of an objective with its unit."""
+    if goal.name in RATIOS:
+        return ratio(value)
     return money(value) if goal.unit == "USD" else f"{value:,.2f} {goal.unit}"
 
 

@@ -611,8 +611,9 @@ class NextStep(PlanModel):
     """The fewest GPU systems more that the job could use, and limits that have no room for them.
 
     They are of the type most of which is in place, with what comes with them and the storage as it
-    is; ``value`` is the objective's then, at ``interval_s`` and, with a local level, ``every``
-    so many-th checkpoint to storage. The best plan under a looser limit may be another one.
+    is, which must do for them; ``value`` is the objective's then, at ``interval_s`` and, with a
+    local level, ``every`` so many-th checkpoint to storage. The best plan under a looser limit may
+    be another one.
     """
 
     sku: str

@@ -598,8 +598,8 @@ def test_plain_limits_decide_nothing(small: str, broken: tuple[str, ...]) -> Non
     base = [c for option in broken for c in values(inputs, option).point(0).changes]
     fates: dict[object, set[tuple[str, ...]]] = {}
     tried = 0
-    for path in {*varied(inputs), "storage.rule", "jobs.0.failures", "prices.*.list"}:
-        texts = {"storage.rule": ("light", "high"), "jobs.0.failures": ("rsc1", "rsc2")}
+    for path in {*varied(inputs), "storage.rule", "prices.*.list"}:
+        texts = {"storage.rule": ("light", "high")}
         for text in texts.get(path, ("x0.5", "x1", "x2", "x0.01")):
             variable = Variable(inputs, path)
             if needs_checking(path) or variable.read(text).faults:
@@ -626,7 +626,7 @@ def test_what_takes_part_in_rules_needs_checking() -> None:
         "catalog.gpu_box.min_units", "catalog.gpu_box.gpu.memory", "prices.gpu_box.stock",
     ):  # fmt: skip
         assert needs_checking(path), path
-    for path in (POWER, "budget.capex", "site.racks", "prices.gpu_box.list", "storage.rule"):
+    for path in (POWER, "budget.capex", "site.weight_limit", "prices.gpu_box.list", "storage.rule"):
         assert not needs_checking(path), path
     given, taken = Change(POWER, 5.0, ""), Change(POWER, None, "null")
     assert check_key([given]) == check_key([Change(POWER, 6.0, "")]) != check_key([taken])

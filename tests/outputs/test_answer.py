@@ -9,7 +9,7 @@ from planner.case.resolve import resolve
 from planner.outputs import answer, console
 from planner.outputs.audience import for_audience
 from planner.outputs.why_text import needed
-from planner.outputs.words import about, duration, size, years
+from planner.outputs.words import about, duration, proof, quantity, size, years
 from planner.schema.plan import LimitReport, NextStep, Plan
 from planner.terminal import STANDARD
 from planner.verifier import recheck
@@ -98,6 +98,18 @@ def test_what_is_reached_stands_without_its_unit_only_where_the_limit_has_the_sa
     assert said in " ".join(answer.render(plan).split())
 
 
+def test_money_per_work_keeps_the_digits_that_tell_plans_apart() -> None:
+    """A plan of 0.2472 USD was proven to be best by a bound of 0.25 USD."""
+    goal = made(CASES["async"]).objective.model_copy(
+        update={"name": "usd_per_million_tokens", "sense": "minimize", "unit": "USD",
+                "value": 0.247234, "best": 0.247234, "bound": 0.247229, "given_away": None}
+    )  # fmt: skip
+    assert "0.2472 USD; no plan has less than 0.2472 USD" in proof(goal)
+    assert [quantity(usd, "USD") for usd in (0.247234, 0.0, 2.5)] == [
+        "0.2472 USD", "0.00 USD", "2.50 USD",
+    ]  # fmt: skip
+
+
 def test_the_next_step_needs_what_it_takes_and_gives_what_it_gives() -> None:
     inputs, plan = solved(hall(it_power="53 kW"))
     step = step_of(plan)
@@ -129,6 +141,15 @@ def test_no_next_step_where_less_is_asked_for_or_nothing_gives_way() -> None:
     request = hall(it_power="53 kW")
     request.job["gpus"] = {"max": 32}
     assert solved(request)[1].next_step is None
+
+
+def test_no_next_step_that_the_storage_does_not_feed() -> None:
+    """Power was said to be all that a fifth system needs; 40 GPUs read more than is delivered."""
+    request = hall(it_power="53 kW")
+    request.job["ingest_per_gpu"] = "0.22 GB/s"
+    plan = solved(request)[1]
+    assert plan.jobs[0].delivered_read_gb_per_s / 40 < 0.22
+    assert plan.next_step is None
 
 
 @pytest.mark.parametrize(

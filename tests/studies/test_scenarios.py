@@ -15,15 +15,16 @@ from planner.api import solve_inputs
 from planner.errors import InputError
 from planner.inputs import Inputs, value_at
 from planner.loader import load
-from planner.loader.vary import checked
+from planner.loader.vary import check_key, checked
 from planner.loader.vary.place import Slot
+from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.scenarios import (
     Scenario,
     Scenarios,
-    fate,
     samples,
     scenarios,
 )
+from planner.studies.sensitivity.workers import Work
 from tests.world.effort import calls_of
 from tests.world.files import BOOK, FILES, PROBLEM, changed
 
@@ -220,7 +221,7 @@ def test_scenarios_that_differ_in_plain_limits_share_a_fate(inputs: Inputs) -> N
     found = scenarios(inputs, vary=vary)
     fates: dict[object, list[Scenario]] = {}
     for scenario in found:
-        fates.setdefault(fate(scenario), []).append(scenario)
+        fates.setdefault(check_key(scenario.changes), []).append(scenario)
     assert len(found) == 600
     assert len(fates) == 4  # a budget or none, 1 or 99
     for group in fates.values():
@@ -232,6 +233,37 @@ def test_scenarios_that_differ_in_plain_limits_share_a_fate(inputs: Inputs) -> N
             except InputError:
                 refused.append(True)
         assert len(set(refused)) == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "vary", "refused"),
+    [
+        ("site.floor={racks_per_row: 10, rows: 4, rack_width: 60 cm, row_pitch: 3 m, riser: 1 m}",
+         ["storage.delivered_fraction.write=0.5,0.6", "site.racks=20,30,60"],
+         "racks is 60; floor has places for 40"),
+        ("jobs.0.repair={share: 78 %, time: 24 h}", ["jobs.0.repair.time=12 h,400 d"],
+         "a repair takes 365 days at most"),
+        ("jobs.0.repair={share: 78 %, time: 24 h}", ["jobs.0.gpus.hot_spares=0,1"],
+         "does not go with repair"),
+        ("term.years=3", ["term.support_level=none,golden"], "no price has a level"),
+    ],
+)  # fmt: skip
+def test_one_value_that_contradicts_another_refuses_no_other(
+    problem: Path, setting: str, vary: list[str], refused: str
+) -> None:
+    """Of a hall with places for 40 racks no row had a plan where one of them asked for 60, and a
+    repair of 400 days had one where it stood beside one of 12 hours."""
+    inputs = load(problem, settings=[setting])
+    found = scenarios(inputs, vary=vary)
+    rows = Work({"": inputs}, SweepOptions(1e-3)).rows([*found])
+    for row, scenario in zip(rows, found, strict=True):
+        try:
+            checked(inputs, scenario.changes)
+            assert row["status"] == "optimal", row
+        except InputError as error:
+            assert refused in str(error)
+            assert (row["status"], refused in row["reason"]) == ("invalid", True)
+            assert scenario.changes[-1].setting in row["reason"]
 
 
 # Tables, and tables times grids.
@@ -320,7 +352,6 @@ def test_some_named_scenarios_times_a_grid(problem: Path, inputs: Inputs) -> Non
     assert found.values(2) == ("{minimize: cost}", "[Boxes, Quick]", 1000.0)
     new = scenario_inputs(found.inputs_of("picky"), found[2])
     assert (new.problem.objective.minimize, value_at(new, POWER)) == ("cost", 1000.0)
-    assert fate(found[0]) != fate(found[2])
 
 
 def test_prices_of_the_named_scenario_are_the_ones_that_are_scaled(

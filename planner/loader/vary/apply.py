@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -153,19 +153,21 @@ def check_key(
 ) -> tuple[tuple[str, str], ...]:
     """Return what decides whether changes go together: where it is equal, one check will do.
 
-    A plain limit or figure contradicts nothing: only whether it is given matters. What a parameter
-    takes of a checkpoint contradicts the checkpoint's size alone.
+    A plain limit or figure contradicts nothing: only whether it is given matters. Some do only
+    where a problem has what they can contradict.
 
     Args:
         changes: what is changed.
         problem: of what, where that is known.
     """
     changes = tuple(changes)
-    sized = problem is None or problem.job.checkpoint.size_gb is not None
-    sized = sized or any(change.path.endswith(_SIZE) for change in changes)
 
     def plain(path: str) -> bool:
-        return _is_plain(path) or (not sized and path.endswith(_BYTES))
+        for pattern, (has, place) in _RULED.items():
+            if _matches(path, pattern):
+                put_in = any(_matches(change.path, place) for change in changes)
+                return problem is not None and not has(problem) and not put_in
+        return _is_plain(path)
 
     return tuple(
         (change.path, repr(change.value is None if plain(change.path) else change.value))
@@ -173,20 +175,29 @@ def check_key(
     )
 
 
-_SIZE, _BYTES = (".checkpoint", ".checkpoint.size"), ".bytes_per_parameter"
-
+_RULED: Mapping[str, tuple[Callable[[Problem], object], str]] = {
+    "jobs.*.bytes_per_parameter": (lambda p: p.job.checkpoint.size_gb, "jobs.*.checkpoint*"),
+    "jobs.*.gpus.hot_spares": (lambda p: p.job.repair, "jobs.*.repair"),
+    "site.racks": (lambda p: p.site.floor, "site.floor*"),
+    "site.rack.power": (lambda p: p.site.positions, "site.racks"),
+    "site.rack_classes.*": (lambda p: p.site.positions, "site.racks"),
+}
+"""What contradicts something that a problem need not have: whether it has it, and its path."""
 
 _PLAIN = (
     *(limit.path for limit in SUPPLIES),
     "site.pue",
     "site.pue.*",
     "site.feeds.power",
-    "site.rack.power",
     "site.rack.weight",
     "site.rack.whole_rack_power",
-    "site.rack_classes.*",
     "budget.*",
-    "term.*",
+    "term.years",
+    "term.electricity",
+    "term.energy_basis",
+    "term.colocation",
+    "term.discount_rate",
+    "term.support_years",
     "storage.delivered_fraction.*",
     "storage.fill_limit",
     "storage.tolerate_down",
@@ -202,11 +213,9 @@ _PLAIN = (
     "jobs.*.checkpoint.milestones",
     "jobs.*.restore.max_time",
     "jobs.*.restore.restart",
-    "jobs.*.failures",
-    "jobs.*.failures.*",
-    "jobs.*.repair.time",
+    "jobs.*.failures.per_gpu_day",
+    "jobs.*.failures.rate",
     "jobs.*.repair.swap",
-    "jobs.*.gpus.hot_spares",
     "jobs.*.dataset",
     "jobs.*.ingest_per_gpu",
     "network.*.oversubscription",
@@ -234,9 +243,13 @@ _PLAIN = (
 
 @lru_cache(maxsize=4096)
 def _is_plain(path: str) -> bool:
+    return any(_matches(path, pattern) for pattern in _PLAIN)
+
+
+def _matches(path: str, pattern: str) -> bool:
     from fnmatch import fnmatchcase
 
-    return any(fnmatchcase(path, pattern) for pattern in _PLAIN)
+    return fnmatchcase(path, pattern)
 
 
 def _mismatches(inputs: Inputs) -> list[Finding]:

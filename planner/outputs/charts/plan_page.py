@@ -194,7 +194,7 @@ def storage(plan: Plan, of: str = "") -> str:
         ),
         len(options),
     )
-    said = f"{capital(needed(plan, found))}. {capital(decided(found))}."
+    said = f"{capital(needed(plan, found))}. {capital(decided(plan, found))}."
     return paragraph(said) + render_table(table, of=of)
 
 

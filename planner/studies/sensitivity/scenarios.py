@@ -24,7 +24,6 @@ from planner.loader.vary import (
     NoPlaceError,
     Point,
     Variable,
-    check_key,
     of_samples,
     of_table,
     read_table,
@@ -32,7 +31,6 @@ from planner.loader.vary import (
     values,
 )
 from planner.loader.vary.place import name_unit, number_of, short
-from planner.schema.problem import Problem
 from planner.schema.sensitivity import Column, Kind
 
 Row = dict[str, Any]
@@ -292,14 +290,6 @@ class Scenarios(Sequence[Scenario]):
 
 def _join(texts: list[str], mark: str) -> str:
     return mark.join(filter(None, texts)) if any(texts) else ""
-
-
-def fate(scenario: Scenario, problem: Problem | None = None) -> tuple[object, ...]:
-    """Return what decides whether the values of a scenario go together.
-
-    Of scenarios with the same fate one needs to be checked: they differ in plain limits alone.
-    """
-    return scenario.base, scenario.refused, check_key(scenario.changes, problem)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from planner.infeasible import clash
 from planner.inputs import Change, Inputs, changed
 from planner.levers import Lever
 from planner.limits import COUNTED_IN, SUPPLIES, Limit
-from planner.loader.vary import applied, checked
+from planner.loader.vary import applied, check_key, checked
 from planner.optimizer import purchase
 from planner.optimizer.goals import without_end
 from planner.optimizer.joint import Certificate, optimise, share
@@ -35,7 +35,7 @@ from planner.outputs.words import listed
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import PLANNED, RowStatus
 from planner.studies.request import SweepOptions
-from planner.studies.sensitivity.scenarios import COUNT_PREFIX, Row, Scenario, fate
+from planner.studies.sensitivity.scenarios import COUNT_PREFIX, Row, Scenario
 from planner.verifier import confirms, verify
 
 
@@ -181,7 +181,8 @@ def _halves(
 class Asked:
     """A group ready to be solved: inputs and case under the loosest limits, limits of each.
 
-    ``limits`` has a row for each scenario and a column for each supply that the group changes.
+    ``limits`` has a row for each scenario and a column for each supply that the group changes;
+    ``fate`` is what decides whether its values go together.
     """
 
     inputs: Inputs
@@ -189,6 +190,7 @@ class Asked:
     group: Group
     options: SweepOptions
     limits: NDArray[np.float64]
+    fate: tuple[object, ...]
 
     @property
     def supplies(self) -> tuple[Limit, ...]:
@@ -204,11 +206,6 @@ class Asked:
             at = next(n for n, each in enumerate(supplies) if each.field == FIELDS[path])
             found[:, at] = column / supplies[at].scale
         return found
-
-    @property
-    def fate(self) -> tuple[object, ...]:
-        """What decides whether the values of its scenarios go together."""
-        return fate(self.group.scenarios[0], self.inputs.problem)
 
     def case_of(self, place: int) -> Case:
         """Return the case of one scenario; its companions are as far worked out as for all."""
@@ -247,7 +244,8 @@ def prepare(
         for path, value in zip(group.paths, most.tolist(), strict=True)
     ]
     changes = (*group.shared, *loosest)
-    if like is not None and like.fate == fate(group.scenarios[0], inputs.problem):
+    fate = group.base, check_key(changes, inputs.problem)
+    if like is not None and like.fate == fate:
         top = replace(applied(inputs, changes), warnings=like.inputs.warnings)
     else:
         top = checked(inputs, changes)
@@ -256,7 +254,7 @@ def prepare(
     for place, path in enumerate(group.paths):
         column = points[:, place].tolist()
         limits[:, place] = [limit_at(top.problem, path, value) for value in column]
-    return Asked(top, case, group, options, limits)
+    return Asked(top, case, group, options, limits, fate)
 
 
 def _typed(path: str, value: float) -> float | int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from types import TracebackType
 from typing import Any, Literal
 
 from planner.errors import InputError, PlannerError
 from planner.inputs import Inputs
+from planner.loader.vary import checked
 from planner.processes import Lost
 from planner.studies.request import DEFAULT_GAP, SweepOptions
 from planner.studies.sensitivity.scenarios import Row, Scenario
@@ -49,46 +50,70 @@ class Work:
         """Return the answers of scenarios in their order."""
         found: dict[int, Answer] = {}
         for group in _groups(scenarios):
-            _, answers = self._solved(group)
-            found |= {answer.scenario.index: answer for answer in answers}
+            for _, answers in self._solved(group):
+                found |= {answer.scenario.index: answer for answer in answers}
         return [found.get(each.index) or _refused(each) for each in scenarios]
 
     def rows(self, scenarios: Sequence[Scenario]) -> list[Row]:
         """Return the rows of scenarios in their order, without the columns of inputs."""
         found: dict[int, Row] = {}
         for group in _groups(scenarios):
-            found |= self._rows(group)
+            for asked, answers in self._solved(group):
+                found |= _rows(asked, answers)
         return [found.get(each.index) or blank(_refused(each)) for each in scenarios]
 
-    def _rows(self, group: Group) -> dict[int, Row]:
-        asked, answers = self._solved(group)
-        if asked is None:
-            return {each.scenario.index: blank(each) for each in answers}
-        try:
-            answers = explained(asked, answers)
-            made = list(rows(asked, answers))
-        except Exception as error:
-            return {each.index: blank(_failed(each, error)) for each in group.scenarios}
-        return {a.scenario.index: row for a, row in zip(answers, made, strict=True)}
+    def _solved(self, group: Group) -> Iterator[tuple[Asked | None, list[Answer]]]:
+        """Yield what is asked of a group with its answers, in parts where one has to stand apart.
 
-    def _solved(self, group: Group) -> tuple[Asked | None, list[Answer]]:
-        """Return a group with its answers; of the one before is taken over what is the same."""
+        Of the group before is taken over what is the same.
+        """
         like = self._last[0] if self._last else None
         try:
             asked = prepare(self.bases[group.base], group, self.options, like)
             self._last[:] = [asked]
         except InputError as error:
-            said = reason(error)
-            return None, [Answer(each, "invalid", reason=said) for each in group.scenarios]
+            yield from self._checked(group, error)
+            return
         try:
-            return asked, solve(asked)
+            yield asked, solve(asked)
         except Exception as error:
             if len(group.scenarios) == 1:
-                return None, [_failed(group.scenarios[0], error)]
-        # One of them brought the solver down; the others are not to suffer for it.
-        alone = [self._solved(part) for part in _apart(group)]
-        answers = [answer for _, some in alone for answer in some]
-        return asked, answers
+                yield None, [_failed(group.scenarios[0], error)]
+                return
+            # One of them brought the solver down; the others are not to suffer for it.
+            for part in _apart(group):
+                yield from self._solved(part)
+
+    def _checked(
+        self, group: Group, error: InputError
+    ) -> Iterator[tuple[Asked | None, list[Answer]]]:
+        """Yield the answers of a group whose loosest limits contradict something: tighter ones may
+        not."""
+        if len(group.scenarios) == 1:
+            yield None, [Answer(group.scenarios[0], "invalid", reason=reason(error))]
+            return
+        sound, refused = [], []
+        for each in group.scenarios:
+            try:
+                checked(self.bases[group.base], each.changes)
+                sound.append(each)
+            except InputError as own:
+                refused.append(Answer(each, "invalid", reason=reason(own)))
+        yield None, refused
+        whole = replace(group, scenarios=tuple(sound))
+        for part in [whole] if refused and sound else _apart(whole):
+            yield from self._solved(part)
+
+
+def _rows(asked: Asked | None, answers: Sequence[Answer]) -> dict[int, Row]:
+    if asked is None:
+        return {each.scenario.index: blank(each) for each in answers}
+    try:
+        answers = explained(asked, answers)
+        made = list(rows(asked, answers))
+    except Exception as error:
+        return {each.scenario.index: blank(_failed(each.scenario, error)) for each in answers}
+    return {a.scenario.index: row for a, row in zip(answers, made, strict=True)}
 
 
 def _groups(scenarios: Sequence[Scenario]) -> list[Group]:

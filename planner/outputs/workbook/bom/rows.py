@@ -463,6 +463,8 @@ def _racks(row: BomRow, line: Line) -> None:
         row.work_out("racks", text, line.racks)
     elif line.racks and line.quantity and line.racks % line.quantity == 0:
         row.work_out("racks", f"={quantity}*{line.racks // line.quantity}", line.racks)
+    elif line.racks is None and line.quantity == 0:  # in store; in the hall it would need some
+        row.work_out("racks", f'=IF({quantity}=0,0,"")')
     else:
         row.put("racks", line.racks)
 
