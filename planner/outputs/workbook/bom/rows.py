@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from xlsxwriter.format import Format
 
 from planner import currency
-from planner.figures import BTU_PER_H_PER_KW, STATED
+from planner.figures import BTU_PER_H_PER_KW, STATED, Stated
 from planner.outputs import scope
 from planner.outputs.restated import listed
 from planner.outputs.scope import Block, Entry
@@ -414,9 +414,17 @@ def _write_physical(
     """Write power, heat and what catalogs state, each per unit and for the line."""
     _each_and_all(row, "power", "unit_power", known, by_way)
     for each in STATED.values():
-        _each_and_all(row, each.name, each.of_one, known, by_way)
+        _each_and_all(row, each.name, each.of_one, known, _by_draw(row, each, known))
     power = row.at("power")
     row.work_out("heat", f'=IF(ISNUMBER({power}),{power}*{BTU_PER_H_PER_KW},"")', known["heat"])
+
+
+def _by_draw(row: BomRow, each: Stated, known: dict[str, float | None]) -> Mapping[str, str]:
+    """Return how what follows from the draw follows the cell of it, which a set point changes."""
+    one, drawn_kw = known[each.of_one], known["unit_power"]
+    if not each.drawn or not one or not drawn_kw:
+        return NO_WAY
+    return {each.of_one: f"{row.at('unit_power')}*{one / drawn_kw!r}"}
 
 
 def _each_and_all(
