@@ -424,7 +424,7 @@ def _by_draw(row: BomRow, each: Stated, known: dict[str, float | None]) -> Mappi
     one, drawn_kw = known[each.of_one], known["unit_power"]
     if not each.drawn or not one or not drawn_kw:
         return NO_WAY
-    return {each.of_one: f"{row.at('unit_power')}*{one / drawn_kw!r}"}
+    return {each.of_one: f"{row.at('unit_power')}*{one / drawn_kw:.12g}"}
 
 
 def _each_and_all(
