@@ -266,7 +266,14 @@ def add_line(page: BomPage, number: int, entry: Entry) -> None:
     by_way = BY_WAY if ways is not None and ways.sku == line.sku else NO_WAY
     _write_physical(row, known, by_way)
     _heat_and_meter(row, known, scope.two_pues(plan), by_way)
-    _racks(row, line)
+    quantity = row.at("quantity")
+    if line.racks is not None and line.units_per_rack is not None:
+        text = f"=ROUNDUP({quantity}/{line.units_per_rack},0)"
+        row.work_out("racks", text, line.racks)
+    elif line.racks and line.quantity and line.racks % line.quantity == 0:
+        row.work_out("racks", f"={quantity}*{line.racks // line.quantity}", line.racks)
+    else:
+        row.put("racks", line.racks)
     for key, unit_key in PER_UNIT.items():
         _per_unit(row, line, key, unit_key, known)
     _as_solved(row, line)
@@ -317,7 +324,12 @@ def add_part(page: BomPage, number: int, entry: Entry, index: int, bundle_row: i
     _identity(row, line, entry.part_label(index), f"{PART_OF}{entry.label}")
     for key in ("quantity", "purchased"):
         value = line.quantity if key == "quantity" else line.purchased
-        _part_count(row, key, value, entry.line, bundle_row)
+        count = entry.line.quantity if key == "quantity" else entry.line.purchased
+        if count == 0 or value % count:
+            row.put(key, value)
+        else:
+            bundles = row.page.columns.at(key, bundle_row)
+            row.work_out(key, f"={bundles}*{value // count}", value)
     _write_physical(row, known)
     for key, unit_key in PER_UNIT.items():
         _per_unit(row, line, key, unit_key, known)
@@ -463,18 +475,6 @@ def _heat_and_meter(
         row.work_out("metered", text)
 
 
-def _racks(row: BomRow, line: Line) -> None:
-    """Write the racks of a line, which follow its quantity where it has racks of its own."""
-    quantity = row.at("quantity")
-    if line.racks is not None and line.units_per_rack is not None:
-        text = f"=ROUNDUP({quantity}/{line.units_per_rack},0)"
-        row.work_out("racks", text, line.racks)
-    elif line.racks and line.quantity and line.racks % line.quantity == 0:
-        row.work_out("racks", f"={quantity}*{line.racks // line.quantity}", line.racks)
-    else:
-        row.put("racks", line.racks)
-
-
 def _per_unit(
     row: BomRow, line: Line, key: str, unit_key: str, known: dict[str, float | None]
 ) -> None:
@@ -484,15 +484,6 @@ def _per_unit(
     else:
         working = without_idle(line, row.at("quantity"))
         row.work_out(key, f"={working}*{row.at(unit_key)}", known[key])
-
-
-def _part_count(row: BomRow, key: str, value: int, bundle: Line, bundle_row: int) -> None:
-    count = bundle.quantity if key == "quantity" else bundle.purchased
-    if count == 0 or value % count:
-        row.put(key, value)
-    else:
-        bundles = row.page.columns.at(key, bundle_row)
-        row.work_out(key, f"={bundles}*{value // count}", value)
 
 
 def _add_money(row: BomRow, plan: Plan, line: Line, known: dict[str, float | None]) -> None:
