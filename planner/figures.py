@@ -320,19 +320,28 @@ def objective_unit(name: str) -> str:
     return OBJECTIVES[name].unit if name in OBJECTIVES else ""
 
 
+DRAWLESS = frozenset({"cable", "rack", "pdu", "software", "service"})
+"""Categories of which no unit draws power."""
+DRAW, TO_LIQUID = "consumes.it_power", "consumes.liquid_share"
+UNSTATED = {TO_LIQUID: 0.0}
+"""What an item has of a figure that it does not state, where that is known all the same."""
+
+
 @dataclass(frozen=True)
 class Stated:
-    """What catalogs state of one unit, and a bill adds up over all in place.
+    """What one unit has by what catalogs state of it, and a bill adds up over all in place.
 
-    ``name`` is the figure: a line has it of all its units, and ``of_one`` of a single one. ``path``
-    is where an item states it, which a bundle has by its components. Units of the categories
-    ``none_of`` have none of it. It need not be stated: a limit on it then holds the known part, and
-    where it is to be least only what states it is planned with.
+    ``name`` is the figure: a line has it of all its units, and ``of_one`` of a single one. It is
+    the product of what an item states at the paths ``of``, in the figure's unit; a bundle has what
+    its components have. Of ``DRAW`` it is what counts as the draw of a unit, and a power cap scales
+    the product as it does the draw. Units of the categories ``none_of`` have none of it. It need
+    not be known: a limit on it then holds the known part, and where it is to be least only what
+    states it is planned with.
     """
 
     name: str
-    path: str
-    none_of: frozenset[str]
+    of: tuple[str, ...]
+    none_of: frozenset[str] = DRAWLESS
 
     @property
     def figure(self) -> Figure:
@@ -340,25 +349,39 @@ class Stated:
         return FIGURES[self.name]
 
     @property
+    def drawn(self) -> bool:
+        """Whether it follows from the draw, as a power cap scales it."""
+        return DRAW in self.of
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """What an item has to state so that it is known."""
+        return tuple(path for path in self.of if path not in UNSTATED)
+
+    @property
     def of_one(self) -> str:
         """The name that it has of one unit."""
         return f"unit_{self.name}"
 
 
+IT_POWER = Stated("it_power_kw", (DRAW,))
+HEAT_TO_LIQUID = Stated("heat_liquid_kw", (DRAW, TO_LIQUID))
+"""Figures of which lines, totals and columns say more than of others."""
+
 STATED: dict[str, Stated] = {
     row.name: row
     for row in (
-        Stated("rack_units", "consumes.rack_units",
+        Stated("rack_units", ("consumes.rack_units",),
                frozenset({"transceiver", "cable", "rack", "pdu", "software", "service"})),
         # Of these nobody states it, and no floor gives way for it.
-        Stated("weight_kg", "consumes.weight",
+        Stated("weight_kg", ("consumes.weight",),
                frozenset({"transceiver", "cable", "software", "service"})),
     )
 }  # fmt: skip
 """By the name of the figure, in the order in which the bill has them."""
 
 ITEM_UNITS = {
-    **{row.path: row.figure.unit for row in STATED.values()},
+    **{path: row.figure.unit for row in STATED.values() for path in row.of if len(row.of) == 1},
     "provides.gpus": "GPUs", "provides.read": "GB/s", "provides.write": "GB/s",
     "provides.usable": "TB", "provides.endurance": "TB/day", "consumes.it_power": "kW",
     "consumes.racks": "racks", "consumes.typical_power": "kW",

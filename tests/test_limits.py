@@ -208,9 +208,10 @@ def test_an_edit_reaches_the_file(limit: Limit) -> None:
 
 @pytest.mark.parametrize("row", STATED.values(), ids=lambda row: str(row.name))
 def test_what_catalogs_state_is_a_figure_of_lines_and_totals(row: Stated) -> None:
-    part, field = row.path.split(".")
-    inside = Item.model_fields[part].annotation
-    assert isinstance(inside, type) and field in inside.model_fields
+    for path in row.of:
+        part, field = path.split(".")
+        inside = Item.model_fields[part].annotation
+        assert isinstance(inside, type) and field in inside.model_fields
     assert {row.name, row.of_one} <= Line.model_fields.keys()
     assert row.name in Totals.model_fields
     assert row.none_of < set(get_args(Category))
@@ -227,7 +228,8 @@ HUNGRY = BillItem(
 @pytest.mark.parametrize("figure", SUMS)
 def test_a_sum_over_the_bill_needs_what_it_is_made_of(figure: str) -> None:
     """What the table of figures says it needs is what its value hangs on."""
-    fed = replace(HUNGRY, it_power_kw=0.0, meter_kw=0.0, energy_kw=0.0, liquid_kw=0.0)
+    left = {name: 0.0 if row.drawn else 1.0 for name, row in STATED.items()}
+    fed = replace(HUNGRY, it_power_kw=0.0, meter_kw=0.0, energy_kw=0.0, liquid_kw=0.0, stated=left)
     paid, free = Rates(1.0, 1.0, 1.0, 1.0), Rates(0.0, 0.0, 0.0, 0.0)
 
     def value(item: BillItem, rates: Rates) -> float:

@@ -389,6 +389,11 @@ def _provisioned(inputs: Inputs, case: Case, operation: Run, line: Line) -> Line
         "it_power_kw": most,
         "heat_btu_per_h": heat_btu_per_h(most),
         "typical_power_kw": typical,
+        **{
+            name: share * rated
+            for name, row in STATED.items()
+            if row.drawn and (rated := getattr(line, row.of_one)) is not None
+        },
     }
     lines = {name: value * line.quantity for name, value in each.items()}
     meter_kw = None if line.facility_power_kw is None else share * line.facility_power_kw

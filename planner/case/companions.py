@@ -207,7 +207,7 @@ def _refuse_unusable(inputs: Inputs, item: Item, *, priced: bool) -> None:
     for row in suitability.least_stated(inputs.problem) if message is None else ():
         if figures.stated(item, inputs, row) is None:
             message = f"does not state what is to be least, {row.figure.label}"
-            fix = f"give {row.path} in a catalog of your own"
+            fix = f"give {' and '.join(row.asked)} in a catalog of your own"
     if message is not None and fix is not None:
         raise refusal(inputs, item.id, message, f"{fix}{_because_of_the_hall(inputs, item)}")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
@@ -15,7 +14,7 @@ from planner.case.model import Drives
 from planner.case.quantities import RackDevice, RackUse
 from planner.case.quantities import rack_use as pack
 from planner.case.repair import SpareUnit
-from planner.figures import STATED, Stated
+from planner.figures import DRAW, DRAWLESS, HEAT_TO_LIQUID, IT_POWER, STATED, UNSTATED, Stated
 from planner.inputs import Inputs, needs, weights_gb_per_gpu
 from planner.paths import of_job
 from planner.schema.base import Bandwidth
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from planner.schema.plan import RackClassName
 
 ALMOST = 1 + 1e-9
-DRAWLESS = frozenset({"cable", "rack", "pdu", "software", "service"})
 RACK_CLASSES: dict[str, RackClassName] = {"gpu_system": "gpu", "storage": "storage"}
 CLIENT_GB_PER_S_PER_GPU = 1.0
 """One buffered writer thread per GPU moves about 1 GB/s: 8 per DGX in S. Kartik and C. Tartow, VAST
@@ -48,9 +46,7 @@ def parts(item: Item, inputs: Inputs) -> list[tuple[Item, int]]:
 
 def it_power_kw(item: Item, inputs: Inputs) -> float | None:
     """Return the maximum draw of one unit, kW; None where any part's is not known."""
-    if item.category in DRAWLESS:
-        return 0.0
-    return _summed(item, inputs, lambda part: _draw(part, inputs))
+    return stated(item, inputs, IT_POWER)
 
 
 def rack_power_kw(item: Item, inputs: Inputs) -> float:
@@ -81,19 +77,13 @@ def typical_power_kw(item: Item, inputs: Inputs) -> float | None:
 
 def liquid_kw(item: Item, inputs: Inputs) -> float:
     """Return the heat of one unit that goes to liquid, kW; 0 where the draw is not known."""
-    total = 0.0
-    for part, quantity in parts(item, inputs):
-        share = part.consumes.liquid_share
-        if share is not None:
-            total += share.value * _maximum_kw(part, inputs) * quantity
-    return total
+    return stated(item, inputs, HEAT_TO_LIQUID) or 0.0
 
 
-def meter_kw(item: Item, inputs: Inputs, *, typical: bool = False) -> float:
+def meter_kw(item: Item, inputs: Inputs) -> float:
     """Return the draw of one unit at the meter, kW, by where its heat goes at full draw."""
     most = it_power_kw(item, inputs) or 0.0
-    draw = typical_power_kw(item, inputs) or 0.0 if typical else most
-    return metered_kw(draw, liquid_kw(item, inputs) / most if most else 0.0, inputs.problem.site)
+    return metered_kw(most, liquid_kw(item, inputs) / most if most else 0.0, inputs.problem.site)
 
 
 def metered_kw(draw_kw: float, liquid: float, site: Site) -> float:
@@ -107,14 +97,9 @@ def _draw(part: Item, inputs: Inputs) -> Figure[float] | None:
     return (designed and part.consumes.design_power) or part.consumes.it_power
 
 
-def _maximum_kw(part: Item, inputs: Inputs) -> float:
-    figure = _draw(part, inputs)
-    return figure.value if figure is not None and part.category not in DRAWLESS else 0.0
-
-
 def _typical_kw(part: Item, inputs: Inputs) -> float:
-    figure = part.consumes.typical_power
-    return figure.value if figure and part.category not in DRAWLESS else _maximum_kw(part, inputs)
+    figure = part.consumes.typical_power or _draw(part, inputs)
+    return figure.value if figure is not None and part.category not in DRAWLESS else 0.0
 
 
 def rack_units(item: Item, inputs: Inputs) -> float | None:
@@ -123,25 +108,31 @@ def rack_units(item: Item, inputs: Inputs) -> float | None:
 
 
 def stated(item: Item, inputs: Inputs, row: Stated) -> float | None:
-    """Return what catalogs state of one unit; None where any part's is not known."""
+    """Return what one unit has of a figure; None where any part's is not known."""
     if item.category in row.none_of:
         return 0.0
-    return _summed(item, inputs, _at(row.path))
+    total = 0.0
+    for part, quantity in parts(item, inputs):
+        own = _product(part, inputs, row)
+        if own is None:
+            return None
+        total += own * quantity
+    return total
 
 
 _at = cache(attrgetter)
 
 
-def _summed(
-    item: Item, inputs: Inputs, own: Callable[[Item], Figure[float] | None]
-) -> float | None:
-    total = 0.0
-    for part, quantity in parts(item, inputs):
-        figure = own(part)
-        if figure is None:
-            return None
-        total += figure.value * quantity
-    return total
+def _product(part: Item, inputs: Inputs, row: Stated) -> float | None:
+    """Return a figure of what has no parts: nothing where a factor is 0, whatever the others."""
+    product: float | None = 1.0
+    for path in row.of:
+        figure = _draw(part, inputs) if path == DRAW else _at(path)(part)
+        factor = UNSTATED.get(path) if figure is None else figure.value
+        if factor == 0.0:
+            return 0.0
+        product = None if product is None or factor is None else product * factor
+    return product
 
 
 def rack_use(item: Item, inputs: Inputs) -> RackUse | None:

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from planner.case.quantities import Counts, Packed, Quantity, RackUse, Sum, Terms, ceil
 from planner.case.repair import Repair, SpareUnit
-from planner.figures import OBJECTIVES, RATIOS
+from planner.figures import OBJECTIVES, RATIOS, STATED
 from planner.limits import of_group
 from planner.schema.problem import Maximized, Minimized
 from planner.sizing.fabric import ComputeDesign, FabricSize
@@ -58,7 +58,7 @@ class BillItem:
 
     ``support_factor`` is how many years of support count in the TCO, discounted. ``meter_kw`` is
     the draw at the meter, ``energy_kw`` the draw at the meter that energy is charged on. ``stated``
-    is what catalogs state of a unit, by figure (`planner.figures.STATED`), 0 where they do not.
+    is what a unit has by figure (`planner.figures.STATED`), 0 where catalogs do not state enough.
     """
 
     id: str
@@ -215,6 +215,10 @@ class System(Offer):
             meter_kw=share * self.meter_kw,
             energy_kw=min(self.energy_kw, share * self.meter_kw),
             liquid_kw=share * self.liquid_kw,
+            stated={
+                name: each * (share if STATED[name].drawn else 1.0)
+                for name, each in self.stated.items()
+            },
         )
 
 

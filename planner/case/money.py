@@ -152,7 +152,6 @@ def _of_stated(name: str) -> Part:
 
 _COMPARED = {limit.figure for limit in SUPPLIES} | {o.figure.name for o in OBJECTIVES.values()}
 
-
 _CAPEX = Part(lambda item, rates: item.unit_net_usd, bought=True)
 _SUPPORT = Part(lambda item, rates: item.support_usd_per_year, bought=True)
 _SUBSCRIPTIONS = Part(lambda item, rates: item.subscription_usd_per_year, bought=True)

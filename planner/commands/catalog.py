@@ -261,7 +261,10 @@ def check(
     try:
         catalogs, prices = _load(files, books)
         problems = [
-            *(_fault(catalogs, sku, message) for sku, message in _invariants(catalogs)),
+            *(
+                Finding("invariant", message, *file_and_line(catalogs.places[sku]), sku)
+                for sku, message in _invariants(catalogs)
+            ),
             *_cheap(catalogs, prices),
         ]
         doubts = [*_without_basis(catalogs), *_old(catalogs, prices, day)]
@@ -274,10 +277,6 @@ def check(
         count = sum(1 for item in catalogs.items.values() for _ in catalog_figures(item))
         lines.append(f"valid: {len(catalogs.items)} items, {count} figures, each with its source")
     return "\n".join(lines), bool(problems)
-
-
-def _fault(catalogs: Catalogs, sku: str, message: str) -> Finding:
-    return Finding("invariant", message, *file_and_line(catalogs.places[sku]), sku)
 
 
 def _cheap(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:

@@ -382,7 +382,7 @@ def _text(
     budget = values.get("budget")
     text = Template(TEMPLATE).substitute(
         values,
-        name=_quoted(values["name"]),
+        name='"' + values["name"].replace("\\", "\\\\").replace('"', '\\"') + '"',
         job="model-" + re.sub(r"[^a-z0-9]+", "-", values["parameters"].replace(" ", "").lower()),
         budget=f"budget: {{capex: {budget}}}   # answered: what may be paid at once\n"
         if budget
@@ -411,10 +411,6 @@ def _in_a_column(lines: Sequence[str]) -> str:
     return "".join(
         f"{each[1]:{width}}   {each[2]}\n" if each else f"{line}\n" for line, each in found
     )
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def write_example(name: str, folder: Path, *, force: bool) -> Path:

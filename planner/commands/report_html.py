@@ -181,7 +181,7 @@ def _read(
 
 def _result(path: Path) -> PlanFile | AnyStudy:
     """Return the plan or the study that a file holds, told by what stands in it."""
-    data = _json(path)
+    data = json_of(contents(path, most_bytes=_MOST_BYTES, what="result"), str(path), _TAKES)
     kind = data.get("kind") if isinstance(data, dict) else None
     model: type[AnyStudy] | None = None
     if isinstance(kind, str):
@@ -195,10 +195,6 @@ def _result(path: Path) -> PlanFile | AnyStudy:
         raise InputError(Finding("result", "this is no result of planner", str(path), fix=_TAKES))
     _same_version(path, data, model.model_fields["schema_version"].default)
     return _validated(path, data, model)
-
-
-def _json(path: Path) -> Any:
-    return json_of(contents(path, most_bytes=_MOST_BYTES, what="result"), str(path), _TAKES)
 
 
 def _same_version(path: Path, data: dict[str, Any], version: int) -> None:

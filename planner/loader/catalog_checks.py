@@ -8,7 +8,7 @@ from operator import attrgetter
 from pydantic import BaseModel
 
 from planner.errors import did_you_mean
-from planner.figures import STATED
+from planner.figures import DRAW, STATED
 from planner.schema.catalog import Family, Figure, Item, Port, Ports, Sizes, Source, Switch
 from planner.schema.running import check_range
 
@@ -203,10 +203,11 @@ def _source(name: str, sources: Mapping[str, Source], path: str) -> Iterator[Fau
 
 
 def _components(item: Item, items: Mapping[str, Item]) -> Iterator[Fault]:
-    summed = ("consumes.it_power", *(row.path for row in STATED.values()))
+    summed = dict.fromkeys((DRAW, *(path for row in STATED.values() for path in row.of)))
     if item.components and any(attrgetter(path)(item) is not None for path in summed):
-        *others, last = (path.removeprefix("consumes.") for path in summed[1:])
-        fix = f"leave out consumes.it_power, {', '.join(others)} and {last}"
+        first, *others = summed
+        *others, last = (path.removeprefix("consumes.") for path in others)
+        fix = f"leave out {', '.join((first, *others))} and {last}"
         yield "what a bundle consumes is the sum of its components'", fix, "consumes"
     names = [part.id for part in item.components]
     for name in sorted({name for name in names if names.count(name) > 1}):

@@ -38,19 +38,15 @@ STALL_FIX = "shorten the stall or lengthen the interval"
 
 def companion_faults(inputs: Inputs) -> Iterator[Fault]:
     """Yield what is wrong with the companions and policies a problem names."""
-    yield from _named(inputs)
+    for path, name, category, usable in (*named_fabrics(inputs), *named_facilities(inputs)):
+        yield from _reference(inputs, path, name, {category}, usable)
+    for name in inputs.problem.extras:
+        yield from _reference(inputs, f"extras.{name}", name, EXTRAS, accept_any)
     yield from _network(inputs)
     yield from _items(inputs)
     yield from _stock(inputs)
     yield from _support(inputs)
     yield from _policy(inputs)
-
-
-def _named(inputs: Inputs) -> Iterator[Fault]:
-    for path, name, category, usable in (*named_fabrics(inputs), *named_facilities(inputs)):
-        yield from _reference(inputs, path, name, {category}, usable)
-    for name in inputs.problem.extras:
-        yield from _reference(inputs, f"extras.{name}", name, EXTRAS, accept_any)
 
 
 def _reference(

@@ -171,7 +171,10 @@ def _systems(inputs: Inputs) -> list[Item]:
 def level_faults(inputs: Inputs) -> Iterator[LevelFault]:
     """Yield what is wrong with a derived stall, with restarts, and with the local level."""
     yield from _stall(inputs)
-    yield from _restarts(inputs)
+    job = inputs.problem.job
+    if job.restart.remote_s is not None and "restart_s" in job.restore.model_fields_set:
+        message = "restart.remote is the same as restore.restart"
+        yield "restart", job_path("restart.remote"), message, "leave out the one or the other"
     yield from _shares(inputs)
     local = inputs.problem.job.levels
     if local is not None:
@@ -190,13 +193,6 @@ def _stall(inputs: Inputs) -> Iterator[LevelFault]:
     if derived and checkpoint.mode == "sync":
         message = "a synchronous checkpoint stalls for as long as it is written: nothing is derived"
         yield "stall", job_path("checkpoint.stall"), message, "leave out stall, or mode: sync"
-
-
-def _restarts(inputs: Inputs) -> Iterator[LevelFault]:
-    job = inputs.problem.job
-    if job.restart.remote_s is not None and "restart_s" in job.restore.model_fields_set:
-        message = "restart.remote is the same as restore.restart"
-        yield "restart", job_path("restart.remote"), message, "leave out the one or the other"
 
 
 def _shares(inputs: Inputs) -> Iterator[LevelFault]:

@@ -53,7 +53,8 @@ def findings(error: ValidationError, document: Document, model: type[BaseModel])
     chosen: dict[DataPath, tuple[int, Finding]] = {}
     for detail in error.errors(include_url=False):
         path = data_path(detail["loc"], document.data)
-        finding = _finding(detail, path, document, model)
+        code, message, fix = _words(detail, path, model)
+        finding = Finding(code, message, *document.place(path), dotted(path) or None, fix)
         rank = _rank(detail)
         if path not in chosen or rank > chosen[path][0]:
             chosen[path] = (rank, finding)
@@ -96,11 +97,6 @@ def _holds(value: Any, step: str | int) -> bool:
     if isinstance(value, tuple):
         return isinstance(step, int) and 0 <= step < len(value)
     return isinstance(value, dict) and step in value
-
-
-def _finding(detail: Any, path: DataPath, document: Document, model: type[BaseModel]) -> Finding:
-    code, message, fix = _words(detail, path, model)
-    return Finding(code, message, *document.place(path), dotted(path) or None, fix)
 
 
 def _words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str, str, str | None]:
@@ -181,12 +177,8 @@ def _quote(value: object) -> str:
 
 def field_names(model: type[BaseModel], path: DataPath) -> set[str]:
     """Return the keys that may stand in the mapping at ``path``."""
-    return {name for one in models_at(model, path) for name in key_names(one)}
-
-
-def key_names(model: type[BaseModel]) -> set[str]:
-    """Return a model's keys as users write them."""
-    return {field.alias or name for name, field in model.model_fields.items()}
+    fields = (pair for one in models_at(model, path) for pair in one.model_fields.items())
+    return {field.alias or name for name, field in fields}
 
 
 def models_at(model: type[BaseModel], path: DataPath) -> list[type[BaseModel]]:

@@ -78,7 +78,8 @@ def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
     """Apply ``path=value`` settings of the command line, and files of them, in their order."""
     for setting in settings:
         if setting.startswith(FILE_MARK):
-            _apply_file(document, setting)
+            source = yaml12.read(Path(setting.removeprefix(FILE_MARK)), yaml12.OVERRIDES)
+            _lay(document, source.data, source, ())
             continue
         origin = f"--set {setting if len(setting) <= 80 else setting[:77] + '...'}"
         path, separator, text = setting.partition("=")
@@ -91,12 +92,6 @@ def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
         for known in [p for p in document.lines if p[: len(typed)] == typed]:
             del document.lines[known]
         document.origins[typed] = origin
-
-
-def _apply_file(document: Document, setting: str) -> None:
-    """Lay the overrides in a file over the document."""
-    source = yaml12.read(Path(setting.removeprefix(FILE_MARK)), yaml12.OVERRIDES)
-    _lay(document, source.data, source, ())
 
 
 def _put(document: Document, steps: list[str], value: Any, origin: str) -> None:

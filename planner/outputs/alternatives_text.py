@@ -128,7 +128,7 @@ def render(found: Alternatives) -> str:
         parts += [
             screen([_figures(found)]).rstrip("\n"),
             _plans(found),
-            _looked_for(found),
+            titled_points("What was looked for", sentences(found)),
             _proof(found),
         ]
     return joined(parts)
@@ -224,10 +224,6 @@ def _again(found: Alternatives, alternative: Alternative) -> Iterator[str]:
     text = command(found, alternative)
     if text is not None:
         yield f"{INDENT}     {text}"
-
-
-def _looked_for(found: Alternatives) -> str:
-    return titled_points("What was looked for", sentences(found))
 
 
 def _proof(found: Alternatives) -> str:

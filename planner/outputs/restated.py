@@ -124,18 +124,14 @@ def _value(value: object, money: Currency, records: tuple[Record, ...], *, paid:
         return value
     if isinstance(value, dict):
         return {key: _value(part, money, records, paid=True) for key, part in value.items()}
-    return _exact(value, money) if isinstance(value, (int, float)) else value
+    # Without the digits that are the noise of a division.
+    return float(f"{money.of(value):.15g}") if isinstance(value, (int, float)) else value
 
 
 def listed(line: Line) -> float | None:
     """Return the list price of a line of a restated plan as a bill lists it: in whole cents."""
     price, money = line.unit_list_usd, shown()
     return price if price is None or money.code == "USD" else round(price, money.decimals)
-
-
-def _exact(usd: float, money: Currency) -> float:
-    """Return an amount without the digits that are the noise of a division."""
-    return float(f"{money.of(usd):.15g}")
 
 
 def in_its_currency(

@@ -127,7 +127,7 @@ def _both(value: float, ends: tuple[float, float], written: Scale, *, narrow: bo
         parts = text if narrow else f"{text} ({written.text(low)} to {written.text(high)})"
         return f"{parts} {written.unit}".rstrip()
     if written.unit == "%":
-        digits = _points(half / written.size)
+        digits = 1 if half / written.size >= _TINY_PERCENT / 2 else 2
         return f"{value / written.size:.{digits}f} ±{half / written.size:.{digits}f} %"
     return f"{written.with_unit(value)} ±{_percent(half / value)}"
 
@@ -142,10 +142,6 @@ def _percent(share: float) -> str:
     if 0 < percent < _TINY_PERCENT:
         return f"{_TINY_PERCENT} %"
     return f"{percent:.{1 if 0 < percent < _WHOLE_PERCENT else 0}f} %"
-
-
-def _points(half: float) -> int:
-    return 1 if half >= _TINY_PERCENT / 2 else 2
 
 
 def most(found: Measured, unit: Unit) -> str:

@@ -261,13 +261,12 @@ _MORE = f"{INDENT}{INDENT}"
 
 def explanation(found: Infeasibility) -> str:
     """Return the explanation in paragraphs."""
-    parts = [_reasons(found), *(_conflict(one) for one in found.conflicts)]
+    parts = [
+        "\n".join(line for reason in found.reasons for line in wrapped(reason, "")),
+        *(_conflict(one) for one in found.conflicts),
+    ]
     parts += [_changes(found.changes), _combined(found), _undecided(found)]
     return "\n\n".join(part for part in parts if part)
-
-
-def _reasons(found: Infeasibility) -> str:
-    return "\n".join(line for reason in found.reasons for line in wrapped(reason, ""))
 
 
 def conflict_title(count: int) -> str:

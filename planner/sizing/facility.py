@@ -34,13 +34,9 @@ def it_power_kw(facility_kw: float, pue: float) -> float:
         ValueError: the power is negative or the PUE below 1.
     """
     require_non_negative(facility_kw=facility_kw)
-    _require_pue(pue)
-    return facility_kw / pue
-
-
-def _require_pue(pue: float) -> None:
     if not (pue >= 1 and math.isfinite(pue)):
         raise ValueError(f"pue must be at least 1 and finite, got {pue!r}")
+    return facility_kw / pue
 
 
 def discounted_years(start_years: float, end_years: float, discount_rate: float) -> float:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from planner.currency import Currency
-from planner.figures import STATED
+from planner.figures import DRAW, DRAWLESS, STATED, UNSTATED, Stated
 from planner.schema.catalog import Family, Item
 from planner.schema.prices import Discount, Price, SupportMoney, SupportShare
 from planner.schema.problem import Problem, Quantity
@@ -134,14 +134,13 @@ def _write(figure: float | None) -> str:
 
 _NOTHING_DEMANDED = Quantity()
 _RACK_UNIT_M = 1.75 * 0.0254
-_WITHOUT_DRAW = ("cable", "rack", "pdu", "software", "service")
 DECIDED = ("gpu_system", "storage")
 """The categories whose counts a plan decides; the others' follow from them."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitFigures:
-    """What one unit of an item draws and gives off at its rated power, and what catalogs state."""
+    """What one unit of an item draws and gives off at its rated power, and what it has besides."""
 
     item: Item
     it_power_kw: float | None
@@ -291,7 +290,7 @@ class Basis:
         return found
 
     def _of_unit(self, item: Item) -> UnitFigures:
-        draws, site = item.category not in _WITHOUT_DRAW, self.problem.site
+        draws, site = item.category not in DRAWLESS, self.problem.site
         power_kw = self._consumed(item, self._drawn) if draws else 0.0
         liquid = self._liquid_share(item) if power_kw else 0.0  # no draw, no heat to carry off
         return UnitFigures(
@@ -299,7 +298,7 @@ class Basis:
             it_power_kw=power_kw,
             typical_power_kw=self._consumed(item, self._drawn_typically) if draws else 0.0,
             stated={
-                name: 0.0 if item.category in row.none_of else self._consumed(item, _own(row.path))
+                name: 0.0 if item.category in row.none_of else self._made(item, row)
                 for name, row in STATED.items()
             },
             liquid_share=liquid,
@@ -409,13 +408,31 @@ class Basis:
         return self.unit_stated(item, "weight_kg")
 
     def unit_stated(self, item: Item, figure: str) -> float | None:
-        """Return what catalogs state of one unit, None where it is not known.
+        """Return what one unit has of a figure at its set point, None where it is not known.
 
         Args:
             item: what there is one of.
-            figure: the figure: where it stands, and of what it is none, the table of figures says.
+            figure: the figure: of what, and of which items, it is made the table of figures says.
         """
-        return self.of_unit(item).stated[figure]
+        rated = self.of_unit(item).stated[figure]
+        if rated is None or not STATED[figure].drawn:
+            return rated
+        return rated * self.provisioned.get(item.id, 1.0)
+
+    def _made(self, item: Item, row: Stated) -> float | None:
+        """Return what one unit has at its rated power: of its own factors, or of its components'.
+
+        Where one of the factors is none of it, there is none of the product.
+        """
+        if item.components:
+            made = [(self._made(self.items[c.id], row), c.quantity) for c in item.components]
+            known = [each * quantity for each, quantity in made if each is not None]
+            return sum(known) if len(known) == len(made) else None
+        factors = [self._drawn(item) if path == DRAW else _own(item, path) for path in row.of]
+        if any(factor == 0.0 for factor in factors):
+            return 0.0
+        known = [factor for factor in factors if factor is not None]
+        return math.prod(known) if len(known) == len(factors) else None
 
     def liquid_share(self, item: Item) -> float:
         """Return the share of an item's heat that goes to liquid; a bundle's by its parts' draw."""
@@ -451,14 +468,10 @@ class Basis:
         return total
 
 
-def _own(path: str) -> Callable[[Item], float | None]:
+def _own(item: Item, path: str) -> float | None:
     part, name = path.split(".")
-
-    def read(item: Item) -> float | None:
-        figure = getattr(getattr(item, part), name)
-        return None if figure is None else float(figure.value)
-
-    return read
+    figure = getattr(getattr(item, part), name)
+    return UNSTATED.get(path) if figure is None else float(figure.value)
 
 
 def nameplate_gb_per_s(item: Item, count: float) -> tuple[float, float]:

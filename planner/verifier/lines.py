@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from planner.figures import STATED
 from planner.schema.catalog import Component, Item
 from planner.schema.plan import Line, Plan, PriceNote
 from planner.schema.prices import Price
@@ -386,7 +387,7 @@ def check_consumption(ledger: Ledger, basis: Basis, name: str, item: Item, line:
         "it_power_kw": power_kw,
         "heat_btu_per_h": heat,
         "typical_power_kw": basis.typically_drawn_kw(item),
-        **figures.stated,
+        **{stated: basis.unit_stated(item, stated) for stated in STATED},
     }
     computed: dict[str, float | None] = {}
     for field, unit in units.items():

@@ -146,7 +146,8 @@ def _totals(
         heat_liquid_btu_per_h=_times(liquid_kw, BTU_PER_H_PER_KW),
         racks=_racks(companions),
         stated={
-            name: _sum_known(_times(u.stated[name], n) for u, _, n in units) for name in STATED
+            name: _sum_known(_times(basis.unit_stated(u.item, name), n) for u, _, n in units)
+            for name in STATED
         },
         money=running_costs(basis, lines, everything, power_kw),
         read_gb_per_s=read,

@@ -12,6 +12,7 @@ from planner.case import resolve
 from planner.case.bounds import cap_in_use
 from planner.case.model import BillItem, System, Way
 from planner.case.money import support_factor, support_span
+from planner.figures import HEAT_TO_LIQUID, STATED
 from planner.sizing.facility import discounted_years
 from tests.optimizer.cases import furnish
 from tests.world.random_cases import inputs_of
@@ -26,23 +27,25 @@ PLAIN = BillItem(
 )  # fmt: skip
 
 
-OF_THE_DRAW = {"it_power_kw", "meter_kw", "energy_kw", "liquid_kw"}
+OF_THE_DRAW = {"it_power_kw", "meter_kw", "energy_kw", "liquid_kw", "stated"}
 OF_THE_ITEM = {
     "id", "vendor", "installed", "unit_net_usd", "support_usd_per_year", "support_factor",
-    "subscription_usd_per_year", "stated", "spare_share", "pack", "min_order", "stock",
+    "subscription_usd_per_year", "spare_share", "pack", "min_order", "stock",
 }  # fmt: skip
 
 
-def test_a_power_cap_scales_what_follows_the_draw() -> None:
+def test_a_power_cap_scales_what_follows_the_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new field stands in one of the two sets: nothing else tells that ``at`` forgets it."""
+    monkeypatch.setitem(STATED, "heat_liquid_kw", HEAT_TO_LIQUID)
     assert {field.name for field in fields(BillItem)} == OF_THE_DRAW | OF_THE_ITEM
     given: dict[str, Any] = dict.fromkeys((field.name for field in fields(System)), 10.0)
-    system = System(**given)
+    system = System(**given | {"stated": {"heat_liquid_kw": 10.0, "weight_kg": 10.0}})
     half = Way(**dict.fromkeys((field.name for field in fields(Way)), 1) | {"power_share": 0.5})
     capped = system.at(half)
     changed = {name for name, value in vars(system).items() if getattr(capped, name) != value}
     assert changed == OF_THE_DRAW
-    assert {getattr(capped, name) for name in OF_THE_DRAW} == {5.0}
+    assert capped.stated == {"heat_liquid_kw": 5.0, "weight_kg": 10.0}
+    assert {getattr(capped, name) for name in OF_THE_DRAW - {"stated"}} == {5.0}
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,8 @@ def _figure(chart: Chart, form: Format) -> Figure:
     if form.headed:
         head = _EDGE_IN + _TITLE_IN * len(titles) + _LINE_IN * len(words) + _EDGE_IN
     columns = _columns(chart.panels)
-    heights = _heights(chart.panels, columns, form)
+    each = [_height(panel, len(chart.panels), form, columns) for panel in chart.panels]
+    heights = [max(each[first : first + columns]) for first in range(0, len(each), columns)]
     names = _legend_lines(chart, form)
     height = head + sum(heights) + _LINE_IN * 1.15 * names + (_EDGE_IN if names else 0.0)
     figure = Figure(figsize=(form.width_in, max(height, 0.9)), dpi=_DPI, facecolor="white")
@@ -161,11 +162,6 @@ def _columns(panels: Sequence[Panel]) -> int:
     if any(panel.rows for panel in panels):
         return 1 if len(panels) == 1 else 2
     return max(1, min(len(panels), _MOST_COLUMNS))
-
-
-def _heights(panels: Sequence[Panel], columns: int, form: Format) -> list[float]:
-    each = [_height(panel, len(panels), form, columns) for panel in panels]
-    return [max(each[first : first + columns]) for first in range(0, len(each), columns)]
 
 
 def _height(panel: Panel, count: int, form: Format, columns: int) -> float:

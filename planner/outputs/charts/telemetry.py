@@ -330,8 +330,15 @@ def bandwidth(record: Characterization, table: Columns) -> Chart:
         record: the jobs.
         table: the checkpoints, by column.
     """
-    jobs = [job for job in largest(record, MOST_JOBS) if _positive(job)]
-    rows = _bandwidth_rows(table, jobs)
+    jobs = [
+        job
+        for job in largest(record, MOST_JOBS)
+        if job.size_gb.value > 0 and job.write_gb_per_s.value > 0
+    ]
+    owner = whose(table, jobs)
+    good = of_kind(table, WHOLE) & (table["size_gb"] > 0) & (table["mean_gb_per_s"] > 0)
+    good &= np.isfinite(table["size_gb"]) & np.isfinite(table["mean_gb_per_s"])
+    rows = [np.flatnonzero((owner == place) & good) for place in range(len(jobs))]
     total = sum(map(len, rows))
     if not total:
         return Chart("bandwidth", _BANDWIDTH, "No job was found: there is nothing to draw.")
@@ -357,17 +364,6 @@ def bandwidth(record: Characterization, table: Columns) -> Chart:
 
 Ends = tuple[tuple[float, float], tuple[float, float]]
 """How far the axes go, in GB and GB/s."""
-
-
-def _positive(job: JobFound) -> bool:
-    return job.size_gb.value > 0 and job.write_gb_per_s.value > 0
-
-
-def _bandwidth_rows(table: Columns, jobs: Sequence[JobFound]) -> list[Places]:
-    owner = whose(table, jobs)
-    good = of_kind(table, WHOLE) & (table["size_gb"] > 0) & (table["mean_gb_per_s"] > 0)
-    good &= np.isfinite(table["size_gb"]) & np.isfinite(table["mean_gb_per_s"])
-    return [np.flatnonzero((owner == place) & good) for place in range(len(jobs))]
 
 
 def _axes(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, time
 
-from xlsxwriter.format import Format
-
 from planner.outputs.words import clean, gives_away, quantity, small_share
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import Range
@@ -69,7 +67,7 @@ _STUDY, _AFTER_STUDIES = "A study of this plan (a record)", "Checks"
 
 def add(book: Book) -> None:
     """Add the sheet; it is written last, so that it lists the sheets there are."""
-    page = Page(book, "About", _title(book))
+    page = Page(book, "About", clean(" ".join(book.plan.problem.split()), _TITLE_LENGTH))
     if book.appendix:
         page.text(1, 0, "Appendix: records and workings of the plan as solved; what is edited in "
                   "the plan's workbook does not show here", "subtitle")  # fmt: skip
@@ -79,7 +77,7 @@ def add(book: Book) -> None:
     page.legend()
     for column, width in enumerate(_WIDTHS):
         page.sheet.set_column(column, column, width)
-    row = _document(page, FIRST_ROW)
+    row = _document(page)
     if book.inside:
         row = _texts(page, "The plan, as solved", _plan(book), row)
     row = _sheets(page, row)
@@ -88,10 +86,6 @@ def add(book: Book) -> None:
     page.sheet.repeat_rows(0, FIRST_ROW - 1)
     page.finish(_LAST, (FIRST_ROW, 0))
     page.sheet.fit_to_pages(1, 1)
-
-
-def _title(book: Book) -> str:
-    return clean(" ".join(book.plan.problem.split()), _TITLE_LENGTH)
 
 
 _EDITIONS = {
@@ -115,11 +109,11 @@ def _paid_in(book: Book) -> str:
     return text.format(money=named) + rate
 
 
-def _document(page: Page, row: int) -> int:
+def _document(page: Page) -> int:
     """Write who made this for whom, and until when it is good; return the next free row."""
     book = page.book
-    page.fill(row, ("This document",), "heading", _LAST + 1)
-    row = _text(page, "Project", book.plan.problem, row + 1)
+    page.fill(FIRST_ROW, ("This document",), "heading", _LAST + 1)
+    row = _text(page, "Project", book.plan.problem, FIRST_ROW + 1)
     if book.plan.description:
         row = _text(page, "Description", book.plan.description, row)
     row = _text(page, "Edition", _EDITIONS[book.audience], row)
@@ -185,7 +179,12 @@ def _sheets(page: Page, row: int) -> int:
     """Write a link to every other sheet of the workbook; return the next free row."""
     page.fill(row, ("Sheets: click a name to go there",), "heading", _LAST + 1)
     row += 1
-    style = _link(page.book)
+    look = {
+        "font_name": "Arial", "font_size": 10, "font_color": "#1F3A5F", "bold": True,
+        "underline": 1, "align": "left", "indent": 1, "valign": "top",
+        "bottom": 4, "bottom_color": "#BFBFBF",
+    }  # fmt: skip
+    style = page.book.workbook.add_format(look)
     for name, shows in _all(page.book):
         sheet = page.book.workbook.get_worksheet_by_name(name)
         if sheet is None or sheet.hidden:
@@ -202,15 +201,6 @@ def _all(book: Book) -> Iterator[tuple[str, str]]:
         if name == _AFTER_STUDIES:
             yield from ((other, _STUDY) for other in book.studies if other not in _SHOWS)
         yield name, shows
-
-
-def _link(book: Book) -> Format:
-    look = {
-        "font_name": "Arial", "font_size": 10, "font_color": "#1F3A5F", "bold": True,
-        "underline": 1, "align": "left", "indent": 1, "valign": "top",
-        "bottom": 4, "bottom_color": "#BFBFBF",
-    }  # fmt: skip
-    return book.workbook.add_format(look)
 
 
 def _texts(page: Page, heading: str, pairs: Sequence[tuple[str, str]], row: int) -> int:

@@ -10,7 +10,6 @@ from planner.outputs.scope import blocks
 from planner.outputs.words import NETWORKS, in_money, number, percent, product, small_share
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import GENERAL
-from planner.outputs.workbook.functions import Scalar
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.schema.plan import JobPlan, Plan
 
@@ -45,7 +44,13 @@ def _add(
 def _sections(book: Book) -> Iterator[tuple[str, Sequence[Entry]]]:
     """Yield heading and entries: terms outside, where there is no appendix to look them up."""
     plan, money = book.plan, book.money
-    said = _public(plan)
+    lines = [
+        (entry.label, f"{product(entry.line)}: {note}")
+        for block in blocks(plan)
+        for entry in block.entries
+        for note in entry.line.public_notes
+    ]
+    said = [*((str(at), note) for at, note in enumerate(plan.public_notes, 1)), *lines]
     if said:
         yield "Notes in every edition" if book.inside else "Notes on this offer", said
     yield "What the plan counts and what it does not", _counted(plan, money=money)
@@ -54,17 +59,6 @@ def _sections(book: Book) -> Iterator[tuple[str, Sequence[Entry]]]:
         yield "How this plan was made", _provenance(book)
     else:
         yield from _meaning(book)
-
-
-def _public(plan: Plan) -> list[Entry]:
-    """Return what is told to everybody: of the whole, then by line."""
-    lines = [
-        (entry.label, f"{product(entry.line)}: {note}")
-        for block in blocks(plan)
-        for entry in block.entries
-        for note in entry.line.public_notes
-    ]
-    return [*((str(at), note) for at, note in enumerate(plan.public_notes, 1)), *lines]
 
 
 def _meaning(book: Book) -> Iterator[tuple[str, Sequence[Entry]]]:
@@ -440,7 +434,10 @@ def add_assumptions(book: Book) -> None:
 def _assumptions(page: Page, row: int) -> int:
     for entry in page.book.plan.assumptions:
         page.text(row, 0, entry.label)
-        _value(page, row, entry.value)
+        if isinstance(entry.value, str):
+            page.text(row, 1, entry.value, align="right")
+        else:
+            page.number(row, 1, entry.value, GENERAL)
         unit = in_money(entry.unit)
         texts = (unit, entry.source, entry.date, entry.confidence, entry.note, entry.name)
         for column, text in enumerate(texts, start=2):
@@ -449,10 +446,3 @@ def _assumptions(page: Page, row: int) -> int:
         page.grow(row, zip(shown, (width for _, width in _ASSUMPTION_COLUMNS), strict=True))
         row += 1
     return row
-
-
-def _value(page: Page, row: int, value: Scalar) -> None:
-    if isinstance(value, str):
-        page.text(row, 1, value, align="right")
-    else:
-        page.number(row, 1, value, GENERAL)

@@ -17,7 +17,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 from planner import currency
 from planner.figures import FIGURES, capital
 from planner.limits import known as known_limit
-from planner.outputs.scope import Block, Entry, holding
+from planner.outputs.scope import Entry, holding
 from planner.outputs.why_text import decided, needed, units
 from planner.outputs.words import clean, in_money, next_step, product, quantity
 from planner.outputs.workbook.answer import COUNT, NAME, TILES, add_answer, add_tiles
@@ -70,7 +70,7 @@ def add(book: Book) -> None:
     row, bill = _add_bill(page, top)
     add_answer(page, FIRST_ROW, bill.core)
     charts = [_power(page, bill)]
-    if _shows_money(book):
+    if book.number(_USD):  # some section costs anything: a chart of money says something
         charts.insert(0, _spending(page, bill))
     _add_chart(page, top, row, charts[0])
     top = row + 1
@@ -200,16 +200,12 @@ def _add_bill(page: Page, row: int) -> tuple[int, _Bill]:
     for block in listed:
         row += 1
         page.fill(row, (block.section,), "line", _BESIDE)
-        _lines(page, block, row)
+        count = len(block.entries)
+        text = f"{count} line" + ("s" if count > 1 else "")
+        page.text(row, COUNT, text, "fixed", "right")
         _bill_sums(page, row, (subtotal_name(_KW, block.section),
                                subtotal_name(_USD, block.section)), "cross")  # fmt: skip
     return row + 1, _Bill(first, row, tuple(core))
-
-
-def _lines(page: Page, block: Block, row: int) -> None:
-    count = len(block.entries)
-    text = f"{count} line" + ("s" if count > 1 else "")
-    page.text(row, COUNT, text, "fixed", "right")
 
 
 def _bill_line(page: Page, entry: Entry, row: int) -> None:
@@ -233,11 +229,6 @@ def _bill_sums(page: Page, row: int, names: tuple[str, str], role: Role) -> None
         _live(page, row, 4, names[1], INTEGER_OR_DASH, role=role)
     else:
         _quotient(page, row, 4, names[0], _KW, PERCENT_OR_DASH, role)
-
-
-def _shows_money(book: Book) -> bool:
-    """Return whether some section costs anything, so that a chart of money says something."""
-    return bool(book.number(_USD))
 
 
 _NAME_LENGTH, _LABEL_LENGTH = 40, 42

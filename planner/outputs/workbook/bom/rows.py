@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from xlsxwriter.format import Format
 
 from planner import currency
-from planner.figures import BTU_PER_H_PER_KW, STATED
+from planner.figures import BTU_PER_H_PER_KW, STATED, Stated
 from planner.outputs import scope
 from planner.outputs.restated import listed
 from planner.outputs.scope import Block, Entry
@@ -266,7 +266,16 @@ def add_line(page: BomPage, number: int, entry: Entry) -> None:
     by_way = BY_WAY if ways is not None and ways.sku == line.sku else NO_WAY
     _write_physical(row, known, by_way)
     _heat_and_meter(row, known, scope.two_pues(plan), by_way)
-    _racks(row, line)
+    quantity = row.at("quantity")
+    if line.racks is not None and line.units_per_rack is not None:
+        text = f"=ROUNDUP({quantity}/{line.units_per_rack},0)"
+        row.work_out("racks", text, line.racks)
+    elif line.racks and line.quantity and line.racks % line.quantity == 0:
+        row.work_out("racks", f"={quantity}*{line.racks // line.quantity}", line.racks)
+    elif line.racks is None and line.quantity == 0:  # in store; in the hall it would need some
+        row.work_out("racks", f'=IF({quantity}=0,0,"")')
+    else:
+        row.put("racks", line.racks)
     for key, unit_key in PER_UNIT.items():
         _per_unit(row, line, key, unit_key, known)
     _as_solved(row, line)
@@ -317,7 +326,12 @@ def add_part(page: BomPage, number: int, entry: Entry, index: int, bundle_row: i
     _identity(row, line, entry.part_label(index), f"{PART_OF}{entry.label}")
     for key in ("quantity", "purchased"):
         value = line.quantity if key == "quantity" else line.purchased
-        _part_count(row, key, value, entry.line, bundle_row)
+        count = entry.line.quantity if key == "quantity" else entry.line.purchased
+        if count == 0 or value % count:
+            row.put(key, value)
+        else:
+            bundles = row.page.columns.at(key, bundle_row)
+            row.work_out(key, f"={bundles}*{value // count}", value)
     _write_physical(row, known)
     for key, unit_key in PER_UNIT.items():
         _per_unit(row, line, key, unit_key, known)
@@ -414,9 +428,17 @@ def _write_physical(
     """Write power, heat and what catalogs state, each per unit and for the line."""
     _each_and_all(row, "power", "unit_power", known, by_way)
     for each in STATED.values():
-        _each_and_all(row, each.name, each.of_one, known, by_way)
+        _each_and_all(row, each.name, each.of_one, known, _by_draw(row, each, known))
     power = row.at("power")
     row.work_out("heat", f'=IF(ISNUMBER({power}),{power}*{BTU_PER_H_PER_KW},"")', known["heat"])
+
+
+def _by_draw(row: BomRow, each: Stated, known: dict[str, float | None]) -> Mapping[str, str]:
+    """Return how what follows from the draw follows the cell of it, which a set point changes."""
+    one, drawn_kw = known[each.of_one], known["unit_power"]
+    if not each.drawn or not one or not drawn_kw:
+        return NO_WAY
+    return {each.of_one: f"{row.at('unit_power')}*{one / drawn_kw:.12g}"}
 
 
 def _each_and_all(
@@ -455,20 +477,6 @@ def _heat_and_meter(
         row.work_out("metered", text)
 
 
-def _racks(row: BomRow, line: Line) -> None:
-    """Write the racks of a line, which follow its quantity where it has racks of its own."""
-    quantity = row.at("quantity")
-    if line.racks is not None and line.units_per_rack is not None:
-        text = f"=ROUNDUP({quantity}/{line.units_per_rack},0)"
-        row.work_out("racks", text, line.racks)
-    elif line.racks and line.quantity and line.racks % line.quantity == 0:
-        row.work_out("racks", f"={quantity}*{line.racks // line.quantity}", line.racks)
-    elif line.racks is None and line.quantity == 0:  # in store; in the hall it would need some
-        row.work_out("racks", f'=IF({quantity}=0,0,"")')
-    else:
-        row.put("racks", line.racks)
-
-
 def _per_unit(
     row: BomRow, line: Line, key: str, unit_key: str, known: dict[str, float | None]
 ) -> None:
@@ -478,15 +486,6 @@ def _per_unit(
     else:
         working = without_idle(line, row.at("quantity"))
         row.work_out(key, f"={working}*{row.at(unit_key)}", known[key])
-
-
-def _part_count(row: BomRow, key: str, value: int, bundle: Line, bundle_row: int) -> None:
-    count = bundle.quantity if key == "quantity" else bundle.purchased
-    if count == 0 or value % count:
-        row.put(key, value)
-    else:
-        bundles = row.page.columns.at(key, bundle_row)
-        row.work_out(key, f"={bundles}*{value // count}", value)
 
 
 def _add_money(row: BomRow, plan: Plan, line: Line, known: dict[str, float | None]) -> None:

@@ -158,19 +158,14 @@ def _table(
         varied = {key: f"{cell(at, CASE)}*{name}" for key, name in table.varied.items()}
         line = write_case(page, at, shown, page.workings, varied, page.model, emphasis)
         page.mark(at, F8, "begins with", "OVER", "bad")
-        _change(line, base, emphasis)
+        line.columns = {"change": F7}
+        line.terms["base"] = cell(base, F4)
+        line.write(
+            [Step("change", "", "ROUND({useful}-{base},2)", CHANGE)],
+            emphasis,
+        )
         lines.append(line)
     return Sweep(first, first + len(shares) - 1, base, top), lines
-
-
-def _change(line: LiveRow, base: int, emphasis: Role | None) -> None:
-    """Write how far the useful GPUs of a row are from those of the plan."""
-    line.columns = {"change": F7}
-    line.terms["base"] = cell(base, F4)
-    line.write(
-        [Step("change", "", "ROUND({useful}-{base},2)", CHANGE)],
-        emphasis,
-    )
 
 
 def _say(page: GridPage, row: int, half: str, twice: str) -> None:
@@ -257,7 +252,14 @@ def add_power(page: GridPage, row: int) -> int:
     titles = [*_SITE_TITLES, *(map(in_money, _SITE_MONEY_TITLES) if cost else ())]
     titles += [""] * (NOTE - len(titles)) + ["Why this far"]
     first = page.table(row, titles)
-    _base(page, first)
+    page.fill(first, ("As it stands",), "total")
+    steps = [Step("facility", "", "facility_power_kw", DECIMAL_1)]
+    if _has_cost(page.book):
+        steps += [
+            Step("energy", "", "energy_usd_per_year", _MILLIONS),
+            Step("tco", "", "tco_usd", _MILLIONS),
+        ]
+    LiveRow(page, first, _SITE_COLUMNS).write(steps, "total")
     row = first + 1
     for site in (_PUE, _PRICE) if cost else (_PUE,):
         for side, factor in (("low", site.low), ("high", site.high)):
@@ -271,17 +273,6 @@ def add_power(page: GridPage, row: int) -> int:
 def _has_cost(book: Book) -> bool:
     """Return whether this edition shows what energy costs, and the plan knows it."""
     return book.money and book.number("energy_usd_per_year") is not None
-
-
-def _base(page: GridPage, row: int) -> None:
-    page.fill(row, ("As it stands",), "total")
-    steps = [Step("facility", "", "facility_power_kw", DECIMAL_1)]
-    if _has_cost(page.book):
-        steps += [
-            Step("energy", "", "energy_usd_per_year", _MILLIONS),
-            Step("tco", "", "tco_usd", _MILLIONS),
-        ]
-    LiveRow(page, row, _SITE_COLUMNS).write(steps, "total")
 
 
 def _case(page: GridPage, row: int, site: _Site, side: str, factor: float, base: int) -> None:

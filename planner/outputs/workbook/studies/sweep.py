@@ -444,7 +444,11 @@ def add(book: Book, study: Sweep, rows: Rows) -> None:
         [f"{named(study)}. {sentence(as_it_stands(study))}", *_describe_proofs(study), RECORD]
     )
     _inputs(page, rows, [column for column in study.columns if column.kind == "input"])
-    _ended(page, study)
+    page.heading("How the scenarios ended")
+    known = [*STATUS, *(name for name in study.statuses if name not in STATUS)]
+    for name in known:
+        if study.statuses.get(name):
+            page.line([STATUS.get(name, name), (study.statuses[name], INTEGER)])
     table = add_table(book, study, rows)
     if found is not None:
         _matrix(page, study, found)
@@ -493,14 +497,6 @@ def _inputs(page: Stack, rows: Rows, inputs: Sequence[Column]) -> None:
 def _beside(page: Stack, row: int, column: int, text: str) -> None:
     """Write a text over the columns that are left in a row."""
     over(page, row, column, page.last, text, sum(page.widths[column:]))
-
-
-def _ended(page: Stack, study: Sweep) -> None:
-    page.heading("How the scenarios ended")
-    known = [*STATUS, *(name for name in study.statuses if name not in STATUS)]
-    for name in known:
-        if study.statuses.get(name):
-            page.line([STATUS.get(name, name), (study.statuses[name], INTEGER)])
 
 
 def _one(page: Stack, study: Sweep, rows: Rows, over_: Column, table: TablePlace) -> None:
