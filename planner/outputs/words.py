@@ -348,6 +348,10 @@ def changed_by(change: float | None, unit: str) -> str:
     return f"{'+' if change > 0 else '-'}{size}"
 
 
+LEAST_TOLD = 5e-7
+"""A share of which no digit would be told."""
+
+
 def relative(share: float) -> str:
     """Return the size of a relative difference, with more digits the smaller it is."""
     size = abs(share)
@@ -359,7 +363,7 @@ def signed(share: float | None) -> str:
     """Return a relative difference with its sign, a dash where there is none to tell."""
     if share is None:
         return "-"
-    return "0 %" if abs(share) < 5e-7 else f"{'+' if share > 0 else '-'}{relative(share)}"
+    return "0 %" if abs(share) < LEAST_TOLD else f"{'+' if share > 0 else '-'}{relative(share)}"
 
 
 def listed(words: Sequence[str]) -> str:

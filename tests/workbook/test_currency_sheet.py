@@ -257,3 +257,25 @@ def test_sheets_of_studies_are_in_the_currency_shown(
                 elif isinstance(other, str) and "in the files" not in other:
                     assert "USD" not in re.sub(r"\[USD\]|\d USD on", "", other), where
     assert halves > 3
+
+
+INR = "exchange: {INR: {usd: 0.0125, on: 2026-11-20, source: RBI}}\ncurrency: INR\n"
+
+
+def test_rupees_are_grouped_alike_on_every_sheet(folder: Path) -> None:
+    """On the bill 2,60,50,420.17 a unit stood beside 208,403,361.36 for eight of them."""
+    source = book(folder, INR, BOOK)
+    shown = openpyxl.load_workbook(io.BytesIO(source.content), data_only=True)
+    totals = source.plan.totals
+    assert totals is not None and totals.tco_usd is not None
+    amounts = [usd / 0.0125 for usd in (totals.capex_usd, totals.tco_usd)]
+    looks = {
+        (sheet.title, cell.number_format)
+        for sheet in shown
+        if sheet.title in ("Summary", "BOM", "TCO", "Checkpoint")
+        for row in sheet.iter_rows()
+        for cell in row
+        if isinstance(cell.value, int | float) and round(cell.value) in map(round, amounts)
+    }  # fmt: skip
+    assert {sheet for sheet, _ in looks} == {"Summary", "BOM", "TCO", "Checkpoint"}
+    assert not [look for look in looks if r"\," not in look[1]]
