@@ -264,6 +264,13 @@ def amount_of(goal: ObjectiveReport, value: float) -> str:
     return money(value) if goal.unit == "USD" else f"{value:,.2f} {goal.unit}"
 
 
+def six_digits(goal: ObjectiveReport, value: float) -> str:
+    """Return a value of an objective with its unit, in six digits but for money."""
+    if goal.unit == "USD":
+        return amount_of(goal, value)
+    return f"{value:,.6g} {goal.unit}".strip()
+
+
 def proof(goal: ObjectiveReport) -> str:
     """Return what is proven: the best value found, and how much better any plan could be."""
     name, best = OBJECTIVES[goal.name].label, goal.value if goal.best is None else goal.best
