@@ -110,8 +110,14 @@ def job_levers(inputs: Inputs) -> Iterator[Lever]:
 
 
 def _types(inputs: Inputs) -> Iterator[Lever]:
-    """Yield how many GPU types one job may use, where the user says so or owns some."""
-    gpus = inputs.problem.job.gpus
+    """Yield how many GPU types one job may use, where the user says so or owns some, and nothing
+    that is asked for goes with one type alone."""
+    job = inputs.problem.job
+    gpus, caps = job.gpus, None if job.power is None else job.power.asked
+    ways = len(job.options) > 1 or len(job.training.precisions) > 1
+    ways = ways or (job.power is not None and (caps is None or len(caps) > 1))
+    if ways or job.repair is not None or isinstance(gpus.per_system, dict):
+        return
     systems = [item.id for item in inputs.items if item.category == "gpu_system"]
     owned = any(rule.in_place for name, rule in inputs.problem.items.items() if name in systems)
     asked = "max_types" in gpus.model_fields_set or owned

@@ -26,6 +26,7 @@ from planner.outputs.sensitivity_words import (
     units,
 )
 from planner.outputs.words import (
+    LEAST_TOLD,
     Scale,
     in_millions,
     listed,
@@ -166,7 +167,8 @@ def _landed(study: Frontier, mark: FrontierMark) -> str:
         return f"{mark.label} no plan"
     best = None if study.best is None else study.points[study.best].y
     text = f"{mark.label} {across(study).with_unit(mark.x)}"
-    return f"{text} ({relative(1.0 - mark.y / best)} less)" if best and mark.y < best else text
+    less = 1.0 - mark.y / best if best else 0.0
+    return f"{text} ({relative(less)} less)" if less >= LEAST_TOLD else text
 
 
 def _heading(study: Frontier) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from planner.figures import FIGURES
 from planner.outputs.words import (
     about,
+    counted,
     duration,
     percent,
     size,
@@ -299,7 +300,7 @@ def _spread(way: WayPlan) -> str:
     context = f" x context {way.context}" if way.context > 1 else ""
     if way.experts > 1:
         of = way.expert_tensor or way.tensor
-        context += f", experts over {way.experts:,} groups of {of:,} GPUs in a stage"
+        context += f", experts over {way.experts:,} groups of {counted(of, 'GPU')} in a stage"
     factor = "" if way.option_factor == 1.0 else f", at {percent(way.option_factor)} of the rate"
     least = f", at least {way.min_replicas:,} replicas" if way.min_replicas > 1 else ""
     return f", tensor {way.tensor} x pipeline {way.pipeline}{context}{factor}{least}"

@@ -11,6 +11,7 @@ from planner.figures import FIGURES
 from planner.outputs.blocks import Column, FirstScreen, Table, aligned, joined, printable
 from planner.outputs.restated import in_its_currency
 from planner.outputs.words import (
+    COUNTED,
     INDENT,
     breach_text,
     duration,
@@ -171,7 +172,8 @@ def _value(edit: Edit, value: float | str | None, money: Currency) -> str:
             return quantity(value, edit.unit)
     if "USD" in edit.unit and edit.unit != f"USD/{money.code}":  # which is a rate of exchange
         return f"{money.of(value):,.6g} {money.named(edit.unit)}"
-    return f"{value:,.6g} {edit.unit}".rstrip()
+    unit = COUNTED.get(edit.unit, edit.unit) if value == 1 else edit.unit
+    return f"{value:,.6g} {unit}".rstrip()
 
 
 def _figures(audit: Audit) -> str:

@@ -264,6 +264,13 @@ def amount_of(goal: ObjectiveReport, value: float) -> str:
     return money(value) if goal.unit == "USD" else f"{value:,.2f} {goal.unit}"
 
 
+def six_digits(goal: ObjectiveReport, value: float) -> str:
+    """Return a value of an objective with its unit, in six digits but for money."""
+    if goal.unit == "USD":
+        return amount_of(goal, value)
+    return f"{value:,.6g} {goal.unit}".strip()
+
+
 def proof(goal: ObjectiveReport) -> str:
     """Return what is proven: the best value found, and how much better any plan could be."""
     name, best = OBJECTIVES[goal.name].label, goal.value if goal.best is None else goal.best
@@ -348,6 +355,10 @@ def changed_by(change: float | None, unit: str) -> str:
     return f"{'+' if change > 0 else '-'}{size}"
 
 
+LEAST_TOLD = 5e-7
+"""A share of which no digit would be told."""
+
+
 def relative(share: float) -> str:
     """Return the size of a relative difference, with more digits the smaller it is."""
     size = abs(share)
@@ -359,7 +370,7 @@ def signed(share: float | None) -> str:
     """Return a relative difference with its sign, a dash where there is none to tell."""
     if share is None:
         return "-"
-    return "0 %" if abs(share) < 5e-7 else f"{'+' if share > 0 else '-'}{relative(share)}"
+    return "0 %" if abs(share) < LEAST_TOLD else f"{'+' if share > 0 else '-'}{relative(share)}"
 
 
 def listed(words: Sequence[str]) -> str:

@@ -318,3 +318,24 @@ def test_k_that_is_given_may_always_be_kept(asked: str, given_up: str) -> None:
 def test_an_open_k_is_no_lever() -> None:
     inputs = load(PROBLEMS["local_level"], settings=("jobs.0.checkpoint.local.k=open",))
     assert "jobs.0.checkpoint.local.k" not in {each.path for each in levers(inputs)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "movable"),
+    [
+        (("jobs.0.repair=null",), True),
+        ((), False),  # a spare of one type takes the place of none of another
+        (("jobs.0.repair=null", "jobs.0.power={points: open}"), False),
+        (("jobs.0.repair=null", "jobs.0.gpus.per_system={nvidia_gb200_nvl72: 64}"), False),
+        (("jobs.0.repair=null",
+          "jobs.0.parallelism=[{tensor: 8, pipeline: 8}, {tensor: 8, pipeline: 16}]"), False),
+    ],
+)  # fmt: skip
+def test_one_type_of_gpu_can_be_given_up_only_where_several_may_be(
+    settings: tuple[str, ...], movable: bool
+) -> None:
+    """Without a plan `explain` gave it up beside a repair, and ended in an internal error; beside
+    several ways it said that no plan was left without any limit."""
+    owned = "items.nvidia_dgx_b200.installed=4"
+    inputs = load(PROBLEMS["10MW"], settings=[owned, *settings])
+    assert any(lever.path == "jobs.0.gpus.max_types" for lever in levers(inputs)) is movable

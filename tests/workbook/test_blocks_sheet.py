@@ -156,7 +156,7 @@ def test_a_study_of_nothing_has_its_words() -> None:
 def test_amounts_are_in_the_currency_of_the_record() -> None:
     """What was asked for stands over the sheet: it was in dollars, in the other one's name."""
     _, asked, *_, heads, box = lines(opened(made(currency=EUROS)))[:7]
-    assert asked[0].endswith("minimize capex = 1.5e+06 EUR")
+    assert asked[0].endswith("minimize capex = 1.50 MEUR")
     assert heads[2:4] == ["Price, EUR", "Worth, EUR"]
     assert box == ["box", 4, 12_500, 4, 1]
 

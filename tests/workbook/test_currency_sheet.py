@@ -257,3 +257,52 @@ def test_sheets_of_studies_are_in_the_currency_shown(
                 elif isinstance(other, str) and "in the files" not in other:
                     assert "USD" not in re.sub(r"\[USD\]|\d USD on", "", other), where
     assert halves > 3
+
+
+INR = "exchange: {INR: {usd: 0.0125, on: 2026-11-20, source: RBI}}\ncurrency: INR\n"
+
+
+def test_rupees_are_grouped_alike_on_every_sheet(folder: Path) -> None:
+    """On the bill 2,60,50,420.17 a unit stood beside 208,403,361.36 for eight of them."""
+    source = book(folder, INR, BOOK)
+    shown = openpyxl.load_workbook(io.BytesIO(source.content), data_only=True)
+    totals = source.plan.totals
+    assert totals is not None and totals.tco_usd is not None
+    amounts = [usd / 0.0125 for usd in (totals.capex_usd, totals.tco_usd)]
+    looks = {
+        (sheet.title, cell.number_format)
+        for sheet in shown
+        if sheet.title in ("Summary", "BOM", "TCO", "Checkpoint")
+        for row in sheet.iter_rows()
+        for cell in row
+        if isinstance(cell.value, int | float) and round(cell.value) in map(round, amounts)
+    }  # fmt: skip
+    assert {sheet for sheet, _ in looks} == {"Summary", "BOM", "TCO", "Checkpoint"}
+    assert not [look for look in looks if r"\," not in look[1]]
+
+
+LEAST_COST = changed(
+    PROBLEM, "objective: {maximize: goodput}",
+    "objective: {minimize: cost}\ntargets: {min_gpus: 64}",
+)  # fmt: skip
+
+
+def test_what_is_proven_of_money_is_in_the_currency_shown(folder: Path) -> None:
+    """A bound of so many rupees was called dollars, and written as 2.5011e+08."""
+    source = book(folder, INR, BOOK, problem=LEAST_COST)
+    assert source.plan.objective.bound is not None
+    crore = f"{source.plan.objective.bound / 0.0125 / 1e7:,.2f} crore INR"
+    texts = [
+        str(cell.value)
+        for sheet in source.opened()
+        if sheet.title not in ("Data", "Fingerprint")
+        for row in sheet.iter_rows()
+        for cell in row
+        if isinstance(cell.value, str)
+    ]
+    (said,) = [text for text in texts if "no plan within these limits" in text]
+    assert said.startswith(f"As solved: no plan within these limits has less than {crore} (capex)")
+    assert said.count(" crore INR") == 2
+    assert not [text for text in texts if re.search(r"\de\+\d", text)]
+    tiles = [cell.value for cell in source.opened()["Summary"][10]]
+    assert len(set(tiles)) == len(tiles) > 5, "each figure once"

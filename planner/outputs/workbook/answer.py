@@ -13,7 +13,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner import currency
 from planner.figures import FIGURES, OBJECTIVES, Figure
-from planner.outputs.words import in_money, small_share
+from planner.outputs.words import in_money, six_digits, small_share
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import DECIMAL_1, INTEGER, PERCENT_2, millions
 from planner.outputs.workbook.checkpoint.money import TCO_FLAG
@@ -115,8 +115,7 @@ def _tiles(book: Book) -> Iterator[_Tile]:
     money = _MONEY[:2] if book.money else _PRICE if book.has("bom_capex_usd") else ()
     every = (*_WORK, *money, *_SITE)
     goals = [tile for tile in (*every, *_MONEY) if book.money and _is_goal(book, tile)]
-    yield from goals
-    yield from (tile for tile in every if tile not in goals)
+    yield from dict.fromkeys((*goals, *every))
 
 
 def _is_goal(book: Book, tile: _Tile) -> bool:
@@ -160,11 +159,10 @@ def add_answer(page: Page, row: int, core: Sequence[int]) -> None:
     if goal.name in OBJECTIVES:
         best, sense = OBJECTIVES[goal.name].label, goal.sense
         most = "more" if sense == "maximize" else "less"
+        of = "" if goal.unit in best else f" ({best})"
         said = (
-            f"As solved: no plan within these limits has {most} than {goal.bound:,.6g} {goal.unit} "
-            f"of {best}; this one has {goal.value:,.6g} {goal.unit}"
-        ).replace(
-            f"{goal.unit} of {best}", goal.unit if goal.unit in best else f"{goal.unit} ({best})"
+            f"As solved: no plan within these limits has {most} than "
+            f"{six_digits(goal, goal.bound)}{of}; this one has {six_digits(goal, goal.value)}"
         )
         said += _given_away(book)
     page.text(row + 1, 0, said, "subtitle")

@@ -37,9 +37,10 @@ _CENTS = re.compile(r"0\.00(?!0)")
 def paid(number: str) -> str:
     """Return the format of an amount in cents with the decimals of the currency shown."""
     money = currency.shown()
-    if money.code == "INR" and number in (DECIMAL_2, INTEGER):
-        cents = number.removeprefix(INTEGER)
-        groups = (rf"[>=10000000]##\,##\,##\,##0{cents}", rf"[>=100000]##\,##\,##0{cents}", number)
+    plain = number.partition(";")[0]  # a format has two conditions: none is left for a dash
+    if money.code == "INR" and plain in (DECIMAL_2, INTEGER):
+        cents = plain.removeprefix(INTEGER)
+        groups = (rf"[>=10000000]##\,##\,##\,##0{cents}", rf"[>=100000]##\,##\,##0{cents}", plain)
         return ";".join(groups)
     decimals = money.decimals
     return _CENTS.sub("0." + "0" * decimals if decimals else "0", number)

@@ -10,7 +10,7 @@ from xlsxwriter.format import Format
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
-from planner.outputs.words import clean, in_money, product
+from planner.outputs.words import clean, in_money, product, six_digits
 from planner.outputs.workbook.book import RATE, Book
 from planner.outputs.workbook.cells import GENERAL, InputCell, Kind, Range, Role
 from planner.outputs.workbook.functions import Scalar
@@ -354,8 +354,7 @@ def _subtitle(book: Book) -> str:
     if book.inside:
         parts.append(f"status: {plan.status}")
         if goal.value is not None:
-            value = f"{goal.value:,.6g} {in_money(goal.unit)}".strip()
-            parts.append(f"{goal.sense} {goal.name} = {value}")
+            parts.append(f"{goal.sense} {goal.name} = {six_digits(goal, goal.value)}")
     return clean(" · ".join(parts), 300).replace("\n", " ")
 
 

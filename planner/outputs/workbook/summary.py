@@ -6,6 +6,7 @@ section, and where power, money and time go. Everything is live.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
@@ -38,6 +39,7 @@ from planner.outputs.workbook.cells import (
     PERCENT_OR_DASH,
     Role,
     in_large,
+    paid,
 )
 from planner.outputs.workbook.formulas import TIME_TOLERANCE
 from planner.outputs.workbook.page import FIRST_ROW, Page
@@ -217,7 +219,7 @@ def _bill_line(page: Page, entry: Entry, row: int) -> None:
     power = figure_name("power", entry.number)
     _live(page, row, 3, power, DECIMAL_1)
     if book.has(_USD):
-        _live(page, row, 4, figure_name("extended_net", entry.number), INTEGER)
+        _live(page, row, 4, figure_name("extended_net", entry.number), paid(INTEGER))
     else:
         _quotient(page, row, 4, power, _KW, PERCENT)
 
@@ -226,7 +228,7 @@ def _bill_sums(page: Page, row: int, names: tuple[str, str], role: Role) -> None
     """Write what a section, or all of them, draw and cost; ``names`` are of those two sums."""
     _live(page, row, 3, names[0], DECIMAL_1_OR_DASH, role=role)
     if page.book.has(_USD):
-        _live(page, row, 4, names[1], INTEGER_OR_DASH, role=role)
+        _live(page, row, 4, names[1], paid(INTEGER_OR_DASH), role=role)
     else:
         _quotient(page, row, 4, names[0], _KW, PERCENT_OR_DASH, role)
 
@@ -289,9 +291,9 @@ def _use(limit: LimitReport) -> float | None:
 def _number(limit: LimitReport) -> str:
     if limit.unit in ("share", "1"):
         return PERCENT_2
-    if float(limit.value).is_integer() and float(limit.limit).is_integer():
-        return INTEGER
     if limit.unit.startswith("USD") and limit.limit >= 1000:
+        return paid(INTEGER)
+    if float(limit.value).is_integer() and float(limit.limit).is_integer():
         return INTEGER
     return DECIMAL_1 if limit.limit >= 100 else DECIMAL_2
 
@@ -304,11 +306,16 @@ def _label(limit: LimitReport) -> str:
     return capital(label)
 
 
+_EACH = re.compile(r"(?:^|;)(?:\[[^]]*\])?")
+"""Where each part of a format begins, behind its condition."""
+
+
 def _limit(page: Page, row: int, number: int, limit: LimitReport, bar: Format) -> None:
     page.fill(row, (_label(limit),), "line", _COLUMNS)
     shown = _number(limit)
     _side(page, row, _USED, f"check_value_{number}", shown)
-    _side(page, row, _ALLOWED, f"check_limit_{number}", f'"{_SENSES[limit.sense]} "{shown}')
+    bound = _EACH.sub(rf'\g<0>"{_SENSES[limit.sense]} "', shown)
+    _side(page, row, _ALLOWED, f"check_limit_{number}", bound)
     over, under = (str(xl_rowcol_to_cell(row, column)) for column in (_USED, _ALLOWED))
     if limit.sense == ">=":
         over, under = under, over

@@ -23,6 +23,7 @@ from planner.outputs.workbook.cells import (
     PERCENT_OR_DASH,
     Role,
     in_large,
+    paid,
 )
 from planner.outputs.workbook.checkpoint.money import TCO_FLAG
 from planner.outputs.workbook.page import FIRST_ROW, Page
@@ -183,7 +184,7 @@ class YearTable:
         for title in (*self.kinds, TOGETHER, *((DISCOUNTED,) if self.discounts else ())):
             cells = f"{self.at(self.first, title)}:{self.at(self.last, title)}"
             text = f'IF(COUNT({cells})={self.years + 2},SUM({cells}),"{UNKNOWN}")'
-            self._put(row, title, text, INTEGER_OR_DASH, "total")
+            self._put(row, title, text, paid(INTEGER_OR_DASH), "total")
         return self._reconcile(row)
 
     def _reconcile(self, total_row: int) -> int:
@@ -192,10 +193,10 @@ class YearTable:
         self.page.define("tco_by_year_usd", total_row, self.column[counted])
         row = total_row + 1
         self.page.text(row, 0, "TCO in one step, on Checkpoint", "subtitle")
-        self._put(row, counted, "tco_usd", DECIMAL_2, "cross")
+        self._put(row, counted, "tco_usd", paid(DECIMAL_2), "cross")
         row += 1
         self.page.text(row, 0, "Difference to the total by year", "subtitle")
-        self._put(row, counted, "ROUND(tco_by_year_usd-tco_usd,2)", DECIMAL_2, plan=0.0)
+        self._put(row, counted, "ROUND(tco_by_year_usd-tco_usd,2)", paid(DECIMAL_2), plan=0.0)
         self.page.define("tco_difference_usd", row, self.column[counted])
         return row + 1
 
@@ -220,20 +221,20 @@ class YearTable:
             self.page.sheet.write_number(row, 0, year, formats.get("formula", GENERAL, "center"))
         if year == 0:
             self.page.number(row, self.column[COUNTED], 0, _YEARS_OR_DASH)
-            self._put(row, CAPEX, "capex_usd", INTEGER_OR_DASH, "cross")
+            self._put(row, CAPEX, "capex_usd", paid(INTEGER_OR_DASH), "cross")
             for title in self.kinds[1:]:
-                self.page.number(row, self.column[title], 0, INTEGER_OR_DASH)
+                self.page.number(row, self.column[title], 0, paid(INTEGER_OR_DASH))
         else:
             self._year(row, year)
             self.page.unseen_while(row, len(self.titles) - 1, f"=${self.at(row, COUNTED)}=0")
         first, last = self.at(row, self.kinds[0]), self.at(row, self.kinds[-1])
         text = f'IF(COUNT({first}:{last})={len(self.kinds)},SUM({first}:{last}),"{UNKNOWN}")'
-        self._put(row, TOGETHER, text, INTEGER_OR_DASH)
+        self._put(row, TOGETHER, text, paid(INTEGER_OR_DASH))
         if self.discounts:
             self._discount(row, year)
         before = f"{self.at(row - 1, CUMULATIVE)}+" if year else ""
         counted = DISCOUNTED if self.discounts else TOGETHER
-        self._put(row, CUMULATIVE, f"{before}{self.at(row, counted)}", INTEGER_OR_DASH)
+        self._put(row, CUMULATIVE, f"{before}{self.at(row, counted)}", paid(INTEGER_OR_DASH))
 
     def _year(self, row: int, year: int) -> None:
         """Write what a year, or all later ones, cost by kind, and how much of it is in the term."""
@@ -241,10 +242,10 @@ class YearTable:
         text = f"IF(ISNUMBER(years),MAX(0,{left}),0)"
         self._put(row, COUNTED, text, _YEARS_OR_DASH, "cross")
         counted = self.at(row, COUNTED)
-        self.page.number(row, self.column[CAPEX], 0, INTEGER_OR_DASH)
-        self._put(row, SUPPORT, self._support(year, counted), INTEGER_OR_DASH, "cross")
+        self.page.number(row, self.column[CAPEX], 0, paid(INTEGER_OR_DASH))
+        self._put(row, SUPPORT, self._support(year, counted), paid(INTEGER_OR_DASH), "cross")
         for title, name in self.yearly:
-            self._put(row, title, f"{name}*{counted}", INTEGER_OR_DASH, "cross")
+            self._put(row, title, f"{name}*{counted}", paid(INTEGER_OR_DASH), "cross")
 
     def _discount(self, row: int, year: int) -> None:
         """Write what a row's sum counts today."""
@@ -252,12 +253,12 @@ class YearTable:
             self.page.number(row, self.column[FACTOR], None)
             names = "+".join((self._support_after(), *(name for _, name in self.yearly)))
             factor = formulas.years(f"MAX(years,{self.years})", f"{self.years}")
-            self._put(row, DISCOUNTED, f"({names})*({factor})", INTEGER_OR_DASH, "cross")
+            self._put(row, DISCOUNTED, f"({names})*({factor})", paid(INTEGER_OR_DASH), "cross")
         else:
             text = f"1/(1+discount_rate)^{year}"
             self._put(row, FACTOR, text, _FACTOR_FORMAT, "cross")
             text = f"{self.at(row, TOGETHER)}*{self.at(row, FACTOR)}"
-            self._put(row, DISCOUNTED, text, INTEGER_OR_DASH)
+            self._put(row, DISCOUNTED, text, paid(INTEGER_OR_DASH))
 
     def _support(self, year: int, counted: str) -> str:
         """Return the formula of the support of a year, or of all later ones.
@@ -341,7 +342,7 @@ def _sections(page: Page, row: int) -> int:
         row += 1
         page.text(row, _LABEL, "Own lines")
         _put_ratio(page, row, _SHARE_COLUMN, f"own_net_usd/{_CAPEX}", PERCENT_OR_DASH, "cross")
-        _put_ratio(page, row, _USD_COLUMN, "own_net_usd", INTEGER_OR_DASH, "cross")
+        _put_ratio(page, row, _USD_COLUMN, "own_net_usd", paid(INTEGER_OR_DASH), "cross")
     row += 1
     page.text(row, _LABEL, "Total", "total")
     if book.number(_CAPEX) is not None:
@@ -351,7 +352,7 @@ def _sections(page: Page, row: int) -> int:
 
 def _share(page: Page, row: int, name: str, role: Role) -> None:
     _put_ratio(page, row, _SHARE_COLUMN, f"{name}/{_CAPEX}", PERCENT, role)
-    _put_ratio(page, row, _USD_COLUMN, name, INTEGER, role)
+    _put_ratio(page, row, _USD_COLUMN, name, paid(INTEGER), role)
 
 
 def _ratios(page: Page, row: int) -> int:
@@ -368,14 +369,14 @@ def _ratios(page: Page, row: int) -> int:
         page.text(row, _SHARE_COLUMN, "")
         for column, money in ((_USD_COLUMN, "capex_usd"), (_TCO_COLUMN, "tco_usd")):
             if book.number(money) is not None:
-                _put_ratio(page, row, column, f"{money}/{name}", DECIMAL_2, "cross")
+                _put_ratio(page, row, column, f"{money}/{name}", paid(DECIMAL_2), "cross")
     for label, name, number in _MORE:
         if book.number(name) is not None:
             row += 1
             page.text(row, _LABEL, label)
             for column in (_SHARE_COLUMN, _USD_COLUMN):
                 page.text(row, column, "")
-            _put_ratio(page, row, _TCO_COLUMN, name, number, "cross")
+            _put_ratio(page, row, _TCO_COLUMN, name, paid(number), "cross")
     return _energy(page, row + 1)
 
 

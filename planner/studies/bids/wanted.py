@@ -45,7 +45,9 @@ def against(inputs: Inputs, lots: Counts) -> Iterator[str]:
             if unwanted is not None:
                 yield f"{item.model}: {unwanted}"
             if count is not None:
-                yield from _out_of_bounds(item, count, problem.items.get(sku, Quantity()))
+                spares = " beside spares" if problem.spare_share(sku, item.category) else ""
+                rule = problem.items.get(sku, Quantity())
+                yield from _out_of_bounds(item, f"{count:,} {item.model}{spares}", count, rule)
         for other in inputs.items:
             rule = problem.items.get(other.id, Quantity())
             if other.category == category and other.id not in lot and rule.least > rule.in_place:
@@ -69,7 +71,7 @@ def _families(inputs: Inputs, lot: Mapping[str, int | None]) -> Iterator[str]:
             yield f"{units:,} units in one {one.name}, and the vendor's limit is {largest.value:,}"
 
 
-def _out_of_bounds(item: Item, count: int, rule: Quantity) -> Iterator[str]:
+def _out_of_bounds(item: Item, offered: str, count: int, rule: Quantity) -> Iterator[str]:
     least, most = item.min_units, item.max_units
     for words, value, wrong in (
         ("the vendor sells at least", None if least is None else least.value, -1),
@@ -79,7 +81,7 @@ def _out_of_bounds(item: Item, count: int, rule: Quantity) -> Iterator[str]:
         (f"items.{item.id}.fixed asks for", rule.fixed, 0),
     ):
         if value is not None and (count != value if wrong == 0 else wrong * (count - value) > 0):
-            yield f"{count:,} {item.model}, and {words} {value:,}"
+            yield f"{offered}, and {words} {value:,}"
 
 
 def let_in(inputs: Inputs, lots: Counts) -> Inputs:

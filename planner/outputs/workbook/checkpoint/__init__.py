@@ -121,8 +121,7 @@ def _results(page: Page, job: JobPlan, row: int) -> int:
             page.text(row, _LABEL, entry.label)
             role: Role = "cross" if entry.cross else "formula"
             text, plan = entry.cell_formula, entry.plan
-            number = paid(entry.number) if entry.unit in _PAID else entry.number
-            page.formula(row, _VALUE, text, number, role, "right", plan=plan)
+            page.formula(row, _VALUE, text, _look(entry), role, "right", plan=plan)
             page.text(row, _UNIT, in_money(entry.unit))
             page.define(entry.name, row, _VALUE)
             listed.append((row, entry))
@@ -130,9 +129,13 @@ def _results(page: Page, job: JobPlan, row: int) -> int:
         row += 1
     # Formulas read one another, so what they come to is known once all are there.
     for row, entry in listed:
-        page.scalar(row, _SOLVED, book.value(entry.name), entry.number, "fixed")
+        page.scalar(row, _SOLVED, book.value(entry.name), _look(entry), "fixed")
         _grow(page, row, entry.label, page.flagged(row, _NOTE, entry.flag, entry.notes))
     return above
+
+
+def _look(entry: Result) -> str:
+    return paid(entry.number) if entry.unit in _PAID else entry.number
 
 
 def _grow(page: Page, row: int, label: str, note: str) -> None:
