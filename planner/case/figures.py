@@ -80,11 +80,10 @@ def liquid_kw(item: Item, inputs: Inputs) -> float:
     return stated(item, inputs, HEAT_TO_LIQUID) or 0.0
 
 
-def meter_kw(item: Item, inputs: Inputs, *, typical: bool = False) -> float:
+def meter_kw(item: Item, inputs: Inputs) -> float:
     """Return the draw of one unit at the meter, kW, by where its heat goes at full draw."""
     most = it_power_kw(item, inputs) or 0.0
-    draw = typical_power_kw(item, inputs) or 0.0 if typical else most
-    return metered_kw(draw, liquid_kw(item, inputs) / most if most else 0.0, inputs.problem.site)
+    return metered_kw(most, liquid_kw(item, inputs) / most if most else 0.0, inputs.problem.site)
 
 
 def metered_kw(draw_kw: float, liquid: float, site: Site) -> float:

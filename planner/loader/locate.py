@@ -177,12 +177,8 @@ def _quote(value: object) -> str:
 
 def field_names(model: type[BaseModel], path: DataPath) -> set[str]:
     """Return the keys that may stand in the mapping at ``path``."""
-    return {name for one in models_at(model, path) for name in key_names(one)}
-
-
-def key_names(model: type[BaseModel]) -> set[str]:
-    """Return a model's keys as users write them."""
-    return {field.alias or name for name, field in model.model_fields.items()}
+    fields = (pair for one in models_at(model, path) for pair in one.model_fields.items())
+    return {field.alias or name for name, field in fields}
 
 
 def models_at(model: type[BaseModel], path: DataPath) -> list[type[BaseModel]]:

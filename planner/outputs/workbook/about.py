@@ -77,7 +77,7 @@ def add(book: Book) -> None:
     page.legend()
     for column, width in enumerate(_WIDTHS):
         page.sheet.set_column(column, column, width)
-    row = _document(page, FIRST_ROW)
+    row = _document(page)
     if book.inside:
         row = _texts(page, "The plan, as solved", _plan(book), row)
     row = _sheets(page, row)
@@ -109,11 +109,11 @@ def _paid_in(book: Book) -> str:
     return text.format(money=named) + rate
 
 
-def _document(page: Page, row: int) -> int:
+def _document(page: Page) -> int:
     """Write who made this for whom, and until when it is good; return the next free row."""
     book = page.book
-    page.fill(row, ("This document",), "heading", _LAST + 1)
-    row = _text(page, "Project", book.plan.problem, row + 1)
+    page.fill(FIRST_ROW, ("This document",), "heading", _LAST + 1)
+    row = _text(page, "Project", book.plan.problem, FIRST_ROW + 1)
     if book.plan.description:
         row = _text(page, "Description", book.plan.description, row)
     row = _text(page, "Edition", _EDITIONS[book.audience], row)

@@ -189,23 +189,18 @@ def _summary(page: Page, first: int, last: int) -> None:
     """Say how many limits are broken, and count the limits edited on this sheet."""
     text, edits, limits = '="No limits"', "0", last - first + 1
     if limits:
-        cells = _column(first, last, _RESULT)
+        cells = formulas.cell_range(first, _RESULT, last)
         over, idle = f'COUNTIF({cells},"OVER")', f'COUNTIF({cells},"{NOT_NOW}")'
         count = f"({limits}-{idle})"
         text = (
             f'=IF({over}=0,"All "&{count}&" limits hold","OVER: "&{over}&" of "&{count}&" limits")'
         )
-        limit, solved = _column(first, last, _LIMIT), _column(first, last, _SOLVED)
+        limit, solved = (formulas.cell_range(first, at, last) for at in (_LIMIT, _SOLVED))
         edits = f'SUMPRODUCT(({solved}<>"")*({limit}<>{solved}))'
     page.strip(_SUMMARY_ROW, text, ("OVER",))
     page.text(_SUMMARY_ROW, _FOLLOWS, "Limits edited here", "subtitle", "right")
     page.formula(_SUMMARY_ROW, _SOLVED, f"={edits}", INTEGER, plan=0.0)
     page.define("checks_edits", _SUMMARY_ROW, _SOLVED)
-
-
-def _column(first: int, last: int, column: int) -> str:
-    top = xl_rowcol_to_cell(first, column, row_abs=True, col_abs=True)
-    return f"{top}:{xl_rowcol_to_cell(last, column, row_abs=True, col_abs=True)}"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from planner.outputs.scope import CORE_SECTIONS, blocks
 from planner.outputs.workbook.bom.columns import working_name
 from planner.outputs.workbook.book import Book, counted_name
 from planner.outputs.workbook.cells import DECIMAL_2, DECIMAL_3_OR_DASH, INTEGER
+from planner.outputs.workbook.formulas import cell_range
 from planner.outputs.workbook.page import FIRST_ROW, Page, names
 from planner.schema.beside import SHARED_RACKS, Growth
 from planner.schema.plan import Plan
@@ -151,14 +152,10 @@ def _counted(
             continue
         counts, weights = where[sku]
         last = 1 + len(growth.steps)
-        terms.append(f"SUMPRODUCT({_across(weights, last)},{_across(counts, last)})")
+        factors = (cell_range(each, 2, each, last) for each in (weights, counts))
+        terms.append(f"SUMPRODUCT({','.join(factors)})")
         page.formula(row, column, f"={xl_rowcol_to_cell(counts, 1)}", DECIMAL_3_OR_DASH)
     both = "+".join(terms) + (f"-{count}" if len(terms) > 1 else "")
     text = f"=MAX(0,ROUNDUP({both}-1E-6,0))"
     page.formula(row, 2, text, INTEGER, plan=float(count))
     page.define(counted_name(sku), row, 2)
-
-
-def _across(row: int, last: int) -> str:
-    """Return the range of a row's steps."""
-    return f"{xl_rowcol_to_cell(row, 2, True, True)}:{xl_rowcol_to_cell(row, last, True, True)}"

@@ -32,6 +32,7 @@ from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import GENERAL, INTEGER
+from planner.outputs.workbook.formulas import cell_range
 from planner.outputs.workbook.functions import Scalar
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.schema.beside import Live
@@ -174,9 +175,9 @@ def _copy(page: Page, area: _Area, top: int) -> _Count:
 def _compared(area: _Area, count: _Count, top: int) -> str:
     """Return the formula that is 1 where an area differs from its copies, from row ``top`` on."""
     name = quote_sheetname(area.name)
-    live = f"{name}!{_span(FIRST_ROW, area.last_row, area.last_column)}"
-    weights = _span(top, top + area.rows - 1, area.last_column)
-    texts = _span(top + area.rows, top + 2 * area.rows - 1, area.last_column)
+    live = f"{name}!{cell_range(FIRST_ROW, 0, area.last_row, area.last_column)}"
+    weights = cell_range(top, 0, top + area.rows - 1, area.last_column)
+    texts = cell_range(top + area.rows, 0, top + 2 * area.rows - 1, area.last_column)
     *sizes, formulas = _whole(area, count.filled, count.numbers, count.formulas)
     holds = (
         *sizes,
@@ -235,26 +236,27 @@ def _by_column(page: Page, area: _Area, top: int) -> str:
         filled += len(shown) - shown.count(None)
         formulas += sum(computed)
     last = top + area.rows - 1
-    weights_there = _span_of(width, top, last)
+    weights_there = cell_range(top, width, last)
     live = f"{quote_sheetname(area.name)}!"
     holds = _whole(area, filled, sum(column.numbers for column in columns), formulas)
     fixed = page.book.formats.get("fixed")
     for index, column in enumerate(columns):
-        cells = f"{live}{_span_of(index, FIRST_ROW, area.last_row)}"
+        cells = f"{live}{cell_range(FIRST_ROW, index, area.last_row)}"
         if column.size:
             found = f"SUMPRODUCT({cells},{weights_there})-{column.total:.15g}"
             holds.append(f"ABS({found})<={column.size * _CLOSE_SUM:.3G}")
         if column.texts:
             for row, text in column.texts:  # as it stands in a cell, fit for one
                 page.sheet.write_string(row, index, text, fixed)
-            compared = f"SUMPRODUCT(1*({cells}<>{_span_of(index, top, last)}))"
+            compared = f"SUMPRODUCT(1*({cells}<>{cell_range(top, index, last)}))"
             holds.append(f"{compared}={column.unlike}")
     return f"=IFERROR(IF(AND({','.join(holds)}),0,1),1)"
 
 
 def _whole(area: _Area, filled: int, numbers: int, formulas: int) -> list[str]:
     """Return the conditions that a sheet has so many rows, columns, cells, numbers and formulas."""
-    live = f"{quote_sheetname(area.name)}!{_span(FIRST_ROW, area.last_row, area.last_column)}"
+    cells = cell_range(FIRST_ROW, 0, area.last_row, area.last_column)
+    live = f"{quote_sheetname(area.name)}!{cells}"
     return [
         f"ROWS({live})={area.rows}",
         f"COLUMNS({live})={area.last_column + 1}",
@@ -263,16 +265,6 @@ def _whole(area: _Area, filled: int, numbers: int, formulas: int) -> list[str]:
         # A program without ISFORMULA for ranges finds none, in the cell of a known formula either.
         f"SUMPRODUCT(1*_xlfn.ISFORMULA({live}))={formulas}*_xlfn.ISFORMULA(bom_edits)",
     ]
-
-
-def _span_of(column: int, first: int, last: int) -> str:
-    start = xl_rowcol_to_cell(first, column, row_abs=True, col_abs=True)
-    return f"{start}:{xl_rowcol_to_cell(last, column, row_abs=True, col_abs=True)}"
-
-
-def _span(first: int, last: int, last_column: int) -> str:
-    start = xl_rowcol_to_cell(first, 0, row_abs=True, col_abs=True)
-    return f"{start}:{xl_rowcol_to_cell(last, last_column, row_abs=True, col_abs=True)}"
 
 
 DATA_SHEET = "Data"

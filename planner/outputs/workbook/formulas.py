@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xlsxwriter.utility import xl_rowcol_to_cell
+
 from planner.schema.plan import JobPlan, Line
 
 TIME_TOLERANCE = 1e-7
@@ -9,6 +11,19 @@ TIME_TOLERANCE = 1e-7
 
 SERIES_BELOW = 0.0001
 """Below this z the difference 1 - exp(-z) would lose its digits."""
+
+
+def cell_range(first: int, column: int, last: int, last_column: int | None = None) -> str:
+    """Return the absolute address of a block of cells, from zero-based rows and columns.
+
+    A single cell is written as a range, too: some functions take no other.
+
+    Args:
+        first, last: its rows.
+        column, last_column: its columns; a single one by default.
+    """
+    end = xl_rowcol_to_cell(last, column if last_column is None else last_column, True, True)
+    return f"{xl_rowcol_to_cell(first, column, True, True)}:{end}"
 
 
 def gpus_of_system(job: JobPlan, line: Line) -> int:

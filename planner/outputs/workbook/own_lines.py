@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
+from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner import currency
 from planner.outputs import scope
@@ -140,19 +140,18 @@ def _totals(page: Page, first: int, row: int) -> None:
     page.fill(row, ("Total of own lines",), "total", _YEAR_SUM + 1)
     sums = (("own_list_usd", _LIST_SUM), ("own_net_usd", _NET_SUM), ("own_yearly_usd", _YEAR_SUM))
     for name, column in sums:
-        text = f"=SUM({_span(first, row - 1, column)})"
+        text = f"=SUM({formulas.cell_range(first, column, row - 1)})"
         page.formula(row, column, text, paid(DECIMAL_2_OR_DASH), "total", plan=0.0)
         page.define(name, row, column)
     model, count, price, yearly = (
-        _span(first, row - 1, _AT[field])
+        formulas.cell_range(first, _AT[field], row - 1)
         for field in ("model", "quantity", "unit_list", "per_year")
     )
     named, priceless = f'({model}<>"")+({count}<>"")', f'({price}="")*({yearly}="")'
     page.formula(row + 1, _NET_SUM, f'=IF(SUMPRODUCT({priceless}*({named}))>0,"known part","")',
                  role="flag")  # fmt: skip
     page.define("own_flag", row + 1, _NET_SUM)
-    cells = f"{xl_rowcol_to_cell(first, _FIRST_OPEN, True, True)}:"
-    cells += xl_rowcol_to_cell(row - 1, _FIRST_OPEN + len(_FIELDS) - 1, True, True)
+    cells = formulas.cell_range(first, _FIRST_OPEN, row - 1, _FIRST_OPEN + len(_FIELDS) - 1)
     if scope.over_time(page.book.plan):
         page.text(row + 1, 0, "Per year, over the term", "subtitle")
         text = f"=IFERROR(own_yearly_usd*({formulas.years('years')}),0)"
@@ -161,8 +160,3 @@ def _totals(page: Page, first: int, row: int) -> None:
     page.text(row + 2, 0, "Cells filled in on this sheet", "subtitle")
     page.formula(row + 2, _AT["quantity"], f"=COUNTA({cells})", INTEGER, plan=0.0)
     page.define("own_edits", row + 2, _AT["quantity"])
-
-
-def _span(first: int, last: int, column: int) -> str:
-    letter = xl_col_to_name(column)
-    return f"${letter}${first + 1}:${letter}${last + 1}"

@@ -12,6 +12,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_3, INTEGER, SMALL
+from planner.outputs.workbook.formulas import cell_range
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.schema.plan import Repair
 from planner.sizing.facility import HOURS_PER_YEAR
@@ -65,12 +66,12 @@ def column(repair: Repair, of: int, *, above: bool = False) -> str:
         above: for each row but the first what the row above has, rather than the row itself.
     """
     first, last = (_FIRST, most_out(repair) - 1) if above else (_FIRST + 1, most_out(repair))
-    return f"'{SHEET}'!{_cell(first, of)}:{_cell(_FIRST + last, of)}"
+    return f"'{SHEET}'!{cell_range(first, of, _FIRST + last)}"
 
 
 def whole_column(repair: Repair, of: int) -> str:
     """Return a column of the table with its first row, that of no unit out."""
-    return f"'{SHEET}'!{_cell(_FIRST, of)}:{_cell(_FIRST + most_out(repair), of)}"
+    return f"'{SHEET}'!{cell_range(_FIRST, of, _FIRST + most_out(repair))}"
 
 
 def last(repair: Repair, of: int) -> str:

@@ -10,6 +10,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_3, INTEGER, PERCENT
+from planner.outputs.workbook.formulas import cell_range
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.schema.beside import Ways
 
@@ -33,7 +34,7 @@ _NUMBERS = {_WATTS: INTEGER, _KW: DECIMAL_3, _TYPICAL: DECIMAL_3, _RATE: DECIMAL
 def chosen_from(ways: Ways) -> str:
     """Return the range of the names to choose from, for the rule of a cell."""
     last = _FIRST + len(ways.rows) - 1
-    return f"={SHEET}!{_cell(_FIRST, _LABEL)}:{_cell(last, _LABEL)}"
+    return f"={SHEET}!{cell_range(_FIRST, _LABEL, last)}"
 
 
 def add(book: Book) -> None:
@@ -60,9 +61,9 @@ def add(book: Book) -> None:
             page.number(row, column, figure, number)
     total = _FIRST + len(ways.rows)
     page.fill(total, ("As chosen",), "total", len(_COLUMNS))
-    chosen = _span(_CHOSEN, total - 1)
+    chosen = cell_range(_FIRST, _CHOSEN, total - 1)
     for column, name in _NAMES.items():
-        text = f"=SUMPRODUCT({chosen},{_span(column, total - 1)})"
+        text = f"=SUMPRODUCT({chosen},{cell_range(_FIRST, column, total - 1)})"
         page.formula(total, column, text, _NUMBERS[column], "total")
         page.define(name, total, column)
     page.finish(_RATE, (_FIRST, 1))
@@ -80,7 +81,3 @@ def scale(ways: Ways) -> str:
 
 def _cell(row: int, column: int) -> str:
     return f"{xl_rowcol_to_cell(row, column, True, True)}"
-
-
-def _span(column: int, last: int) -> str:
-    return f"{_cell(_FIRST, column)}:{_cell(last, column)}"

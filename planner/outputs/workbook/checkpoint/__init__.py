@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from xlsxwriter.utility import xl_rowcol_to_cell
-
 from planner.outputs.words import in_money
 from planner.outputs.workbook.book import RATE, Book
 from planner.outputs.workbook.cells import INTEGER, Role, paid
@@ -11,6 +9,7 @@ from planner.outputs.workbook.checkpoint.goodput import goodput_sections, workin
 from planner.outputs.workbook.checkpoint.inputs import input_sections
 from planner.outputs.workbook.checkpoint.model import degraded_sections, model_sections
 from planner.outputs.workbook.checkpoint.money import totals
+from planner.outputs.workbook.formulas import cell_range
 from planner.outputs.workbook.page import BANNER_BAD, BANNER_ROW, FIRST_ROW, Page
 from planner.outputs.workbook.rows import Input, Result, Results
 from planner.schema.plan import JobPlan
@@ -79,11 +78,7 @@ def _inputs(page: Page, job: JobPlan, row: int) -> int:
         for entry in rows:
             _input(page, entry, row)
             row += 1
-    cells = [
-        f"{xl_rowcol_to_cell(first, column, True, True)}:"
-        f"{xl_rowcol_to_cell(row - 1, column, True, True)}"
-        for column in (_VALUE, _SOLVED)
-    ]
+    cells = [cell_range(first, column, row - 1) for column in (_VALUE, _SOLVED)]
     page.text(row, _LABEL, "Inputs on this sheet that differ from the solved plan", "subtitle")
     page.formula(row, _VALUE, f"=SUMPRODUCT(1*({cells[0]}<>{cells[1]}))", INTEGER, plan=0.0)
     page.define("checkpoint_edits", row, _VALUE)

@@ -23,7 +23,7 @@ from planner.outputs.workbook.checkpoint.model import degraded_inputs
 from planner.outputs.workbook.rows import NO_LIMIT, NOT_GIVEN, Input, Inputs
 from planner.outputs.workbook.ways import chosen_from
 from planner.schema.beside import Ways
-from planner.schema.plan import JobPlan, Line, Plan, Repair
+from planner.schema.plan import JobPlan, Plan, Repair
 from planner.schema.running import LONGEST_S
 
 FanOutKind = Literal["broadcast", "sharded_optimizer", "every_replica"]
@@ -164,7 +164,7 @@ def _left(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
                   "GPUs in use = GPUs of the bill of materials that the job can use, less these",
                   whole=True),
         )  # fmt: skip
-    line = system_line(plan, job)
+    line = next(line for line in plan.lines if line.sku == job.gpu_type and line.parent is None)
     most = job.most_gpus_beside(line.working, job.repair.spares, line.gpus // line.working)
     note = f"units of {job.repair.unit_gpus} GPUs; GPUs in use = the most that these leave"
     return (
@@ -172,11 +172,6 @@ def _left(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
         Input("gpus_besides", "GPUs that the job leaves besides its spares", "GPUs",
               most - job.gpus_used, INTEGER, "as solved", locked=True),
     )  # fmt: skip
-
-
-def system_line(plan: Plan, job: JobPlan) -> Line:
-    """Return the line of the GPU system that the job runs on."""
-    return next(line for line in plan.lines if line.sku == job.gpu_type and line.parent is None)
 
 
 def _clients(kind: str, name: str, who: str, each_gb_per_s: float) -> tuple[Input, ...]:

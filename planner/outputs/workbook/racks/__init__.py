@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlsxwriter.utility import xl_rowcol_to_cell
-
 from planner.outputs.workbook.bom import KNOWN_PART
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_2, GENERAL, INTEGER, Role
+from planner.outputs.workbook.formulas import cell_range
 from planner.outputs.workbook.page import BANNER_ROW, FIRST_ROW, Page, names
 from planner.outputs.workbook.racks.drawing import (
     BODY_WIDTH,
@@ -209,15 +208,10 @@ def _devices(page: Page, run: Run, models: dict[str, str], row: int) -> None:
 def _total(page: Page, first: int, row: int) -> None:
     """Write the sums over all racks."""
     page.fill(row, ("All racks",), "total", LAST_COLUMN + 1)
-    counts = _column(first, row, _COUNT)
+    counts = cell_range(first, _COUNT, row - 1)
     page.formula(row, _COUNT, f"=SUM({counts})", INTEGER, "total")
     for column, number in ((_KW, DECIMAL_1), (_PDUS, INTEGER), (_KG, INTEGER)):
-        text = f"=SUMPRODUCT({counts},{_column(first, row, column)})"
+        text = f"=SUMPRODUCT({counts},{cell_range(first, column, row - 1)})"
         page.formula(row, column, text, number, "total")
     if any(group.weight_kg is None for group in page.book.plan.racks):
         page.text(row, _KG + 1, KNOWN_PART, "total", "right")
-
-
-def _column(first: int, total_row: int, column: int) -> str:
-    top = xl_rowcol_to_cell(first, column, row_abs=True, col_abs=True)
-    return f"{top}:{xl_rowcol_to_cell(total_row - 1, column, row_abs=True, col_abs=True)}"

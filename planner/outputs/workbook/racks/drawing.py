@@ -63,11 +63,6 @@ def highest_ru(group: RackGroup, device: Device) -> float:
     return device.position_ru + max(height_ru(group, device) - 1, 0.0)
 
 
-def used_ru(group: RackGroup) -> float:
-    """Return the height that a rack's devices take together, RU."""
-    return math.fsum(height_ru(group, device) for device in group.devices)
-
-
 def blocks(group: RackGroup) -> list[Block]:
     """Return what is drawn of a rack, from the bottom up, without overlap.
 
@@ -511,7 +506,8 @@ def _title(group: RackGroup) -> str:
 def _content(group: RackGroup) -> str:
     if group.product:
         return f"a product that is a rack, {group.height_ru:g} RU"
-    return f"{used_ru(group):g} of {group.height_ru:g} RU in use"
+    used_ru = math.fsum(height_ru(group, device) for device in group.devices)
+    return f"{used_ru:g} of {group.height_ru:g} RU in use"
 
 
 def _place(group: RackGroup, block: Block) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
+from xlsxwriter.utility import quote_sheetname
 
 from planner.figures import FIGURES, capital
 from planner.outputs.blocks import Block, Heading, Table, Text
@@ -25,6 +25,7 @@ from planner.outputs.workbook.cells import (
     Role,
     paid,
 )
+from planner.outputs.workbook.formulas import cell_range
 from planner.outputs.workbook.functions import Scalar
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.sensitivity.charts import FONT, GRID, TITLE_FONT, axis
@@ -43,11 +44,6 @@ def caption(text: str) -> str:
     """Return a text for a chart: one line that the writer does not take for a cell's address."""
     line = clean(text, _LONGEST_CAPTION).replace("\n", " ")
     return _ADDRESS.sub("! ", line)
-
-
-def chart_title(text: str) -> str:
-    """Return a text for a chart that begins with a capital letter."""
-    return caption(capital(text))
 
 
 def beginning(values: Iterable[float | None]) -> dict[str, float]:
@@ -81,7 +77,9 @@ def figures(label: str, unit: str, values: Iterable[float | None], **more: Any) 
         label = f"{label}, {unit}"
     elif largest >= _THOUSAND:
         number = "#,##0"
-    return axis(chart_title(titled(label, unit)), num_format=number, major_gridlines=GRID, **more)
+    return axis(
+        caption(capital(titled(label, unit))), num_format=number, major_gridlines=GRID, **more
+    )
 
 
 _FORMATS = {"USD": DECIMAL_2, "USD/year": DECIMAL_2, "share": PERCENT_2, "s": DECIMAL_1}
@@ -359,8 +357,7 @@ class Stack(Page):
 
     def area(self, first: int, last: int, column: int) -> str:
         """Return the address of neighbouring rows of a column, for a chart."""
-        ends = (xl_rowcol_to_cell(row, column, True, True) for row in (first, last))
-        return f"={quote_sheetname(self.name)}!{':'.join(ends)}"
+        return f"={quote_sheetname(self.name)}!{cell_range(first, column, last)}"
 
     def finish_stack(self, frozen: tuple[int, int]) -> None:
         """Set up printing and frozen panes, and hide nothing; the last thing done."""
