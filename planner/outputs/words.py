@@ -255,9 +255,9 @@ def status(plan: Plan) -> str:
     return f"{gap(goal.given_away)} {side} the {words}"
 
 
-def amount_of(goal: ObjectiveReport, value: float) -> str:
+def amount_of(unit: str, value: float) -> str:
     """Return a value of an objective with its unit."""
-    return money(value) if goal.unit == "USD" else f"{value:,.2f} {goal.unit}"
+    return money(value) if unit == "USD" else f"{value:,.2f} {unit}".rstrip()
 
 
 def proof(goal: ObjectiveReport) -> str:
@@ -266,14 +266,14 @@ def proof(goal: ObjectiveReport) -> str:
     assert best is not None
     if goal.bound is None:
         unknown = "nothing is proven about how much better a plan could be"
-        return f"{name} {amount_of(goal, best)}; {unknown}"
+        return f"{name} {amount_of(goal.unit, best)}; {unknown}"
     better = "more than" if goal.sense == "maximize" else "less than"
     text = (
-        f"the best found has {amount_of(goal, best)}"
+        f"the best found has {amount_of(goal.unit, best)}"
         if gives_away(goal)
-        else (f"{name} {amount_of(goal, best)}")
+        else (f"{name} {amount_of(goal.unit, best)}")
     )
-    return f"{text}; no plan has {better} {amount_of(goal, goal.bound)} (gap {gap(goal.gap)})"
+    return f"{text}; no plan has {better} {amount_of(goal.unit, goal.bound)} (gap {gap(goal.gap)})"
 
 
 def given_away(plan: Plan) -> str | None:
