@@ -10,10 +10,10 @@ from planner.outputs.blocks import Column, FirstScreen, Table, joined, screen
 from planner.outputs.scope import decided_on
 from planner.outputs.words import (
     INDENT,
+    amount_of,
     counted,
     in_millions,
     millions,
-    money,
     number,
     titled_points,
     wrapped,
@@ -232,7 +232,7 @@ def _proof(found: Alternatives) -> str:
 
 def _proven(found: Alternatives) -> str:
     assert found.bound is not None
-    amount = money(found.bound) if found.unit == "USD" else f"{found.bound:,.2f} {found.unit}"
+    amount = amount_of(found.objective, found.bound)
     better = "more" if found.sense == "maximize" else "less"
     return (
         f"no plan has {OBJECTIVES[found.objective].label} of {better} than {amount}; 'behind' is "

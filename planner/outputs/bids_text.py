@@ -39,13 +39,16 @@ LACK_WORDS = {
 }  # fmt: skip
 
 
+TO_WIN = "What each would have to change to be first"
+
+
 def view(found: Bids) -> list[Block]:
     """Return what an evaluation of bids says."""
     blocks: list[Block] = [Heading(_heading(found)), Text(tuple(answer(found)), points=True)]
     blocks.append(_table(found))
     blocks += [
         Text(tuple(broken(found)), title="Limits that are broken", points=True),
-        Text(tuple(to_win(found)), title="What each would have to change to be first", points=True),
+        Text(tuple(to_win(found)), title=TO_WIN, points=True),
         _mix(found),
         _lacks(found),
         Text(tuple(findings(found)), title="Look at this", points=True, most=_MOST_FINDINGS),
@@ -61,7 +64,7 @@ def first(found: Bids) -> FirstScreen:
         below=(
             Text(tuple(answer(found)), points=True),
             _first_table(found),
-            Text(tuple(to_win(found)), title="What each would have to change to be first",
+            Text(tuple(to_win(found)), title=TO_WIN,
                  points=True),
         ),
         notes=(*broken(found), *findings(found)),

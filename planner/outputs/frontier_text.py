@@ -38,6 +38,8 @@ from planner.outputs.words import (
 )
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 
+INCOMPLETE = "Not every plan of the curve is among these points."
+
 
 def across(study: Frontier) -> Scale:
     """Return how the figures of the horizontal axis are written."""
@@ -110,7 +112,7 @@ def rules(study: Frontier) -> list[str]:
     if study.knee is not None and study.knee_rule:
         said.append(f"How the knee is found: {study.knee_rule}.")
     if not study.complete:
-        said.append("Not every plan of the curve is among these points.")
+        said.append(INCOMPLETE)
     return said
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.figures import RATIOS, capital, objective_label
-from planner.outputs.words import counted, listed, money, ratio
+from planner.figures import capital, objective_label
+from planner.outputs.words import amount_of, counted, listed
 from planner.schema.comparison import RulesTable
 from planner.schema.sensitivity import End, Study, Swing, Tornado
 
@@ -37,9 +37,7 @@ def goal(study: Study) -> str:
 
 def amount(study: Study, value: float) -> str:
     """Return a value of the objective with its unit."""
-    if study.objective in RATIOS:
-        return ratio(value)
-    return money(value) if study.unit == "USD" else f"{value:,.2f} {study.unit}".rstrip()
+    return amount_of(study.objective, value)
 
 
 def as_it_stands(study: Study) -> str:

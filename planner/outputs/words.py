@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner import currency
-from planner.figures import OBJECTIVES, RATIOS
+from planner.figures import OBJECTIVES, RATIOS, objective_unit
 from planner.schema.plan import Line, NextStep, ObjectiveReport, Plan, StepNeed
 from planner.terminal import width
 
@@ -257,17 +257,18 @@ def status(plan: Plan) -> str:
     return f"{gap(goal.given_away)} {side} the {words}"
 
 
-def amount_of(goal: ObjectiveReport, value: float) -> str:
-    """Return a value of an objective with its unit."""
-    if goal.name in RATIOS:
+def amount_of(name: str, value: float) -> str:
+    """Return a value of the objective of that name with its unit."""
+    if name in RATIOS:
         return ratio(value)
-    return money(value) if goal.unit == "USD" else f"{value:,.2f} {goal.unit}"
+    unit = objective_unit(name)
+    return money(value) if unit == "USD" else f"{value:,.2f} {unit}".rstrip()
 
 
 def six_digits(goal: ObjectiveReport, value: float) -> str:
     """Return a value of an objective with its unit, in six digits but for money."""
     if goal.unit == "USD":
-        return amount_of(goal, value)
+        return amount_of(goal.name, value)
     return f"{value:,.6g} {goal.unit}".strip()
 
 
@@ -277,14 +278,14 @@ def proof(goal: ObjectiveReport) -> str:
     assert best is not None
     if goal.bound is None:
         unknown = "nothing is proven about how much better a plan could be"
-        return f"{name} {amount_of(goal, best)}; {unknown}"
+        return f"{name} {amount_of(goal.name, best)}; {unknown}"
     better = "more than" if goal.sense == "maximize" else "less than"
     text = (
-        f"the best found has {amount_of(goal, best)}"
+        f"the best found has {amount_of(goal.name, best)}"
         if gives_away(goal)
-        else (f"{name} {amount_of(goal, best)}")
+        else (f"{name} {amount_of(goal.name, best)}")
     )
-    return f"{text}; no plan has {better} {amount_of(goal, goal.bound)} (gap {gap(goal.gap)})"
+    return f"{text}; no plan has {better} {amount_of(goal.name, goal.bound)} (gap {gap(goal.gap)})"
 
 
 def given_away(plan: Plan) -> str | None:

@@ -6,7 +6,16 @@ import math
 from collections.abc import Iterable, Iterator
 
 from planner.figures import capital
-from planner.outputs.bids_text import STATE_WORDS, answer, broken, named, ranked, to_win, view
+from planner.outputs.bids_text import (
+    STATE_WORDS,
+    TO_WIN,
+    answer,
+    broken,
+    named,
+    ranked,
+    to_win,
+    view,
+)
 from planner.outputs.bids_text import findings as remarks
 from planner.outputs.charts.model import Axis, Bars, Chart, Panel, Whiskers
 from planner.outputs.charts.words import (
@@ -104,7 +113,7 @@ def tables(study: Bids, _rows: Rows) -> dict[str, tuple[DataTable, ...]]:
     """Return the tables of bids, under the chart."""
     told = (
         ("Limits that are broken", broken(study)),
-        ("What each would have to change to be first", to_win(study)),
+        (TO_WIN, to_win(study)),
         ("Look at this", remarks(study)),
     )
     first, *others = tables_under(view(study)).get("bids", ())

@@ -33,8 +33,8 @@ from planner.outputs.charts.words import (
     shows,
     tables_under,
 )
+from planner.outputs.frontier_text import INCOMPLETE, knee, ruled, view
 from planner.outputs.frontier_text import heading as heading
-from planner.outputs.frontier_text import knee, ruled, view
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import Scale, counted, duration, listed, percent
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
@@ -86,7 +86,7 @@ def _words(study: Frontier) -> Iterator[str]:
         if mark.x is None or mark.y is None:
             yield f"{capital(mark.label)}: {ruled(study, mark)}."
     if not study.complete:
-        yield "Not every plan of the curve is among these points."
+        yield INCOMPLETE
     if study.message:
         yield study.message
 
@@ -189,7 +189,7 @@ def findings(study: Frontier, _rows: Rows) -> Iterator[str]:
     if study.knee is not None:
         yield knee(study)
     if not study.complete:
-        yield "Not every plan of the curve is among these points."
+        yield INCOMPLETE
 
 
 def tables(study: Frontier, _rows: Rows) -> dict[str, tuple[DataTable, ...]]:

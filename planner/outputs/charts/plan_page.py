@@ -226,7 +226,7 @@ def _figures(plan: Plan) -> dict[str, str]:
     found = {"problem": plan.problem, "status": STATUS[plan.status]}
     if goal.name != HIDDEN_OBJECTIVE and goal.value is not None:
         name = f"{goal.sense} {objective_label(goal.name)}"
-        found[name] = f"{amount_of(goal, goal.value)} (gap {gap(goal.gap)})"
+        found[name] = f"{amount_of(goal.name, goal.value)} (gap {gap(goal.gap)})"
     if plan.totals is None or not plan.jobs:
         return found
     job = plan.jobs[0]
@@ -246,12 +246,12 @@ def _proof(plan: Plan) -> str:
     if goal.name == HIDDEN_OBJECTIVE or goal.value is None or goal.bound is None:
         return ""
     better = "more" if goal.sense == "maximize" else "less"
-    said = f"No plan within these limits has {better} than {amount_of(goal, goal.bound)}"
+    said = f"No plan within these limits has {better} than {amount_of(goal.name, goal.bound)}"
     away = given_away(plan)
     if away is None:
-        return f"{said}; this one has {amount_of(goal, goal.value)} (gap {gap(goal.gap)})."
+        return f"{said}; this one has {amount_of(goal.name, goal.value)} (gap {gap(goal.gap)})."
     away = away.partition("; `")[0].partition(" (policy")[0]  # how to ask otherwise
-    return f"{said}; this one has {amount_of(goal, goal.value)}: {away}."
+    return f"{said}; this one has {amount_of(goal.name, goal.value)}: {away}."
 
 
 _GOALS = {"maximize": " (maximised)", "minimize": " (minimised)"}

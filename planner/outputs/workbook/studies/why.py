@@ -21,6 +21,7 @@ from planner.outputs.workbook.cells import DECIMAL_2, GENERAL, INTEGER, PERCENT_
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import (
+    RECORD,
     Cells,
     RecordColumn,
     Stack,
@@ -228,7 +229,7 @@ _TITLE = "Why this plan: what each limit is worth"
 _INTRODUCTION = (
     "Each figure is the best plan of the same problem with one limit a step looser or tighter, "
     "solved again and proven; the true change lies between 'at least' and 'at most'.",
-    "The figures are a record: they do not follow edits of a workbook.",
+    RECORD,
 )
 _HEADERS = (
     ("Limit", 34.0), ("Now", 12.0), ("Binds", 7.0), ("Step", 9.0), ("Moved to", 12.0),
