@@ -9,7 +9,7 @@ import pytest
 
 from planner import api
 from planner.schema.plan import Plan
-from planner.simulation.operation import Exponential, FailureClass, RepairUnits
+from planner.simulation.operation import Exponential, FailureClass, LocalCopies, RepairUnits
 from planner.sizing import states, two_levels
 from planner.sizing.goodput import goodput
 from planner.sizing.states import Rhythm, kept, likely
@@ -30,9 +30,15 @@ def test_where_nothing_is_taken_out_it_is_the_goodput() -> None:
     assert kept([5, 0], 1 / HOUR / 5, rhythm(0.0)) == pytest.approx(expected, rel=1e-12)
 
 
-def test_of_two_levels_whose_storage_takes_no_time_too() -> None:
-    how = Rhythm(600.0, 590.0, 30.0, ((0.7, 60.0), (0.3, 400.0)), 0.0, 0.0, 9000.0)
-    levels = two_levels.TwoLevels(600.0, 1, 10.0, 30.0, 0.0, 60.0, 300.0, 100.0, HOUR, 0.3)
+@pytest.mark.parametrize("every", [1, 5])
+@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.parametrize("safe_s", [0.0, 30.0, 590.0])
+def test_of_two_levels_too(every: int, anew: bool, safe_s: float) -> None:
+    restarts = ((0.7, 60.0), (0.3, 400.0))
+    how = Rhythm(600.0, 590.0, safe_s, restarts, 0.0, 0.0, 9000.0, every, 80.0, anew)
+    levels = two_levels.TwoLevels(
+        600.0, every, 10.0, safe_s, 80.0, 60.0, 300.0, 100.0, HOUR, 0.3, drain_restarts=anew
+    )
     assert kept([5, 0], 1 / HOUR / 5, how) == pytest.approx(two_levels.goodput(levels), rel=1e-12)
 
 
@@ -46,10 +52,10 @@ def test_one_replica_without_spares_waits() -> None:
 
 def test_numbers_of_units_out_that_are_seldom_are_left_out() -> None:
     running = [9, 9, *range(8, -1, -1)]
-    states_left, shares = likely(running, 0.5)
-    assert states_left == running[: len(shares)] and len(shares) < len(running)
-    assert math.fsum(shares) == pytest.approx(1.0, abs=2 * states.SELDOM)
-    assert shares[2] / shares[1] == pytest.approx(0.25) and shares[3] / shares[2] < 0.5 / 3
+    left = likely(running, 0.5)
+    weights = [0.5**out / math.factorial(out) for out in range(len(running))]
+    assert left == running[: len(left)]
+    assert weights[len(left) - 1] > states.SELDOM > 0.5 * weights[len(left)]
 
 
 def test_too_many_states_are_not_worked_out() -> None:
@@ -90,6 +96,30 @@ def test_the_simulation_keeps_as_much(
     assert abs(law / found - 1.0) > 0.01
 
 
+@pytest.mark.exhaustive(keep=1)
+@pytest.mark.parametrize(
+    ("running", "every", "anew"),
+    [([4, 3, 2, 1, 0], 5, False), ([4, 3, 2, 1, 0], 5, True), ([2, 2, 1, 1, 0], 1, True)],
+)
+def test_on_two_levels_too(running: list[int], every: int, anew: bool) -> None:
+    """Every failure takes a unit out for two hours, swapped in 12 minutes; restarts of 3 and 24."""
+    far, near_s, far_s, drain_s = 0.3, HOUR / 20, 0.4 * HOUR, 0.3 * HOUR
+    interval_s, safe_s, swap_s, repair_s = 0.3 * HOUR, HOUR / 10, HOUR / 5, 2 * HOUR
+    repair = Exponential(repair_s)
+    kinds = (FailureClass(1.0 - far, 1.0, repair, local=True), FailureClass(far, 1.0, repair))
+    simulated = plain(
+        classes=kinds, units=RepairUnits.shrinking(running, swap_s), restart_s=far_s,
+        interval_s=interval_s, checkpoint_gb=drain_s,
+        local=LocalCopies(safe_s, every, near_s, not anew),
+    )  # fmt: skip
+    restarts = ((1.0 - far, near_s), (far, far_s))
+    how = Rhythm(
+        interval_s, interval_s, safe_s, restarts, 1.0, swap_s, repair_s, every, drain_s, anew
+    )
+    exact = kept(running, 1 / HOUR / running[0], how)
+    assert run([simulated], 500, 600, 3)["kept"][0] == pytest.approx(exact, rel=0.004)
+
+
 def told(plan: Plan) -> list[str]:
     return [text for text in plan.warnings if "units out and of replicas that run" in text]
 
@@ -100,13 +130,13 @@ def told(plan: Plan) -> list[str]:
     [
         (9_810_143, "keeps 6.4% more than its goodput says: that is on the safe side"),
         (9_830_251, "keeps 0.7% more than its goodput says: that is on the safe side"),
-        (9_830_170, "keeps about 1.2% less than its goodput says"),
+        (10_200_379, "keeps 7.1% more than its goodput says"),  # repairs shorter than restarts
         (10_200_125, "keeps 4.0% more than its goodput says"),  # reads back longer than repairs
-        (10_200_515, "keeps about 0.7% more than its goodput says"),  # swaps longer than repairs
+        (10_200_247, "keeps 0.9% more than its goodput says"),  # few units carry the job
     ],
 )
 def test_a_plan_says_what_its_formula_leaves_out(seed: int, says: str) -> None:
-    """A simulation of these plans keeps 7 % and 0.7 % more, and 1.8 % less."""
+    """A simulation keeps 6.3, 0.6, 7, 3.9 and 0.8 % more."""
     options = api.Options(gap=1e-3, explain=False, rivals=False)
     (text,) = told(api.solve_with(inputs_of(together(seed)), options))
     assert says in text
@@ -114,6 +144,14 @@ def test_a_plan_says_what_its_formula_leaves_out(seed: int, says: str) -> None:
 
 def test_a_plan_whose_formula_is_close_says_nothing() -> None:
     assert not told(by_hand()[1])
+
+
+@pytest.mark.exhaustive(keep=1)
+@pytest.mark.parametrize("seed", [9_830_170, 10_200_515])
+def test_nor_does_one_whose_swaps_are_in_both_restarts(seed: int) -> None:
+    """With swaps as a factor of the whole these kept 1.2 % less and 0.7 % more."""
+    options = api.Options(gap=1e-3, explain=False, rivals=False)
+    assert not told(api.solve_with(inputs_of(together(seed)), options))
 
 
 @pytest.mark.exhaustive(keep=0)

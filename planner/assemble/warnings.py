@@ -650,10 +650,9 @@ def _shrinking(case: Case, operation: Run) -> Iterator[str]:
         words = "more than its goodput says: that is on the safe side"
         if off < 0.0:
             words = "less than its goodput says, which takes means of states that differ much"
-        about = "about " if operation.mode == "local" else ""
         yield (
             "worked out for each number of units out and of replicas that run, the job keeps "
-            f"{about}{abs(off):.1%} {words}"
+            f"{abs(off):.1%} {words}"
         )
 
 

@@ -2,7 +2,8 @@
 
     log A <= log A(h, rho),  rho = lambda N (psi tau),   A one less Erlang's loss formula at h + 1
     log A <= -log(1 + N odds/g)                          where spares stand in each rack
-    log S <= log(1 - psi + psi e^(-swap/M))              longer restarts where hardware failed
+    log S <= log(1 - psi + psi e^(-swap/M))              longer restarts where hardware failed; with
+                                                         two levels in their own restarts
     h = spares of the type in use,  h <= units of a system * x - units in use
 
 log A is jointly concave in h and log rho (a numerical finding, see docs/model.md), and each of the
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 
 from planner.case import System, Way
 from planner.case.repair import Repair, SpareUnit
-from planner.optimizer.context import Build
+from planner.optimizer.context import MOST_SPARED, Build
 from planner.optimizer.model import Linear, NegativeSoftplus, Point, combination, total
 from planner.sizing.availability import log_availability_slopes, waiting
 
@@ -144,13 +145,8 @@ def _keep_swaps_short(build: Build, repair: Repair, system: System) -> None:
 def log_available(build: Build, repair: Repair) -> list[Linear]:
     """Return expressions whose sum is at most the logarithm of what repairs and swaps leave."""
     terms = []
-    if repair.swap_s > 0.0:
-        kept = build.model.var("log_kept_by_swaps", None, 0.0)
-        ends = _range_of(build, lambda way: way.failures_per_gpu_day / 86_400.0)
-        high = min(ends[1], -math.log(repair.shortest_mtti_s()))
-        domain = (min(ends[0], high), high)
-        build.model.link("kept_by_swaps", kept, build.mu, LogKeptBySwaps(repair), domain)
-        terms.append(kept)
+    if repair.swap_s > 0.0 and build.mode != "local":
+        terms.append(log_kept_by_swaps(build, repair, build.mu))
     if repair.shrinks:
         return [*terms, build.log_running - build.n]
     if build.spares:
@@ -158,6 +154,17 @@ def log_available(build: Build, repair: Repair) -> list[Linear]:
     if any(way.spare_unit.in_rack for way in build.case.ways):
         terms.append(_racks(build, repair))
     return terms
+
+
+def log_kept_by_swaps(build: Build, repair: Repair, rate: Linear) -> Linear:
+    """Return at most the logarithm of what swaps leave, over that of failures per second."""
+    kept = build.model.var("log_kept_by_swaps", None, 0.0)
+    ends = _range_of(build, lambda way: way.failures_per_gpu_day / 86_400.0)
+    high = min(ends[1], -math.log(repair.shortest_mtti_s()))
+    spared = 0.0 if build.log_resting is None else MOST_SPARED
+    domain = (min(ends[0], high) - spared, high)
+    build.model.link("kept_by_swaps", kept, rate, LogKeptBySwaps(repair), domain)
+    return kept + 0
 
 
 def _pool(build: Build, repair: Repair) -> Linear:
