@@ -6,10 +6,10 @@ Below the loader, which fills it from files, and below the case, which works on 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
@@ -69,6 +69,9 @@ class Document:
         return (self.file, self.line(path)) if origin is None else (origin, None)
 
 
+_T = TypeVar("_T")
+
+
 @dataclass(frozen=True)
 class Inputs:
     """A validated problem with the catalogs and prices it names.
@@ -107,6 +110,27 @@ class Inputs:
         parts = tuple(items), tuple(families), dict(prices or {}), tuple(discounts)
         return with_support(cls(problem, *parts))
 
+    def __getstate__(self) -> dict[str, object]:
+        """Return what goes to another process, which works out the rest itself."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @cached_property
+    def _worked_out(self) -> dict[object, tuple[object, Any]]:
+        return {}
+
+    def once(self, what: object, of: object, work: Callable[[], _T]) -> _T:
+        """Return what follows from these inputs and one thing more, worked out once for all plans.
+
+        Args:
+            what: what is asked for.
+            of: what else it follows from: the same object as before, or it is worked out anew.
+            work: works it out.
+        """
+        kept = self._worked_out.get(what)
+        if kept is None or kept[0] is not of:
+            kept = self._worked_out[what] = of, work()
+        return cast(_T, kept[1])
+
     @cached_property
     def by_id(self) -> Mapping[str, Item]:
         """All items of the catalogs by id."""
@@ -120,6 +144,10 @@ class Inputs:
         """Return ``file:line`` or the ``--set`` of a part of the problem, or None for a default."""
         if self.document is None:
             return None
+        return self.once(("where", dotted), None, lambda: self._place(dotted))
+
+    def _place(self, dotted: str) -> str | None:
+        assert self.document is not None
         path = steps_of(dotted)
         origin = self.document.origin(path)
         if origin is not None or path not in self.document.lines:
@@ -133,6 +161,16 @@ class Inputs:
             return ""
         path = Path(self.document.file)
         return path.name if path.is_absolute() else self.document.file
+
+
+def once_for_each(work: Callable[[Item, Inputs], _T]) -> Callable[[Item, Inputs], _T]:
+    """Have what follows of an item from the inputs alone worked out once for all plans."""
+
+    @wraps(work)
+    def found(item: Item, inputs: Inputs) -> _T:
+        return inputs.once((work, item.id), item, lambda: work(item, inputs))
+
+    return found
 
 
 def asked_figures(problem: Problem, what: Need) -> Iterator[Figure]:

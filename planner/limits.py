@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 from planner.figures import FIGURES, STATED
@@ -273,6 +273,7 @@ def path_of(name: str) -> str:
     return named(name).path.replace("*", rest.rpartition(".")[0] if kind == "items" else rest)
 
 
+@cache
 def of_group(*groups: Group) -> tuple[Limit, ...]:
     """Return the limits of some groups, in the order of the table."""
     return tuple(limit for limit in LIMITS if limit.group in groups)

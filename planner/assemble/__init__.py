@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from importlib import metadata
+from typing import Any
 
 from planner import __version__
 from planner.assemble.cable_lengths import length_notes, parts_by_length
@@ -60,27 +61,21 @@ def assemble(
             out, too; without them it has its lines, totals, job and limits.
     """
     base = Plan(
+        **inputs.once("head", case, lambda: _head(inputs, case)),
         status=answer.status,
-        problem=inputs.problem.name,
-        description=inputs.problem.description,
         message=message,
         infeasibility=infeasibility,
         objective=_objective(case, answer, gap),
-        site=_site(inputs, case),
-        not_considered=tuple(
-            NotConsidered(sku=sku, reason=reason) for sku, reason in case.not_considered
-        ),
         provenance=_provenance(inputs, answer, solver, seconds),
-        public_notes=inputs.problem.public_notes,
-        currency=ShownIn.of(inputs.problem.shown_in),
     )
     operation = answer.operation
     if operation is None:
         return base
-    bill = lines(inputs, case, operation)
+    idle = idle_units(inputs, case, operation)
+    fabrics = tuple(fabric_reports(case, bill_of(case, operation.units, operation.ways)))
+    bill = lines(inputs, case, operation, fabrics, idle)
     job = job_plan(inputs, case, operation)
     sums = totals(inputs, case, operation, bill, job)
-    fabrics = tuple(fabric_reports(case, bill_of(case, operation.units, operation.ways)))
     reported = limits(inputs, case, operation, sums, job)
     figures = base.model_copy(
         update={
@@ -90,7 +85,7 @@ def assemble(
             "limits": reported,
             "fabrics": fabrics,
             "not_counted": case.companions.missing,
-            "idle": idle_units(inputs, case, operation),
+            "idle": idle,
         }
     )
     if not drawn:
@@ -125,6 +120,19 @@ def with_cables(inputs: Inputs, case: Case, plan: Plan) -> Plan:
 def _cut(answer: Certificate) -> Iterator[str]:
     if answer.ties_cut:
         yield "the time limit cut short the choice of the cheapest among equally good plans"
+
+
+def _head(inputs: Inputs, case: Case) -> dict[str, Any]:
+    """Return what all plans of a case say alike."""
+    left_out = case.not_considered
+    return {
+        "problem": inputs.problem.name,
+        "description": inputs.problem.description,
+        "site": _site(inputs, case),
+        "not_considered": tuple(NotConsidered(sku=sku, reason=why) for sku, why in left_out),
+        "public_notes": inputs.problem.public_notes,
+        "currency": ShownIn.of(inputs.problem.shown_in),
+    }
 
 
 def _objective(case: Case, answer: Certificate, gap: float) -> ObjectiveReport:
@@ -185,7 +193,6 @@ def _site(inputs: Inputs, case: Case) -> Site:
 def _provenance(
     inputs: Inputs, answer: Certificate, solver: str, seconds: float | None
 ) -> Provenance:
-    versions = {name: _version(name) for name in ("pulp", "highspy", "pydantic")}
     return Provenance(
         tool=f"planner {__version__}",
         catalogs=inputs.catalog_names,
@@ -195,12 +202,13 @@ def _provenance(
         overrides=inputs.overrides,
         input_sha256=inputs.sha256,
         solver=solver,
-        versions={"python": platform.python_version(), **versions},
+        versions=_versions(),
         iterations=answer.iterations,
         seconds=seconds,
     )
 
 
-@lru_cache
-def _version(package: str) -> str:
-    return metadata.version(package)
+@cache
+def _versions() -> dict[str, str]:
+    packages = {name: metadata.version(name) for name in ("pulp", "highspy", "pydantic")}
+    return {"python": platform.python_version(), **packages}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from planner.case import Case, System, suitability
@@ -117,12 +118,13 @@ def _missed(case: Case, operation: Run) -> Iterator[str]:
         used = {key: number for key, number in used.items() if number}
         ways = operation.ways
         gpus = sum(way.most_gpus(used[s.id]) for s, way in case.in_use(used, ways))
-        yield from purchase.broken_rows(case, units, ways)
+        yield from purchase.broken_by_counts(case, units)
         run = operate.operate(loose, operation.mode, units, used, min(gpus, operation.gpus), ways)
         if run is not None:
             yield from operate.passed_by(case, run)
 
 
+@lru_cache(maxsize=4)
 def _without_limits(case: Case) -> Case:
     """Return the case without the limits that ``operate`` enforces, so that misses can be seen.
 
@@ -224,16 +226,14 @@ def _supply(c: _Context) -> Iterator[_Entry]:
     """Yield stock, hot spares and what policy asks."""
     spent = bill(c.case, c.operation.units, c.operation.ways)
     problem = c.inputs.problem
-    models = {item.id: item.model for item in c.inputs.items}
-    for item in c.case.bill_items():
-        bought = spent.purchased[item.id]
-        if bought and item.stock is not None:
-            yield _Entry(f"stock.{item.id}", bought, item.stock, models[item.id])
+    for item in c.case.stocked:
+        if bought := spent.purchased[item.id]:
+            yield _Entry(f"stock.{item.id}", bought, item.stock, c.inputs.item(item.id).model)
     for sku, used in sorted(c.operation.used.items()):
         hot = c.case.job.hot(used)
         if hot:
             idle = c.operation.units[sku] - used
-            yield _Entry(f"hot_spares.{sku}", idle, hot, models[sku])
+            yield _Entry(f"hot_spares.{sku}", idle, hot, c.inputs.item(sku).model)
     for number, ids in enumerate(c.case.policy.required):
         count, vendor = (
             sum(c.operation.units[i] for i in ids),
@@ -341,7 +341,7 @@ def _counts(c: _Context) -> Iterator[_Entry]:
     for family in c.inputs.families:
         if family.max_units is None:
             continue
-        count = sum(units.get(i.id, 0) for i in c.inputs.items if i.family == family.id)
+        count = sum(n for sku, n in units.items() if n and c.inputs.item(sku).family == family.id)
         if count > 0:
             name = f"family_max_units.{family.id}"
             yield _Entry(name, count, family.max_units.value, family.name)

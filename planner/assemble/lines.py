@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from planner.assemble.ways import chosen
 from planner.case import Case, Storage, System, figures, suitability
@@ -13,13 +13,13 @@ from planner.case.model import BillItem, Companion, Fabric, Offer
 from planner.case.money import discount, support_span
 from planner.case.quantities import ceil, total
 from planner.figures import STATED
-from planner.inputs import Inputs, support_level
+from planner.inputs import Inputs, once_for_each, support_level
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import PurchaseSums, bill
 from planner.paths import of_job
 from planner.schema.catalog import Item
 from planner.schema.plan import FabricReport, IdleUnits, Line, PriceNote, Section
-from planner.schema.prices import Price, SupportShare
+from planner.schema.prices import SupportShare
 from planner.sizing.fabric import Tree, smallest
 from planner.sizing.facility import heat_btu_per_h
 
@@ -130,10 +130,10 @@ def _serves(fabric: Fabric, spent: PurchaseSums) -> tuple[str, ...]:
 # What each companion is for, in words.
 
 
-def roles(case: Case, spent: PurchaseSums) -> dict[str, str]:
+def roles(case: Case, spent: PurchaseSums, fabrics: Iterable[FabricReport]) -> dict[str, str]:
     """Return what each companion of a plan is for, by item id."""
     texts: defaultdict[str, list[str]] = defaultdict(list)
-    for report in fabric_reports(case, spent):
+    for report in fabrics:
         texts[report.switch_sku].append(_switches(report))
     for companion in case.companions.items:
         pairs = zip(companion.terms, companion.roles, strict=True)
@@ -281,11 +281,25 @@ SERVICE_UNITS = {
 """What one unit of a service is for, by what it is counted by."""
 
 
-def lines(inputs: Inputs, case: Case, operation: Run) -> tuple[Line, ...]:
-    """Return a line for everything in the plan: GPU systems, storage, what comes with them."""
+def lines(
+    inputs: Inputs,
+    case: Case,
+    operation: Run,
+    fabrics: Iterable[FabricReport],
+    idle: Iterable[IdleUnits],
+) -> tuple[Line, ...]:
+    """Return a line for everything in the plan: GPU systems, storage, what comes with them.
+
+    Args:
+        inputs: the problem, catalogs and prices.
+        case: the same in numbers.
+        operation: the plan's.
+        fabrics: those of the plan, which say what switches are for.
+        idle: what is owned and stands idle.
+    """
     known = inputs.by_id
     spent = bill(case, operation.units, operation.ways)
-    why_idle = {each.sku: each.reason for each in idle_units(inputs, case, operation)}
+    why_idle = {each.sku: each.reason for each in idle}
     result: list[Line] = []
     for offer in case.offers():
         count = round(spent.counts[offer.place])
@@ -300,7 +314,7 @@ def lines(inputs: Inputs, case: Case, operation: Run) -> tuple[Line, ...]:
             result.append(line)
             for part, quantity in figures.parts(item, inputs) if item.components else ():
                 result.append(_component(inputs, line, item, part, quantity))
-    every = (*result, *_companions(inputs, case, known, spent))
+    every = (*result, *_companions(inputs, case, known, spent, fabrics))
     return tuple(_with_public_notes(inputs, line) for line in every)
 
 
@@ -315,9 +329,13 @@ def _with_public_notes(inputs: Inputs, line: Line) -> Line:
 
 
 def _companions(
-    inputs: Inputs, case: Case, known: Mapping[str, Item], spent: PurchaseSums
+    inputs: Inputs,
+    case: Case,
+    known: Mapping[str, Item],
+    spent: PurchaseSums,
+    fabrics: Iterable[FabricReport],
 ) -> Iterator[Line]:
-    why = roles(case, spent)
+    why = roles(case, spent, fabrics)
 
     def place(companion: Companion) -> tuple[int, str]:
         return ORDER.index(SECTIONS[known[companion.id].category]), companion.id
@@ -338,7 +356,6 @@ def _companions(
                 "racks": round(spent.counts[alone]) if alone in spent.counts else None,
                 "rack_class": "network" if racked and inputs.problem.site.rack else None,
                 "role": why.get(item.id),
-                "notes": item.notes,
             }
         )
 
@@ -348,7 +365,7 @@ def _stored(
 ) -> Line:
     """Return the line of spare parts: none in place, so many in store."""
     fields = _shared(inputs, part, item, 0, spent) | {"spares": count, "racks": None}
-    return Line.model_validate({**fields, "role": role, "notes": item.notes})
+    return Line.model_validate({**fields, "role": role})
 
 
 def _chosen(
@@ -371,7 +388,6 @@ def _chosen(
             "read_gb_per_s": read,
             "write_gb_per_s": write,
             "usable_tb": _usable_tb(offer, item, working),
-            "notes": item.notes,
         }
     )
 
@@ -414,20 +430,20 @@ def _usable_tb(offer: Offer, item: Item, working: int) -> float | None:
 
 
 def _shared(
-    inputs: Inputs, bill_item: BillItem, item: Item, count: int, spent: PurchaseSums
+    inputs: Inputs, billed: BillItem, item: Item, count: int, spent: PurchaseSums
 ) -> dict[str, object]:
     """Return what every line that is bought has."""
-    price, purchased = inputs.prices.get(item.id), spent.purchased[bill_item.id]
+    purchased = spent.purchased[billed.id]
     return {
-        **_identity(item),
-        "section": SECTIONS[item.category],
+        **_of_unit(item, inputs),
         "unit": _unit(item),
         "quantity": count,
-        "installed": bill_item.installed,
-        "spares": ceil(bill_item.spare_share * count),
-        "pack": bill_item.pack,
+        "installed": billed.installed,
+        "spares": ceil(billed.spare_share * count),
+        "pack": billed.pack,
         "purchased": purchased,
-        **_money(inputs, bill_item, item, price, purchased),
+        **_price(item, inputs),
+        **_money(inputs, billed, item, purchased),
         **_consumption(inputs, item, count),
     }
 
@@ -439,7 +455,10 @@ def _unit(item: Item) -> str:
     return "licence" if item.category == "software" else "each"
 
 
-def _identity(item: Item) -> dict[str, object]:
+@once_for_each
+def _of_unit(item: Item, inputs: Inputs) -> dict[str, object]:
+    """Return what a line tells of a product whatever its count: what it is, and one unit of it."""
+    power, liquid = figures.it_power_kw(item, inputs), figures.liquid_kw(item, inputs)
     return {
         "sku": item.id,
         "vendor": item.vendor,
@@ -448,6 +467,22 @@ def _identity(item: Item) -> dict[str, object]:
         "description": item.description,
         "category": item.category,
         **_trade(item),
+        "section": SECTIONS[item.category],
+        **{f"unit_{name}": value for name, value in _consumes(item, inputs).items()},
+        "liquid_share": liquid / power if power else 0.0,
+        "notes": item.notes,
+    }
+
+
+@once_for_each
+def _consumes(item: Item, inputs: Inputs) -> dict[str, float | None]:
+    """Return what one unit draws, gives off and takes up, by figure; None is not known."""
+    power = figures.it_power_kw(item, inputs)
+    return {
+        "it_power_kw": power,
+        "heat_btu_per_h": None if power is None else heat_btu_per_h(power),
+        "typical_power_kw": figures.typical_power_kw(item, inputs),
+        **{name: figures.stated(item, inputs, row) for name, row in STATED.items()},
     }
 
 
@@ -474,7 +509,7 @@ def _component(inputs: Inputs, parent: Line, bundle: Item, part: Item, quantity:
     )  # fmt: skip
     return Line.model_validate(
         {
-            **_identity(part),
+            **_of_unit(part, inputs),
             "parent": bundle.id,
             "section": "Components",
             "quantity": count,
@@ -482,21 +517,17 @@ def _component(inputs: Inputs, parent: Line, bundle: Item, part: Item, quantity:
             "discount": 0.0,
             **nothing,
             **_consumption(inputs, part, count),
-            "notes": part.notes,
         }
     )
 
 
-def _money(
-    inputs: Inputs, billed: BillItem, item: Item, price: Price | None, purchased: int
-) -> dict[str, object]:
+@once_for_each
+def _price(item: Item, inputs: Inputs) -> dict[str, object]:
+    """Return what a line tells of an item's price whatever its count."""
+    price = inputs.prices.get(item.id)
     if price is None:
         empty = ("unit_list_usd", "unit_net_usd", "extended_list_usd", "extended_net_usd")
         return {**dict.fromkeys((*empty, "support_usd_per_year", "price")), "discount": 0.0}
-    shown_in = inputs.problem.shown_in
-    cents = shown_in.rounded_usd
-    net = billed.unit_net_usd
-    assert net is not None
     sources = inputs.price_sources.get(item.id, {})
     title = sources[price.source].title if price.source in sources else price.source
     start, end = support_span(item, inputs)
@@ -504,17 +535,8 @@ def _money(
     return {
         "unit_list_usd": price.list_usd,
         "discount": discount(item, inputs.discounts),
-        "unit_net_usd": net,
-        "extended_list_usd": cents(shown_in.listed_usd(price.list_usd) * purchased),
-        "extended_net_usd": cents(net * purchased),
-        "support_usd_per_year": cents(billed.support_usd_per_year * purchased),
         "support_years": max(0.0, end - start) if inputs.problem.term else None,
         "support_from_years": min(start, end),
-        "subscription_usd_per_year": (
-            None
-            if price.per_year_usd is None
-            else cents(billed.subscription_usd_per_year * purchased)
-        ),
         "price": PriceNote(
             source=title,
             date=price.date,
@@ -537,23 +559,29 @@ def _money(
     }
 
 
-def _consumption(inputs: Inputs, item: Item, count: int) -> dict[str, object]:
-    power = figures.it_power_kw(item, inputs)
-    units = {
-        "it_power_kw": power,
-        "heat_btu_per_h": None if power is None else heat_btu_per_h(power),
-        "typical_power_kw": figures.typical_power_kw(item, inputs),
-        **{name: figures.stated(item, inputs, row) for name, row in STATED.items()},
+def _money(inputs: Inputs, billed: BillItem, item: Item, purchased: int) -> dict[str, object]:
+    """Return the money of a line whose item has a price."""
+    price = inputs.prices.get(item.id)
+    if price is None:
+        return {}
+    shown_in = inputs.problem.shown_in
+    cents, net = shown_in.rounded_usd, billed.unit_net_usd
+    assert net is not None
+    yearly_usd = cents(billed.subscription_usd_per_year * purchased)
+    return {
+        "unit_net_usd": net,
+        "extended_list_usd": cents(shown_in.listed_usd(price.list_usd) * purchased),
+        "extended_net_usd": cents(net * purchased),
+        "support_usd_per_year": cents(billed.support_usd_per_year * purchased),
+        "subscription_usd_per_year": None if price.per_year_usd is None else yearly_usd,
     }
-    result: dict[str, object] = {f"unit_{name}": value for name, value in units.items()}
-    liquid = figures.liquid_kw(item, inputs)
-    return (
-        result
-        | {name: None if v is None else v * count for name, v in units.items()}
-        | {
-            "liquid_share": liquid / power if power else 0.0,
-            "facility_power_kw": (
-                None if power is None else figures.meter_kw(item, inputs) * count
-            ),
-        }
-    )
+
+
+def _consumption(inputs: Inputs, item: Item, count: int) -> dict[str, object]:
+    """Return what all units of a line draw, give off and take up."""
+    of_unit = _consumes(item, inputs)
+    known = of_unit["it_power_kw"] is not None
+    return {
+        **{name: None if each is None else each * count for name, each in of_unit.items()},
+        "facility_power_kw": figures.meter_kw(item, inputs) * count if known else None,
+    }

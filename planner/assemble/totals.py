@@ -403,7 +403,7 @@ def _money(
     if term is None or not known:
         return result
     spent = bill_of(case, operation.units, operation.ways)
-    factors = {item.id: item.support_factor for item in case.bill_items()}
+    factors = inputs.once("support", case, lambda: _support_factors(case))
     over_term = sum((line.support_usd_per_year or 0.0) * factors[line.sku] for line in lines)
     running = subscriptions + spent["energy_usd_per_year"] + spent["colocation_usd_per_year"]
     tco = capex + over_term + running * case.rates.factor
@@ -416,6 +416,10 @@ def _money(
         "usd_per_useful_gpu_hour": tco / (job.useful_gpus * HOURS_PER_YEAR * term.years),
         "usd_per_million_tokens": None if tokens is None else tco / (tokens / TOKENS),
     }
+
+
+def _support_factors(case: Case) -> dict[str, float]:
+    return {item.id: item.support_factor for item in case.bill_items()}
 
 
 def _tokens(case: Case, job: JobPlan, years: float) -> float | None:

@@ -15,7 +15,7 @@ from planner.case.quantities import RackDevice, RackUse
 from planner.case.quantities import rack_use as pack
 from planner.case.repair import SpareUnit
 from planner.figures import DRAW, DRAWLESS, HEAT_TO_LIQUID, IT_POWER, STATED, UNSTATED, Stated
-from planner.inputs import Inputs, needs, weights_gb_per_gpu
+from planner.inputs import Inputs, needs, once_for_each, weights_gb_per_gpu
 from planner.paths import of_job
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item, Port, PortGroup, Switch
@@ -44,6 +44,7 @@ def parts(item: Item, inputs: Inputs) -> list[tuple[Item, int]]:
     return [(inputs.by_id[part.id], part.quantity) for part in item.components]
 
 
+@once_for_each
 def it_power_kw(item: Item, inputs: Inputs) -> float | None:
     """Return the maximum draw of one unit, kW; None where any part's is not known."""
     return stated(item, inputs, IT_POWER)
@@ -68,6 +69,7 @@ def rack_power_kw(item: Item, inputs: Inputs) -> float:
     return draw + max(fitted)
 
 
+@once_for_each
 def typical_power_kw(item: Item, inputs: Inputs) -> float | None:
     """Return the typical draw of one unit, kW: the maximum of parts where it is not known."""
     if it_power_kw(item, inputs) is None:
@@ -75,6 +77,7 @@ def typical_power_kw(item: Item, inputs: Inputs) -> float | None:
     return sum(_typical_kw(part, inputs) * quantity for part, quantity in parts(item, inputs))
 
 
+@once_for_each
 def liquid_kw(item: Item, inputs: Inputs) -> float:
     """Return the heat of one unit that goes to liquid, kW; 0 where the draw is not known."""
     return stated(item, inputs, HEAT_TO_LIQUID) or 0.0
@@ -102,6 +105,7 @@ def _typical_kw(part: Item, inputs: Inputs) -> float:
     return figure.value if figure is not None and part.category not in DRAWLESS else 0.0
 
 
+@once_for_each
 def rack_units(item: Item, inputs: Inputs) -> float | None:
     """Return the height of one unit, RU; None where any part's is not known."""
     return stated(item, inputs, STATED["rack_units"])
@@ -190,6 +194,7 @@ def options_on(item: Item, job: Job) -> tuple[str, ...]:
     return tuple(one.name for one in job.options if no_spread(item, job.spread(one)) is None)
 
 
+@once_for_each
 def choices_on(item: Item, inputs: Inputs) -> list[Choice]:
     """Return what the plan may choose from on a GPU system: set points, precisions, rates."""
     job, power = inputs.problem.job, it_power_kw(item, inputs)

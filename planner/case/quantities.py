@@ -207,28 +207,24 @@ class Counts:
         """
         values: dict[str, float] = {**units, **self._nothing, **units}
         added: dict[int, list[tuple[int, float]]] = {number: [] for number in self._constant}
-        open_ones = list(self._constant)
-
-        def use(name: str, value: float) -> None:
-            for number, place, factor in self._terms.get(name, ()):
-                if number not in added:
-                    added[number] = []
-                    heapq.heappush(open_ones, number)
-                added[number].append((place, factor * value))
-
-        for name, count in units.items():
-            if count:
-                use(name, count)
-        while open_ones:
+        open_ones, terms = list(self._constant), self._terms
+        there: list[tuple[str, float]] = [each for each in units.items() if each[1]]
+        while True:
+            for name, value in there:
+                for number, place, factor in terms.get(name, ()):
+                    if number not in added:
+                        added[number] = []
+                        heapq.heappush(open_ones, number)
+                    added[number].append((place, factor * value))
+            if not open_ones:
+                return values
             number = heapq.heappop(open_ones)
             quantity = self.quantities[number]
             amount = sum((part for _, part in sorted(added[number])), 0.0)
             found = _of_amount(quantity, amount, values)
-            for name, value in zip(_outputs(quantity), found, strict=True):
-                values[name] = value
-                if value:
-                    use(name, value)
-        return values
+            named = list(zip(_outputs(quantity), found, strict=True))
+            values.update(named)
+            there = [each for each in named if each[1]]
 
 
 def _outputs(quantity: Quantity) -> tuple[str, ...]:

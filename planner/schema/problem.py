@@ -365,7 +365,8 @@ class Job(Model):
     @property
     def parallelism(self) -> Parallelism | None:
         """How a replica is spread; of several options the first."""
-        return self.options[0] if self.options else None
+        given = self.parallelisms
+        return given[0] if isinstance(given, tuple) else given
 
     def spread(self, option: Parallelism | None) -> Self:
         """Return the job with one of its options alone."""

@@ -18,7 +18,14 @@ from planner.verifier.decisions import Decisions, read_decisions
 from planner.verifier.fabrics import check_fabrics
 from planner.verifier.job import check_degraded, check_job
 from planner.verifier.levels import check_choice
-from planner.verifier.limits import Recomputed, check_limits, check_objective, check_status
+from planner.verifier.limits import (
+    Reached,
+    Recomputed,
+    check_limits,
+    check_objective,
+    check_status,
+    limits_given,
+)
 from planner.verifier.lines import check_lines
 from planner.verifier.options import check_next_step, check_options
 from planner.verifier.placement import check_placement, check_places, shared_racks
@@ -34,6 +41,7 @@ __all__ = [
     "confirms",
     "faults",
     "origin_faults",
+    "passed",
     "recheck",
     "recheck_from_outside",
     "unproven_faults",
@@ -81,6 +89,25 @@ def confirms(inputs: Inputs, plan: Plan) -> bool:
     return not found.disagreements and not found.breaches
 
 
+def passed(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
+    """Return which limits on supplies a plan passes that was confirmed under looser ones.
+
+    Args:
+        inputs: a problem that differs from the plan's own in these limits alone.
+        plan: the plan, whose figures are confirmed.
+    """
+    taken = {report.name: report.value for report in plan.limits}
+    limits = (
+        Reached(row.name, taken.get(row.name), limit)
+        for row, limit in limits_given(inputs.problem, "supply")
+    )
+    return tuple(
+        f"{each.name}: the plan breaks the limit, {each.text()}"
+        for each in limits
+        if not each.holds()
+    )
+
+
 def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Recheck:
     """Re-compute a plan that may break limits, such as one that somebody edited.
 
@@ -105,7 +132,7 @@ def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Recheck:
             paces = check_ways(ledger, basis, plan.jobs[0], open_spread=several)
             shares = {sku: pace.power_share for sku, pace in paces.items()}
             capped = {sku: share for sku, share in shares.items() if share != 1.0}
-            basis = replace(basis, provisioned=capped)
+            basis = replace(basis, provisioned=capped) if capped else basis
             _check_figures(ledger, basis, replace(decisions, paces=paces), plan, drawn=drawn)
     return Recheck(tuple(ledger.disagreements), tuple(ledger.breaches))
 
@@ -200,8 +227,7 @@ def check_site(ledger: Ledger, basis: Basis, plan: Plan) -> None:
         "delivered_fraction_write": problem.storage.delivered_fraction.write,
         "fill_limit": problem.storage.fill_limit,
     }
-    for field, value in expected.items():
-        ledger.same(f"site.{field}", getattr(site, field), value)
+    ledger.all_same("site", vars(site), expected)
     money = {name: getattr(basis.money, name) for name in ("code", "usd", "on", "source")}
     usual = basis.money.code == "USD"
     shown = None if plan.currency is None else plan.currency.model_dump()

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from planner.currency import Currency
 from planner.figures import DRAW, DRAWLESS, STATED, UNSTATED, Stated
@@ -183,6 +183,9 @@ class Sale:
     support_counts: float
 
 
+_T = TypeVar("_T")
+
+
 class Known:
     """What follows from the inputs alone, worked out where it is first asked for.
 
@@ -196,9 +199,22 @@ class Known:
         self.money = inputs.problem.shown_in
         self.units: dict[str, UnitFigures] = {}
         self.sales: dict[str, Sale] = {}
-        self.told: dict[str, tuple[Item, Mapping[str, object]]] = {}
-        self.in_racks: dict[str, tuple[Item, float | None]] = {}
         self.reaching: dict[str, str] = {}
+        self._kept: dict[tuple[str, str], tuple[tuple[object, ...], Any]] = {}
+
+    def kept(self, what: str, of: str, rests_on: tuple[object, ...], work: Callable[[], _T]) -> _T:
+        """Return what is known of something already, worked out anew where it rests on others.
+
+        Args:
+            what: what is asked for.
+            of: by name, of what.
+            rests_on: what it follows from besides what all of this rests on: the same objects.
+            work: works it out.
+        """
+        found = self._kept.get((what, of))
+        if found is None or not all(map(operator.is_, found[0], rests_on)):
+            found = self._kept[what, of] = rests_on, work()
+        return cast(_T, found[1])
 
     @classmethod
     def of(cls, inputs: Inputs) -> Known:
@@ -230,8 +246,9 @@ _LATEST: list[Known] = []
 class Basis:
     """The problem, the items and families by identifier, the prices and the discounts.
 
-    ``provisioned`` is the share of its rated power that a GPU system is provisioned for at the set
-    point of its job, where it runs at one.
+    ``sold`` is how items are bought, as far as looked up. ``provisioned`` is the share of its
+    rated power that a GPU system is provisioned for at the set point of its job, where it runs at
+    one.
     """
 
     problem: Problem
@@ -240,6 +257,7 @@ class Basis:
     prices: Mapping[str, Price]
     discounts: tuple[Discount, ...]
     known: Known
+    sold: dict[str, Sale]
     provisioned: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -253,6 +271,7 @@ class Basis:
             prices=inputs.prices,
             discounts=inputs.discounts,
             known=known,
+            sold=known.kept("sold", "", (inputs.problem, inputs.prices), dict),
         )
 
     @property
@@ -381,10 +400,7 @@ class Basis:
 
     def rack_power_kw(self, item: Item) -> float | None:
         """Return what a device can draw in its rack, kW: a switch with every transceiver."""
-        found = self.known.in_racks.get(item.id)
-        if found is None or found[0] is not item:
-            found = self.known.in_racks[item.id] = item, self._rack_power_kw(item)
-        return found[1]
+        return self.known.kept("in_racks", item.id, (item,), lambda: self._rack_power_kw(item))
 
     def _rack_power_kw(self, item: Item) -> float | None:
         own = self.unit_it_power_kw(item)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
@@ -256,9 +256,7 @@ def check_job(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) ->
     if clients is None:
         return None
     figures, rhythm = compute_figures(basis, decisions, clients)
-    for field in fields(JobFigures):
-        computed = getattr(figures, field.name)
-        ledger.same(f"jobs.{field.name}", getattr(stated, field.name), computed)
+    ledger.all_same("jobs", vars(stated), vars(figures))
     ledger.equal("jobs.name", stated.name, job.name)
     ledger.equal("jobs.interval_policy", stated.interval_policy, job.checkpoint.interval.policy)
     _check_inputs(ledger, job, stated)
@@ -282,22 +280,22 @@ def check_job(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) ->
 
 def _check_inputs(ledger: Ledger, job: Job, stated: JobPlan) -> None:
     """What the job asks, as the plan repeats it for those who re-compute the plan."""
-    saved, held = job.checkpoint, job.checkpoint.keep_last + 1 + job.checkpoint.milestones
-    for field, value in (
-        ("fan_out_kind", job.restore.fan_out),
-        ("writers", saved.writers),
-        ("readers", job.restore.readers),
-        ("checkpoints_held", held),
-    ):
-        ledger.equal(f"jobs.{field}", getattr(stated, field), value)
+    saved = job.checkpoint
+    asked = {
+        "fan_out_kind": job.restore.fan_out,
+        "writers": saved.writers,
+        "readers": job.restore.readers,
+        "checkpoints_held": saved.keep_last + 1 + saved.milestones,
+    }
     exports_tb = saved.exports * 2 * (job.parameters or 0.0) / 1e12
-    for field, figure in (
-        ("bytes_per_parameter", bytes_per_parameter(job, checkpoint_gb(job))),
-        ("other_data_tb", job.dataset_tb + exports_tb),
-        ("tokens", job.training.tokens),
-        ("active_parameters", job.training.active_parameters or job.parameters),
-    ):
-        ledger.same(f"jobs.{field}", getattr(stated, field), figure)
+    figures = {
+        "bytes_per_parameter": bytes_per_parameter(job, checkpoint_gb(job)),
+        "other_data_tb": job.dataset_tb + exports_tb,
+        "tokens": job.training.tokens,
+        "active_parameters": job.training.active_parameters or job.parameters,
+    }
+    ledger.all_equal("jobs", vars(stated), asked)
+    ledger.all_same("jobs", vars(stated), figures)
 
 
 def _check_slowdown(ledger: Ledger, job: Job, stated: JobPlan) -> None:
@@ -328,10 +326,9 @@ def _check_bottlenecks(
 
 
 def _check_losses(ledger: Ledger, stated: JobPlan, rhythm: levels.ProgressTimes) -> None:
-    computed = levels.losses(rhythm)
-    for cause, share in computed.items():
-        ledger.same(f"jobs.loss.{cause}", getattr(stated.loss, cause), share)
-    total = math.fsum(getattr(stated.loss, cause) for cause in computed)
+    computed, said = levels.losses(rhythm), vars(stated.loss)
+    ledger.all_same("jobs.loss", said, computed)
+    total = math.fsum(said[cause] for cause in computed)
     ledger.same("jobs.loss: the sum of the parts", total, 1 - stated.goodput)
 
 
@@ -400,9 +397,8 @@ def check_degraded(
     down = basis.problem.storage.tolerate_down
     ledger.equal("jobs.tolerate_down", stated.tolerate_down, down)
     degraded = _degrade(basis, decisions, figures, down) if down else Degraded()
-    for field in fields(Degraded):
-        name = f"degraded_{field.name}"
-        ledger.same(f"jobs.{name}", getattr(stated, name), getattr(degraded, field.name))
+    figures_down = {f"degraded_{name}": figure for name, figure in vars(degraded).items()}
+    ledger.all_same("jobs", vars(stated), figures_down)
     return degraded
 
 

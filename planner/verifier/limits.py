@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from planner.figures import OBJECTIVES
-from planner.limits import Limit, named, of_group
+from planner.limits import Group, Limit, named, of_group
 from planner.paths import value_at
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, LimitReport, ObjectiveReport, Plan
@@ -52,8 +52,9 @@ class Reached:
         """Return whether the plan keeps the limit, within the tolerance."""
         if self.value is None:
             return False
-        allowed = self.row.tolerance * max(abs(self.value), abs(self.limit))
-        return self.slack() >= -allowed and (not self.row.exact or abs(self.slack()) <= allowed)
+        row, slack = self.row, self.slack()
+        allowed = row.tolerance * max(abs(self.value), abs(self.limit))
+        return slack >= -allowed and (not row.exact or abs(slack) <= allowed)
 
     def text(self) -> str:
         """Return the limit in words."""
@@ -96,7 +97,7 @@ def check_limits(
     expected = (
         *_plant_limits(basis, decisions, found),
         *_storage_limits(basis, decisions, totals, figures, found.degraded),
-        *_target_limits(basis.problem, decisions, figures),
+        *_target_limits(basis, decisions, figures),
         *_count_limits(basis, decisions, found.companions),
         *_policy_limits(basis, decisions, plan.jobs[0]),
     )
@@ -124,16 +125,13 @@ def _check_reports(ledger: Ledger, plan: Plan, expected: dict[str, Reached]) -> 
 
 
 def _check_report(ledger: Ledger, name: str, report: LimitReport, limit: Reached) -> None:
-    ledger.same(f"{name}.value", report.value, limit.value)
-    ledger.same(f"{name}.limit", report.limit, limit.limit)
-    ledger.equal(f"{name}.unit", report.unit, limit.row.unit)
-    ledger.equal(f"{name}.exact", report.exact, limit.row.exact)
-    ledger.require(
-        report.sense == limit.row.sense or limit.row.exact,
-        f"{name}.sense: the plan says {report.sense!r}, expected {limit.row.sense!r}",
-    )
+    row = limit.row
+    ledger.all_same(name, vars(report), {"value": limit.value, "limit": limit.limit})
+    ledger.all_equal(name, vars(report), {"unit": row.unit, "exact": row.exact})
+    if report.sense != row.sense and not row.exact:
+        ledger.fail(f"{name}.sense: the plan says {report.sense!r}, expected {row.sense!r}")
     if limit.value is not None:
-        slack = 0.0 if limit.row.exact else limit.slack()
+        slack = 0.0 if row.exact else limit.slack()
         scale = max(abs(limit.value), abs(limit.limit))
         near = math.isclose(report.slack, slack, rel_tol=1e-9, abs_tol=1e-9 * scale)
         clamped = report.slack == 0 and slack < 0
@@ -144,6 +142,25 @@ def _check_report(ledger: Ledger, name: str, report: LimitReport, limit: Reached
             ledger.fail(f"{name}.binding: nothing is left, yet the plan says it does not bind")
 
 
+def limits_given(problem: Problem, *groups: Group) -> list[tuple[Limit, float]]:
+    """Return the limits of some groups that a problem gives, each with what it allows."""
+    found = []
+    for row in of_group(*groups):
+        limit = value_at(problem, row.path)
+        if row.name == "facility_power":
+            limit = facility_limit_kw(problem.site)
+        if row.name == "racks":
+            limit = problem.site.rack_count
+        if limit is not None:
+            found.append((row, limit))
+    return found
+
+
+def _given(basis: Basis, *groups: Group) -> list[tuple[Limit, float]]:
+    problem = basis.problem
+    return basis.known.kept("limits", groups[0], (problem,), lambda: limits_given(problem, *groups))
+
+
 def _plant_limits(basis: Basis, decisions: Decisions, found: Recomputed) -> Iterator[Reached]:
     """Yield the limits of the site, of the budget and of the delivery.
 
@@ -152,28 +169,23 @@ def _plant_limits(basis: Basis, decisions: Decisions, found: Recomputed) -> Iter
         decisions: what the plan decided.
         found: the sums as re-computed, and what the cluster's work costs.
     """
-    problem, totals = basis.problem, found.totals
+    totals = found.totals
     figures = totals.by_name() | vars(found.ratios)
-    for row in of_group("supply", "ratio"):
-        limit, value = value_at(problem, row.path), figures[row.figure]
-        if row.name == "facility_power":
-            limit = facility_limit_kw(problem.site)
-        if row.name == "racks":
-            limit = problem.site.rack_count
+    for row, limit in _given(basis, "supply", "ratio"):
+        value = figures[row.figure]
         if row.known_part:
             counts = {**decisions.standing, **found.companions}
             value = sum(
                 (basis.unit_stated(basis.items[sku], row.figure) or 0.0) * count
                 for sku, count in counts.items()
             )
-        if limit is not None:
-            yield Reached(row.name, value, limit)
+        yield Reached(row.name, value, limit)
     yield from _position_limits(basis, found.room)
-    longest_days, limit = totals.lead_time_days, problem.targets.max_lead_time_days
-    if limit is not None:
+    longest_days, most_days = totals.lead_time_days, basis.problem.targets.max_lead_time_days
+    if most_days is not None:
         # Without a stated lead time nothing is known to be late.
         known = longest_days is not None
-        yield Reached("lead_time", longest_days or 0.0, limit, must_be_listed=known)
+        yield Reached("lead_time", longest_days or 0.0, most_days, must_be_listed=known)
 
 
 def _position_limits(basis: Basis, room: Room) -> Iterator[Reached]:
@@ -283,28 +295,25 @@ def _rule_limits(basis: Basis, totals: TotalFigures) -> Iterator[Reached]:
         yield Reached(name, rated, asked, must_be_listed=asked > 0)
 
 
-def _target_limits(
-    problem: Problem, decisions: Decisions, figures: JobFigures
-) -> Iterator[Reached]:
+def _target_limits(basis: Basis, decisions: Decisions, figures: JobFigures) -> Iterator[Reached]:
     """Yield the targets and the bounds on the GPUs in use.
 
     Args:
-        problem: the user's problem.
+        basis: the problem.
         decisions: what the plan decided.
         figures: the job as re-computed.
     """
-    bounds, used = problem.job.gpus, decisions.gpus_used
-    if problem.job.parallelism is not None:
-        yield Reached("replica_fits", used, problem.job.parallelism.replica_gpus)
+    job, used = basis.problem.job, decisions.gpus_used
+    bounds = job.gpus
+    if job.parallelism is not None:
+        yield Reached("replica_fits", used, job.parallelism.replica_gpus)
     if bounds.min is not None:
         yield Reached("gpus_min", used, bounds.min)
     if bounds.max is not None:
         yield Reached("gpus_max", used, bounds.max)
-    for row in of_group("target"):
-        limit = value_at(problem, row.path)
-        if limit is not None:
-            value = used if row.figure == "gpus_used" else getattr(figures, row.figure)
-            yield Reached(row.name, value, limit)
+    for row, limit in _given(basis, "target"):
+        value = used if row.figure == "gpus_used" else getattr(figures, row.figure)
+        yield Reached(row.name, value, limit)
 
 
 def _count_limits(

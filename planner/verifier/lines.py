@@ -205,11 +205,9 @@ def _check_companion_racks(
 def _check_description(
     ledger: Ledger, basis: Basis, name: str, item: Item, line: Line, section: str
 ) -> None:
-    told = basis.known.told.get(item.id)
-    if told is None or told[0] is not item:
-        told = basis.known.told[item.id] = item, _told(item)
+    told = basis.known.kept("told", item.id, (item,), lambda: _told(item))
     ledger.equal(f"{name}.section", line.section, section)
-    ledger.all_equal(name, vars(line), told[1])
+    ledger.all_equal(name, vars(line), told)
 
 
 def _told(item: Item) -> Mapping[str, object]:

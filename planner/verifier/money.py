@@ -18,11 +18,15 @@ _FLOAT_NOISE = 1e-15
 
 def sale(basis: Basis, item: Item) -> Sale:
     """Return how an item is bought, which plans of the same inputs share."""
+    found = basis.sold.get(item.id)
+    if found is not None and found.item is item:
+        return found
     found = basis.known.sales.get(item.id)
     price, asked = basis.prices.get(item.id), basis.demanded(item.id)
     known = found is not None and found.item is item
     if found is None or not known or found.price is not price or found.asked is not asked:
         found = basis.known.sales[item.id] = _sale(basis, item, price, asked)
+    basis.sold[item.id] = found
     return found
 
 

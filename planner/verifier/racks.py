@@ -86,6 +86,11 @@ def place(basis: Basis, item: Item) -> Placement | None:
         basis: the problem and the catalogs.
         item: the item, alone in its racks.
     """
+    rests_on = item, basis.problem.site
+    return basis.known.kept("place", item.id, rests_on, lambda: _place(basis, item))
+
+
+def _place(basis: Basis, item: Item) -> Placement | None:
     if item.consumes.racks is not None:
         return _place_whole_rack(basis, item, basis.problem.site.rack)
     rack = space(basis, rack_class(item))

@@ -11,7 +11,7 @@ those below it: the flow of failures out of a state equals the flow of repairs b
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from planner.schema.plan import JobPlan, ShrunkPlan
@@ -483,14 +483,14 @@ def check(
         ledger.equal("jobs.repair", stated.repair is None, mended is None)
         return
     _check_shrunk(ledger, stated.repair.shrunk, mended.shrunk)
-    for field in fields(RepairFigures):
-        if field.name == "shrunk":
+    for name, computed in vars(mended).items():
+        said = getattr(stated.repair, name)
+        if name == "shrunk" or said == computed:
             continue
-        computed, said = getattr(mended, field.name), getattr(stated.repair, field.name)
         if computed is None or isinstance(computed, (bool, str)):
-            ledger.equal(f"jobs.repair.{field.name}", said, computed)
+            ledger.equal(f"jobs.repair.{name}", said, computed)
         else:
-            ledger.same(f"jobs.repair.{field.name}", said, computed)
+            ledger.same(f"jobs.repair.{name}", said, computed)
     ledger.require(mended.spares >= 0, "jobs.repair.spares: fewer stand by than the job needs")
     longest_s = longest_swap_share(mended.hardware_share) * mtti_s
     if mended.swap_s > longest_s * (1 + LONGEST_SWAP):

@@ -91,8 +91,7 @@ def check_totals(
     if plan.totals is None:
         ledger.fail("totals: missing")
         return figures
-    for name, computed in figures.by_name().items():
-        ledger.same(f"totals.{name}", getattr(plan.totals, name), computed)
+    ledger.all_same("totals", vars(plan.totals), figures.by_name())
     _check_sections(ledger, plan.totals, lines)
     critical = [line.sku for line in lines if _is_critical(line, figures.lead_time_days)]
     ledger.equal("totals.critical_skus", sorted(plan.totals.critical_skus), sorted(critical))
@@ -240,8 +239,7 @@ def check_ratios(
     ratios = _ratios(basis, tco_usd, figures)
     stated: Totals | None = plan.totals
     if stated is not None:
-        for field in ("usd_per_useful_gpu_hour", "usd_per_million_tokens"):
-            ledger.same(f"totals.{field}", getattr(stated, field), getattr(ratios, field))
+        ledger.all_same("totals", vars(stated), vars(ratios))
     return ratios
 
 

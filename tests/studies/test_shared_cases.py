@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -219,3 +219,24 @@ def test_a_wrong_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
                          False)  # fmt: skip
     with pytest.raises(VerificationError, match=r"objective\.value"):
         solving.confirmed(inputs, case, forged, GAP)
+
+
+def test_a_plan_is_held_to_the_limits_of_every_scenario_it_is_shown_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    inputs, path = api.load(shipped.problem_files()["10MW"]), "site.facility_power"
+    powers_kw = (9000.0, 8000.0, 10000.0)
+    (group,) = solving.groups(
+        Scenario(n, (Change(path, power_kw, ""),)) for n, power_kw in enumerate(powers_kw)
+    )
+    asked = solving.prepare(inputs, group, SweepOptions(GAP))
+    answers = solving.solve(asked)
+    assert [row["status"] for row in solving.rows(asked, answers)] == ["optimal"] * 3
+    forged = [replace(answers[0], scenario=each.scenario) for each in answers]
+    first, second, third = solving.rows(asked, forged)
+    assert second["status"] == "failed" and "facility_power" in second["reason"]
+    assert first["status"] == third["status"] == "optimal"
+    monkeypatch.setattr(solving, "_passed", lambda *_: {})
+    forged = [replace(answers[2], scenario=each.scenario) for each in answers]
+    first, *_ = solving.rows(asked, forged)  # the verifier reads the first one's limits itself
+    assert first["status"] == "failed" and "facility_power: the plan breaks" in first["reason"]

@@ -168,15 +168,15 @@ def test_what_one_limit_holds_by_itself_serves_all_that_are_tighter_in_it() -> N
 
 def test_a_plan_that_is_not_what_arrays_say_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     refused: list[Proposal] = []
-    try_it = Plans._run
+    try_it = Plans._as_noted
 
-    def refuse(self: Plans, proposal: Proposal, *, as_it_is: bool = False) -> tuple[Any, float]:
-        if as_it_is and len(refused) < 2:
-            refused.append(proposal)
+    def refuse(self: Plans, noted: Proposal, least: float) -> tuple[Any, float]:
+        if len(refused) < 2:
+            refused.append(noted)
             return None, -math.inf
-        return try_it(self, proposal, as_it_is=as_it_is)
+        return try_it(self, noted, least)
 
-    monkeypatch.setattr(Plans, "_run", refuse)
+    monkeypatch.setattr(Plans, "_as_noted", refuse)
     inputs, scenarios = next(many_limits(COUNT))
     rows = Work({"": inputs}, SweepOptions(1e-3)).rows(scenarios)
     assert refused

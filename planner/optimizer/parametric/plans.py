@@ -141,13 +141,24 @@ class Plans:
     def run(self, place: int) -> Run | None:
         """Return a plan; None where one that was noted is not what it seemed."""
         if place in self.noted:
-            run, score = self._run(self.noted.pop(place), as_it_is=True)
+            run, score = self._as_noted(self.noted.pop(place), self.scores[place] - NOISE)
             if run is None or score < self.scores[place] - NOISE:
                 self.scores[place] = -math.inf
             else:
                 self.runs[place] = run
                 self.score[self.best == place] = self.scores[place] = score
         return self.runs[place]
+
+    def _as_noted(self, noted: Proposal, least: float) -> tuple[Run | None, float]:
+        """Return a purchase run as it was noted, which was as well as it can be; where that is not
+        as good as it seemed, as well as it can be run near that."""
+        of = noted.mode, noted.units, noted.uses, noted.gpus, noted.ways
+        run, goal = operate.operate(self.case, *of), self.goals[noted.mode]
+        if run is not None and goal.allowed(run) and self.may(noted.units, noted.ways):
+            score = self.sign * goal.value(run)
+            if score >= least:
+                return run, score
+        return self._run(noted, as_it_is=True)
 
     def choose_again(self) -> None:
         """Find the best plan of every scenario among those that are what they seemed."""

@@ -36,7 +36,7 @@ from planner.schema.plan import Plan
 from planner.schema.sensitivity import PLANNED, RowStatus
 from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.scenarios import COUNT_PREFIX, Row, Scenario
-from planner.verifier import confirms, verify
+from planner.verifier import confirms, passed, verify
 
 
 @dataclass(frozen=True)
@@ -404,7 +404,8 @@ def rows(asked: Asked, answers: Sequence[Answer]) -> list[Row]:
     for place, answer in enumerate(answers):
         if answer.operation is not None and answer.status in PLANNED:
             users.setdefault(id(answer.operation), []).append(place)
-    allowed = asked.amounts
+    supplies, allowed = asked.supplies, asked.amounts
+    taken = np.zeros_like(allowed)
     for places in users.values():
         try:
             plan = _Used.of(asked, places[0], answers[places[0]])
@@ -412,9 +413,30 @@ def rows(asked: Asked, answers: Sequence[Answer]) -> list[Row]:
             for place in places:
                 found[place] |= {"status": "failed", "reason": str(error)}
             continue
-        for place, names in zip(places, plan.binding(asked.supplies, allowed[places]), strict=True):
+        taken[places] = plan.takes
+        for place, names in zip(places, plan.binding(supplies, allowed[places]), strict=True):
             found[place] = plan.row | _answer_cells(answers[place]) | {"binding": names}
+    for place, names in _passed(supplies, taken, allowed).items():
+        said = f"the plan breaks a limit of this scenario: {names}"
+        found[place] = blank(answers[place]) | {"status": "failed", "reason": said}
     return found
+
+
+def _passed(
+    supplies: Sequence[Limit], taken: NDArray[np.float64], allowed: NDArray[np.float64]
+) -> dict[int, str]:
+    """Return by scenario which of its limits the plan passes that is shown for it, if any.
+
+    Plans are verified under the loosest limits of their group and those of one scenario; here each
+    is held against those of every scenario that it serves, by what it was confirmed to use up.
+    """
+    tolerance = np.array([each.tolerance for each in supplies])
+    over = taken > allowed + tolerance * np.maximum(taken, allowed)
+    names = [each.name for each in supplies]
+    return {
+        int(place): ", ".join(name for name, one in zip(names, over[place], strict=True) if one)
+        for place in np.flatnonzero(over.any(axis=1))
+    }
 
 
 def confirmed(inputs: Inputs, case: Case, proven: Certificate, gap: float) -> Plan:
@@ -456,34 +478,39 @@ def _answer_cells(answer: Answer) -> Row:
 class _Used:
     """A verified plan: its columns, and what decides under other limits which of them bind.
 
-    ``always`` bind wherever this plan is kept; ``more`` is what it would take with one more of each
-    GPU system in use.
+    It is verified under the loosest limits of its group: what follows from these inputs is worked
+    out once for all plans. ``takes`` is what it was confirmed to use up. ``always`` bind wherever
+    this plan is kept; ``more`` is what it would take with one more of each GPU system in use.
     """
 
     row: Row
+    takes: NDArray[np.float64]
     always: frozenset[str]
     more: NDArray[np.float64]
 
     @classmethod
     def of(cls, asked: Asked, place: int, answer: Answer) -> _Used:
-        """Return a plan's columns once its independent re-computation agrees.
+        """Return a plan's columns once its independent re-computation agrees, under the limits of
+        the first scenario, too, that it is shown for.
 
         Raises:
             VerificationError: it does not.
         """
-        case, inputs, run = asked.case_of(place), asked.inputs_of(place), answer.operation
+        case, supplies, run = asked.case, asked.supplies, answer.operation
         assert run is not None
         certificate = Certificate(
             "optimal" if answer.status == "optimal" else "feasible",
             run, answer.log_value, answer.log_bound, answer.gap, 0, 0.0, False,
         )  # fmt: skip
-        plan = confirmed(inputs, case, certificate, asked.options.gap)
-        supplies = asked.supplies
-        rows_of = {supply.name for supply in supplies}
-        always = {limit.name for limit in plan.limits if limit.binding} - rows_of
-        more = [used(supplies, bill) for bill in _one_more(asked.case, run)]
+        plan = confirmed(asked.inputs, case, certificate, asked.options.gap)
+        if over := passed(asked.inputs_of(place), plan):
+            raise VerificationError(over)
+        reports = {limit.name: limit for limit in plan.limits}
+        takes = np.array([reports[each.name].value / each.scale for each in supplies], dtype=float)
+        always = {each.name for each in plan.limits if each.binding} - {s.name for s in supplies}
+        more = [used(supplies, bill) for bill in _one_more(case, run)]
         matrix = np.array(more).reshape(len(more), len(supplies))
-        return cls(_columns(plan, run), frozenset(always), matrix)
+        return cls(_columns(plan, run), takes, frozenset(always), matrix)
 
     def binding(self, supplies: Sequence[Limit], allowed: NDArray[np.float64]) -> list[str | None]:
         """Return the names of the limits that hold the plan where it is, under each row of limits.
