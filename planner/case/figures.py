@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -340,8 +339,7 @@ def _no_pool(item: Item, job: Job) -> str | None:
     )
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(NamedTuple):
     """A switch and the way its front panel is used for a port."""
 
     switch: Item
