@@ -9,8 +9,7 @@ column. What catalogs state of one unit and a bill adds up is a row of ``STATED`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from planner import currency
 
@@ -29,8 +28,7 @@ BY_ITSELF = frozenset({"USD", "USD/year", "s", "share", ""})
 """Units that a written value brings along; all others stand with the label."""
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(NamedTuple):
     """A figure: what it is called, and how it reads.
 
     ``digits`` are the decimals of its headline, of a share's percentage; ``note`` says in a clause
@@ -256,8 +254,7 @@ FIGURES: dict[str, Figure] = {
 """Every figure by its name, in the order in which outputs list them."""
 
 
-@dataclass(frozen=True)
-class Objective:
+class Objective(NamedTuple):
     """What a plan is best in: its name in the problem's file, the figure it is, and its sense.
 
     ``limit`` is the name of the limit by which a plan is kept no worse; one of the limit's unit is
@@ -327,8 +324,7 @@ UNSTATED = {TO_LIQUID: 0.0}
 """What an item has of a figure that it does not state, where that is known all the same."""
 
 
-@dataclass(frozen=True)
-class Stated:
+class Stated(NamedTuple):
     """What one unit has by what catalogs state of it, and a bill adds up over all in place.
 
     ``name`` is the figure: a line has it of all its units, and ``of_one`` of a single one. It is

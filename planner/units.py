@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner import currency
 
@@ -23,8 +22,7 @@ HUGE = 1e21
 """No quantity of a cluster reaches this in any canonical unit; larger is a slip of the keyboard."""
 
 
-@dataclass(frozen=True)
-class Dimension:
+class Dimension(NamedTuple):
     """A kind of quantity: its canonical unit, how users write it, and what none can exceed.
 
     ``least`` is the smallest amount that is not nothing: below it a slip of the keyboard, and

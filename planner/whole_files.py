@@ -20,8 +20,8 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from planner.errors import Finding, InputError
 
@@ -48,8 +48,7 @@ class _NotAFileError(OSError):
     """A name stands for something that is neither replaced nor written to."""
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(NamedTuple):
     """Where a file goes: ``path``, which stands for ``real``, plain or a ``stream``."""
 
     path: Path

@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from planner.assemble.cable_lengths import cut_to_length
 from planner.case import Case, cabling, resolve
@@ -38,8 +39,7 @@ LATE = ("in_band", "converged", "out_of_band")
 """Networks whose own switches have their consoles on reserved ports."""
 
 
-@dataclass(frozen=True)
-class _Device:
+class _Device(NamedTuple):
     """One device and where it stands."""
 
     name: str
@@ -367,8 +367,7 @@ def _between(
                     runs.add(_at(switches, one), _at(switches, other))
 
 
-@dataclass(frozen=True)
-class _Plug:
+class _Plug(NamedTuple):
     """One port that is plugged into an Ethernet fabric; no device is the customer's edge."""
 
     order: int

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from planner.case import Case, System, suitability
 from planner.case.quantities import total
@@ -141,8 +141,7 @@ def _without_limits(case: Case) -> Case:
 CLOSE = 1e-6
 
 
-@dataclass(frozen=True)
-class _Context:
+class _Context(NamedTuple):
     inputs: Inputs
     case: Case
     operation: Run
@@ -150,8 +149,7 @@ class _Context:
     job: JobPlan
 
 
-@dataclass(frozen=True)
-class _Entry:
+class _Entry(NamedTuple):
     """What a limit of the table comes to: ``of`` fills the ``*`` of its label, ``more`` follows it.
 
     ``path`` is given where the file says it in another place than the table.

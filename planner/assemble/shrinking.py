@@ -5,8 +5,6 @@ The law of the rules takes means where states differ; `planner.sizing.states` ta
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from planner.case import Case
 from planner.optimizer.operate import Run
 from planner.sizing import states
@@ -39,8 +37,8 @@ def off_by(case: Case, o: Run) -> float | None:
                            repair.repair_s)  # fmt: skip
     if o.mode == "local" and job.levels is not None:
         near, far = job.levels.local_restart_s, job.levels.remote_share
-        rhythm = replace(
-            rhythm, safe_s=o.local_drain_s, restarts=((1.0 - far, near), (far, restart_s)),
+        rhythm = rhythm._replace(
+            safe_s=o.local_drain_s, restarts=((1.0 - far, near), (far, restart_s)),
             every=o.every, drain_s=o.drain_s, drain_restarts=job.levels.drain_restarts,
             slowed_s=slowed_s,
         )  # fmt: skip

@@ -7,7 +7,7 @@ the reason.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from planner.inputs import weights_gb_per_gpu
 from planner.schema.catalog import Achieved, Confidence, Item, PowerPoint, Precision
@@ -18,8 +18,7 @@ from planner.sizing.throughput import gpu_share_of_draw, provisioned_share
 SAME_CAP = 1e-9
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """A power set point: the GPUs' cap, what it leaves of power and rate, and who says so.
 
     ``power`` is a share of the system's rated power, ``throughput`` of the job's rate, and lies
@@ -40,8 +39,7 @@ class Point:
 FULL = Point(1.0, 1.0, 1.0, 1.0, 1.0, None, None)
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """A set point, a precision and how a replica is spread, and the rate before these count.
 
     ``rate_tflops`` is the peak rate where the job states its MFU, else the one ``measured``; None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -305,8 +305,7 @@ def add_ethernet(builder: CompanionsBuilder, network: NetworkName, fabric: Ether
     builder.fabrics.append(replace(built, serves=serves, links=links))
 
 
-@dataclass(frozen=True)
-class _Shape:
+class _Shape(NamedTuple):
     """What leaves and spines are made of, and how ports count."""
 
     switch: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -336,8 +335,7 @@ def _no_pool(item: Item, job: Job) -> str | None:
     )
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(NamedTuple):
     """A switch and the way its front panel is used for a port."""
 
     switch: Item

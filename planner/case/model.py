@@ -129,8 +129,7 @@ class Offer(BillItem):
         return f"place.{self.id}" if self.installed else self.id
 
 
-@dataclass(frozen=True)
-class Drives:
+class Drives(NamedTuple):
     """The drives of one GPU system that can hold local checkpoints, all of them together."""
 
     write_gb_per_s: float
@@ -247,8 +246,7 @@ class Storage(Offer):
     segments: tuple[Segment, ...]
 
 
-@dataclass(frozen=True)
-class FamilyOffer:
+class FamilyOffer(NamedTuple):
     """A storage family with at least one item on offer."""
 
     id: str
@@ -280,8 +278,7 @@ class Companion(BillItem):
         return not self.stored
 
 
-@dataclass(frozen=True)
-class LeafKind:
+class LeafKind(NamedTuple):
     """Leaves of one ratio: the name of their count, and their ports to devices and to spines."""
 
     name: str
@@ -365,8 +362,7 @@ class Companions:
         return Counts((*self.quantities, *of_items))
 
 
-@dataclass(frozen=True)
-class IntervalRule:
+class IntervalRule(NamedTuple):
     """How the interval is set: ``fixed`` (low = high), ``lost_work`` (kappa) or ``optimal``."""
 
     policy: Literal["fixed", "lost_work", "optimal"]
@@ -505,8 +501,7 @@ class Limits(dict[str, float | None]):
         return limit
 
 
-@dataclass(frozen=True)
-class Elastic:
+class Elastic(NamedTuple):
     """A limit that may be missed: at ``weight`` for each ``scale`` of its unit it is missed by."""
 
     name: str

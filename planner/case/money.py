@@ -6,8 +6,7 @@ A cent is the smallest unit of the currency in which money is shown, so that the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from planner.case import figures
 from planner.case.model import BillItem, Case, Rates
@@ -125,8 +124,7 @@ def support_factor(item: Item, inputs: Inputs) -> float:
 # Sums over the bill: each once, on decision variables and on numbers alike.
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """What one unit adds to a sum: each one that is bought, or each one in place."""
 
     each: Callable[[BillItem, Rates], float | None]

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.sizing import placement
 from planner.sizing.placement import Space
@@ -53,8 +53,7 @@ class AtLeast:
     least: int
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(NamedTuple):
     """One size: what it holds at most, and the outputs it then has."""
 
     capacity: int
@@ -248,8 +247,7 @@ def _of_amount(quantity: Quantity, amount: float, values: Mapping[str, float]) -
     return size.outputs if size else (0,) * len(quantity.outputs)
 
 
-@dataclass(frozen=True)
-class RackUse:
+class RackUse(NamedTuple):
     """Either several units share a rack (``per_rack``) or a unit takes several racks.
 
     Racks are not shared between items, so the placement this counts always exists.
@@ -263,8 +261,7 @@ class RackUse:
         return -(-units // self.per_rack) * self.racks_each
 
 
-@dataclass(frozen=True)
-class RackDevice:
+class RackDevice(NamedTuple):
     """Something that stands in a rack; a weight of None is not known, so not asked about."""
 
     rack_units: float

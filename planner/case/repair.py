@@ -9,7 +9,7 @@ about them: they are the GPUs of a system that its replicas do not fill.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from planner.sizing.availability import (
     Shrinking,
@@ -29,8 +29,7 @@ NEVER_WAITS = 1e-9
 SWAP_TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True)
-class SpareUnit:
+class SpareUnit(NamedTuple):
     """What of a GPU system fails and is swapped: a system, or a tray of it.
 
     A unit has ``gpus`` GPUs, a system ``per_system`` units, of which the job uses ``usable_gpus``
@@ -72,8 +71,7 @@ class SpareUnit:
         return math.ceil(gpus / self.holding_gpus)
 
 
-@dataclass(frozen=True)
-class Repair:
+class Repair(NamedTuple):
     """What of a job's failures takes hardware out, and for how long.
 
     ``hardware_share`` of the interruptions do; ``out_s`` is the repair time an interruption causes

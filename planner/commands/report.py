@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -44,8 +44,7 @@ _OF_REQUESTS = {
 """Options that every study may have, by what a request calls them."""
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """What to print, the files written, and the exit code.
 
     Where the user stopped it half-way, ``stopped`` says what is kept and how to go on. ``strong``

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from planner.api import Options
 from planner.errors import Finding, InputError
@@ -122,8 +121,7 @@ def check_edition(audience: Audience, prices: Prices | None, *, appendix: bool) 
         raise InputError(Finding("audience", message, fix="write it with --audience internal"))
 
 
-@dataclass(frozen=True)
-class Edition:
+class Edition(NamedTuple):
     """Whom files are for, which prices they show, and if an appendix is written."""
 
     audience: Audience

@@ -13,6 +13,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from planner.case import Case, Storage
 from planner.case.model import Segment
@@ -29,8 +30,7 @@ MOST_DROPPED = 4
 """So many GPU systems at most may make room for a storage that draws or takes more."""
 
 
-@dataclass(frozen=True)
-class Carrier:
+class Carrier(NamedTuple):
     """So many units of one item, and the operation they carry; so much worse by the objective.
 
     ``dropped`` are GPU systems that the plan has and that make room for it.

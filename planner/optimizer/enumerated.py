@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,8 +49,7 @@ START_GAP = 0.1
 """How far from the most work the plan may be that least money begins with."""
 
 
-@dataclass(frozen=True)
-class Enumerated:
+class Enumerated(NamedTuple):
     """What enumeration tells of a case.
 
     ``taken`` is the plan with its value and what no plan passes; ``best`` is the best value found.
@@ -308,8 +308,7 @@ class _Enumeration:
         return -math.inf if floor is None else math.log(floor * (1 - FLOOR_TOLERANCE)) - NOISE
 
 
-@dataclass(frozen=True)
-class _Listed:
+class _Listed(NamedTuple):
     """A purchase that is good enough: one of a band, with what it takes at least."""
 
     cells: Bands

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +25,7 @@ MOST = 700.0
 """The highest power of e that floats hold."""
 
 
-@dataclass(frozen=True)
-class Local:
+class Local(NamedTuple):
     """How uses save: each ``every``-th checkpoint goes on to storage, a share ``far`` of failures
     needs that, the others take ``near_s``; a drain may begin anew with them (``again``). Either
     takes ``swap_s`` longer after a share of them, ``hardware``. Local copies are safe after

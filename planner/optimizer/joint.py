@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from planner.case import Case
 from planner.case.model import Mode
@@ -199,8 +199,7 @@ def _by_models(
     return replace(certificate, ties_cut=not settled)
 
 
-@dataclass(frozen=True)
-class _Proof:
+class _Proof(NamedTuple):
     """One mode's master problem, its goal, and what was found."""
 
     master: Master

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -36,8 +37,7 @@ PlacedTerms = tuple[tuple[float, int], ...]
 """Terms of a sum: a factor, and the row of what it is of."""
 
 
-@dataclass(frozen=True)
-class Followed:
+class Followed(NamedTuple):
     """What may be more than 0: quantities and companions with the terms that may be, and the rows
     of items of the bill."""
 
@@ -57,8 +57,7 @@ VOLUME_NOISE = 1e-6
 # The bill: every count that follows from what is bought, and the sums over it.
 
 
-@dataclass(frozen=True)
-class Bills:
+class Bills(NamedTuple):
     """The bills of many purchases.
 
     Attributes:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from planner.sizing.packing import FULL, Packing
 from planner.whole_files import OTHER_NAME, whole
@@ -182,8 +182,7 @@ def combination(pairs: Iterable[tuple[float, Variable]], constant: float = 0.0) 
     return _pulp().LpAffineExpression([(variable, factor) for factor, variable in pairs], constant)
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A row under its name, which for a limit is that in ``planner.limits``."""
 
     name: str

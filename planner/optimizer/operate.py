@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from typing import NamedTuple
 
 from planner.case import Case, System, Way, bandwidth
 from planner.case.bandwidth import bought_nameplate, safe_bandwidth
@@ -338,8 +339,7 @@ class _Flow:
     local: _Local | None = None
 
 
-@dataclass(frozen=True)
-class _Local:
+class _Local(NamedTuple):
     """The local level of a use of GPUs: how long it drains, and how rarely its drives want it."""
 
     drain_s: float

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,8 +92,7 @@ class Uses:
         return Uses(self.way[places], self.systems[places], gpus, self.stores.at(places), cost)
 
 
-@dataclass(frozen=True)
-class Ran:
+class Ran(NamedTuple):
     """How purchases run: ``allowed`` says where every limit on times and counts is met.
 
     ``goodput`` counts what waiting and swaps take; ``patient`` leaves out the waiting, so that it

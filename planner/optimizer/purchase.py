@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,7 @@ Vector = NDArray[np.float64]
 TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True)
-class Purchase:
+class Purchase(NamedTuple):
     """Whole units bought, systems in use by type, GPUs in use, and the ways in which, by id."""
 
     units: dict[str, int]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +19,7 @@ TAIL = 12.0
 """States further above the load than so many of its square roots take no time."""
 
 
-@dataclass(frozen=True)
-class Units:
+class Units(NamedTuple):
     """The units of a way: GPUs of each for replicas, those of a replica, the fewest that run, the
     most that are wanted, the load of one replica, and how the job restarts at the shortest; until
     a capture is safe it takes what is spread over the GPUs in use beside, s."""
@@ -43,8 +43,7 @@ class Units:
         return np.asarray((self.how.more_s + spread_s) / self.how.repair_s)
 
 
-@dataclass(frozen=True)
-class States:
+class States(NamedTuple):
     """Averages over the units out, in replicas: those that ``running`` are, those ``failing`` that
     work sees; of units back that bring some, per time of repair, each (``restarts``), the units out
     that it has ``met``, those that can run then (``grown``) and those ``brought``; how much of what

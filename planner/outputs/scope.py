@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from planner.schema.plan import LimitReport, Line, PartByLength, Plan, Section
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A line of its own with its number, the components it is made of, and what is ordered of it.
 
     What is ordered by length stands below the line that counts it, after its components.

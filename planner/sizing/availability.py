@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from planner.sizing.checks import require_non_negative, require_positive, require_share
 
@@ -208,8 +208,7 @@ def waiting_odds(spares: int, load: float) -> float:
     return load / (spares + 1) / before if inverse < FULL else 0.0
 
 
-@dataclass(frozen=True)
-class Shrinking:
+class Shrinking(NamedTuple):
     """A job of ``replicas`` replicas that goes on with fewer where units are short.
 
     ``units`` carry it or stand by, each with ``unit_gpus`` GPUs for replicas of ``replica_gpus``;
@@ -228,8 +227,7 @@ class Shrinking:
         return min(self.replicas, held) if held >= self.least else 0
 
 
-@dataclass(frozen=True)
-class Restarts:
+class Restarts(NamedTuple):
     """How a job restarts that goes on with fewer replicas; times in seconds.
 
     ``after_failures`` are shares of failures, each with the restart after it, ``grow_s`` is that
@@ -250,8 +248,7 @@ class Restarts:
         return -math.expm1(-longest) / longest if longest > 0.0 else 1.0
 
 
-@dataclass(frozen=True)
-class Return:
+class Return(NamedTuple):
     """What a unit that is back finds, of those that let more replicas run.
 
     With the probability ``alone`` the job computes, after restarts that ``began_per_s``: so much
@@ -287,8 +284,7 @@ class Return:
         return math.exp(-min(began, comes)) * none_of(abs(began - comes)) / none_of(began)
 
 
-@dataclass(frozen=True)
-class Shrunk:
+class Shrunk(NamedTuple):
     """What a job that shrinks does on average.
 
     ``idle`` is the share of its replicas that does not run, over all time; ``failing`` the share of

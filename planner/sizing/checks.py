@@ -1,7 +1,7 @@
 """What formulas share: guards against impossible quantities, and defaults with their evidence."""
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
 def require_positive(**quantities: float) -> None:
@@ -46,8 +46,7 @@ def require_share(**shares: float) -> None:
             raise ValueError(f"{name} must be above 0 and at most 1, got {value!r}")
 
 
-@dataclass(frozen=True)
-class Preset:
+class Preset(NamedTuple):
     """A figure a problem may ask for by name.
 
     Attributes:

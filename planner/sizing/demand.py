@@ -4,8 +4,7 @@ Vendors' rules of thumb for bandwidth are the alternative to the demand law.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from planner.sizing.checks import require_non_negative, require_positive, require_share
 from planner.units import DAY_S
@@ -189,8 +188,7 @@ _NVIDIA = "NVIDIA DGX SuperPOD H100 reference architecture RA-11333-001 V11, tab
 _SCALABLE_UNIT_GPUS = 256
 
 
-@dataclass(frozen=True)
-class VendorRule:
+class VendorRule(NamedTuple):
     """Bandwidth a vendor recommends for every so many GPUs.
 
     Attributes:

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from planner.sizing.checks import require_positive
 
@@ -75,8 +75,7 @@ class PortDesign:
     min_switches: int = 2
 
 
-@dataclass(frozen=True)
-class FabricSize:
+class FabricSize(NamedTuple):
     """One size a fabric can have: the most systems, or port parts, that it holds.
 
     ``units`` of leaves are 0 where there are no spines. The tree is that of one plane; in a pair
@@ -397,8 +396,7 @@ Tier = Literal["leaf", "spine", "core"]
 """A switch's tier."""
 
 
-@dataclass(frozen=True)
-class SwitchPort:
+class SwitchPort(NamedTuple):
     """A port of a switch: its tier, its number in the tier, the port's number."""
 
     tier: Tier

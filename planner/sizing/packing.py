@@ -19,7 +19,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,8 +57,7 @@ def ceil(value: float) -> int:
     return math.ceil(value - NOISE)
 
 
-@dataclass(frozen=True)
-class RackWorth:
+class RackWorth(NamedTuple):
     """What one of each kind is worth in racks, and the mixture of patterns they were found with."""
 
     each: tuple[float, ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 ALMOST = 1 + 1e-9
 
@@ -19,8 +20,7 @@ class Box:
     weight_kg: float | None
 
 
-@dataclass(frozen=True)
-class Space:
+class Space(NamedTuple):
     """What a rack holds: height, and where they are limits power and weight."""
 
     height_ru: float
@@ -28,8 +28,7 @@ class Space:
     weight_kg: float | None
 
 
-@dataclass(frozen=True)
-class Filled:
+class Filled(NamedTuple):
     """A rack's content from the bottom up: the position of each device's lowest unit.
 
     Position 1.0 is the bottom of the rack.

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +31,7 @@ _NODES = 24
 _ORDERS = 16
 
 
-@dataclass(frozen=True)
-class Rhythm:
+class Rhythm(NamedTuple):
     """How a job runs and restarts that goes on with fewer replicas; times in seconds.
 
     Every interval one checkpoint is captured, of which the job computed ``computed_s``; it is safe

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from planner.sizing.checks import require_positive
 
@@ -45,8 +45,7 @@ FARTHEST = 1e9
 """So many times the GPUs of a table's last row a law is looked at."""
 
 
-@dataclass(frozen=True)
-class ScaleLaw:
+class ScaleLaw(NamedTuple):
     """What a GPU does in a job of N GPUs, as a share of what it does in a small one.
 
     Exactly one law holds: ``exponent`` e, ``(N / reference)^-e``; ``table`` of (GPUs, share),
@@ -122,8 +121,7 @@ def pipeline_bubble(
     return (pipeline - 1) / (replica_gpus * interleave * micro_batches)
 
 
-@dataclass(frozen=True)
-class MemoryNeed:
+class MemoryNeed(NamedTuple):
     """What a replica takes of its GPUs' memory.
 
     Bytes per parameter that every replica holds, and that all replicas share between them; GB of

@@ -6,8 +6,8 @@ tables of presets and vendor rules, which are data, are read from `planner.sizin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.errors import VerificationError
 from planner.schema.plan import Plan
@@ -67,8 +67,7 @@ def verify(inputs: Inputs, plan: Plan) -> None:
         raise VerificationError((*found.disagreements, *broken))
 
 
-@dataclass(frozen=True)
-class Recheck:
+class Recheck(NamedTuple):
     """What a re-computation found: figures that are wrong, and (name, text) of broken limits."""
 
     disagreements: tuple[str, ...]

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import NamedTuple
 
 from planner.schema.catalog import FormLink, Item, Link, PortGroup
 from planner.schema.plan import Line, PartByLength, Plan, RackGroup
@@ -398,8 +399,7 @@ def _plug_order(fabric: Fabric) -> tuple[bool, tuple[str, float, int, int, int] 
     return plug is None, None if plug is None else plug.order
 
 
-@dataclass(frozen=True)
-class _Socket:
+class _Socket(NamedTuple):
     """A port of a switch: the switch by name, its place, and the number of the port from 0."""
 
     switch: object
@@ -407,8 +407,7 @@ class _Socket:
     port: int
 
 
-@dataclass(frozen=True)
-class _Switches:
+class _Switches(NamedTuple):
     """The switches of one plane by tier: leaves, spines, cores."""
 
     name: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from planner.schema.catalog import Licence, ServiceCount
 from planner.schema.problem import Extra
@@ -18,8 +18,7 @@ _HALF_A_CENT = 0.005
 """What floats may be off by in a sum of prices, USD."""
 
 
-@dataclass(frozen=True)
-class Companions:
+class Companions(NamedTuple):
     """The companions by item, the fabrics, and the racks of everything.
 
     ``room`` is not complete where racks have no size or a figure is not known; ``problems`` says

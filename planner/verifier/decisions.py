@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
@@ -237,8 +237,7 @@ def _check_families(ledger: Ledger, basis: Basis, job: JobPlan, counts: Mapping[
         ledger.fail(f"jobs.storage_families: {len(bought)} serve the job, allowed 1-{max_families}")
 
 
-@dataclass(frozen=True)
-class Clients:
+class Clients(NamedTuple):
     """The client limits in GB/s, and how many systems may be said to write and to read."""
 
     write_gb_per_s: float
@@ -247,8 +246,7 @@ class Clients:
     reading_systems: frozenset[int]
 
 
-@dataclass(frozen=True)
-class _Type:
+class _Type(NamedTuple):
     """A GPU type in use: GPUs of a system that the job can use, systems in the plan, client limits
     per system."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
@@ -74,8 +75,7 @@ class JobFigures:
     write_volume_tb_per_day: float
 
 
-@dataclass(frozen=True)
-class _Storage:
+class _Storage(NamedTuple):
     """What storage gives the job, and what the job asks of it once per checkpoint."""
 
     read_gb_per_s: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from planner.figures import OBJECTIVES
 from planner.limits import Group, Limit, named, of_group
@@ -23,8 +23,7 @@ from planner.verifier.racks import Room, space
 from planner.verifier.totals import Ratios, TotalFigures
 
 
-@dataclass(frozen=True)
-class Reached:
+class Reached(NamedTuple):
     """What the plan reaches of a limit and what is allowed, as computed here.
 
     Its sense, unit and tolerance (relative) are those of the table of limits. A limit need not be
@@ -65,8 +64,7 @@ class Reached:
         return f"{self.value:.12g} {unit} is to be {sense_text} {self.limit:.12g} {unit}"
 
 
-@dataclass(frozen=True)
-class Recomputed:
+class Recomputed(NamedTuple):
     """The plan as re-computed: its sums, its job, and that with appliances down."""
 
     companions: Mapping[str, int]

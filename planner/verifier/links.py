@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from planner.schema.catalog import Item, Link, LinkEnd, Port, PortGroup
 from planner.schema.problem import ComputeFabric
@@ -62,8 +63,7 @@ class PartCounts:
         self.optics(own or (link.system_end if link else None), ports, devices)
 
 
-@dataclass(frozen=True)
-class Plug:
+class Plug(NamedTuple):
     """What makes GPU types share a fabric: the switch, its group, ports and rails per system."""
 
     switch: str
@@ -79,8 +79,7 @@ class Plug:
         return self.switch, self.speed_gbit_per_s, self.ports, self.rails, self.rail_group or 0
 
 
-@dataclass(frozen=True)
-class Plugged:
+class Plugged(NamedTuple):
     """``units`` devices with so many ports of one speed each; no ``sku`` is the customer's edge.
 
     Switches of out-of-band management are told apart, for others may be of their model.
@@ -110,8 +109,7 @@ class Plugged:
         return group, fitting.get(group.speed_gbit_per_s, group.link)
 
 
-@dataclass(frozen=True)
-class Wiring:
+class Wiring(NamedTuple):
     """By what the links of a fabric run: the tree of one plane, and what is plugged into it.
 
     ``leaves`` are (number, ports to devices, uplinks) of each kind of leaf, those of storage last;

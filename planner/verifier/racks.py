@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from planner.schema.catalog import Item
 from planner.schema.plan import RackClassName
@@ -16,8 +16,7 @@ _NOISE = 1e-9
 _ENOUGH_FOR_ANY_PLAN = 10**9
 
 
-@dataclass(frozen=True)
-class Placement:
+class Placement(NamedTuple):
     """So many racks hold so many units of an item; no units where one unit does not fit."""
 
     racks: int
@@ -28,8 +27,7 @@ class Placement:
         return -(-count // self.units) * self.racks if self.units else None
 
 
-@dataclass(frozen=True)
-class Space:
+class Space(NamedTuple):
     """What one rack of a class holds; None is no limit."""
 
     height_ru: float
@@ -181,8 +179,7 @@ def _fits(filled: _Load, device: _Load, rack: Space) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class RackSet:
+class RackSet(NamedTuple):
     """Racks with the same kind of content: those of one item, or the mixed ones of the network.
 
     ``sku`` is None for the mixed ones; ``product`` racks are products of their own; ``load_kw``
@@ -196,8 +193,7 @@ class RackSet:
     load_kw: float | None
 
 
-@dataclass(frozen=True)
-class Room:
+class Room(NamedTuple):
     """Racks, and whether they are all: not where a figure or the size of racks is not known."""
 
     sets: tuple[RackSet, ...]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from planner.schema.plan import JobPlan, ShrunkPlan
 from planner.schema.running import Repair
@@ -54,8 +55,7 @@ class RepairFigures:
         return self.waiting_h_per_year / HOURS_PER_YEAR
 
 
-@dataclass(frozen=True)
-class _Unit:
+class _Unit(NamedTuple):
     """What is swapped: its GPUs, how many make up a system, those of a system the job uses."""
 
     gpus: int
@@ -99,8 +99,7 @@ def _odds_of_running(spares: int, load: float) -> float:
     return below
 
 
-@dataclass(frozen=True)
-class _Rise:
+class _Rise(NamedTuple):
     """So often a second one of the units ``out`` is back: some replicas ran, more could then."""
 
     per_s: float
@@ -158,8 +157,7 @@ class _Running:
         return out - math.fsum(j * p * d for j, (p, d) in states) / (self.all_share * self.all)
 
 
-@dataclass(frozen=True)
-class _Short:
+class _Short(NamedTuple):
     """What units that are out take of a job that goes on with fewer replicas: of its work, of what
     units back wait for a capture, and how often a second it restarts to be more."""
 

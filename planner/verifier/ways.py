@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from planner.schema.catalog import Achieved, Item
 from planner.schema.plan import JobPlan, Plan, WayPlan
@@ -15,8 +16,7 @@ from planner.verifier.basis import Basis, Ledger, at_least
 _SAME_CAP = 1e-9
 
 
-@dataclass(frozen=True)
-class Pace:
+class Pace(NamedTuple):
     """How fast the GPUs of one type are: the rate before anything is lost, and what is left of it.
 
     ``tflops`` is the peak where it is known, ``mfu`` the share of it; ``holds_at`` the GPUs at

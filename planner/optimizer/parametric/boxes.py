@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +37,7 @@ CUTS = 2
 """So often boxes are cut to what may be spent for the work at their top."""
 
 
-@dataclass(frozen=True)
-class Points:
+class Points(NamedTuple):
     """Purchases: cells, scores, GPUs in use, counts of storage, and what each takes at least."""
 
     cell: Places

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -210,8 +210,7 @@ class Opening:
             self._taken_up(owners, cells, found.at(some[order[first]]))
 
 
-@dataclass(frozen=True)
-class Listed:
+class Listed(NamedTuple):
     """Purchases: the row that each is of, scores, GPUs in use, counts of storage."""
 
     own: Places

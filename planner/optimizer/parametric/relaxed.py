@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,8 +58,7 @@ def largest(slopes: Vector, low: Vector, high: Vector) -> float:
 # or rules plans out, under all others.
 
 
-@dataclass(frozen=True)
-class Proof:
+class Proof(NamedTuple):
     """``constant + slopes @ limits``: no plan's objective is above; where ``empty``, 0 is not."""
 
     constant: float
@@ -122,8 +121,7 @@ LEAST_CUT = 2e-8
 NOTHING = 1e-3
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(NamedTuple):
     """What a relaxation under some limits shows: what it proves, and its values."""
 
     empty: bool
@@ -132,8 +130,7 @@ class Seen:
     values: Vector | None
 
 
-@dataclass(frozen=True)
-class Mixed:
+class Mixed(NamedTuple):
     """The sizes of a fabric, of which a relaxation takes a mixture: what each holds, its flag."""
 
     columns: NDArray[np.int64]

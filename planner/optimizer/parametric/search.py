@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,8 +153,7 @@ TOGETHER = 64
 """Scenarios that are enumerated together."""
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """A scenario's answer in scores: the best plan known and what no plan passes.
 
     ``certificate`` says what proved it: "search" where this scenario was worked on, "reused" where

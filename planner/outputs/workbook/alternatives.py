@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from planner.figures import FIGURES
 from planner.outputs import scope
@@ -329,8 +329,7 @@ _FAMILIES: dict[RuleFamily, str] = {
 }
 
 
-@dataclass(frozen=True)
-class _Sizing:
+class _Sizing(NamedTuple):
     """A way to size the storage: how it is called, its steps, and what is said of it.
 
     ``asks_most`` marks the vendors' rule that asks for the most bandwidth per GPU.

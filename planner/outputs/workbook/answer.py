@@ -7,7 +7,7 @@ uses no function that formats numbers, which would read another country's separa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
@@ -27,8 +27,7 @@ _POWER_FLAG = "bom_it_power_kw_flag"
 TILES = 9
 
 
-@dataclass(frozen=True)
-class _Tile:
+class _Tile(NamedTuple):
     """A headline: a figure over one cell's name, as it reads in a large type.
 
     ``flag`` are the names that mark an incomplete sum; ``cell`` is the name where it is not the

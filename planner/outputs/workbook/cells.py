@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from xlsxwriter import Workbook
@@ -153,8 +152,7 @@ column), the model (by name), a limit (by name), or nothing but its own sheet.""
 _LONGEST_PROMPT = 255
 
 
-@dataclass(frozen=True)
-class Range:
+class Range(NamedTuple):
     """What a number may be, or the words allowed instead of numbers.
 
     ``blank`` says that the cell means something when it holds nothing: no limit, not given. A text

@@ -153,8 +153,9 @@ def _compile(shape: str) -> Node:
     return _Parser(shape).formula()
 
 
-# What operators bind, from the loosest; a sign binds closer than any of them, as Excel has it.
-_BINDS = (("=", "<>", "<", ">", "<=", ">="), ("&",), ("+", "-"), ("*", "/"), ("^",))
+# How closely operators bind; a sign binds closer than any of them, as Excel has it.
+_LEVELS = (("=", "<>", "<", ">", "<=", ">="), ("&",), ("+", "-"), ("*", "/"), ("^",))
+_BINDS = {symbol: level for level, symbols in enumerate(_LEVELS) for symbol in symbols}
 
 
 class _Parser:
@@ -183,12 +184,10 @@ class _Parser:
 
     def _operation(self, level: int) -> Node:
         """Return operands of one level and all that bind closer, joined from the left."""
-        if level == len(_BINDS):
-            return self._signed()
-        left = self._operation(level + 1)
-        while (symbol := self._symbol()) in _BINDS[level]:
+        left = self._signed()
+        while (binds := _BINDS.get(symbol := self._symbol() or "", -1)) >= level:
             self._next += 1
-            left = joined(OPERATIONS[symbol], left, self._operation(level + 1))
+            left = joined(OPERATIONS[symbol], left, self._operation(binds + 1))
         return left
 
     def _signed(self) -> Node:

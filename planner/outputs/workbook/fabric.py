@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from xlsxwriter.utility import xl_col_to_name
 
@@ -17,8 +17,7 @@ from planner.schema.plan import FabricReport
 _LABEL_WIDTH, _NETWORK_WIDTH, _SUM_WIDTH = 36, 27, 14
 
 
-@dataclass(frozen=True)
-class _Figure:
+class _Figure(NamedTuple):
     """A row of numbers; ``summed`` where a sum over the networks means something.
 
     ``may_lack`` where a network may have no such thing: it has a dash, then, instead of a 0.

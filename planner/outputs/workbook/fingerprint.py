@@ -27,6 +27,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 
@@ -89,8 +90,7 @@ class _Area:
         return self.last_row - FIRST_ROW + 1
 
 
-@dataclass(frozen=True)
-class _Count:
+class _Count(NamedTuple):
     """What is counted of an area in the solved plan."""
 
     filled: int = 0

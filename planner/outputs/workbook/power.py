@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
@@ -152,8 +153,7 @@ _SHARE = "share"
 _AGREES, _DIFFERS = "agrees", "DIFFERS"
 
 
-@dataclass(frozen=True)
-class _Column:
+class _Column(NamedTuple):
     """One figure by section.
 
     ``subtotal`` is the grand total of ``BOM`` whose subtotals it shows; without one ``formula``

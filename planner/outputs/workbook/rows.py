@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from planner.figures import FIGURES
 from planner.outputs.workbook.book import Book
@@ -29,8 +29,7 @@ def _of_figure(name: str) -> dict[str, Any]:
     return {"name": name.rpartition(".")[2], "label": figure.heading, "unit": figure.unit}
 
 
-@dataclass(frozen=True)
-class Input:
+class Input(NamedTuple):
     """A cell the reader may change.
 
     ``low`` and ``high`` bound a number; ``choices`` are the words allowed instead of numbers. A

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any
+from typing import Any, NamedTuple
 
 from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_rowcol_to_cell
@@ -162,8 +161,7 @@ def _quotient(
 _KW, _USD = "bom_it_power_kw", "bom_capex_usd"
 
 
-@dataclass(frozen=True)
-class _Bill:
+class _Bill(NamedTuple):
     """Where the table of the bill stands: rows of its sections and of what is decided on."""
 
     first: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from xlsxwriter.utility import xl_col_to_name
 
@@ -103,8 +104,7 @@ def job_gpus(plan: Plan) -> int:
     return sum(job.most_gpus(line.sku, line.working) for line in lines)
 
 
-@dataclass(frozen=True)
-class Paid:
+class Paid(NamedTuple):
     """When in the term the support of a line is paid; ``whole`` where it is to the very end."""
 
     since_years: float

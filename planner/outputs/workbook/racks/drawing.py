@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from xlsxwriter import Workbook
 from xlsxwriter.format import Format
@@ -305,8 +305,7 @@ _SHRUNK = 1.1
 _LONGEST = 200
 
 
-@dataclass(frozen=True)
-class Room:
+class Room(NamedTuple):
     """The room of a block: its lines of text, and their length in parts of the font's size."""
 
     lines: int

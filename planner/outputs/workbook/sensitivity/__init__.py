@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from planner.figures import FIGURES
 from planner.outputs.words import in_money
@@ -67,8 +67,7 @@ def add(book: Book) -> None:
     page.finish(NOTE, (FIRST_ROW, 1))
 
 
-@dataclass(frozen=True)
-class _Question:
+class _Question(NamedTuple):
     """An input that is asked about: what if it were so much of what it is.
 
     ``key`` is the figure of the model that varies, ``name`` its cell; ``low`` and ``high`` are
@@ -199,8 +198,7 @@ _ANEW = (
 )
 
 
-@dataclass(frozen=True)
-class _Asked:
+class _Asked(NamedTuple):
     """A question with the row it stands in, and what low, as it stands and high are."""
 
     question: _Question

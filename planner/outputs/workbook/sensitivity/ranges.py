@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from planner.figures import FIGURES
 from planner.outputs.words import in_money
@@ -46,8 +46,7 @@ INTERVALS = tuple(4.0 ** (2 * point / (_POINTS - 1) - 1) for point in range(_POI
 """Intervals from a quarter to four times the plan's, in equal ratios."""
 
 
-@dataclass(frozen=True)
-class _Range:
+class _Range(NamedTuple):
     """A range: its titles, the cells it shows, the figures it varies and how a row is called."""
 
     heading: str
@@ -203,8 +202,7 @@ _SITE_COLUMNS = {
 _FACTOR = Range(0.0, 100.0)
 
 
-@dataclass(frozen=True)
-class _Site:
+class _Site(NamedTuple):
     """A figure of the site that is asked about; the factor is on what it is above ``over``."""
 
     name: str
