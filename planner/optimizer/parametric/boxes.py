@@ -99,7 +99,7 @@ class Boxed:
 
     def __init__(self, cells: Cells) -> None:
         self.cells, self.case = cells, cells.case
-        self.looked = 0
+        self.looked, self.skipped = 0, False
         self.left = -np.inf  # the most that anything left out for scoring too little may score
         items = self.case.storage
         self.first = np.array(
@@ -159,6 +159,7 @@ class Boxed:
         looks: Callable[[], bool],
         *,
         least: bool,
+        mixed: bool,
     ) -> Iterator[Points | float]:
         """Yield purchases that score more than is needed and fit; of those that differ in the count
         of one item the least, or the one that scores most. At the end the bound of what is left
@@ -170,16 +171,16 @@ class Boxed:
             need: the score; may become more on the way.
             looks: whether to go on.
             least: whether the least counts that are enough are asked for.
+            mixed: whether to go on to several items together where there are too many purchases to
+                be looked at one by one; without, ``skipped`` says that this was left.
         """
-        whole, count = self._begun(cells, families), FIRST
-        boxes = self._bounded(whole, limits, need()) if len(cells) else whole
+        boxes, count = self._begun(cells, families), FIRST
+        if len(cells):
+            boxes = self._bounded(boxes, limits, need())
         if (boxes.high >= NO_END).any():  # models say whether anything holds it back
             yield np.inf
             return
-        later: _Boxes | None = None
-        if boxes.sizes.sum() > AT_ONCE:  # what each item does by itself leaves less to look at
-            later = whole.at(self.inside[:, families].sum(axis=0) > 1)
-            boxes = self._bounded(self._alone(whole), limits, need())
+        boxes, later = self._alone_first(boxes, limits, need(), mixed=mixed)
         while True:
             boxes = self._better(boxes, need())
             if not len(boxes.cell):
@@ -206,6 +207,18 @@ class Boxed:
             halves = self._halved(some.at((open_ > 0) & ~closes), limits)
             boxes = _Boxes.joined(rest, self._bounded(halves, limits, need()))
 
+    def _alone_first(
+        self, boxes: _Boxes, limits: Numbers, need: float, *, mixed: bool
+    ) -> tuple[_Boxes, _Boxes | None]:
+        """Return what is looked at first, and later if at all: where purchases are many, what each
+        item does by itself leaves less to look at."""
+        if boxes.sizes.sum() <= AT_ONCE:
+            return boxes, None
+        several = boxes.at((boxes.high > 0).sum(axis=0) > 1)
+        self.skipped |= not mixed and len(several.cell) > 0
+        alone = self._bounded(self._alone(boxes), limits, need)
+        return alone, several if mixed else None
+
     def fewest(self, cells: Places, families: Places, limits: Numbers) -> Points:
         """Return purchases of cells and families with one item alone, the least of it that is
         enough: plans to begin with."""
@@ -227,7 +240,7 @@ class Boxed:
         """Return boxes of one item each."""
         parts = []
         for item in range(len(self.case.storage)):
-            some = whole.at(self.inside[item, whole.family])
+            some = whole.at(whole.high[item] > 0)
             high = some.low.copy()
             high[item] = some.high[item]
             parts.append(_Boxes(some.cell, some.family, some.low, high, some.bound))
