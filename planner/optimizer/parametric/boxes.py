@@ -23,7 +23,7 @@ from planner.optimizer.purchase import TOLERANCE
 ENDLESS = 1e30
 """What may be written to drives that do not wear."""
 ITEMS = 30
-"""A box of so many items counts as one that was looked at."""
+"""A box of so many items that has some of them counts as one that was looked at."""
 NO_END = 2**40
 """A count that nothing limits."""
 TOGETHER = 1_024
@@ -69,7 +69,8 @@ class _Boxes:
     @property
     def sizes(self) -> Numbers:
         """How many purchases each holds."""
-        found: Numbers = np.prod(self.high - self.low + 1.0, axis=0)
+        with np.errstate(over="ignore"):
+            found: Numbers = np.prod(self.high - self.low + 1.0, axis=0)
         return found
 
     def points(self) -> _Boxes:
@@ -304,12 +305,13 @@ class Boxed:
         """Return what the lowest corners take, the room above them, what of that they take by
         rounding up alone, and which of them fit."""
         cells = self.cells
-        self.looked += len(boxes.cell) * -(-len(self.first) // ITEMS)
+        self.looked += len(boxes.cell)
         # Without storage it is what the cell's systems take, which is known.
         taken, fits = cells.base[:, boxes.cell], cells.fits[boxes.cell]
         slack = np.zeros_like(taken)
         some = np.flatnonzero(boxes.low.any(axis=0) | cells.installed.any())
         if len(some):
+            self.looked += len(some) * (-(-len(self.first) // ITEMS) - 1)
             low, cell = boxes.low[:, some], boxes.cell[some]
             bills = cells.kernel.bills(*cells.columns(cell, low), least=True)
             taken[:, some], slack[:, some] = cells._taken(bills), self._rounded(bills, low)
