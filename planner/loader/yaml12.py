@@ -23,7 +23,7 @@ from planner.paths import DataPath, job_path
 
 OVERRIDES = "file of overrides"
 MAX_BYTES = 5_000_000
-MAX_NODES = 200_000
+MAX_NODES = 500_000
 MAX_DEPTH = 40
 SUSPECT_DEPTH = 5_000
 

@@ -158,7 +158,7 @@ ROWS: tuple[Row, ...] = (
     whole(
         "bomb",
         BOMB,
-        wrong="aliases expand to over 200,000 values",
+        wrong="aliases expand to over 500,000 values",
         right="use fewer aliases",
         line="name: &a0",
     ),

@@ -14,8 +14,9 @@ from planner.case.model import Companions, Policy
 from planner.case.quantities import Size, Steps
 from planner.optimizer import dominance, master
 from planner.optimizer.dominance import outgrown, without_dominated
-from planner.optimizer.joint import Certificate, _optimise, optimise, share
+from planner.optimizer.joint import Certificate, _by_models, _optimise, optimise, share
 from planner.optimizer.objective import measure, name_weight
+from planner.optimizer.parametric import bands, boxes
 from planner.optimizer.solver import Effort
 from tests.world.random_cases import inputs_of, random_case, read
 from tests.world.random_hardware import Raw
@@ -98,6 +99,19 @@ def test_families_one_by_one_are_one_search(seed: int, monkeypatch: pytest.Monke
     if seed % 2:
         monkeypatch.setattr(master, "MANY_TYPES", 0)
     check_same(case, _optimise(case, "highs", 2e-6, Effort(), None, ties=True), whole)
+
+
+@pytest.mark.parametrize("seed", (6214, 6255, 6286, 6298, 6318, 6362))
+def test_each_item_alone_first_is_what_models_prove(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mixtures are looked at where each storage item alone leaves any: here one is the best."""
+    case = with_clones(seed)
+    monkeypatch.setattr(bands, "MANY", 0)
+    monkeypatch.setattr(boxes, "AT_ONCE", -1)
+    quick = _optimise(case, "highs", 2e-6, Effort(), None, ties=True)
+    models = _by_models(case, "highs", 2e-6, Effort(), None, ties=True, known=())
+    check_same(case, quick, models)
 
 
 def check_same(case: Case, answer: Certificate, whole: Certificate) -> None:

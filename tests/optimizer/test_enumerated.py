@@ -17,7 +17,7 @@ from planner.optimizer.goals import width_of
 from planner.optimizer.joint import LOOSE, Certificate, _by_models
 from planner.optimizer.objective import TIE_BREAKS, measure
 from planner.optimizer.operate import Run
-from planner.optimizer.parametric import boxes
+from planner.optimizer.parametric import bands, boxes
 from planner.optimizer.solver import Effort
 from planner.optimizer.ways import needed
 from tests.test_all_levers import together
@@ -140,9 +140,12 @@ def test_enumeration_says_what_models_prove(kind: str, seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", MAKERS)
 def test_boxes_say_what_models_prove(kind: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where so many purchases fit that boxes are halved; and with 30 times as much of all."""
+    """Where so many purchases fit that boxes are halved; with 30 times as much of all; and with so
+    many products that each storage item alone goes first."""
     same_as_models(larger(case) for case in cases(kind, seed + 1_000))
     monkeypatch.setattr(boxes, "AT_ONCE", -1)
+    same_as_models(cases(kind, seed + 1_000))
+    monkeypatch.setattr(bands, "MANY", 0)
     same_as_models(cases(kind, seed + 1_000))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from planner.case import Case
 from planner.case.model import Mode
 from planner.limits import Limit
+from planner.optimizer.dominance import MANY
 from planner.optimizer.kernel import Numbers, Places
 from planner.optimizer.operations import stored
 from planner.optimizer.parametric.boxes import Boxed, Points
@@ -40,7 +41,19 @@ class Bands(Cells):
         effort: Effort,
     ) -> None:
         super().__init__(case, mode, supplies, plans)
-        self.boxed, self.effort = Boxed(self), effort
+        self.boxed, self.effort, self.mixed = Boxed(self), effort, True
+        self.many = len(case.systems) + len(case.storage) > MANY
+
+    def answer(self, place: int, limits: Numbers, most: Callable[[], float]) -> float:
+        """As `Cells.answer`. Of a long price list each storage item goes alone first, in all cells:
+        what it finds closes most of those in which hundreds of look-alikes could be mixed."""
+        if self.many:
+            self.mixed = self.boxed.skipped = False
+            proved = super().answer(place, limits, most)
+            if not self.boxed.skipped:
+                return proved
+            self.mixed = True
+        return super().answer(place, limits, most)
 
     def _looks(self) -> bool:
         within = self.boxed.looked < MOST_LOOKED and self.operation.ran < MOST_RAN
@@ -59,7 +72,9 @@ class Bands(Cells):
             good = bounds[rows] > most()
             self.boxed.left = max(self.boxed.left, float(bounds[rows[~good]].max(initial=-np.inf)))
             pairs = cells[rows[good]], families[rows[good]]
-            for found in self.boxed.explore(*pairs, limits, most, self._looks, least=False):
+            for found in self.boxed.explore(
+                *pairs, limits, most, self._looks, least=False, mixed=self.mixed
+            ):
                 if isinstance(found, float):
                     return max(self.boxed.left, refused, found, float(bounds[order[begin:]].max()))
                 refused = max(refused, self._taken_up(place, found, most))
@@ -118,10 +133,22 @@ class Bands(Cells):
         room = limits[:, None] * (1 + TOLERANCE) - self.base[:, cells]
         there = (room >= 0).all(axis=0)
         cells, families, bounds = self._by_family(cells[there], room[:, there])
-        pairs = cells[bounds > need], families[bounds > need]
-        for found in self.boxed.explore(*pairs, limits, lambda: need, self._looks, least=True):
+        cells, families = cells[bounds > need], families[bounds > need]
+        order = np.argsort(self.base[by, cells], kind="stable")
+        first, self.boxed.skipped = order[:FIRST], False
+        yield from self._listed(cells[first], families[first], need, limits, mixed=False)
+        left = order if self.boxed.skipped else order[FIRST:]  # the first closed most of them
+        yield from self._listed(cells[left], families[left], need, limits, mixed=True)
+
+    def _listed(
+        self, cells: Places, families: Places, need: float, limits: Numbers, *, mixed: bool
+    ) -> Iterator[Points | None]:
+        """Yield what is good enough of some cells and families; None where it is too much."""
+        found_in = self.boxed.explore(
+            cells, families, limits, lambda: need, self._looks, least=True, mixed=mixed
+        )
+        for found in found_in:
             if isinstance(found, float):
                 yield None
-                return
-            if len(found.cell):
+            elif len(found.cell):
                 yield found

@@ -24,7 +24,7 @@ from planner.optimizer.purchase import TOLERANCE
 ENDLESS = 1e30
 """What may be written to drives that do not wear."""
 ITEMS = 30
-"""A box of so many items counts as one that was looked at."""
+"""A box of so many items that has some of them counts as one that was looked at."""
 NO_END = 2**40
 """A count that nothing limits."""
 TOGETHER = 1_024
@@ -69,7 +69,8 @@ class _Boxes:
     @property
     def sizes(self) -> Numbers:
         """How many purchases each holds."""
-        found: Numbers = np.prod(self.high - self.low + 1.0, axis=0)
+        with np.errstate(over="ignore"):
+            found: Numbers = np.prod(self.high - self.low + 1.0, axis=0)
         return found
 
     def points(self) -> _Boxes:
@@ -99,7 +100,7 @@ class Boxed:
 
     def __init__(self, cells: Cells) -> None:
         self.cells, self.case = cells, cells.case
-        self.looked = 0
+        self.looked, self.skipped = 0, False
         self.left = -np.inf  # the most that anything left out for scoring too little may score
         items = self.case.storage
         self.first = np.array(
@@ -159,6 +160,7 @@ class Boxed:
         looks: Callable[[], bool],
         *,
         least: bool,
+        mixed: bool,
     ) -> Iterator[Points | float]:
         """Yield purchases that score more than is needed and fit; of those that differ in the count
         of one item the least, or the one that scores most. At the end the bound of what is left
@@ -170,16 +172,16 @@ class Boxed:
             need: the score; may become more on the way.
             looks: whether to go on.
             least: whether the least counts that are enough are asked for.
+            mixed: whether to go on to several items together where there are too many purchases to
+                be looked at one by one; without, ``skipped`` says that this was left.
         """
-        whole, count = self._begun(cells, families), FIRST
-        boxes = self._bounded(whole, limits, need()) if len(cells) else whole
+        boxes, count = self._begun(cells, families), FIRST
+        if len(cells):
+            boxes = self._bounded(boxes, limits, need())
         if (boxes.high >= NO_END).any():  # models say whether anything holds it back
             yield np.inf
             return
-        later: _Boxes | None = None
-        if boxes.sizes.sum() > AT_ONCE:  # what each item does by itself leaves less to look at
-            later = whole.at(self.inside[:, families].sum(axis=0) > 1)
-            boxes = self._bounded(self._alone(whole), limits, need())
+        boxes, later = self._alone_first(boxes, limits, need(), mixed=mixed)
         while True:
             boxes = self._better(boxes, need())
             if not len(boxes.cell):
@@ -206,6 +208,18 @@ class Boxed:
             halves = self._halved(some.at((open_ > 0) & ~closes), limits)
             boxes = _Boxes.joined(rest, self._bounded(halves, limits, need()))
 
+    def _alone_first(
+        self, boxes: _Boxes, limits: Numbers, need: float, *, mixed: bool
+    ) -> tuple[_Boxes, _Boxes | None]:
+        """Return what is looked at first, and later if at all: where purchases are many, what each
+        item does by itself leaves less to look at."""
+        if boxes.sizes.sum() <= AT_ONCE:
+            return boxes, None
+        several = boxes.at((boxes.high > 0).sum(axis=0) > 1)
+        self.skipped |= not mixed and len(several.cell) > 0
+        alone = self._bounded(self._alone(boxes), limits, need)
+        return alone, several if mixed else None
+
     def fewest(self, cells: Places, families: Places, limits: Numbers) -> Points:
         """Return purchases of cells and families with one item alone, the least of it that is
         enough: plans to begin with."""
@@ -227,7 +241,7 @@ class Boxed:
         """Return boxes of one item each."""
         parts = []
         for item in range(len(self.case.storage)):
-            some = whole.at(self.inside[item, whole.family])
+            some = whole.at(whole.high[item] > 0)
             high = some.low.copy()
             high[item] = some.high[item]
             parts.append(_Boxes(some.cell, some.family, some.low, high, some.bound))
@@ -291,12 +305,13 @@ class Boxed:
         """Return what the lowest corners take, the room above them, what of that they take by
         rounding up alone, and which of them fit."""
         cells = self.cells
-        self.looked += len(boxes.cell) * -(-len(self.first) // ITEMS)
+        self.looked += len(boxes.cell)
         # Without storage it is what the cell's systems take, which is known.
         taken, fits = cells.base[:, boxes.cell], cells.fits[boxes.cell]
         slack = np.zeros_like(taken)
         some = np.flatnonzero(boxes.low.any(axis=0) | cells.installed.any())
         if len(some):
+            self.looked += len(some) * (-(-len(self.first) // ITEMS) - 1)
             low, cell = boxes.low[:, some], boxes.cell[some]
             bills = cells.kernel.bills(*cells.columns(cell, low), least=True)
             taken[:, some], slack[:, some] = cells._taken(bills), self._rounded(bills, low)
