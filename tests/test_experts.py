@@ -151,7 +151,7 @@ def test_a_plan_by_hand() -> None:
     job, (way,) = plan.jobs[0], plan.jobs[0].ways
     assert (job.replica_gpus, job.gpus_used % 8) == (8, 0)  # 2 stages of lcm(2, 4) GPUs
     assert (way.experts, way.expert_tensor, way.expert_parameters) == (4, 1, 90e9)
-    assert "experts over 4 groups of 1 GPUs in a stage" in " ".join(render(plan).split())
+    assert "experts over 4 groups of 1 GPU in a stage" in " ".join(render(plan).split())
 
 
 def test_memory_counts_what_experts_hold() -> None:

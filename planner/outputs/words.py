@@ -268,7 +268,7 @@ def amount_of(name: str, value: float) -> str:
 def six_digits(goal: ObjectiveReport, value: float) -> str:
     """Return a value of an objective with its unit, in six digits but for money."""
     if goal.unit == "USD":
-        return amount_of(goal.name, value)
+        return money(value)
     return f"{value:,.6g} {goal.unit}".strip()
 
 
