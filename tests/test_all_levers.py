@@ -137,6 +137,18 @@ def test_what_units_out_do_beside_running_short_is_counted(
     assert agrees(plan, simulated(plan, replications=120))
 
 
+def test_the_interval_is_the_best_of_work_that_is_capped() -> None:
+    """Where swaps are long, restarts may spare more than units out take; a plan with the best
+    interval of what is not capped fails its own verification."""
+    case = together(11_000_012)
+    (job,) = case.problem.jobs
+    assert job.repair is not None and job.checkpoint.local is not None
+    jobs = (job.model_copy(update={"repair": job.repair.model_copy(update={"swap_s": 9761.4})}),)
+    case = replace(case, problem=case.problem.model_copy(update={"jobs": jobs}))
+    plan = api.solve_inputs(inputs_of(case), explain=False)
+    assert plan.jobs[0].repair is not None and plan.jobs[0].repair.availability == 1.0
+
+
 def test_that_there_is_no_plan_is_asked_twice() -> None:
     """Presolve of HiGHS 1.15.1 calls the whole problem infeasible."""
     assert api.solve_inputs(inputs_of(together(9_100_026)), explain=False).status == "optimal"

@@ -130,13 +130,13 @@ def told(plan: Plan) -> list[str]:
     [
         (9_810_143, "keeps 6.4% more than its goodput says: that is on the safe side"),
         (9_830_251, "keeps 0.7% more than its goodput says: that is on the safe side"),
-        (9_830_170, "keeps 1.2% less than its goodput says"),
+        (10_200_379, "keeps 7.1% more than its goodput says"),  # repairs shorter than restarts
         (10_200_125, "keeps 4.0% more than its goodput says"),  # reads back longer than repairs
-        (10_200_515, "keeps 0.7% more than its goodput says"),  # swaps longer than repairs
+        (10_200_247, "keeps 0.9% more than its goodput says"),  # few units carry the job
     ],
 )
 def test_a_plan_says_what_its_formula_leaves_out(seed: int, says: str) -> None:
-    """A simulation of these plans keeps 7 % and 0.7 % more, and 1.8 % less."""
+    """A simulation keeps 6.3, 0.6, 7, 3.9 and 0.8 % more."""
     options = api.Options(gap=1e-3, explain=False, rivals=False)
     (text,) = told(api.solve_with(inputs_of(together(seed)), options))
     assert says in text
@@ -144,6 +144,14 @@ def test_a_plan_says_what_its_formula_leaves_out(seed: int, says: str) -> None:
 
 def test_a_plan_whose_formula_is_close_says_nothing() -> None:
     assert not told(by_hand()[1])
+
+
+@pytest.mark.exhaustive(keep=1)
+@pytest.mark.parametrize("seed", [9_830_170, 10_200_515])
+def test_nor_does_one_whose_swaps_are_in_both_restarts(seed: int) -> None:
+    """With swaps as a factor of the whole these kept 1.2 % less and 0.7 % more."""
+    options = api.Options(gap=1e-3, explain=False, rivals=False)
+    assert not told(api.solve_with(inputs_of(together(seed)), options))
 
 
 @pytest.mark.exhaustive(keep=0)

@@ -270,7 +270,8 @@ def _local(job: JobPlan, local: LocalPlan, drain_s: float, down: str) -> Iterato
     """Yield what the local level of checkpoints needs."""
     yield _Entry("drain_fits", drain_s, local.remote_interval_s, more=down)
     yield _Entry("local_fits", job.stall_s + local.drain_s, job.interval_s)
-    yield _Entry("local_lag", local.restart_s + local.drain_s, job.mtti_s)
+    swap_s = 0.0 if job.repair is None else job.repair.swap_s
+    yield _Entry("local_lag", local.restart_s + swap_s + local.drain_s, job.mtti_s)
     yield _Entry("local_room", local.room_tb, local.capacity_tb)
     yield _Entry("local_endurance", local.volume_tb_per_day, local.endurance_tb_per_day)
 

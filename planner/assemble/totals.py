@@ -127,18 +127,18 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
 def _goodput(case: Case, o: Run, slowdown: float) -> dict[str, Any]:
     """Return the first-order goodput, what the exact one understates, and where time is lost."""
     job, running = case.job, o.kept_by_swaps * (1.0 - o.waiting)
-    swap_s = 0.0 if job.repair is None else job.repair.hardware_share * job.repair.swap_s
     times = (o.interval_s, o.stall_s, o.drain_s)
     if o.mode == "local":
         levels = on_two_levels(job, o)
-        parts = two_levels.loss(levels, o.kept_by_swaps, o.waiting)
-        first_order = two_levels.first_order_goodput(levels, swap_s)
+        parts = two_levels.loss(levels, o.waiting)
+        first_order = two_levels.first_order_goodput(levels)
         understated = 0.0  # not known with two levels
     else:
         parts = goodput_model.goodput_loss(
             *times, job.restart_s, o.restore_s, o.mtti_s, slowdown, o.kept_by_swaps, o.waiting
         )
         recovery_s = job.restart_s + o.restore_s
+        swap_s = 0.0 if job.repair is None else job.repair.hardware_share * job.repair.swap_s
         first_order = goodput_model.first_order_goodput(
             *times, recovery_s + swap_s, o.mtti_s, slowdown
         )

@@ -437,6 +437,12 @@ class Job:
     levels: Levels | None = None
     repair: Repair | None = None
 
+    @property
+    def longest_local_restart_s(self) -> float:
+        """A restart from local copies with the swap that may come with it, s."""
+        assert self.levels is not None
+        return self.levels.local_restart_s + (0.0 if self.repair is None else self.repair.swap_s)
+
     def spare_systems(self, way: Way, systems: int) -> int:
         """Return the systems beside those in use that any plan can gain something from."""
         if self.repair is None or way.spare_unit.in_rack:

@@ -27,13 +27,16 @@ MOST = 700.0
 @dataclass(frozen=True)
 class Local:
     """How uses save: each ``every``-th checkpoint goes on to storage, a share ``far`` of failures
-    needs that, the others take ``near_s``; a drain may begin anew with them (``again``). Local
-    copies are safe after ``drain_s``, drives endure ``worn_s``, and copies have room (``fits``)."""
+    needs that, the others take ``near_s``; a drain may begin anew with them (``again``). Either
+    takes ``swap_s`` longer after a share of them, ``hardware``. Local copies are safe after
+    ``drain_s``, drives endure ``worn_s``, and copies have room (``fits``)."""
 
     every: int
     far: float
     near_s: float
     again: bool
+    hardware: float
+    swap_s: float
     drain_s: Numbers
     worn_s: Numbers
     fits: Flags
@@ -58,13 +61,22 @@ class Local:
             mtti_s: mean time between the failures that work sees, s.
             seen: the share of them that restarts see.
         """
-        near, lag, drain = seen * self.near_s / mtti_s, self.drain_s / mtti_s, drain_s / mtti_s
+        rate, lag, drain = seen / mtti_s, self.drain_s / mtti_s, drain_s / mtti_s
+        near, far = self.restarts(rate), rate * far_s + self.swaps(rate)
         again = self._mixed(near) - drain - self._mixed(near + drain)
         drained = again if self.again else -self.far * drain
-        far = seen * far_s / mtti_s
         part = np.log1p(self.far * np.expm1(np.minimum(far, LARGE)))
         restarted = -np.where(far > LARGE, far + np.log(self.far), part)
         return np.asarray(self.rework(interval_s / mtti_s, near, lag) + drained + restarted)
+
+    def restarts(self, rate: Numbers) -> Numbers:
+        """Return near restarts over the mean time between failures, swaps included."""
+        return np.asarray(rate * self.near_s + self.swaps(rate))
+
+    def swaps(self, rate: Numbers) -> Numbers:
+        """Return what swaps add to restarts over the mean time between failures."""
+        swapped = self.hardware * np.exp(-rate * self.swap_s)
+        return np.asarray(-np.log(1.0 - self.hardware + swapped))
 
     def _mixed(self, x: Numbers) -> Numbers:
         """Return log(q2 + q1 e^-x)."""
@@ -79,7 +91,9 @@ class Drives:
 
     def __init__(self, case: Case) -> None:
         assert case.job.levels is not None
-        self.levels = case.job.levels
+        self.levels, repair = case.job.levels, case.job.repair
+        self.swaps = (0.0, 0.0) if repair is None else (repair.hardware_share, repair.swap_s)
+        self.longest_s = case.job.longest_local_restart_s
         ways = [(way, way.drives) for way in case.ways]
         self.there = np.array([drives is not None for _, drives in ways])
 
@@ -101,12 +115,12 @@ class Drives:
         fits = self.there[way] & (self.room_tb[way] / writing <= self.most_tb[way] * (1 + ROOM))
         return Local(
             every, levels.remote_share, levels.local_restart_s, levels.drain_restarts,
-            drain_s, worn_s, fits,
+            *self.swaps, drain_s, worn_s, fits,
         )  # fmt: skip
 
     def most_gpus(self, number: int, failures_per_gpu_day: float, tolerance: float) -> float:
-        """Return how many GPUs may be in use for a restart from a local copy, and that copy, to
-        take no longer than it is between failures.
+        """Return how many GPUs may be in use for a restart from a local copy with its swap, and
+        that copy, to take no longer than it is between failures.
 
         Args:
             number: the place of the way.
@@ -116,7 +130,7 @@ class Drives:
         if not self.there[number]:
             return 0.0
         mean_s = DAY_S / failures_per_gpu_day * (1.0 + tolerance)
-        near_s, drain_s = self.levels.local_restart_s, float(self.drain_s[number])
+        near_s, drain_s = self.longest_s, float(self.drain_s[number])
         if self.one_writes:
             each_s, left_s = near_s + drain_s, mean_s
         else:
@@ -159,7 +173,7 @@ class Times:
         z = interval / mtti
         if self.local is None:
             return np.asarray(np.log(z / np.expm1(np.clip(z, 1e-12, 700.0))))
-        near = seen * self.local.near_s / mtti
+        near = self.local.restarts(seen / mtti)
         return self.local.rework(z, near, self.local.drain_s / mtti)
 
     def log_worth(self, interval: Numbers, mtti: Numbers) -> Numbers:

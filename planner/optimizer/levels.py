@@ -8,8 +8,10 @@ i = log of the local interval and k whole, the logarithm of goodput is a sum of
     log P(drained)                     of mu + log D2, and of nu where a restart begins it anew
     -log[1 + q2 (e^(R2/M) - 1)]        of the sum of what R2 consists of
 
-each concave where (R1 + D1)/M <= 1 (`planner.sizing.two_levels`): a row, linear in N because D1 is
-as long for one GPU as for all.
+each concave where (R1 + w + D1)/M <= 1 (`planner.sizing.two_levels`): a row, linear in N because D1
+is as long for one GPU as for all. Where a swap w follows a share p of failures, e^(-R1/M) and
+e^(-R2/M) are means over it: functions of nu, of which the same holds, because log of a sum of
+exponentials of -g is concave where each g is a sum of exponentials of the logarithms and at most 1.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from dataclasses import dataclass
 from planner.case import Way
 from planner.case.bandwidth import copy_s, local_drain_s, local_room_tb, worn_interval_s
 from planner.case.model import Levels
+from planner.case.repair import Repair
 from planner.optimizer import surfaces
 from planner.optimizer.context import MOST_SPARED, Build
 from planner.optimizer.model import Linear, NegativeExp
@@ -38,26 +41,49 @@ SLACK = 1e-6
 
 
 @dataclass(frozen=True)
+class Swaps:
+    """What swaps add to local restarts: after a share of failures ``longer`` as long as these."""
+
+    share: float = 0.0
+    longer: float = 0.0
+
+    def added(self, log_restart: float) -> float:
+        """Return a restart over the MTTI with what swaps add, of the logarithm of one without."""
+        restart = math.exp(log_restart)
+        swapped = self.share * math.exp(-self.longer * restart)
+        return restart - math.log(1.0 - self.share + swapped)
+
+    def slope(self, log_restart: float) -> float:
+        """Return the slope of the logarithm of that."""
+        restart = math.exp(log_restart)
+        swapped = self.share * math.exp(-self.longer * restart)
+        grows = restart * (1.0 + self.longer * swapped / (1.0 - self.share + swapped))
+        return grows / self.added(log_restart)
+
+
+@dataclass(frozen=True)
 class Kept:
     """`two_levels.kept` over log interval, log restart and log lag, each over the MTTI."""
 
     every: int
     remote_share: float
+    swaps: Swaps = Swaps()
 
     def value(self, at: Point) -> float:
         """Return f(at)."""
-        interval, restart, lag = map(math.exp, at)
+        interval, restart, lag = math.exp(at[0]), self.swaps.added(at[1]), math.exp(at[2])
         return two_levels.kept(interval, restart, lag, self.every, self.remote_share)
 
     def slopes(self, at: Point) -> Point:
         """Return the gradient of f."""
-        interval, restart, lag = map(math.exp, at)
-        return two_levels.kept_slopes(interval, restart, lag, self.every, self.remote_share)
+        interval, restart, lag = math.exp(at[0]), self.swaps.added(at[1]), math.exp(at[2])
+        slopes = two_levels.kept_slopes(interval, restart, lag, self.every, self.remote_share)
+        return slopes[0], slopes[1] * self.swaps.slope(at[1]), slopes[2]
 
     def nearest(self, at: Point) -> Point:
         """Return the point with restart and lag so much shorter that f is concave there."""
         interval, restart, lag = at
-        over = math.log(math.exp(restart) + math.exp(lag))
+        over = math.log(math.exp(restart) * (1.0 + self.swaps.longer) + math.exp(lag))
         return at if over <= 0.0 else (interval, restart - over, lag - over)
 
 
@@ -66,18 +92,22 @@ class Drained:
     """`two_levels.drained`, begun anew, over log drain and log restart, each over the MTTI."""
 
     remote_share: float
+    swaps: Swaps = Swaps()
 
     def value(self, at: Point) -> float:
         """Return f(at)."""
-        return two_levels.drained(math.exp(at[0]), math.exp(at[1]), self.remote_share, True)
+        drain, restart = math.exp(at[0]), self.swaps.added(at[1])
+        return two_levels.drained(drain, restart, self.remote_share, True)
 
     def slopes(self, at: Point) -> Point:
         """Return the gradient of f."""
-        return two_levels.drained_slopes(math.exp(at[0]), math.exp(at[1]), self.remote_share)
+        drain, restart = math.exp(at[0]), self.swaps.added(at[1])
+        slopes = two_levels.drained_slopes(drain, restart, self.remote_share)
+        return slopes[0], slopes[1] * self.swaps.slope(at[1])
 
     def nearest(self, at: Point) -> Point:
-        """Return the point with a restart of at most the MTTI."""
-        return at[0], min(at[1], 0.0)
+        """Return the point with a restart, swap included, of at most the MTTI."""
+        return at[0], min(at[1], -math.log1p(self.swaps.longer))
 
 
 @dataclass(frozen=True)
@@ -100,10 +130,38 @@ class LogRestarted:
         return 0.0
 
 
+@dataclass(frozen=True)
+class LogKeptBySwaps:
+    """log(1 - psi + psi exp(-swap e^u)), u the logarithm of interruptions per second."""
+
+    repair: Repair
+
+    def value(self, at: float) -> float:
+        """Return the logarithm of what swaps leave."""
+        return math.log(self.repair.swap_factor(math.exp(-at)))
+
+    def slope(self, at: float) -> float:
+        """Return the derivative at ``at``."""
+        swaps = self.repair.swap_s * math.exp(at)
+        kept = self.repair.hardware_share * math.exp(-swaps)
+        return -swaps * kept / (1.0 - self.repair.hardware_share + kept)
+
+    def top(self, high: float) -> float:
+        """Return 0."""
+        return 0.0
+
+
 def _levels(build: Build) -> Levels:
     levels = build.case.job.levels
     assert levels is not None
     return levels
+
+
+def _swaps(build: Build) -> Swaps:
+    repair, levels = build.case.job.repair, _levels(build)
+    if repair is None:
+        return Swaps()
+    return Swaps(repair.hardware_share, repair.swap_s / levels.local_restart_s)
 
 
 def goodput(build: Build, productive: Linear) -> Linear:
@@ -138,7 +196,7 @@ def _kept(build: Build) -> Linear:
     seeds = [(step, middle[1], middle[2]) for step in steps]
     build.remote_i  # noqa: B018  (makes the flags of k)
     choices: list[tuple[Linear, surfaces.Surface]] = [
-        (build.every.get(k), Kept(k, levels.remote_share)) for k in levels.every
+        (build.every.get(k), Kept(k, levels.remote_share, _swaps(build))) for k in levels.every
     ]
     return surfaces.link(build.model, "kept", (interval, restart, lag), choices, domain, seeds)
 
@@ -154,7 +212,8 @@ def _drained(build: Build) -> Linear:
     start = min(math.log(rates[0] * levels.local_restart_s), 0.0) - SLACK
     domain = ((LEAST_LOST, MOST_LOST), (start, end))
     seeds = [(at, (start + end) / 2.0) for at in (-8.0, -5.0, -3.0, -1.0, 1.0)]
-    surface: list[tuple[Linear, surfaces.Surface]] = [(None, Drained(levels.remote_share))]
+    drained = Drained(levels.remote_share, _swaps(build))
+    surface: list[tuple[Linear, surfaces.Surface]] = [(None, drained)]
     return surfaces.link(build.model, "drained", (drain, restart), surface, domain, seeds)
 
 
@@ -171,6 +230,8 @@ def _restarted(build: Build) -> Linear:
         each = build.of_way("fan_out", lambda way: job.fan_out_terms(way.replica_gpus)[1], 1)
         argument = build.nu + build.n + each + log_size - build.q
         parts.append(_lost(build, "restore_replicas", argument))
+    if job.repair is not None and job.repair.swap_s > 0.0:
+        parts.append(log_kept_by_swaps(build, job.repair, build.nu))
     restarted = build.model.var("log_restarted", None, 0.0)
     whole = -1 * sum(parts[1:], parts[0])
     curve = LogRestarted(levels.remote_share)
@@ -184,6 +245,16 @@ def _lost(build: Build, name: str, log_lost: Linear) -> Linear:
     domain = (LEAST_LOST, MOST_LOST)
     build.model.link(f"lost_{name}", -1 * lost, log_lost, NegativeExp(), domain)
     return -1 * lost
+
+
+def log_kept_by_swaps(build: Build, repair: Repair, rate: Linear) -> Linear:
+    """Return at most the logarithm of what swaps leave, over that of failures per second."""
+    kept = build.model.var("log_kept_by_swaps", None, 0.0)
+    low, high = map(math.log, _rates(build))
+    high = min(high, -math.log(repair.shortest_mtti_s()))
+    domain = (min(low, high), high)
+    build.model.link("kept_by_swaps", kept, rate, LogKeptBySwaps(repair), domain)
+    return kept + 0
 
 
 def _rates(build: Build) -> tuple[float, float]:
@@ -245,7 +316,7 @@ def _local_drains_s(build: Build) -> tuple[float, float]:
 
 # What the levels need.
 #
-#     S/Bw <= overlap k I,  S/Bw <= k I,  s + D1 <= I,  (R1 + D1)/M <= 1
+#     S/Bw <= overlap k I,  S/Bw <= k I,  s + D1 <= I,  (R1 + w + D1)/M <= 1
 #     keep * part <= capacity,  86400 part / I <= endurance      part: of a system per checkpoint
 #
 # With all GPUs writing, part = copies S g/N: room is a floor on N, wear linear in the logarithms.
@@ -293,7 +364,7 @@ def _add_wear(build: Build, way: Way) -> None:
 
 
 def _add_lag(build: Build) -> None:
-    """Add (R1 + D1)/M <= 1: of several types the worst rate and the longest drain count."""
+    """Add (R1 + w + D1)/M <= 1: of several types the worst rate and the longest drain count."""
     most = build.gpus_range[1]
     for one, other in _pairs(build):
         gpus = max(_most_gpus(build, one, other), 0.0)
@@ -313,9 +384,9 @@ def _pairs(build: Build) -> Iterator[tuple[Way, Way]]:
 
 
 def _most_gpus(build: Build, failing: Way, draining: Way) -> float:
-    """Return the most GPUs whose MTTI holds a local restart and drain."""
+    """Return the most GPUs whose MTTI holds a local restart, with its swap, and drain."""
     rate, drain_s = failing.failures_per_gpu_day / DAY_S, _local_gpu_s(build, draining)
-    restart_s = _levels(build).local_restart_s
+    restart_s = build.case.job.longest_local_restart_s
     if build.case.job.one_replica_writes:
         return 1.0 / (rate * (restart_s + drain_s))
     return (1.0 / rate - drain_s) / restart_s

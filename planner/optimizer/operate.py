@@ -52,9 +52,10 @@ class Run:
     """How a job runs on a purchase: every figure that depends on N and I.
 
     ``goodput`` counts what is ``waiting``, the share of time in which more units are out for repair
-    than the ``spares`` that stand by, and ``kept_by_swaps``. A job that goes on with fewer replicas
-    is ``shrunk``: ``waiting`` is what of the work of all of them that takes, and ``mtti_s`` what
-    those that run see. ``ways`` are the ids of the ways in which, one for each type in use.
+    than the ``spares`` that stand by, and with one level of checkpoints ``kept_by_swaps``: with two
+    swaps are in its restarts. A job that goes on with fewer replicas is ``shrunk``: ``waiting`` is
+    what of the work of all of them that takes, and ``mtti_s`` what those that run see. ``ways`` are
+    the ids of the ways in which, one for each type in use.
     """
 
     mode: Mode
@@ -385,7 +386,7 @@ def _on_drives(case: Case, running: Running, flow: _Flow, gpus: int) -> _Flow | 
             return None
     drain_s = max(bandwidth.local_drain_s(job, way, gpus) for way in types)
     mean_s = mtti_s(flow.failures_per_gpu_day, gpus)  # of all replicas, where fewer may run
-    if job.levels.local_restart_s + drain_s > mean_s * (1 + TOLERANCE):
+    if job.longest_local_restart_s + drain_s > mean_s * (1 + TOLERANCE):
         return None
     worn_s = max(bandwidth.worn_interval_s(job, way, gpus) for way in types)
     return replace(flow, local=_Local(drain_s, worn_s))
@@ -479,22 +480,24 @@ def _run(
     )  # fmt: skip
     if flow.local is None:
         kept = goodput(interval_s, stall, drain, recovery_s, flow.mtti_s, slowdown)
+        kept *= flow.kept_by_swaps
     else:
         kept = two_levels.goodput(on_two_levels(job, run))
     waiting = flow.waiting
     if flow.shrunk is not None and kept > 0.0:
         waiting = short_of_units(job, run, flow.shrunk)
-    return replace(run, waiting=waiting, goodput=kept * flow.kept_by_swaps * (1.0 - waiting))
+    return replace(run, waiting=waiting, goodput=kept * (1.0 - waiting))
 
 
 def on_two_levels(job: Job, run: Run) -> TwoLevels:
     """Return the times of a run with a local level, from which its goodput follows."""
-    asked = job.levels
+    asked, repair = job.levels, job.repair
     assert asked is not None
+    swaps = (0.0, 0.0) if repair is None else (repair.hardware_share, repair.swap_s)
     return TwoLevels(
         run.interval_s, run.every, run.stall_s, run.local_drain_s, run.drain_s,
         asked.local_restart_s, job.restart_s, run.restore_s, run.mtti_s, asked.remote_share,
-        job.drain_slowdown, asked.drain_restarts,
+        job.drain_slowdown, asked.drain_restarts, *swaps,
     )  # fmt: skip
 
 
@@ -604,7 +607,10 @@ def _best_interval(
         return _least_missed(low, high, lambda every: missed_by(case, run_every(every)))
     job, transfer_s = case.job, case.job.checkpoint_gb / flow.write_gb_per_s
     if flow.shrunk is not None:
-        return _best_shrinking(job, flow.shrunk, run_every(high), low, high)
+        best_s = _best_shrinking(job, flow.shrunk, run_every(high), low, high)
+        if run_every(best_s).waiting > 0.0:
+            return best_s
+        return two_levels.peak_s(lambda at: run_every(math.exp(at)).goodput, low, high)
     if mode == "local":
         return two_levels.best_interval_s(on_two_levels(job, run_every(high)), low, high)
     stall = transfer_s if mode == "sync" else flow.stall_s + job.drain_slowdown * transfer_s
@@ -612,12 +618,15 @@ def _best_interval(
 
 
 def _best_shrinking(job: Job, shrunk: Shrunk, run: Run, low: float, high: float) -> float:
-    """Return the interval of most work: units that are back wait for its end to be used."""
+    """Return the interval of most work: units that are back wait for its end to be used. What
+    restarts spare may seem more than units out take; then it is another."""
     how, rate = restarts(job, run), 1.0 / run.mtti_s
     slowdown = 0.0 if run.mode == "sync" else job.drain_slowdown
     stopped_s = run.stall_s + slowdown * run.drain_s / run.every
-    restart = how.grow_s * rate * (1.0 - shrunk.spared(how) / shrunk.failing)
-    share = 1.0 if job.levels is None else job.levels.remote_share
+    restart, share = 0.0, 1.0
+    if run.mode == "local" and job.levels is not None:
+        seen = rate * (1.0 - shrunk.spared(how) / shrunk.failing)
+        restart, share = on_two_levels(job, run).restarts(seen)[0], job.levels.remote_share
     most = 1.0 - shrunk.idle
     back = shrunk.back(how, run.mtti_s) if shrunk.restarts else None
     grown, late = 0.0, 0.0

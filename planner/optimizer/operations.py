@@ -206,9 +206,9 @@ class Operation:
         drain = np.zeros_like(transfer) if self.mode == "sync" else transfer
         local = None if self.drives is None else self.drives.of(way, gpus)
         every = 1
-        if local is not None:
+        if local is not None and self.drives is not None:
             every, allowed = local.every, allowed & local.fits
-            allowed &= local.near_s + local.drain_s <= mtti * (1 + TOLERANCE)
+            allowed &= self.drives.longest_s + local.drain_s <= mtti * (1 + TOLERANCE)
         low = self._shortest(use, stall, job.checkpoint_gb / safe_write, local)
         stopped = stall + job.drain_slowdown * drain / every
         restore = fan * job.checkpoint_gb / read
@@ -231,9 +231,9 @@ class Operation:
         return Ran(allowed & (goodput > 0), goodput, patient, interval, each, most_each)
 
     def _kept_by_swaps(self, mtti: Numbers) -> Numbers:
-        """Return what swaps leave of goodput."""
+        """Return what swaps leave of goodput with one level; of two they are in its restarts."""
         repair = self.case.job.repair
-        if repair is None:
+        if repair is None or self.drives is not None:
             return np.ones_like(mtti)
         return 1.0 + repair.hardware_share * np.expm1(-repair.swap_s / mtti)
 
@@ -287,13 +287,21 @@ class Operation:
             kept = left.work(interval, more) * (1.0 - t.stopped / interval)
             return np.asarray(kept * np.exp(t.log_rework(interval, seen, rests)))
 
+        def done(interval: Numbers) -> tuple[Numbers, Numbers]:
+            kept, rested = t.log_kept(interval, seen), t.log_kept(interval, seen, rests)
+            some = np.isfinite(kept)
+            spared = np.exp(np.where(some, rested, 0.0) - np.where(some, kept, 0.0))
+            return np.exp(kept), np.maximum(left.work(interval, more) * spared, 0.0)
+
+        def capped(interval: Numbers) -> Numbers:
+            kept, works = done(interval)
+            return np.asarray(kept * np.minimum(works, 1.0))
+
         interval = low if rule.policy != "optimal" else best_between(worth, low, rule.high_s)
-        kept, rested = t.log_kept(interval, seen), t.log_kept(interval, seen, rests)
-        some = np.isfinite(kept)
-        spared = np.exp(np.where(some, rested, 0.0) - np.where(some, kept, 0.0))
-        works = np.clip(left.work(interval, more) * spared, 0.0, 1.0)
+        if rule.policy == "optimal" and (done(interval)[1] > 1.0).any():
+            interval = best_between(capped, low, rule.high_s)
         there &= t.stopped <= MOST_STALLED * interval
-        return np.exp(kept) * self._kept_by_swaps(seen) * works, interval, there
+        return capped(interval) * self._kept_by_swaps(seen), interval, there
 
     def _restarts(self) -> Restarts:
         """Return how the job restarts; reading back, and captures to be waited for, come on top."""

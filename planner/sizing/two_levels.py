@@ -115,6 +115,8 @@ class TwoLevels:
         remote_share: share of interruptions that need the remote level, above 0.
         drain_slowdown: share of computing speed lost while a remote checkpoint drains.
         drain_restarts: whether a restart from the local level begins a drain anew; else it goes on.
+        hardware_share: share of interruptions of either kind after which a unit is swapped.
+        swap_s: how much longer such a restart takes.
     """
 
     interval_s: float
@@ -129,6 +131,8 @@ class TwoLevels:
     remote_share: float
     drain_slowdown: float = 0.0
     drain_restarts: bool = False
+    hardware_share: float = 0.0
+    swap_s: float = 0.0
 
     def __post_init__(self) -> None:
         require_positive(interval_s=self.interval_s, every=self.every, mtti_s=self.mtti_s)
@@ -139,6 +143,7 @@ class TwoLevels:
             local_restart_s=self.local_restart_s,
             restart_s=self.restart_s,
             restore_s=self.restore_s,
+            swap_s=self.swap_s,
         )
         require_share(remote_share=self.remote_share)
 
@@ -152,6 +157,31 @@ class TwoLevels:
         """The share of time in which GPUs stand still for a checkpoint or are slowed by a drain."""
         slowed_s = self.drain_slowdown * self.drain_s
         return self.stall_s / self.interval_s + slowed_s / self.remote_interval_s
+
+    def spared(self, rate: float, fewer_per_s: float) -> tuple[float, float]:
+        """Return by how much `restarts` are less with so many fewer failures per second.
+
+        Args:
+            rate: failures per second before.
+            fewer_per_s: so many less.
+        """
+        swapped = self.hardware_share * math.exp(-rate * self.swap_s)
+        none = 1.0 - self.hardware_share + swapped
+        swaps = math.log1p(swapped * math.expm1(self.swap_s * fewer_per_s) / none)
+        far_s = self.restart_s + self.restore_s
+        return self.local_restart_s * fewer_per_s + swaps, far_s * fewer_per_s + swaps
+
+    def restarts(self, rate: float) -> tuple[float, float]:
+        """Return -log of how likely no failure comes during a restart from either level, swaps
+        included: what it takes over the MTTI.
+
+        Args:
+            rate: failures per second that restarts see.
+        """
+        swapped = self.hardware_share * math.exp(-rate * self.swap_s)
+        swaps = -math.log(1.0 - self.hardware_share + swapped)
+        far_s = self.restart_s + self.restore_s
+        return rate * self.local_restart_s + swaps, rate * far_s + swaps
 
 
 def goodput(levels: TwoLevels) -> float:
@@ -169,6 +199,9 @@ def goodput(levels: TwoLevels) -> float:
         E  = (1 - s/I1 - a D2/(k I1)) (k I1/M) q2 C0 e^(-q2 D2/M)
              / {[(1 + y)^k - 1] [1 + q2 (e^(R2/M) - 1)]}
 
+    Where a share p of restarts is longer by a swap w, e^(-R1/M) and e^(-R2/M) are their means: both
+    times 1 - p + p e^(-w/M), because all that counts is how likely a restart ends before a failure.
+
     q2 is `remote_share`, q1 the rest. A drain that each local restart begins anew has
     1/(1 + (e^(D2/M) - 1) q2/(q2 + q1 e^(-R1/M))) in place of e^(-q2 D2/M). With q2 = 1 and k = 1
     this is `goodput.goodput` with the two drains added up.
@@ -180,13 +213,13 @@ def goodput(levels: TwoLevels) -> float:
 
 def _log_goodput(levels: TwoLevels) -> float:
     rate, q2 = 1.0 / levels.mtti_s, levels.remote_share
-    restart, lag = rate * levels.local_restart_s, rate * levels.local_drain_s
+    (restart, far), lag = levels.restarts(rate), rate * levels.local_drain_s
     return math.fsum(
         (
             math.log1p(-levels.stopped_share),
             kept(rate * levels.interval_s, restart, lag, levels.every, q2),
             drained(rate * levels.drain_s, restart, q2, levels.drain_restarts),
-            restarted(rate * (levels.restart_s + levels.restore_s), q2),
+            restarted(far, q2),
         )
     )
 
@@ -201,9 +234,10 @@ def log_spared(levels: TwoLevels, fewer_per_s: float) -> float:
     Each factor by what of it changes, so that nothing cancels.
     """
     rate, q2 = 1.0 / levels.mtti_s, levels.remote_share
-    near, far = levels.local_restart_s, levels.restart_s + levels.restore_s
-    restart, lag, drain = near * rate, levels.local_drain_s * rate, levels.drain_s * rate
-    more = (1.0 - q2) * math.exp(-restart) * math.expm1(near * fewer_per_s)
+    restart, far = levels.restarts(rate)
+    near_less, far_less = levels.spared(rate, fewer_per_s)
+    lag, drain = levels.local_drain_s * rate, levels.drain_s * rate
+    more = (1.0 - q2) * math.exp(-restart) * math.expm1(near_less)
     mixed = math.exp(_log_mix(restart, q2))
     settled, safe = math.exp(_log_mix(restart + lag, q2)), more * math.exp(-lag)
     y = _grown(rate * levels.interval_s, math.log(q2 / settled))
@@ -214,17 +248,16 @@ def log_spared(levels: TwoLevels, fewer_per_s: float) -> float:
     if levels.drain_restarts:
         again = math.expm1(min(drain, 700.0)) * q2
         parts.append(-math.log1p(-again / (mixed + again) * more / (mixed + more)))
-    back = math.exp(-restarted(far * rate, q2))
-    left = q2 * math.exp(min(far * rate, 700.0)) * math.expm1(-far * fewer_per_s)
+    back = math.exp(-restarted(far, q2))
+    left = q2 * math.exp(min(far, 700.0)) * math.expm1(-far_less)
     return math.fsum((*parts, -math.log1p(left / back)))
 
 
-def loss(levels: TwoLevels, kept_by_swaps: float = 1.0, waiting: float = 0.0) -> GoodputLoss:
+def loss(levels: TwoLevels, waiting: float = 0.0) -> GoodputLoss:
     """Split 1 - goodput over its causes, in proportion to the logarithm of each one's factor.
 
     Args:
         levels: the job's times.
-        kept_by_swaps: what longer restarts with failed hardware leave, part of the restarts.
         waiting: share of time waited for repairs.
 
     What a cause takes is what its times take when they are added in the order rework, drains,
@@ -232,29 +265,28 @@ def loss(levels: TwoLevels, kept_by_swaps: float = 1.0, waiting: float = 0.0) ->
     """
     if levels.stopped_share >= 1:
         return GoodputLoss(stall=1.0, rework=0.0, drain=0.0, restart=0.0, restore=0.0)
-    free = replace(levels, stall_s=0.0, drain_slowdown=0.0, restart_s=0.0, restore_s=0.0)
+    swapped = replace(levels, stall_s=0.0, drain_slowdown=0.0, restart_s=0.0, restore_s=0.0)
+    free = replace(swapped, swap_s=0.0)
     at_once = replace(free, local_restart_s=0.0)
     safe = replace(at_once, local_drain_s=0.0, drain_s=0.0)
     steps = [_log_goodput(each) for each in (safe, at_once)]
-    started = replace(free, restart_s=levels.restart_s)
+    started = replace(swapped, restart_s=levels.restart_s)
     read = replace(started, restore_s=levels.restore_s)
     steps += [_log_goodput(each) for each in (started, read)]
     parts = [math.log1p(-levels.stopped_share), steps[0]]
     parts += [after - before for before, after in itertools.pairwise(steps)]
-    parts[3] += math.log(kept_by_swaps)
     parts.append(math.log1p(-waiting))
     whole = math.fsum(parts)
     each_log = math.expm1(whole) / whole if whole else 1.0
     return GoodputLoss(*(abs(part * each_log) for part in parts))
 
 
-def first_order_goodput(levels: TwoLevels, swap_s: float = 0.0) -> float:
+def first_order_goodput(levels: TwoLevels) -> float:
     """Return the first-order goodput, for comparison only: what each kind of failure costs, times
     how often it comes.
 
     Args:
         levels: the job's times.
-        swap_s: how much longer restarts take on average for failed hardware, s.
 
     Source: Meta's form (arXiv 2410.21680, HPCA'25) with both levels' drains and restarts.
     """
@@ -262,6 +294,7 @@ def first_order_goodput(levels: TwoLevels, swap_s: float = 0.0) -> float:
     near = levels.local_restart_s + levels.local_drain_s + levels.interval_s / 2
     drains = levels.local_drain_s + levels.drain_s
     far = levels.restart_s + levels.restore_s + drains + levels.remote_interval_s / 2
+    swap_s = levels.hardware_share * levels.swap_s
     running = max(0.0, 1 - levels.stopped_share)
     return running * (1 - ((1 - q2) * near + q2 * far + swap_s) / levels.mtti_s)
 
@@ -390,7 +423,7 @@ def best_interval_s(levels: TwoLevels, low_s: float, high_s: float) -> float:
         raise ValueError(f"low_s {low_s!r} is above high_s {high_s!r}")
 
     rate, every, q2 = 1.0 / levels.mtti_s, levels.every, levels.remote_share
-    restart, lag = rate * levels.local_restart_s, rate * levels.local_drain_s
+    restart, lag = levels.restarts(rate)[0], rate * levels.local_drain_s
     stopped_s = levels.stopped_share * levels.interval_s
 
     def worth(log_interval: float) -> float:

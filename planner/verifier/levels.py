@@ -66,12 +66,18 @@ class ProgressTimes:
         """What longer restarts leave: the mean of exp(-swap/M) over interruptions."""
         return (1.0 - self.swapped) + self.swapped * math.exp(-self.swap_s / self.mtti_s)
 
+    def swaps_spared(self, fewer_per_s: float) -> float:
+        """By what share `kept_by_swaps` is more where restarts see fewer failures a second."""
+        lost = self.swapped * math.exp(-self.swap_s / self.mtti_s)
+        return lost * math.expm1(self.swap_s * fewer_per_s) / self.kept_by_swaps
+
 
 def goodput(rhythm: ProgressTimes) -> float:
     """Return the share of wall-clock time kept as progress; 0 where the stall fills it.
 
     Source: (1 - s/I) exp(-(D + R)/M) z/(exp(z) - 1), z = I/M, with the mean of exp(-R/M) where
-    restarts differ, times the share of time not waited for repairs; see docs/model.md.
+    restarts differ (of two levels in each of theirs), times the share of time not waited for
+    repairs; see docs/model.md.
     """
     logs = _log_factors(rhythm)
     return 0.0 if logs is None else math.exp(sum(logs.values()))
@@ -129,9 +135,10 @@ def log_spared(rhythm: ProgressTimes, fewer_per_s: float) -> float:
     far_s = rhythm.restart_s + rhythm.restore_s
     if near is None:
         return far_s * fewer_per_s
-    q2 = near.remote_share
-    back = (1 - q2) * math.exp(-near.restart_s / mtti)
-    comes = back * math.expm1(near.restart_s * fewer_per_s)
+    q2, swaps = near.remote_share, rhythm.swaps_spared(fewer_per_s)
+    back = (1 - q2) * math.exp(-near.restart_s / mtti) * rhythm.kept_by_swaps
+    longer = math.expm1(near.restart_s * fewer_per_s)
+    comes = back * (longer + swaps + longer * swaps)
     safe = math.exp(-near.drain_s / mtti)
     settles = comes * safe / (q2 + back * safe)
     log = math.log1p(comes / (q2 + back)) - math.log1p(settles)
@@ -142,8 +149,9 @@ def log_spared(rhythm: ProgressTimes, fewer_per_s: float) -> float:
     if near.drain_restarts:
         anew = math.expm1(rhythm.drain_s / mtti) * q2
         log -= math.log1p(-anew * comes / ((q2 + back + anew) * (q2 + back + comes)))
-    long = q2 * math.exp(far_s / mtti)
-    return log - math.log1p(long * math.expm1(-far_s * fewer_per_s) / (1 - q2 + long))
+    long = q2 * math.exp(far_s / mtti) / rhythm.kept_by_swaps
+    shorter = (math.expm1(-far_s * fewer_per_s) - swaps) / (1 + swaps)
+    return log - math.log1p(long * shorter / (1 - q2 + long))
 
 
 def _log_factors(rhythm: ProgressTimes) -> dict[str, float] | None:
@@ -165,17 +173,18 @@ def _log_factors(rhythm: ProgressTimes) -> dict[str, float] | None:
 def _log_factors_of_two(rhythm: ProgressTimes, near: Levels) -> dict[str, float]:
     """Return what each cause takes when times are added one after the other, as logarithms."""
     running = math.log1p(-rhythm.stopped_s / rhythm.interval_s)
-    free = replace(rhythm, stopped_s=0.0, drain_s=0.0, restart_s=0.0, restore_s=0.0)
+    free = replace(rhythm, stopped_s=0.0, drain_s=0.0, restart_s=0.0, restore_s=0.0, swap_s=0.0)
     rework = _log_of_two(free, replace(near, drain_s=0.0, restart_s=0.0))
     draining = replace(free, drain_s=rhythm.drain_s)
     drain = _log_of_two(draining, replace(near, restart_s=0.0))
-    restart = _log_of_two(replace(draining, restart_s=rhythm.restart_s), near)
+    started = replace(draining, restart_s=rhythm.restart_s, swap_s=rhythm.swap_s)
+    restart = _log_of_two(started, near)
     whole = _log_of_two(replace(rhythm, stopped_s=0.0), near)
     return {
         "stall": running,
         "rework": rework,
         "drain": drain - rework,
-        "restart": restart - drain + math.log(rhythm.kept_by_swaps),
+        "restart": restart - drain,
         "restore": whole - restart,
         "waiting": math.log1p(-rhythm.waits),
     }
@@ -190,7 +199,7 @@ def _log_of_two(rhythm: ProgressTimes, near: Levels) -> float:
     mtti, q2 = rhythm.mtti_s, near.remote_share
     q1 = 1 - q2
     safe = math.exp(-near.drain_s / mtti)
-    back = math.exp(-near.restart_s / mtti)
+    back = math.exp(-near.restart_s / mtti) * rhythm.kept_by_swaps
     again = math.expm1(rhythm.interval_s / mtti) * q2 / (q2 + q1 * back * safe)
     steps = near.every * math.log1p(again)
     first = safe * (q2 + q1 * back) / (q2 + q1 * back * safe)
@@ -200,7 +209,7 @@ def _log_of_two(rhythm: ProgressTimes, near: Levels) -> float:
         drains = math.exp(-q2 * rhythm.drain_s / mtti)
     kept_s = near.every * rhythm.interval_s * first * drains / math.expm1(steps)
     far_s = rhythm.restart_s + rhythm.restore_s
-    between_s = mtti / q2 + mtti * math.expm1(far_s / mtti)
+    between_s = mtti / q2 + mtti * (math.exp(far_s / mtti) / rhythm.kept_by_swaps - 1)
     return math.log(kept_s / between_s)
 
 

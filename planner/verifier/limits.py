@@ -257,7 +257,9 @@ def _checkpoint_limits(
         return
     yield Reached("drain_fits", drain_s, decisions.remote_interval_s)
     yield Reached("local_fits", stall_s + levels.drain_s, interval_s)
-    yield Reached("local_lag", levels.restart_s + levels.drain_s, figures.mtti_s)
+    repair = basis.problem.job.repair
+    longest_s = levels.restart_s + (0.0 if repair is None else repair.swap_s)
+    yield Reached("local_lag", longest_s + levels.drain_s, figures.mtti_s)
     yield Reached("local_room", near.room_tb, near.capacity_tb)
     if near.endurance_tb_per_day is not None:
         yield Reached("local_endurance", near.volume_tb_per_day, near.endurance_tb_per_day)

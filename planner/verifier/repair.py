@@ -316,13 +316,13 @@ class Units:
     def mended(self, rhythm: ProgressTimes) -> ProgressTimes:
         """Return the times of the job with its swaps, and what it waits for repairs."""
         gpus = self.decisions.gpus_used
+        rhythm = replace(rhythm, swapped=self.share, swap_s=self.repair.swap_s)
         if self.shrinks:
             seen, waits = self.states.seen, self.short(self.states, rhythm).waits
         else:
             seen, waits = 1.0, _waits(self.unit, self.spares, self.per_gpu, gpus)
         mtti_s = SECONDS_PER_DAY / (self.failures_per_gpu_day * gpus * seen)
-        swap_s = self.repair.swap_s
-        return replace(rhythm, mtti_s=mtti_s, swapped=self.share, swap_s=swap_s, waits=waits)
+        return replace(rhythm, mtti_s=mtti_s, waits=waits)
 
 
 def find_units(basis: Basis, decisions: Decisions, failures_per_gpu_day: float) -> Units | None:

@@ -65,7 +65,8 @@ def near(problem: Problem, choice: Compute) -> Near | None:
         drains.append(part_tb * 1000.0 / drives.write.value)
         if drives.endurance is not None:
             worn.append(part_tb * SECONDS_PER_DAY / drives.endurance.value)
-    if max(drains) + job.restart.local_s > choice.full_mtti_s * (1.0 + ROUNDING):
+    swap_s = 0.0 if job.repair is None else job.repair.swap_s
+    if max(drains) + job.restart.local_s + swap_s > choice.full_mtti_s * (1.0 + ROUNDING):
         return None
     survived = {"yes"} | ({"peer"} if local.copies > 1 else set())
     remote = [s for n, s in job.failure_shares.items() if local.recovers[n] not in survived]
@@ -131,11 +132,13 @@ def _run(
     def worth(log_s: Array) -> Array:
         interval_s, mtti_s = np.exp(log_s), choice.mtti_s
         times = (interval_s, every, stopped_s, write_s, far_s, level, mtti_s)
-        kept = goodput(*times, mended.restarts_see_s(mtti_s), anew=anew)
+        sees_s = mended.restarts_see_s(mtti_s)
+        kept = goodput(*times, sees_s, mended.outlast(sees_s), anew=anew)
         kept = kept * mended.factor(interval_s, more_s, mtti_s)
         if mended.growing is None:
             return np.asarray(kept)
-        most = goodput(*times, np.asarray(mtti_s), anew=anew) * mended.kept_by_swaps
+        sees_s = np.asarray(mtti_s)
+        most = goodput(*times, sees_s, mended.outlast(sees_s), anew=anew)
         return np.minimum(kept, most)  # as if units out cost nothing
 
     ends = (left.copy(), right.copy())
@@ -158,13 +161,15 @@ def goodput(
     level: Near,
     mtti_s: float,
     restarts_see_s: Array,
+    swaps: Array,
     *,
     anew: bool,
 ) -> Array:
-    """Return kept work over time, from one failure that needs storage to the next."""
-    q2 = level.remote_share
-    survive = np.exp(-level.restart_s / restarts_see_s - level.drain_s / mtti_s)
-    back = q2 + (1.0 - q2) * np.exp(-level.restart_s / restarts_see_s)
+    """Return kept work over time, from one failure that needs storage to the next; ``swaps`` is
+    how likely nothing fails in what a restart takes longer for one."""
+    q2, again = level.remote_share, swaps * np.exp(-level.restart_s / restarts_see_s)
+    survive = again * np.exp(-level.drain_s / mtti_s)
+    back = q2 + (1.0 - q2) * again
     lag = q2 + (1.0 - q2) * survive
     y = np.expm1(interval_s / mtti_s) * q2 / lag
     c0 = np.exp(-level.drain_s / mtti_s) * back / lag
@@ -173,5 +178,5 @@ def goodput(
         safe = 1.0 / (1.0 + np.expm1(drain_s / mtti_s) * q2 / back)
     work_s = every * np.maximum(interval_s - stopped_s, 0.0)
     kept_s = work_s * c0 * safe / np.expm1(np.minimum(every * np.log1p(y), 700.0))
-    renewal_s = mtti_s / q2 + mtti_s * np.expm1(far_s / restarts_see_s)
+    renewal_s = mtti_s / q2 + mtti_s * (np.exp(far_s / restarts_see_s) / swaps - 1.0)
     return np.asarray(kept_s / renewal_s)

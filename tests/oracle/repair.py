@@ -25,6 +25,8 @@ class Mended:
     spares: int
     availability: float
     kept_by_swaps: float
+    swaps: tuple[float, float] = (0.0, 0.0)
+    """The share of failures after which a unit is swapped, and how long that takes, s."""
     growing: Growing | None = None
     """What a job does that goes on with fewer replicas."""
 
@@ -48,11 +50,18 @@ class Mended:
         return np.asarray(np.maximum(runs, 0.0) * self.kept_by_swaps)
 
     def on_levels(self, restart_s: float, far: float) -> Mended:
-        """Return the same with restarts from local copies, but for the share that is far."""
+        """Return the same with restarts from local copies, but for the share that is far; swaps
+        are then a part of each."""
         if self.growing is None:
-            return self
+            return replace(self, kept_by_swaps=1.0)
         after = ((1.0 - far, restart_s), (far, self.growing.after[-1][1]))
-        return replace(self, growing=replace(self.growing, after=after, start_s=restart_s))
+        growing = replace(self.growing, after=after, start_s=restart_s)
+        return replace(self, kept_by_swaps=1.0, growing=growing)
+
+    def outlast(self, mtti_s: Array) -> Array:
+        """Return how likely nothing fails in what a swap takes, or there is none."""
+        share, swap_s = self.swaps
+        return np.asarray(share * np.exp(-swap_s / mtti_s) + (1.0 - share))
 
     def restarts_see_s(self, mtti_s: float) -> Array:
         """Return the mean time between the failures that restarts see."""
@@ -229,6 +238,7 @@ def mended(
     if repair.swap_s > 0.0 and not _provable(share, repair.swap_s * per_s):
         return None
     swaps = 1.0 - share + share * math.exp(-repair.swap_s * per_s)
+    mends = (share, repair.swap_s)
     load = per_s * sum(each * time_s for each, time_s in kinds)
     repair_s = sum(each * time_s for each, time_s in kinds) / share
     tray, pool = pooled(item, job, repair)
@@ -237,7 +247,7 @@ def mended(
         each = per_system - math.ceil(usable / tray)
         out = states(each, load * usable / gpus)[-1]
         odds = gpus / usable * out / (1.0 - out)
-        return Mended(each * used, 1.0 / (1.0 + odds), swaps)
+        return Mended(each * used, 1.0 / (1.0 + odds), swaps, mends)
     left = bought - used if per_system == 1 else bought * per_system - math.ceil(gpus / tray)
     if isinstance(repair.spares, int):
         if left < repair.spares:
@@ -246,14 +256,14 @@ def mended(
     if left < 0:
         return None
     if repair.when_short == "wait":
-        return Mended(left, 1.0 - states(left, load)[-1], swaps)
+        return Mended(left, 1.0 - states(left, load)[-1], swaps, mends)
     assert job.parallelism is not None
     holds, size = usable if per_system == 1 else tray, job.parallelism.replica_gpus
     replicas = (gpus // size, size, least_replicas(item, job) or 1)
     chain = shrunk(math.ceil(gpus / holds) + left, holds, replicas, load)
     swaps = 1.0 - share + share * math.exp(-repair.swap_s * per_s * chain.failing)
     growing = Growing(chain, repair_s, share, ((1.0, job.restart_s),), job.restart_s)
-    return Mended(left, chain.runs, swaps, growing)
+    return Mended(left, chain.runs, swaps, mends, growing)
 
 
 def _provable(share: float, swaps: float) -> bool:

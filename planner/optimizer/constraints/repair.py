@@ -2,7 +2,8 @@
 
     log A <= log A(h, rho),  rho = lambda N (psi tau),   A one less Erlang's loss formula at h + 1
     log A <= -log(1 + N odds/g)                          where spares stand in each rack
-    log S <= log(1 - psi + psi e^(-swap/M))              longer restarts where hardware failed
+    log S <= log(1 - psi + psi e^(-swap/M))              longer restarts where hardware failed; with
+                                                         two levels in their own restarts
     h = spares of the type in use,  h <= units of a system * x - units in use
 
 log A is jointly concave in h and log rho (a numerical finding, see docs/model.md), and each of the
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from planner.case import System, Way
 from planner.case.repair import Repair, SpareUnit
 from planner.optimizer.context import Build
+from planner.optimizer.levels import log_kept_by_swaps
 from planner.optimizer.model import Linear, NegativeSoftplus, Point, combination, total
 from planner.sizing.availability import log_availability_slopes, waiting
 
@@ -57,27 +59,6 @@ class LogAvailability:
             for width in SEED_WIDTHS:
                 points.append(self.nearest((load + width * math.sqrt(load), log_load)))
         return points
-
-
-@dataclass(frozen=True)
-class LogKeptBySwaps:
-    """log(1 - psi + psi exp(-swap e^u)), u the logarithm of interruptions per second."""
-
-    repair: Repair
-
-    def value(self, at: float) -> float:
-        """Return the logarithm of what swaps leave."""
-        return math.log(self.repair.swap_factor(math.exp(-at)))
-
-    def slope(self, at: float) -> float:
-        """Return the derivative at ``at``."""
-        swaps = self.repair.swap_s * math.exp(at)
-        kept = self.repair.hardware_share * math.exp(-swaps)
-        return -swaps * kept / (1.0 - self.repair.hardware_share + kept)
-
-    def top(self, high: float) -> float:
-        """Return 0."""
-        return 0.0
 
 
 def add_spare_units(build: Build) -> None:
@@ -144,13 +125,8 @@ def _keep_swaps_short(build: Build, repair: Repair, system: System) -> None:
 def log_available(build: Build, repair: Repair) -> list[Linear]:
     """Return expressions whose sum is at most the logarithm of what repairs and swaps leave."""
     terms = []
-    if repair.swap_s > 0.0:
-        kept = build.model.var("log_kept_by_swaps", None, 0.0)
-        ends = _range_of(build, lambda way: way.failures_per_gpu_day / 86_400.0)
-        high = min(ends[1], -math.log(repair.shortest_mtti_s()))
-        domain = (min(ends[0], high), high)
-        build.model.link("kept_by_swaps", kept, build.mu, LogKeptBySwaps(repair), domain)
-        terms.append(kept)
+    if repair.swap_s > 0.0 and build.mode != "local":
+        terms.append(log_kept_by_swaps(build, repair, build.mu))
     if repair.shrinks:
         return [*terms, build.log_running - build.n]
     if build.spares:

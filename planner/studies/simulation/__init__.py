@@ -84,8 +84,8 @@ def shrunk_of(job: JobRun) -> Shrunk | None:
 
 
 def kept_in_repair(job: JobRun, world: World) -> tuple[float, float]:
-    """Return what longer restarts after hardware failures leave of the goodput, and the share of
-    it that is lost waiting for repairs, or with fewer replicas."""
+    """Return what longer restarts after hardware failures leave of the goodput with one level, and
+    the share of it that is lost waiting for repairs, or with fewer replicas."""
     units, mean_s = job.units, seen_mtti_s(job)
     if units is None:
         return 1.0, 0.0
@@ -153,6 +153,8 @@ def levels_of(job: JobRun, world: World) -> two_levels.TwoLevels | None:
         remote_share=remote_share_of(job),
         drain_slowdown=job.drain_slowdown,
         drain_restarts=not local.drain_survives,
+        hardware_share=math.fsum(kind.share * kind.out for kind in job.classes),
+        swap_s=0.0 if job.units is None else job.units.swap_s,
     )
 
 
@@ -170,7 +172,7 @@ def predicted(job: JobRun, world: World) -> float:
     swaps, waits = kept_in_repair(job, world)
     levels = levels_of(job, world)
     if levels is not None:
-        return two_levels.goodput(levels) * swaps * (1.0 - waits)
+        return two_levels.goodput(levels) * (1.0 - waits)
     kept = goodput(job.interval_s, job.stall_s, drain, restart, mean, job.drain_slowdown)
     return kept * swaps * (1.0 - waits)
 
@@ -183,7 +185,7 @@ def predicted_loss(job: JobRun, world: World) -> LossBudget:
     drain = 0.0 if job.sync else drain_s(job, world)
     levels, slowed = levels_of(job, world), job.drain_slowdown * drain
     if levels is not None:
-        parts = two_levels.loss(levels, *kept_in_repair(job, world))
+        parts = two_levels.loss(levels, kept_in_repair(job, world)[1])
         slowed /= levels.every
     else:
         parts = goodput_loss(

@@ -98,15 +98,16 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
     stopped_s, words = levels.stopped(job)
     one = f"MAX(0,1-stopped_share)*EXP(-(drain_s+recovery_s)/mtti_s)*rework_factor{mended}"
     slowed = "drain_slowdown*drain_s/mtti_s*EXP(-(recovery_s+interval_s+drain_s)/mtti_s)"
-    of_two = "what is left by checkpoints, rework, drains and restarts"
+    of_two = "what is left by checkpoints, rework, drains and restarts with their swaps"
+    of_two += "" if job.repair is None else " x time not waiting"
     of_one = "(1 - share lost) x exp(-(drain + recovery) / MTTI) x z / (exp(z) - 1)"
     return (
         Result("stopped_share", "Share of the interval lost to checkpoints", "share",
                f"({stopped_s})/interval_s", f"({words}) / interval", PERCENT_2),
         Result("interval_per_mtti", "z = interval / MTTI", "", "interval_s/mtti_s", "", "0.000000",
                plan=job.interval_s / job.mtti_s),
-        Result.of("goodput", levels.of_levels(job, f"{levels.GOODPUT}{mended}", one),
-                  f"{of_one if job.local is None else of_two}{told}", PERCENT_2, plan=job.goodput),
+        Result.of("goodput", levels.of_levels(job, f"{levels.GOODPUT}{waits}", one),
+                  f"{of_one}{told}" if job.local is None else of_two, PERCENT_2, plan=job.goodput),
         Result.of("goodput_understated", levels.of_levels(job, "0", f"{slowed}{mended}"),
                   "a slowdown while draining is charged to the first interval after a restart as "
                   "well, which has no drain; nothing without a slowdown", "0.0000%",
@@ -201,7 +202,7 @@ def workings(plan: Plan, job: JobPlan) -> Results:
                "z / (exp(z) - 1), by its series for small z", _PRECISE),
         Result("loss_per_log", "Share lost per unit of -ln(goodput)", "",
                "IF(goodput<=0,0,IF(goodput>=1,1,(1-goodput)/-LN(goodput)))", "", _PRECISE),
-        *levels.level_workings(job.local),
+        *levels.level_workings(job),
         *shrinking_workings(plan, job),
         *_newton(),
     )  # fmt: skip

@@ -74,8 +74,7 @@ def log_of(job: JobPlan, cause: str, one: str) -> str:
     """Return what a cause takes of -ln(goodput), by the formula of one level or of both."""
     if job.local is None or cause not in _LOGS:
         return one
-    swaps = "-LN(kept_by_swaps)" if cause == "restart" and job.repair is not None else ""
-    return f"({_unless_sync(_LOGS[cause] + swaps, one)})"
+    return f"({_unless_sync(_LOGS[cause], one)})"
 
 
 GOODPUT = "MAX(0,1-stopped_share)*kept_whole*drained_whole*restarted_whole"
@@ -99,12 +98,13 @@ def first_order(swap: str) -> str:
     )
 
 
-def level_workings(local: LocalPlan | None) -> tuple[Result, ...]:
+def level_workings(job: JobPlan) -> tuple[Result, ...]:
     """Return the helper rows of the goodput of two levels."""
+    local = job.local
     if local is None:
         return ()
-    back = "(remote_share+(1-remote_share)*EXP(-local_restart_s/mtti_s))"
-    lag = "(remote_share+(1-remote_share)*EXP(-(local_restart_s+local_drain_s)/mtti_s))"
+    back, lag = passed(job, "local_restart_s"), passed(job, "(local_restart_s+local_drain_s)")
+    swaps, words = ("", "") if job.repair is None else ("/kept_by_swaps", " / what swaps leave")
     drained = "(remote_share+(1-remote_share)*EXP(-local_drain_s/mtti_s))"
     return (
         _kept("at_once", "nothing else", "1", "1"),
@@ -113,11 +113,18 @@ def level_workings(local: LocalPlan | None) -> tuple[Result, ...]:
         _safe("at_once", "at once", local, "1"),
         _safe("whole", "with restarts", local, back),
         Result("restarted_alone", "Left by restarts from storage, without the read", "share",
-               "1/(1+remote_share*(EXP(restart_s/mtti_s)-1))", "", _PRECISE),
+               f"1/(1+remote_share*(EXP(restart_s/mtti_s){swaps}-1))", "", _PRECISE),
         Result("restarted_whole", "Left by restarts from storage", "share",
-               "1/(1+remote_share*(EXP(recovery_s/mtti_s)-1))",
-               "1 / (1 + remote share x (exp(recovery / MTTI) - 1))", _PRECISE),
+               f"1/(1+remote_share*(EXP(recovery_s/mtti_s){swaps}-1))",
+               f"1 / (1 + remote share x (exp(recovery / MTTI){words} - 1))", _PRECISE),
     )  # fmt: skip
+
+
+def passed(job: JobPlan, time: str) -> str:
+    """Return how likely a failure needs storage, or the restart from local copies and what comes
+    with it, such a time, passes without another."""
+    swaps = "" if job.repair is None else "*kept_by_swaps"
+    return f"(remote_share+(1-remote_share)*EXP(-{time}/mtti_s){swaps})"
 
 
 def _kept(name: str, what: str, first: str, lag: str) -> Result:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from planner.outputs.scope import blocks
 from planner.outputs.workbook import formulas, units_out
 from planner.outputs.workbook.cells import DECIMAL_1, INTEGER, PERCENT_2, SMALL
-from planner.outputs.workbook.checkpoint.levels import of_levels
+from planner.outputs.workbook.checkpoint.levels import of_levels, passed
 from planner.outputs.workbook.rows import UNKNOWN, Result
 from planner.outputs.workbook.units_out import BACK, LOG, OUT, RUNNING, WEIGHT
 from planner.schema.plan import JobPlan, Plan, Repair, ShrunkPlan
@@ -169,7 +169,7 @@ def _restarts(job: JobPlan) -> tuple[Result, ...]:
     ]  # fmt: skip
     spared = "recovery_s*fewer_per_s"
     if job.local is not None:
-        rows += _near(job.local.remote_drain == "restarts")
+        rows += _near(job, job.local.remote_drain == "restarts")
         parts = "-".join(formulas.log1p(name) for name in _FACTORS)
         spared = of_levels(job, parts, spared)
     rows.append(Result("log_spared", "What that adds to the logarithm of goodput", "", spared, "",
@@ -181,24 +181,28 @@ _FACTORS = ("spared_near", "spared_settled", "spared_kept", "spared_drained", "s
 """What each factor of the goodput of two levels changes by; the first makes it more."""
 
 
-def _near(drain_restarts: bool) -> list[Result]:
+def _near(job: JobPlan, drain_restarts: bool) -> list[Result]:
     fewer, far = formulas.expm1("(local_restart_s*fewer_per_s)"), "(recovery_s*fewer_per_s)"
-    mixed = "(remote_share+(1-remote_share)*EXP(-local_restart_s/mtti_s))"
-    settled = "(remote_share+(1-remote_share)*EXP(-(local_restart_s+local_drain_s)/mtti_s))"
+    fewer = f"({fewer}*(1+spared_swaps)+spared_swaps)"
+    mixed, settled = passed(job, "local_restart_s"), passed(job, "(local_restart_s+local_drain_s)")
+    swaps = "hardware_share*EXP(-swap_s/mtti_s)"
+    swaps += f"*{formulas.expm1('(swap_s*fewer_per_s)')}/kept_by_swaps"
     step = "-spared_y/(1+spared_y)*spared_settled/(1+spared_settled)"
     again = "((EXP(drain_s/mtti_s)-1)*remote_share)"
     drained = f"-{again}/({mixed}+{again})*spared_near/(1+spared_near)" if drain_restarts else "0"
-    long = "(remote_share*EXP(recovery_s/mtti_s))"
+    long = "(remote_share*EXP(recovery_s/mtti_s)/kept_by_swaps)"
+    shorter = f"({formulas.expm1(f'(-{far})')}-spared_swaps)/(1+spared_swaps)"
     near, safe, kept, end, back = _FACTORS
     texts = (
-        (near, f"(1-remote_share)*EXP(-local_restart_s/mtti_s)*{fewer}/{mixed}"),
+        ("spared_swaps", swaps),
+        (near, f"(1-remote_share)*EXP(-local_restart_s/mtti_s)*kept_by_swaps*{fewer}/{mixed}"),
         (safe, f"spared_near*{mixed}*EXP(-local_drain_s/mtti_s)/{settled}"),
         ("spared_y", f"(EXP(interval_per_mtti)-1)*remote_share/{settled}"),
         ("spared_step", step),
         ("spared_steps", f"local_every*{formulas.log1p('spared_step')}"),
         (kept, f"{formulas.expm1('spared_steps')}/(1-(1+spared_y)^-local_every)"),
         (end, drained),
-        (back, f"{long}*{formulas.expm1(f'(-{far})')}/(1-remote_share+{long})"),
+        (back, f"{long}*{shorter}/(1-remote_share+{long})"),
     )
     label = "Restarts that see fewer failures: working of two levels"
     return [Result(name, label, "", text, "", _PRECISE) for name, text in texts]
