@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from planner.case import Way
 from planner.case.bandwidth import copy_s, local_drain_s, local_room_tb, worn_interval_s
 from planner.case.model import Levels
+from planner.case.repair import Repair
 from planner.optimizer import surfaces
-from planner.optimizer.constraints.repair import log_kept_by_swaps
 from planner.optimizer.context import MOST_SPARED, Build
 from planner.optimizer.model import Linear, NegativeExp
 from planner.optimizer.surfaces import Point
@@ -130,6 +130,27 @@ class LogRestarted:
         return 0.0
 
 
+@dataclass(frozen=True)
+class LogKeptBySwaps:
+    """log(1 - psi + psi exp(-swap e^u)), u the logarithm of interruptions per second."""
+
+    repair: Repair
+
+    def value(self, at: float) -> float:
+        """Return the logarithm of what swaps leave."""
+        return math.log(self.repair.swap_factor(math.exp(-at)))
+
+    def slope(self, at: float) -> float:
+        """Return the derivative at ``at``."""
+        swaps = self.repair.swap_s * math.exp(at)
+        kept = self.repair.hardware_share * math.exp(-swaps)
+        return -swaps * kept / (1.0 - self.repair.hardware_share + kept)
+
+    def top(self, high: float) -> float:
+        """Return 0."""
+        return 0.0
+
+
 def _levels(build: Build) -> Levels:
     levels = build.case.job.levels
     assert levels is not None
@@ -224,6 +245,16 @@ def _lost(build: Build, name: str, log_lost: Linear) -> Linear:
     domain = (LEAST_LOST, MOST_LOST)
     build.model.link(f"lost_{name}", -1 * lost, log_lost, NegativeExp(), domain)
     return -1 * lost
+
+
+def log_kept_by_swaps(build: Build, repair: Repair, rate: Linear) -> Linear:
+    """Return at most the logarithm of what swaps leave, over that of failures per second."""
+    kept = build.model.var("log_kept_by_swaps", None, 0.0)
+    low, high = map(math.log, _rates(build))
+    high = min(high, -math.log(repair.shortest_mtti_s()))
+    domain = (min(low, high), high)
+    build.model.link("kept_by_swaps", kept, rate, LogKeptBySwaps(repair), domain)
+    return kept + 0
 
 
 def _rates(build: Build) -> tuple[float, float]:

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 
 from planner.case import System, Way
 from planner.case.repair import Repair, SpareUnit
-from planner.optimizer.context import MOST_SPARED, Build
+from planner.optimizer.context import Build
+from planner.optimizer.levels import log_kept_by_swaps
 from planner.optimizer.model import Linear, NegativeSoftplus, Point, combination, total
 from planner.sizing.availability import log_availability_slopes, waiting
 
@@ -58,27 +59,6 @@ class LogAvailability:
             for width in SEED_WIDTHS:
                 points.append(self.nearest((load + width * math.sqrt(load), log_load)))
         return points
-
-
-@dataclass(frozen=True)
-class LogKeptBySwaps:
-    """log(1 - psi + psi exp(-swap e^u)), u the logarithm of interruptions per second."""
-
-    repair: Repair
-
-    def value(self, at: float) -> float:
-        """Return the logarithm of what swaps leave."""
-        return math.log(self.repair.swap_factor(math.exp(-at)))
-
-    def slope(self, at: float) -> float:
-        """Return the derivative at ``at``."""
-        swaps = self.repair.swap_s * math.exp(at)
-        kept = self.repair.hardware_share * math.exp(-swaps)
-        return -swaps * kept / (1.0 - self.repair.hardware_share + kept)
-
-    def top(self, high: float) -> float:
-        """Return 0."""
-        return 0.0
 
 
 def add_spare_units(build: Build) -> None:
@@ -154,17 +134,6 @@ def log_available(build: Build, repair: Repair) -> list[Linear]:
     if any(way.spare_unit.in_rack for way in build.case.ways):
         terms.append(_racks(build, repair))
     return terms
-
-
-def log_kept_by_swaps(build: Build, repair: Repair, rate: Linear) -> Linear:
-    """Return at most the logarithm of what swaps leave, over that of failures per second."""
-    kept = build.model.var("log_kept_by_swaps", None, 0.0)
-    ends = _range_of(build, lambda way: way.failures_per_gpu_day / 86_400.0)
-    high = min(ends[1], -math.log(repair.shortest_mtti_s()))
-    spared = 0.0 if build.log_resting is None else MOST_SPARED
-    domain = (min(ends[0], high) - spared, high)
-    build.model.link("kept_by_swaps", kept, rate, LogKeptBySwaps(repair), domain)
-    return kept + 0
 
 
 def _pool(build: Build, repair: Repair) -> Linear:
