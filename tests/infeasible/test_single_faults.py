@@ -22,7 +22,7 @@ def test_it_is_the_faults_that_leave_no_plan(part: int) -> None:
     assert [each.name for each in written()[part::9] if not still_planted(each)] == []
 
 
-@pytest.mark.exhaustive(keep=5, most=14)
+@pytest.mark.exhaustive(keep=4, most=14)
 @pytest.mark.parametrize("planted", SINGLE, ids=lambda p: p.name)
 def test_a_single_fault(planted: Planted) -> None:
     (path,) = planted.limits
