@@ -16,7 +16,7 @@ from planner.levers import levers
 from planner.loader import load
 from planner.outputs import explain_text
 from planner.outputs.why_text import holds
-from planner.schema.explanation import Explanation, Marginal
+from planner.schema.explanation import Explanation, Marginal, Moved
 from planner.schema.plan import Plan
 from planner.studies import explain
 from planner.terminal import STANDARD
@@ -396,6 +396,19 @@ def test_the_first_screen_tells_what_binds_what_counts_and_what_is_idle(small: s
                                               for m in (row.looser, row.tighter)))  # fmt: skip
     assert said["Counts"].startswith(largest.label)
     assert "Why not" not in said
+
+
+def test_what_binds_alone_does_not_bind_too(small: str) -> None:
+    """Days to train "bind, too" stood where nothing had been told to bind."""
+    found = explained(small)
+    still = Moved(to_text="", setting="", known="no_limit_helps", change=0.0)
+    rows = tuple(
+        row.model_copy(update={"binding": True, "looser": still, "tighter": still})
+        for row in found.marginals[:2]
+    )
+    said = dict(explain_text.first(found.model_copy(update={"marginals": rows})).answer)["Binds"]
+    labels = f"{rows[0].label} and {rows[1].label}"
+    assert said == f"{labels}, but a step of them changes nothing"
 
 
 def test_the_first_screen_answers_what_was_asked(small: str) -> None:

@@ -25,7 +25,14 @@ from planner.case.model import Mode
 from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import SUPPLIES
 from planner.optimizer.branch import Found
-from planner.optimizer.goals import FLOOR_TOLERANCE, TIE_TOLERANCE, goal_of, width_of, without_end
+from planner.optimizer.goals import (
+    FLOOR_TOLERANCE,
+    TIE_TOLERANCE,
+    floors,
+    goal_of,
+    width_of,
+    without_end,
+)
 from planner.optimizer.objective import TIE_BREAKS, measure
 from planner.optimizer.operate import Run
 from planner.optimizer.operations import WORTH, ways_to_save
@@ -80,8 +87,10 @@ def enumerated(
     """
     ratio = case.objective in RATIOS
     least = not ratio and case.objective not in WORTH
-    if least and (_least_figure(case) is None or (ties and case.policy.disliked)):
-        return None
+    if least:
+        if _least_figure(case) is None or (ties and case.policy.disliked):
+            return None
+        case = _no_worse(case, known)
     if not (covers_ratio(case) if ratio else covers_alone(_for_work(case))):
         return None
     search = _Enumeration(case, gap, effort or Effort())
@@ -105,6 +114,19 @@ def _least_figure(case: Case) -> str | None:
     asked = OBJECTIVES.get(case.objective)
     figure = "facility_power_kw" if case.objective == "least_meter" else asked and asked.figure.name
     return figure if figure in {each.figure for each in SUPPLIES} else None
+
+
+def _no_worse(case: Case, known: Sequence[Run]) -> Case:
+    """Return a case that may take as much of what it asks for the least of as the best plan known,
+    and what may be given away; without such a limit a hall that has no other holds any number."""
+    meets, value = floors(case, -FLOOR_TOLERANCE), measure(case, case.objective)
+    best = min((value(run) for run in known if meets(run)), default=math.inf)
+    limit = next(each for each in SUPPLIES if each.figure == _least_figure(case))
+    most = limit.scale * (best + width_of(case.objective, best, case.given_away + START_GAP))
+    given = case.limits[limit.field]
+    if most >= (math.inf if given is None else given):
+        return case
+    return case.under(case.limits.but(**{limit.field: most}))
 
 
 def _for_work(case: Case) -> Case:

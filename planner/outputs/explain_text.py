@@ -103,10 +103,9 @@ def _binds(found: Explanation, binding: list[Marginal]) -> str:
     texts += [f"{left} more"] if left > 0 else []
     if idle:
         one = len(idle) == 1
-        texts.append(
-            f"{listed(idle)} {'binds' if one else 'bind'}, too, but a step of "
-            f"{'it' if one else 'them'} changes nothing"
-        )
+        also = f" {'binds' if one else 'bind'}, too" if texts else ""
+        step = f"a step of {'it' if one else 'them'} changes nothing"
+        texts.append(f"{listed(idle)}{also}, but {step}")
     return "; ".join(texts) or "no limit"
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from planner import api
 from planner.case import Case, resolve
 from planner.case.model import ObjectiveName, Policy
 from planner.errors import InputError
 from planner.limits import SUPPLIES
 from planner.optimizer.enumerated import enumerated
 from planner.optimizer.goals import width_of
-from planner.optimizer.joint import LOOSE, Certificate, _by_models
+from planner.optimizer.joint import LOOSE, Certificate, _by_models, fitted
 from planner.optimizer.objective import TIE_BREAKS, measure
 from planner.optimizer.operate import Run
 from planner.optimizer.parametric import bands, boxes
@@ -165,6 +167,25 @@ def test_time_holds_for_enumeration() -> None:
     whole = enumerated(case, GAP, ties=True)
     assert whole is not None
     assert whole.settled
+
+
+@pytest.mark.parametrize("objective", ["cost", "power", "tco"])
+def test_a_plan_that_is_known_limits_a_hall_that_has_no_limit(objective: ObjectiveName) -> None:
+    """Models took minutes where no idle limit was left: 20,000 systems of each type fitted."""
+    problem = Path(__file__).parents[2] / "problems" / "enterprise_1MW.yaml"
+    case = needed(replace(resolve(api.load(problem)), objective=objective))
+    endless = replace(case, limits=case.limits.but(**{each.field: None for each in SUPPLIES}))
+    assert enumerated(endless, GAP, ties=True) is None
+    within = enumerated(case, GAP, ties=True)
+    assert within is not None and within.taken.operation is not None
+    known = fitted(endless, within.taken.operation)
+    assert known is not None
+    found, wide = (
+        enumerated(endless, GAP, [known], ties=True),
+        enumerated(larger(case), GAP, ties=True),
+    )
+    assert found is not None and wide is not None and found.settled and wide.settled
+    assert (found.best, found.taken.operation) == (wide.best, wide.taken.operation)
 
 
 def same_as_models(cases: Iterator[Case]) -> None:
