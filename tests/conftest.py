@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import typer.main
 import typer.testing
+from hypothesis import settings
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet.merge import MergedCellRange
 
@@ -33,6 +34,10 @@ from tests.world import solved
 from tests.world.files import FILES
 
 gc.set_threshold(100_000, 50, 50)  # as the command line does: most of what is made stays
+
+# How long an example takes says how busy the machine is: no test depends on that.
+settings.register_profile("planner", deadline=None)
+settings.load_profile("planner")
 
 # A shell's background job is deaf to Ctrl-C, and so is whatever it starts: tests press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

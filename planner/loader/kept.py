@@ -42,7 +42,7 @@ _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _HOMES = frozenset(
     ("planner.loader", "planner.loader.market", "planner.schema.catalog", "planner.schema.prices")
 )
-_MADE = frozenset((("planner.errors", "Finding"), ("pathlib", Path().__class__.__name__)))
+_MADE = frozenset((("planner.errors", "Finding"), (type(Path()).__module__, type(Path()).__name__)))
 
 
 class _Reader(pickle.Unpickler):

@@ -125,7 +125,6 @@ def folder() -> object:
 BOUNDED = settings(
     max_examples=60,
     derandomize=True,
-    deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -284,7 +284,7 @@ FIELDS = {
 """Numbers of the small problem, and units that each is written in."""
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     field=st.sampled_from([(path, unit) for path, units in FIELDS.items() for unit in units]),
     low=st.decimals(0, 30, places=3),
