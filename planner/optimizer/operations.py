@@ -529,9 +529,12 @@ class Operation:
 
     def _fed(self, use: Uses, used: Numbers) -> Flags:
         """Say where training data arrives as fast as it is asked for; all systems in use read."""
+        each = self.case.job.ingest_per_gpu_gb_per_s
+        if each == 0.0:
+            return np.ones(len(use.way), dtype=bool)
         ports = self.client_read[use.way] * used * use.stores.read_factor
         arrives = np.minimum(self.case.delivered_read * use.stores.read, ports)
-        return use.gpus * self.case.job.ingest_per_gpu_gb_per_s <= arrives * (1 + TOLERANCE)
+        return use.gpus * each <= arrives * (1 + TOLERANCE)
 
     def _stalls(self, way: Places, gpus: Numbers) -> Numbers:
         """Return how long GPUs stand still for an asynchronous checkpoint, s; see `levels`."""
