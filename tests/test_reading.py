@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from planner.errors import InputError
 from planner.optimizer import joint
 from planner.optimizer.master import Master
 from planner.outputs import console
+from planner.outputs.workbook import write
 from planner.schema.plan import LimitReport, Plan
 from planner.sizing_report import size_report
 from planner.verifier import recheck
@@ -29,7 +31,7 @@ from tests.world.random_cases import Case, inputs_of, random_case
 from tests.world.random_hardware import figure
 from tests.world.random_reading import reading
 from tests.world.random_repair import repaired_case, shrinking
-from tests.world.requests import Request
+from tests.world.requests import Request, gpu_system
 
 # By hand: each system has 8 GPUs, which are a replica, and reads at most 4 GB/s, as a box gives.
 
@@ -83,6 +85,27 @@ def test_data_that_no_system_takes_in_has_none() -> None:
     plan = solved(hall(port="1.5 GB/s"))[1]
     assert plan.status == "infeasible"
     assert solved(hall(port="1.6 GB/s"))[1].jobs[0].gpus_used == 128
+
+
+def test_systems_of_two_types_read_what_each_takes_in(tmp_path: Path) -> None:
+    """56 GPUs ask for 5.6 GB/s, and three systems of 4 GB/s and two of 1 GB/s take in 14; a replica
+    on one of the large systems reads 1 GB/s, which would do for 10 GPUs."""
+    request = hall()
+    request.items.append(gpu_system("large", 16, "10 kW"))
+    request.items[-1]["client"] = {"read": figure("1 GB/s")}
+    request.prices["large"] = request.prices["gpu"]
+    request.job |= {"gpus": {"max_types": 2}, "ingest_per_gpu": "0.1 GB/s"}
+    request.more["items"] = {"gpu": {"max": 3}, "large": {"max": 2}}
+    plan = solved(request)[1]
+    job = plan.jobs[0]
+    assert (job.gpus_used, job.client_read_limit_gb_per_s) == (56, pytest.approx(1.0))
+    assert job.client_data_limit_gb_per_s == pytest.approx(14.0)
+    path = tmp_path / "two.xlsx"
+    with path.open("wb") as stream:
+        write(plan, stream, created=datetime(2026, 3, 1))
+    cells = named(path, values(path))
+    assert cells["client_data_limit_gb_per_s"] == pytest.approx(14.0)
+    assert cells["data_gb_per_s"] == pytest.approx(ingest(plan).limit)
 
 
 def test_a_restore_is_of_its_readers_as_before() -> None:
