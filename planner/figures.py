@@ -194,6 +194,8 @@ FIGURES: dict[str, Figure] = {
         Figure("degraded_write_gb_per_s", "delivered write bandwidth, degraded", "GB/s", "storage"),
         Figure("client_read_limit_gb_per_s", "what the GPU systems can read", "GB/s",
                "storage"),
+        Figure("client_data_limit_gb_per_s", "what the GPU systems can read of training data",
+               "GB/s", "storage"),
         Figure("client_write_limit_gb_per_s", "what the GPU systems can write", "GB/s",
                "storage"),
         Figure("reading_systems", "GPU systems reading", "systems", "storage", 0),

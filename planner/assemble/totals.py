@@ -80,6 +80,7 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
         read_limited_by=_limited(o.client_read_gb_per_s, case, o, 0),
         client_write_limit_gb_per_s=o.client_write_gb_per_s,
         client_read_limit_gb_per_s=o.client_read_gb_per_s,
+        client_data_limit_gb_per_s=_data_limit(case, o),
         writing_systems=o.writing_systems,
         reading_systems=o.reading_systems,
         interval_s=o.interval_s,
@@ -314,6 +315,13 @@ def _limited(clients: float, case: Case, o: Run, side: int) -> Literal["applianc
     shares = (case.delivered_read, case.delivered_write)
     plate = bought_nameplate(case.storage, o.units)[side]
     return "appliances" if shares[side] * plate <= clients else "clients"
+
+
+def _data_limit(case: Case, o: Run) -> float | None:
+    """Return what all systems in use read of data, GB/s, where in a restore one replica's read."""
+    job = case.job
+    differs = job.one_replica_reads and job.ingest_per_gpu_gb_per_s > 0
+    return o.client_data_gb_per_s if differs else None
 
 
 def _days(case: Case, pflops: float | None) -> float | None:

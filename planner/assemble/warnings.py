@@ -677,14 +677,11 @@ def _job(case: Case, job: JobPlan) -> Iterator[str]:
             f"failures cost {outage:.0%} of the mean time between them; first-order formulas "
             f"would say goodput {job.goodput_first_order:.3f} instead of {job.goodput:.3f}"
         )
+    apart = " of a restore" if job.client_data_limit_gb_per_s is not None else ""
     for side, limited in (("write", job.write_limited_by), ("read", job.read_limited_by)):
         if limited == "clients":
-            yield f"the GPU systems, not the appliances, limit {side} bandwidth"
-    if job.read_limited_by == "clients" and case.job.one_replica_reads and job.ingest_gb_per_s:
-        yield (
-            "training data may take no more bandwidth here than the systems of one replica read "
-            "in a restore, though all systems read data: more GPUs may fit than are planned"
-        )
+            of_what = apart if side == "read" else ""
+            yield f"the GPU systems, not the appliances, limit {side} bandwidth{of_what}"
     needed = write_needed_gb_per_s(
         case.job, job.mode, job.to_storage_s, by_rule=case.rule is not None
     )

@@ -52,6 +52,8 @@ Running = list[tuple[System, Way]]
 class Run:
     """How a job runs on a purchase: every figure that depends on N and I.
 
+    A restore reads at ``read_gb_per_s``, through those of the systems that read then; training data
+    comes at ``data_gb_per_s``, through all in use.
     ``goodput`` counts what is ``waiting``, the share of time in which more units are out for repair
     than the ``spares`` that stand by, and with one level of checkpoints ``kept_by_swaps``: with two
     swaps are in its restarts. A job that goes on with fewer replicas is ``shrunk``: ``waiting`` is
@@ -65,8 +67,10 @@ class Run:
     gpus: int
     write_gb_per_s: float
     read_gb_per_s: float
+    data_gb_per_s: float
     client_write_gb_per_s: float
     client_read_gb_per_s: float
+    client_data_gb_per_s: float
     writing_systems: int
     reading_systems: int
     interval_s: float
@@ -245,7 +249,7 @@ def operate(
     slowest_s = flow.fan_out * job.checkpoint_gb / flow.safe_read_gb_per_s
     if job.max_restore_s is not None and slowest_s > job.max_restore_s * (1 + TOLERANCE):
         return None
-    if gpus * job.ingest_per_gpu_gb_per_s > flow.read_gb_per_s * (1 + TOLERANCE):
+    if gpus * job.ingest_per_gpu_gb_per_s > flow.data_gb_per_s * (1 + TOLERANCE):
         return None
     tried = job.levels.every if mode == "local" and job.levels is not None else (1,)
     runs = [_at_best(case, mode, units, used, gpus, flow, every) for every in tried]
@@ -319,8 +323,10 @@ class _Flow:
 
     write_gb_per_s: float
     read_gb_per_s: float
+    data_gb_per_s: float
     client_write_gb_per_s: float
     client_read_gb_per_s: float
+    client_data_gb_per_s: float
     writing_systems: int
     reading_systems: int
     safe_write_gb_per_s: float
@@ -354,11 +360,14 @@ def _flow(
     gpus: int,
 ) -> _Flow | None:
     """Return the flow, None where nothing moves."""
-    write_clients, read_clients, writers, readers = _clients(case, running, used, units)
+    clients = _clients(case, running, used, units)
     read_plate, write_plate = bought_nameplate(case.bought(units), units)
-    write = min(case.delivered_write * write_plate, write_clients)
-    read = min(case.delivered_read * read_plate, read_clients)
-    safe_write, safe_read = _safe(case, units, (write, read), (write_clients, read_clients))
+    write = min(case.delivered_write * write_plate, clients.write_gb_per_s)
+    read, data = (
+        min(case.delivered_read * read_plate, most)
+        for most in (clients.read_gb_per_s, clients.data_gb_per_s)
+    )
+    safe_write, safe_read = _safe(case, units, (write, read), clients[:2])
     if safe_write <= 0 or safe_read <= 0:
         return None
     ways = [way for _, way in running]
@@ -367,8 +376,8 @@ def _flow(
     mended = _mended(case, running, units, gpus)
     seen = 1.0 if mended[-1] is None else mended[-1].failing
     return _Flow(
-        write, read, write_clients, read_clients, writers, readers, safe_write, safe_read,
-        a + c * gpus, mtti_s(rate, gpus * seen), rate, _rate(case, ways, gpus),
+        write, read, data, *clients, safe_write, safe_read, a + c * gpus,
+        mtti_s(rate, gpus * seen), rate, _rate(case, ways, gpus),
         tuple(way.id for way in ways), ways[0].replica_gpus, *mended,
         max(bandwidth.stall_s(case.job, way, gpus) for way in ways),
     )  # fmt: skip
@@ -470,11 +479,11 @@ def _run(
     slowdown = 0.0 if mode == "sync" else job.drain_slowdown
     recovery_s = job.restart_s + restore_s
     run = Run(
-        mode, units, used, gpus, flow.write_gb_per_s, flow.read_gb_per_s,
-        flow.client_write_gb_per_s, flow.client_read_gb_per_s, flow.writing_systems,
-        flow.reading_systems, interval_s, stall, drain, flow.fan_out, restore_s, flow.mtti_s,
-        flow.failures_per_gpu_day, flow.tflops_per_gpu, 0.0, flow.safe_write_gb_per_s,
-        flow.safe_read_gb_per_s, flow.ways, flow.replica_gpus, every,
+        mode, units, used, gpus, flow.write_gb_per_s, flow.read_gb_per_s, flow.data_gb_per_s,
+        flow.client_write_gb_per_s, flow.client_read_gb_per_s, flow.client_data_gb_per_s,
+        flow.writing_systems, flow.reading_systems, interval_s, stall, drain, flow.fan_out,
+        restore_s, flow.mtti_s, flow.failures_per_gpu_day, flow.tflops_per_gpu, 0.0,
+        flow.safe_write_gb_per_s, flow.safe_read_gb_per_s, flow.ways, flow.replica_gpus, every,
         0.0 if flow.local is None else flow.local.drain_s, flow.spares, flow.waiting,
         flow.kept_by_swaps, flow.shrunk,
     )  # fmt: skip
@@ -533,10 +542,20 @@ def _mends(case: Case, running: Running, units: Mapping[str, int], gpus: int) ->
     return standing_by >= 0 and repair.swaps_fit(mtti_s(way.failures_per_gpu_day, gpus))
 
 
+class _Clients(NamedTuple):
+    """What the systems can write, read in a restore and read of training data, which all in use
+    do; and how many write a checkpoint and read it back."""
+
+    write_gb_per_s: float
+    read_gb_per_s: float
+    data_gb_per_s: float
+    writing_systems: int
+    reading_systems: int
+
+
 def _clients(
     case: Case, running: Running, used: Mapping[str, int], units: Mapping[str, int]
-) -> tuple[float, float, int, int]:
-    """Return the clients' write and read limits, GB/s, and how many systems write and read."""
+) -> _Clients:
     serving = {item.family for item in case.bought(units)}
     families = [family for family in case.families if family.id in serving]
     write_factor = min((family.write_factor for family in families), default=1.0)
@@ -547,11 +566,10 @@ def _clients(
         [(s.client_write_gb_per_s, way.usable_gpus, used[s.id]) for s, way in running],
         replica if job.one_replica_writes else None,
     )
-    read, readers = _side(
-        [(s.client_read_gb_per_s, way.usable_gpus, used[s.id]) for s, way in running],
-        replica if job.one_replica_reads else None,
-    )
-    return write * write_factor, read * read_factor, writers, readers
+    ports = [(s.client_read_gb_per_s, way.usable_gpus, used[s.id]) for s, way in running]
+    read, readers = _side(ports, replica if job.one_replica_reads else None)
+    data, _ = _side(ports, None)
+    return _Clients(write * write_factor, read * read_factor, data * read_factor, writers, readers)
 
 
 def _side(types: list[tuple[float, int, int]], replica_gpus: int | None) -> tuple[float, int]:
@@ -784,7 +802,7 @@ def _limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
         yield "drain_fits", run.remote_interval_s
     if run.mode == "local":
         yield "local_fits", run.interval_s
-    yield "ingest", run.read_gb_per_s
+    yield "ingest", run.data_gb_per_s
     rated = [item.endurance_tb_per_day for item in case.storage if run.units[item.id]]
     if None not in rated:
         yield (

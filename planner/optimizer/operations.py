@@ -200,7 +200,7 @@ class Operation:
         if job.max_restore_s is not None:
             slowest = fan * job.checkpoint_gb / safe_read
             allowed &= slowest <= job.max_restore_s * (1 + TOLERANCE)
-        allowed &= gpus * job.ingest_per_gpu_gb_per_s <= read * (1 + TOLERANCE)
+        allowed &= self._fed(use, used)
         transfer = job.checkpoint_gb / write
         stall = transfer if self.mode == "sync" else self._stalls(way, gpus)
         drain = np.zeros_like(transfer) if self.mode == "sync" else transfer
@@ -487,24 +487,24 @@ class Operation:
         """Return the fewest and the most GPUs between which all lie that are read for in time.
 
         What is to be read, for a restore and every second, rises with the GPUs, and so do the
-        ports through which it comes; what storage gives does not.
+        ports through which it comes, unless one replica alone reads in a restore; what storage
+        gives does not.
         """
         job, asked = self.case.job, []
         if job.max_restore_s is not None:
             each_s = job.checkpoint_gb / job.max_restore_s
-            asked.append(
-                (self.fan_once[way] * each_s, self.fan_each[way] * each_s, stores.safe_read)
-            )
+            once, each = self.fan_once[way] * each_s, self.fan_each[way] * each_s
+            asked.append((once, each, stores.safe_read, job.one_replica_reads))
         if job.ingest_per_gpu_gb_per_s > 0:
             each = np.full(len(way), job.ingest_per_gpu_gb_per_s)
-            asked.append((np.zeros(len(way)), each, stores.read))
+            asked.append((np.zeros(len(way)), each, stores.read, False))
         sides: list[tuple[Numbers, Numbers | float]]
         low, high = np.zeros(len(way)), np.full(len(way), np.inf)
         port = self.client_read[way] * stores.read_factor * (1 + TOLERANCE)
-        for once, each, stored in asked:
+        for once, each, stored, by_one_replica in asked:
             # once + each * gpus <= gives + more * gpus
             whole = self.case.delivered_read * stored * (1 + TOLERANCE)
-            if job.one_replica_reads:
+            if by_one_replica:
                 sides = [(np.minimum(whole, port * self.of_replica[way]), 0.0)]
             else:  # a system that is used in part has its port, too
                 sides = [(whole, 0.0), (port, port / self.usable[way])]
@@ -526,6 +526,15 @@ class Operation:
         if job.gpus_max is not None:
             allowed &= use.gpus <= job.gpus_max
         return allowed
+
+    def _fed(self, use: Uses, used: Numbers) -> Flags:
+        """Say where training data arrives as fast as it is asked for; all systems in use read."""
+        each = self.case.job.ingest_per_gpu_gb_per_s
+        if each == 0.0:
+            return np.ones(len(use.way), dtype=bool)
+        ports = self.client_read[use.way] * used * use.stores.read_factor
+        arrives = np.minimum(self.case.delivered_read * use.stores.read, ports)
+        return use.gpus * each <= arrives * (1 + TOLERANCE)
 
     def _stalls(self, way: Places, gpus: Numbers) -> Numbers:
         """Return how long GPUs stand still for an asynchronous checkpoint, s; see `levels`."""

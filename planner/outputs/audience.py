@@ -341,6 +341,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "usable_gpus_by_type idle_gpus tflops_per_gpu mfu failures_per_gpu_day "
             "checkpoint_gb delivered_write_gb_per_s delivered_read_gb_per_s write_limited_by "
             "read_limited_by client_write_limit_gb_per_s client_read_limit_gb_per_s "
+            "client_data_limit_gb_per_s "
             "writing_systems reading_systems interval_s interval_policy young_s daly_s exact_s "
             "stall_s drain_s overlap blocking fan_out restore_s restart_s drain_slowdown mtti_s "
             "goodput goodput_first_order goodput_understated loss useful_gpus useful_pflops "

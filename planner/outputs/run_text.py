@@ -68,8 +68,16 @@ def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
     yield (
         f"delivered: write {about(job.delivered_write_gb_per_s)} GB/s ({about(per_gpu)} MB/s per "
         f"GPU, limited by {job.write_limited_by}), read {about(job.delivered_read_gb_per_s)} GB/s "
-        f"(limited by {job.read_limited_by})"
+        f"(limited by {job.read_limited_by}){_data(job)}"
     )
+
+
+def _data(job: JobPlan) -> str:
+    """Return what all systems read of training data, where not all of them read in a restore."""
+    if job.client_data_limit_gb_per_s is None:
+        return ""
+    most = about(job.client_data_limit_gb_per_s)
+    return f" for a restore; all GPU systems together take up to {most} GB/s of training data"
 
 
 def units(repair: Repair, count: float) -> str:

@@ -451,6 +451,8 @@ class JobPlan(PlanModel):
     one system that its replicas can fill, ``idle_gpus`` those of systems in use that they do not.
     In the ``ways`` it runs, a GPU does ``rate_share`` of the rate: what its set point and, alone,
     ``scale_share``, the law of scale, leave of it.
+    ``delivered_read_gb_per_s`` is what a restore reads, which may be the work of one replica's
+    systems; where it is, and data is read, ``client_data_limit_gb_per_s`` is what all read of that.
     ``goodput`` is too low by ``goodput_understated``, a share of time: it charges a slowed drain to
     the first interval after each restart, which has none.
     """
@@ -530,6 +532,7 @@ class JobPlan(PlanModel):
     ways: tuple[WayPlan, ...] = Field(default=(), exclude_if=_is_empty)
     scale_share: float = Field(default=1.0, exclude_if=_is_one)
     rate_share: float = Field(default=1.0, exclude_if=_is_one)
+    client_data_limit_gb_per_s: float | None = Field(default=None, exclude_if=_is_none)
 
     @property
     def way_ids(self) -> tuple[str, ...]:

@@ -262,7 +262,10 @@ class Checkpoint(Model):
 
 
 class Restore(Model):
-    """How a job comes back after an interruption."""
+    """How a job comes back after an interruption.
+
+    ``readers`` are the GPU systems that read the checkpoint; training data is read by all in use.
+    """
 
     max_time_s: Seconds | None = Field(default=None, alias="max_time")
     fan_out: Literal["broadcast", "sharded_optimizer", "every_replica"] = "broadcast"

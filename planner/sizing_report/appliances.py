@@ -19,11 +19,13 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Need:
-    """What storage must give: rated bandwidth (nameplate), delivered bandwidth, room, writes."""
+    """What storage must give: rated bandwidth (nameplate), delivered bandwidth for checkpoints, a
+    restore and training data, room, writes."""
 
     rated_read_gb_per_s: float = 0.0
     rated_write_gb_per_s: float = 0.0
-    delivered_read_gb_per_s: float = 0.0
+    restore_gb_per_s: float = 0.0
+    data_gb_per_s: float = 0.0
     delivered_write_gb_per_s: float = 0.0
     usable_tb: float = 0.0
     write_tb_per_day: float = 0.0
@@ -82,14 +84,16 @@ def _row(inputs: Inputs, case: Case, cluster: Cluster, item: Storage, need: Need
         need,
         cluster.client_write_gb_per_s * family.write_factor,
         cluster.client_read_gb_per_s * family.read_factor,
+        cluster.client_data_gb_per_s * family.read_factor,
     )
     if reason is not None:
         return replace(empty, reason=reason)
     tables = item.segments[-1].high if item.segments else None
     bounds = [bound for bound in (item.high, family.max_units, tables) if bound is not None]
     most = min(bounds, default=math.inf)
+    read = max(need.restore_gb_per_s, need.data_gb_per_s)
     asked = NameplateDemand(
-        max(need.rated_read_gb_per_s, need.delivered_read_gb_per_s / case.delivered_read),
+        max(need.rated_read_gb_per_s, read / case.delivered_read),
         max(need.rated_write_gb_per_s, need.delivered_write_gb_per_s / case.delivered_write),
         need.usable_tb,
         need.write_tb_per_day,
@@ -113,11 +117,14 @@ def _row(inputs: Inputs, case: Case, cluster: Cluster, item: Storage, need: Need
     )
 
 
-def _clients_cannot(need: Need, write_gb_per_s: float, read_gb_per_s: float) -> str | None:
+def _clients_cannot(
+    need: Need, write_gb_per_s: float, read_gb_per_s: float, data_gb_per_s: float
+) -> str | None:
     """Return which need is beyond what the GPU systems can move, None where none is."""
     for verb, asked, most in (
         ("write", need.delivered_write_gb_per_s, write_gb_per_s),
-        ("read", need.delivered_read_gb_per_s, read_gb_per_s),
+        ("read", need.restore_gb_per_s, read_gb_per_s),
+        ("read", need.data_gb_per_s, data_gb_per_s),
     ):
         if asked > most * (1 + ROUNDING):
             return f"the GPU systems {verb} at most {most:,.0f} GB/s"

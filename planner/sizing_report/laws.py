@@ -141,12 +141,26 @@ def read_demand(job: Job, gpus: int) -> float:
         job: the job in numbers.
         gpus: GPUs the job uses.
     """
-    ingest = ingest_gb_per_s(gpus, job.ingest_per_gpu_gb_per_s)
+    return max(reads(job, gpus))
+
+
+def reads(job: Job, gpus: int) -> tuple[float, float]:
+    """Return the delivered read bandwidth that a restore asks for, and training data, GB/s."""
+    data = ingest_gb_per_s(gpus, job.ingest_per_gpu_gb_per_s)
     if job.max_restore_s is None:
-        return ingest
+        return 0.0, data
     constant, per_gpu = job.fan_out_terms(job.replica_gpus)
     fan_out = constant + per_gpu * gpus
-    return max(ingest, restore_demand_gb_per_s(job.checkpoint_gb, fan_out, job.max_restore_s))
+    return restore_demand_gb_per_s(job.checkpoint_gb, fan_out, job.max_restore_s), data
+
+
+def restored_at(job: Job, cluster: Cluster) -> float:
+    """Return the bandwidth of a restore from storage that just gives `read_demand`, GB/s; 0 where
+    nothing asks. Of what data asks for one replica's systems take what they can read."""
+    restore, data = reads(job, cluster.gpus)
+    if job.one_replica_reads:
+        data = min(data, cluster.client_read_gb_per_s)
+    return max(restore, data)
 
 
 def interval_row(
@@ -157,10 +171,10 @@ def interval_row(
     Where nothing asks for read bandwidth, it is taken to equal the write bandwidth.
     """
     write = write_demand(job, mode, interval_s)
-    read = read_demand(job, cluster.gpus) or write
+    read, restored = read_demand(job, cluster.gpus) or write, restored_at(job, cluster) or write
     runs = None
-    if write is not None and read is not None:
-        runs = running(job, mode, interval_s, write, read, cluster.gpus, cluster.mtti_s)
+    if write is not None and restored is not None:
+        runs = running(job, mode, interval_s, write, restored, cluster.gpus, cluster.mtti_s)
     return IntervalRow(
         interval_s=interval_s,
         by_policy=by_policy,
@@ -194,10 +208,11 @@ def rule_rows(
 
 def _law_row(inputs: Inputs, case: Case, cluster: Cluster, mode: ModeReport) -> RuleRow:
     row = next(row for row in mode.rows if row.by_policy)
-    read = read_demand(case.job, cluster.gpus)
-    write = row.write_gb_per_s
+    restore, data = reads(case.job, cluster.gpus)
+    read, write = max(restore, data), row.write_gb_per_s
     need = Need(
-        delivered_read_gb_per_s=read,
+        restore_gb_per_s=restore,
+        data_gb_per_s=data,
         delivered_write_gb_per_s=write or 0.0,
         usable_tb=case.job.capacity_needed_tb,
         write_tb_per_day=row.write_volume_tb_per_day,
@@ -234,11 +249,13 @@ def _vendor_row(
     delivered_read = min(case.delivered_read * read, cluster.client_read_gb_per_s)
     delivered_write = min(case.delivered_write * write, cluster.client_write_gb_per_s)
     mode, interval_s, runs = _best_run(case.job, cluster, delivered_read, delivered_write)
+    restore, data = reads(case.job, cluster.gpus)
     lasting_s = interval_s or policy_interval_s(case.job, case.job.modes[0], cluster.mtti_s)
     need = Need(
         rated_read_gb_per_s=read,
         rated_write_gb_per_s=write,
-        delivered_read_gb_per_s=read_demand(case.job, cluster.gpus),
+        restore_gb_per_s=restore,
+        data_gb_per_s=data,
         usable_tb=case.job.capacity_needed_tb,
         write_tb_per_day=write_volume_tb_per_day(case.job.checkpoint_gb, lasting_s),
     )

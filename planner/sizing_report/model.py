@@ -45,6 +45,7 @@ class Cluster:
     reading_systems: int
     client_write_gb_per_s: float
     client_read_gb_per_s: float
+    client_data_gb_per_s: float
     failures_per_gpu_day: float
     failures_reason: str
     mtti_s: float

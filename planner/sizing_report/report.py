@@ -32,7 +32,14 @@ from planner.sizing.demand import (
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, mtti_s
 from planner.sizing.two_levels import TwoLevels, goodput, peak_s
 from planner.sizing_report.appliances import name
-from planner.sizing_report.laws import interval_row, mode_report, read_demand, rule_rows
+from planner.sizing_report.laws import (
+    interval_row,
+    mode_report,
+    read_demand,
+    reads,
+    restored_at,
+    rule_rows,
+)
 from planner.sizing_report.model import (
     Checkpoint,
     Cluster,
@@ -143,7 +150,7 @@ def _at_limit(
     """Return the times of a job whose drains take all of the overlap that they may."""
     constant, per_gpu = job.fan_out_terms(cluster.replica_gpus)
     drain_s = job.max_overlap * every * interval_s
-    read = read_demand(job, cluster.gpus) or job.checkpoint_gb / drain_s
+    read = restored_at(job, cluster) or job.checkpoint_gb / drain_s
     return TwoLevels(
         interval_s=interval_s,
         every=every,
@@ -219,9 +226,15 @@ def _notes(case: Case, held: Cluster, modes: tuple[ModeReport, ...]) -> Iterator
 
 
 def _client_notes(case: Case, held: Cluster, modes: tuple[ModeReport, ...]) -> Iterator[str]:
-    read = read_demand(case.job, held.gpus)
-    if read > held.client_read_gb_per_s:
-        yield _beyond_clients("reading", read, held.client_read_gb_per_s)
+    restore, data = reads(case.job, held.gpus)
+    if not case.job.one_replica_reads:  # the same systems read both
+        restore, data = max(restore, data), 0.0
+    for what, asked, most in (
+        ("reading", restore, held.client_read_gb_per_s),
+        ("reading training data at", data, held.client_data_gb_per_s),
+    ):
+        if asked > most:
+            yield _beyond_clients(what, asked, most)
     for mode in modes:
         write = mode.rows[0].write_gb_per_s
         if write is not None and write > held.client_write_gb_per_s:
@@ -310,6 +323,7 @@ def cluster_of(
         reading_systems=readers,
         client_write_gb_per_s=writers * system.client_write_gb_per_s,
         client_read_gb_per_s=readers * system.client_read_gb_per_s,
+        client_data_gb_per_s=systems * system.client_read_gb_per_s,
         failures_per_gpu_day=way.failures_per_gpu_day,
         failures_reason=_failures_reason(inputs, kind.item),
         mtti_s=mtti_s(way.failures_per_gpu_day, gpus),

@@ -238,10 +238,14 @@ def _check_families(ledger: Ledger, basis: Basis, job: JobPlan, counts: Mapping[
 
 
 class Clients(NamedTuple):
-    """The client limits in GB/s, and how many systems may be said to write and to read."""
+    """The client limits in GB/s, and how many systems may be said to write and to read.
+
+    Training data reaches all systems in use, ``data_gb_per_s``; a restore its readers.
+    """
 
     write_gb_per_s: float
     read_gb_per_s: float
+    data_gb_per_s: float
     writing_systems: frozenset[int]
     reading_systems: frozenset[int]
 
@@ -289,7 +293,9 @@ def find_clients(
 
 def _distance(clients: Clients, stated: JobPlan) -> float:
     write = abs(clients.write_gb_per_s - stated.client_write_limit_gb_per_s)
-    return write + abs(clients.read_gb_per_s - stated.client_read_limit_gb_per_s)
+    data = stated.client_data_limit_gb_per_s
+    apart = 0.0 if data is None else abs(clients.data_gb_per_s - data)
+    return write + abs(clients.read_gb_per_s - stated.client_read_limit_gb_per_s) + apart
 
 
 def _describe(basis: Basis, decisions: Decisions, sku: str) -> _Type:
@@ -404,7 +410,8 @@ def _clients(basis: Basis, types: list[_Type], split: tuple[int, ...]) -> Client
         [(t.gpus, used, t.read_gb_per_s) for t, used in zip(types, split, strict=True)],
         job.restore.readers == "one_replica",
     )
-    return Clients(write, read, writing, reading)
+    data = math.fsum(used * t.read_gb_per_s for t, used in zip(types, split, strict=True))
+    return Clients(write, read, data, writing, reading)
 
 
 def _side(

@@ -53,6 +53,7 @@ class JobFigures:
     delivered_read_gb_per_s: float
     client_write_limit_gb_per_s: float
     client_read_limit_gb_per_s: float
+    client_data_limit_gb_per_s: float | None
     stall_s: float
     drain_s: float
     overlap: float
@@ -120,6 +121,7 @@ def compute_figures(
         delivered_read_gb_per_s=storage.read_gb_per_s,
         client_write_limit_gb_per_s=clients.write_gb_per_s,
         client_read_limit_gb_per_s=clients.read_gb_per_s,
+        client_data_limit_gb_per_s=clients.data_gb_per_s if _reads_apart(job) else None,
         stall_s=stall_s,
         drain_s=rhythm.drain_s,
         overlap=rhythm.drain_s / decisions.remote_interval_s,
@@ -162,6 +164,11 @@ def _storage(basis: Basis, decisions: Decisions, clients: Clients) -> _Storage:
         size_gb=size_gb,
         fan_out=_fan_out(job, decisions.gpus_used, size_gb),
     )
+
+
+def _reads_apart(job: Job) -> bool:
+    """Say whether data is read by more systems than read in a restore."""
+    return job.restore.readers == "one_replica" and job.ingest_per_gpu_gb_per_s > 0
 
 
 def _rhythm(

@@ -240,13 +240,21 @@ def _storage_limits(
     needed_tb = figures.capacity_needed_tb
     yield Reached("capacity", totals.usable_tb, needed_tb, must_be_listed=needed_tb > 0)
     if job.ingest_per_gpu_gb_per_s > 0:
-        value, limit = figures.ingest_gb_per_s, figures.delivered_read_gb_per_s
-        yield Reached("ingest", value, limit)
+        yield Reached("ingest", figures.ingest_gb_per_s, _data_gb_per_s(basis, totals, figures))
     endurance = endurance_tb_per_day(basis, decisions)
     if endurance is not None:
         value = figures.write_volume_tb_per_day
         yield Reached("endurance", value, endurance)
     yield from _rule_limits(basis, totals)
+
+
+def _data_gb_per_s(basis: Basis, totals: TotalFigures, figures: JobFigures) -> float:
+    """Return the bandwidth of training data: the lesser of storage and all systems in use."""
+    clients = figures.client_data_limit_gb_per_s
+    if clients is None:  # all of them read in a restore, too
+        return figures.delivered_read_gb_per_s
+    stored = basis.problem.storage.delivered_fraction.read * totals.read_gb_per_s
+    return min(stored, clients)
 
 
 def _checkpoint_limits(

@@ -159,7 +159,7 @@ def test_the_checks_are_those_of_the_verifier(
     found = audits[name]
     if found.edited is None:
         return
-    rows = _checks(values(trials[name].path))
+    rows = checks(values(trials[name].path))
     broken = {breach.name for breach in found.breaches}
     compared = 0
     for limit in found.edited.limits:
@@ -184,7 +184,7 @@ def _of_the_job(limit: LimitReport) -> bool:
     )  # fmt: skip
 
 
-def _checks(cells: Cells) -> dict[str, tuple[object, object, object]]:
+def checks(cells: Cells) -> dict[str, tuple[object, object, object]]:
     """Return value, limit and result of every check by its id."""
     header = next(
         int(address[1:]) for (sheet, address), value in cells.items()

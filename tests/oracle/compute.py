@@ -35,6 +35,7 @@ class Compute:
     mtti_s: float
     client_write_gb_per_s: float
     client_read_gb_per_s: float
+    client_data_gb_per_s: float
     items: tuple[Item, ...]
     mended: Mended
     """What waiting for repairs and swaps leave of the goodput; nothing where it may not run so."""
@@ -191,10 +192,12 @@ def _client_gb_per_s(problem: Problem, item: Item, direction: str) -> float:
 
 
 def _clients_gb_per_s(
-    problem: Problem, items: Sequence[Item], used: Sequence[int], direction: str
+    problem: Problem, items: Sequence[Item], used: Sequence[int], what: str
 ) -> float:
+    """Return what the systems write, read back, or read of training data, which all in use do."""
     job = problem.job
-    who = job.checkpoint.writers if direction == "write" else job.restore.readers
+    who = {"write": job.checkpoint.writers, "read": job.restore.readers, "data": "all"}[what]
+    direction = "write" if what == "write" else "read"
     rates = [_client_gb_per_s(problem, item, direction) for item in items]
     if who == "all":
         return sum(n * rate for n, rate in zip(used, rates, strict=True))
@@ -232,6 +235,7 @@ def _describe(
         mtti_s=86_400.0 / (rate * gpus * repairs.failing),
         client_write_gb_per_s=_clients_gb_per_s(problem, items, used, "write"),
         client_read_gb_per_s=_clients_gb_per_s(problem, items, used, "read"),
+        client_data_gb_per_s=_clients_gb_per_s(problem, items, used, "data"),
         items=tuple(items),
         mended=repairs,
         full_mtti_s=86_400.0 / (rate * gpus),

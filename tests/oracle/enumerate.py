@@ -245,8 +245,10 @@ def _plans(
     kept = within(consumed, limits) & worth.rule_holds(problem, choice, purchases)
     purchases, consumed, job = purchases.rows(kept), consumed[kept], problem.job
     write, read = _delivered(problem, choice, purchases, down=False)
+    everyone = replace(choice, client_read_gb_per_s=choice.client_data_gb_per_s)
+    _, data = _delivered(problem, everyone, purchases, down=False)
     write_down, read_down = _delivered(problem, choice, purchases, down=True)
-    ingest = choice.gpus_used * job.ingest_per_gpu_gb_per_s <= read * (1.0 + ROUNDING)
+    ingest = choice.gpus_used * job.ingest_per_gpu_gb_per_s <= data * (1.0 + ROUNDING)
     restore_gb, size_gb = _restore_gb(problem, choice), stores.checkpoint_gb(job)
     most_s = (job.restore.max_time_s or math.inf) * (1.0 + ROUNDING)
     in_time = restore_gb / read_down <= most_s

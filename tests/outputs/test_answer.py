@@ -15,7 +15,6 @@ from planner.terminal import STANDARD
 from planner.verifier import recheck
 from tests.world.gear_plans import plan as made
 from tests.world.random_cases import inputs_of
-from tests.world.random_hardware import figure
 from tests.world.requests import Request
 from tests.world.setups import CASES
 from tests.world.solved import solved as shipped
@@ -151,21 +150,6 @@ def test_no_next_step_that_the_storage_does_not_feed() -> None:
     plan = solved(request)[1]
     assert plan.jobs[0].delivered_read_gb_per_s / 40 < 0.22
     assert plan.next_step is None
-
-
-@pytest.mark.parametrize(("readers", "told"), [("one_replica", True), ("all", False)])
-def test_data_held_to_what_one_replica_reads_is_told(readers: str, told: bool) -> None:
-    """All systems read data; of one replica's 6 GB/s, at 0.2 GB/s each, 30 GPUs have theirs."""
-    request = hall()
-    request.items[0]["client"] = {"read": figure("6 GB/s")}
-    request.job |= {
-        "parallelism": {"tensor": 8, "pipeline": 1},
-        "restore": {"readers": readers},
-        "ingest_per_gpu": "0.2 GB/s",
-    }
-    plan = solved(request)[1]
-    assert (plan.jobs[0].gpus_used == 24) is told
-    assert any("more GPUs may fit than are planned" in text for text in plan.warnings) is told
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def holds(setup: Setup) -> bool:
     if min(written_gb_per_s, (sums["nameplate_read"] or 0.0) - setup.lost_read) <= 0:
         return False
     f = job(setup)
-    within = [(f["fits_down"], setup.interval_s), (f["ingest"], f["read"])]
+    within = [(f["fits_down"], setup.interval_s), (f["ingest"], f["data"])]
     for name, figure in (("overlap", "overlap_down"), ("blocking", "blocking_down"),
                          ("restore_time", "restore_down")):  # fmt: skip
         if name in setup.limits:

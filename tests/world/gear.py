@@ -242,6 +242,7 @@ def job(setup: Setup) -> dict[str, float | None]:
     rated_write = setup.fraction_write * (sums["nameplate_write"] or 0.0)
     rated_read = setup.fraction_read * (sums["nameplate_read"] or 0.0)
     write, read = min(rated_write, client_write), min(rated_read, client_read)
+    client_data = systems * setup.client_read
     sync = setup.mode == "sync"
     save_s = setup.checkpoint_gb / write
     stall, drain = (save_s, 0.0) if sync else (setup.stall_s, save_s)
@@ -263,6 +264,8 @@ def job(setup: Setup) -> dict[str, float | None]:
         "reading": reading,
         "client_write": client_write,
         "client_read": client_read,
+        "client_data": client_data,
+        "data": min(rated_read, client_data),
         "write": write,
         "read": read,
         "write_by_appliances": rated_write <= client_write,

@@ -289,6 +289,9 @@ def _job(setup: Setup) -> JobPlan:
         read_limited_by="appliances" if f["read_by_appliances"] else "clients",
         client_write_limit_gb_per_s=f["client_write"],
         client_read_limit_gb_per_s=f["client_read"],
+        client_data_limit_gb_per_s=f["client_data"]
+        if setup.readers_at_most and setup.ingest_per_gpu
+        else None,
         writing_systems=f["writing"],
         reading_systems=f["reading"],
         interval_s=setup.interval_s,
@@ -363,7 +366,7 @@ def limit_value(setup: Setup, name: str) -> float | None:
         "blocking": figures["blocking_down"],
         "restore_time": figures["restore_down"],
         "capacity": sums["usable_tb"],
-        "ingest": figures["read"],
+        "ingest": figures["data"],
         "endurance": figures["volume"],
         "rule_read": sums["nameplate_read"],
         "rule_write": sums["nameplate_write"],

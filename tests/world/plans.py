@@ -302,6 +302,8 @@ def _job(inputs: Inputs, choice: Choice, lines: list[Line]) -> JobPlan:
     one_writes = job.checkpoint.writers == "one_replica"
     write_limit, writers = _clients(inputs, choice, "write", one_writes)
     read_limit, readers = _clients(inputs, choice, "read", job.restore.readers == "one_replica")
+    data_limit, _ = _clients(inputs, choice, "read", False)
+    apart = job.restore.readers == "one_replica" and job.ingest_per_gpu_gb_per_s > 0
     write, read = min(rated_write, write_limit), min(rated_read, read_limit)
     assert job.parameters is not None
     size_gb, bytes_each = _size(job)
@@ -350,6 +352,7 @@ def _job(inputs: Inputs, choice: Choice, lines: list[Line]) -> JobPlan:
         write_limited_by="appliances" if rated_write < write_limit else "clients",
         read_limited_by="appliances" if rated_read < read_limit else "clients",
         client_write_limit_gb_per_s=write_limit, client_read_limit_gb_per_s=read_limit,
+        client_data_limit_gb_per_s=data_limit if apart else None,
         writing_systems=writers, reading_systems=readers, interval_s=interval_s,
         interval_policy=job.checkpoint.interval.policy,
         young_s=goodput.young_s(stopped_s, mtti_s),
@@ -445,10 +448,14 @@ def _limits(
         "min_useful_gpus": job.useful_gpus, "min_useful_pflops": job.useful_pflops,
         "max_days_to_train": job.days_to_train,
     }  # fmt: skip
+    rated_read = inputs.problem.storage.delivered_fraction.read * totals.read_gb_per_s
+    data_limit = job.client_data_limit_gb_per_s
     computed = {
         "drain_fits": job.interval_s,
         "capacity": job.capacity_needed_tb,
-        "ingest": job.delivered_read_gb_per_s,
+        "ingest": job.delivered_read_gb_per_s
+        if data_limit is None
+        else min(rated_read, data_limit),
     }
     reports = []
     for name, (sense, limit, unit) in choice.limits.items():

@@ -31,11 +31,9 @@ def add_bandwidth(build: Build) -> None:
     if case.tolerate_down:
         _with_appliances_down(build)
     write_clients = {s.id: s.client_write_gb_per_s for s in case.systems}
-    read_clients = {s.id: s.client_read_gb_per_s for s in case.systems}
     write_factors = {f.id: f.write_factor for f in case.families}
-    read_factors = {f.id: f.read_factor for f in case.families}
     _clients(build, "write", build.write, write_clients, write_factors, job.one_replica_writes)
-    _clients(build, "read", build.read, read_clients, read_factors, job.one_replica_reads)
+    _readers(build, "read", build.read, job.one_replica_reads)
 
 
 def _with_appliances_down(build: Build) -> None:
@@ -51,6 +49,12 @@ def _with_appliances_down(build: Build) -> None:
             left = total(plates.values()) - build.losses[item.id][side]
             row = safe - share * left
             model.row(f"safe_{side}_{item.id}", row, "<=", 0.0)
+
+
+def _readers(build: Build, name: str, delivered: Variable, one_replica: bool) -> None:
+    limits = {s.id: s.client_read_gb_per_s for s in build.case.systems}
+    factors = {f.id: f.read_factor for f in build.case.families}
+    _clients(build, name, delivered, limits, factors, one_replica)
 
 
 def _clients(
@@ -122,8 +126,9 @@ def _replica_systems(way: Way) -> int:
 
 # Usable capacity, ingest and write endurance.
 #
-#     sum_k usable_k x_k >= TB needed;   N g <= Br;   86400 S / I <= sum_k endurance_k x_k
+#     sum_k usable_k x_k >= TB needed;   N g <= Bd;   86400 S / I <= sum_k endurance_k x_k
 #
+# All systems in use read training data, so Bd is Br as if all of them read in a restore, too.
 # Endurance counts where every storage item bought states it: one unit of an item that does not
 # lifts the limit. One more unit of capacity needed is one more TB of appliances.
 
@@ -137,10 +142,21 @@ def add_capacity(build: Build) -> None:
     usable = total(item.usable_tb * build.units[item.id] for item in case.storage)
     build.model.row("capacity", usable, ">=", job.capacity_needed_tb)
     if job.ingest_per_gpu_gb_per_s > 0:
-        row = build.read - job.ingest_per_gpu_gb_per_s * build.gpus
+        row = _data(build) - job.ingest_per_gpu_gb_per_s * build.gpus
         build.model.row("ingest", row, ">=", 0.0)
     if any(item.endurance_tb_per_day is not None for item in case.storage):
         _endurance(build)
+
+
+def _data(build: Build) -> Variable:
+    """Return the bandwidth of training data, GB/s: that of a restore where all systems read."""
+    if not build.case.job.one_replica_reads:
+        return build.read
+    data = build.model.var("data", 0.0, build.read_range[1])
+    stored = build.case.delivered_read * total(build.nameplate_read.values())
+    build.model.row("appliance_data", data - stored, "<=", 0.0)
+    _readers(build, "data", data, False)
+    return data
 
 
 def _volume_tb_per_day(build: Build) -> Linear:

@@ -295,12 +295,13 @@ def waiting(book: Book) -> list[LimitReport]:
         return []
     there = {limit.name for limit in book.plan.limits}
     busy_s = job.stall_s + (0.0 if job.mode == "sync" else job.drain_s)
+    arrives = book.number("data_gb_per_s") or job.delivered_read_gb_per_s
     found = []
     for name, value, limit in (
         ("overlap", job.overlap, job.max_overlap),
         ("drain_fits", busy_s, job.interval_s),
         ("blocking", job.blocking, job.max_blocking),
-        ("ingest", job.ingest_gb_per_s, job.delivered_read_gb_per_s),
+        ("ingest", job.ingest_gb_per_s, arrives),
     ):
         if name not in there and limit is not None:
             row = named(name)
@@ -370,6 +371,8 @@ def _check(book: Book, limit: LimitReport) -> Check:
     allowed = _ALLOWED.get(row.name, "")
     if row.name == "drain_fits" and book.has("remote_interval_s"):
         allowed = "remote_interval_s"
+    if row.name == "ingest" and book.has("data_gb_per_s"):
+        allowed = "data_gb_per_s"
     return Check(
         _CELLS.get(row.name, _CELLS.get(row.figure, own)),
         allowed,

@@ -109,7 +109,28 @@ def _bandwidth(plan: Plan, job: JobPlan) -> tuple[Result, ...]:
             job.read_limited_by,
             _per_system(plan.lines, job, job.reading_systems),
         ),
+        *_data(job),
     )
+
+
+def _data(job: JobPlan) -> tuple[Result, ...]:
+    """Return the bandwidth of training data, which all systems in use read, where an edit of who
+    reads in a restore, or of what data is read, may make it another than that of a restore."""
+    if job.readers == "all" and not job.ingest_gb_per_s:
+        return ()
+    limit, of_types = job.client_data_limit_gb_per_s, ""
+    if limit is not None and len(job.gpu_types) > 1:  # the input is what one type's systems read
+        each = job.client_read_limit_gb_per_s / job.reading_systems
+        of_types = f"*{limit / (job.systems_used * each)!r}"
+    return (
+        Result.of("client_data_limit_gb_per_s",
+                  "IF(ISNUMBER(client_read_gb_per_s),"
+                  f"systems_in_use*client_read_gb_per_s{of_types},1E+99)",
+                  "all systems in use x limit per system", DECIMAL_1, plan=limit),
+        Result("data_gb_per_s", "Delivered bandwidth of training data", "GB/s",
+               "MIN(delivered_fraction_read*nameplate_read_gb_per_s,client_data_limit_gb_per_s)",
+               "the lesser of rated x delivered share and that limit", DECIMAL_2),
+    )  # fmt: skip
 
 
 def _direction(

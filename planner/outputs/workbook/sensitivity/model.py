@@ -144,12 +144,15 @@ def _rules(book: Book) -> dict[str, str]:
     held = "held_" if is_degraded(book) else ""
     stall, drain, restore = (f"{{{held}{key}}}" for key in ("stall", "drain", "restore"))
     needed_tb = "(other_data_tb+checkpoints_held*{size}/1000)/fill_limit"
+    arrives = "{read}"
+    if book.has("client_data_limit_gb_per_s"):
+        arrives = "MIN({share_read}*{rated_read},client_data_limit_gb_per_s)"
     rules = {
         "overlap": _at_most(f"{drain}/{{interval}}", "max_overlap"),
         "interval": f"{stall}+{drain}>{{interval}}*{_ABOVE}",
         "blocking": _at_most(f"{stall}/{{interval}}", "max_blocking"),
         "restore": _at_most(restore, "max_restore_s"),
-        "ingest": f"{{read}}*{_ABOVE}<ingest_gb_per_s",
+        "ingest": f"{arrives}*{_ABOVE}<ingest_gb_per_s",
         "capacity": f"{needed_tb}>{{usable}}*{_ABOVE}",
     }
     there = {

@@ -1,0 +1,256 @@
+"""Training data is read by all systems in use, a restore at times by those of one replica alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from planner import api
+from planner.auditor import audit
+from planner.errors import InputError
+from planner.optimizer import joint
+from planner.optimizer.master import Master
+from planner.outputs import console
+from planner.outputs.workbook import write
+from planner.schema.plan import LimitReport, Plan
+from planner.sizing_report import size_report
+from planner.verifier import recheck
+from tests.audit.books import Edits, book, edited
+from tests.audit.test_random_edits import checks
+from tests.oracle.enumerate import best
+from tests.test_exactness import disagreements
+from tests.test_local_level import with_levels
+from tests.test_ratio_objective import NAMES, ratio_case
+from tests.test_ways import with_levers
+from tests.workbook.office import convert, named, needs_office, values
+from tests.workbook.test_recalculation import differences
+from tests.world.random_cases import Case, inputs_of, random_case
+from tests.world.random_hardware import figure
+from tests.world.random_reading import reading
+from tests.world.random_repair import repaired_case, shrinking
+from tests.world.requests import Request, gpu_system
+
+# By hand: each system has 8 GPUs, which are a replica, and reads at most 4 GB/s, as a box gives.
+
+
+def hall(readers: str = "one_replica", port: str = "4 GB/s", **restore: str) -> Request:
+    """Return a hall of 200 kW whose GPUs ask for 0.2 GB/s each: 1.6 GB/s of a system's 4."""
+    request = Request(maximize="gpus")
+    request.site["it_power"] = "200 kW"
+    request.items[0]["client"] = {"read": figure(port)}
+    request.job |= {
+        "parallelism": {"tensor": 8, "pipeline": 1},
+        "restore": {"readers": readers, **restore},
+        "ingest_per_gpu": "0.2 GB/s",
+    }
+    return request
+
+
+def solved(request: Request) -> tuple[api.Inputs, Plan]:
+    inputs = inputs_of(request.case())
+    return inputs, api.solve_inputs(inputs, explain=False)
+
+
+def ingest(plan: Plan) -> LimitReport:
+    return next(limit for limit in plan.limits if limit.name == "ingest")
+
+
+@pytest.mark.parametrize("readers", ["one_replica", "all"])
+def test_data_is_read_by_all_systems_in_use(readers: str) -> None:
+    """160 + 35 kW are 16 systems and the 7 boxes that give their 25.6 GB/s; a seventeenth makes it
+    205 kW. What the one system of a replica reads, 4 GB/s, would do for 20 GPUs alone."""
+    _, plan = solved(hall(readers))
+    job = plan.jobs[0]
+    assert job.gpus_used == 128
+    assert ingest(plan).value == pytest.approx(25.6)
+    assert ingest(plan).limit == pytest.approx(28.0)
+    assert job.delivered_read_gb_per_s == pytest.approx(28.0 if readers == "all" else 4.0)
+    assert job.read_limited_by == ("appliances" if readers == "all" else "clients")
+    assert job.client_data_limit_gb_per_s == (None if readers == "all" else pytest.approx(64.0))
+    told = " ".join(console.render(plan).split())
+    assert ("together take up to 64 GB/s of training data" in told) is (readers != "all")
+
+
+def test_what_was_refused_has_a_plan() -> None:
+    request = hall()
+    request.more["targets"] = {"min_gpus": 64}
+    assert solved(request)[1].jobs[0].gpus_used == 128
+
+
+def test_data_that_no_system_takes_in_has_none() -> None:
+    """1.5 GB/s of 1.6 arrive, at however many systems."""
+    plan = solved(hall(port="1.5 GB/s"))[1]
+    assert plan.status == "infeasible"
+    assert solved(hall(port="1.6 GB/s"))[1].jobs[0].gpus_used == 128
+
+
+def test_systems_of_two_types_read_what_each_takes_in(tmp_path: Path) -> None:
+    """56 GPUs ask for 5.6 GB/s, and three systems of 4 GB/s and two of 1 GB/s take in 14; a replica
+    on one of the large systems reads 1 GB/s, which would do for 10 GPUs."""
+    request = hall()
+    request.items.append(gpu_system("large", 16, "10 kW"))
+    request.items[-1]["client"] = {"read": figure("1 GB/s")}
+    request.prices["large"] = request.prices["gpu"]
+    request.job |= {"gpus": {"max_types": 2}, "ingest_per_gpu": "0.1 GB/s"}
+    request.more["items"] = {"gpu": {"max": 3}, "large": {"max": 2}}
+    plan = solved(request)[1]
+    job = plan.jobs[0]
+    assert (job.gpus_used, job.client_read_limit_gb_per_s) == (56, pytest.approx(1.0))
+    assert job.client_data_limit_gb_per_s == pytest.approx(14.0)
+    path = tmp_path / "two.xlsx"
+    with path.open("wb") as stream:
+        write(plan, stream, created=datetime(2026, 3, 1))
+    cells = named(path, values(path))
+    assert cells["client_data_limit_gb_per_s"] == pytest.approx(14.0)
+    assert cells["data_gb_per_s"] == pytest.approx(ingest(plan).limit)
+
+
+def test_a_restore_is_of_its_readers_as_before() -> None:
+    """100 GB through the 4 GB/s of one system take 25 s."""
+    assert solved(hall(max_time="25 s"))[1].jobs[0].restore_s == pytest.approx(25.0)
+    assert solved(hall(max_time="24 s"))[1].status == "infeasible"
+    assert solved(hall("all", max_time="24 s"))[1].jobs[0].gpus_used == 128
+
+
+def test_size_asks_all_systems_for_data() -> None:
+    """At 128 GPUs data takes 25.6 GB/s: 7 boxes, read by 16 systems; at 1.5 GB/s they cannot."""
+    report = size_report(inputs_of(hall().case()), 128)
+    row = next(row for row in report.rules if row.chosen)
+    assert [each.units for each in row.appliances] == [7]
+    assert row.running is not None
+    assert row.running.restore_s == pytest.approx(25.0)
+    assert not [note for note in report.notes if "can move" in note]
+    report = size_report(inputs_of(hall(port="1.5 GB/s").case()), 128)
+    row = next(row for row in report.rules if row.chosen)
+    assert row.appliances[0].reason == "the GPU systems read at most 24 GB/s"
+    assert any("reading training data at 26 GB/s, more than the 24 GB/s" in n for n in report.notes)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"client_data_limit_gb_per_s": 60.0}, "client_data_limit_gb_per_s: the plan says 60"),
+        (
+            {"client_data_limit_gb_per_s": None},
+            "client_data_limit_gb_per_s: the plan says not known",
+        ),
+        ({"client_read_limit_gb_per_s": 64.0}, "client_read_limit_gb_per_s: the plan says 64"),
+    ],
+)
+def test_a_wrong_limit_of_the_systems_is_found(change: dict[str, object], says: str) -> None:
+    inputs, plan = solved(hall())
+    jobs = (plan.jobs[0].model_copy(update=change),)
+    found = recheck(inputs, plan.model_copy(update={"jobs": jobs})).disagreements
+    assert says in "; ".join(found)
+
+
+def test_data_held_to_one_replica_is_found() -> None:
+    """A plan that states the limit as it was; and one whose systems do not take in what is read."""
+    inputs, plan = solved(hall())
+    row = ingest(plan).model_copy(update={"limit": 4.0, "slack": -21.6})
+    limits = tuple(row if limit.name == "ingest" else limit for limit in plan.limits)
+    found = recheck(inputs, plan.model_copy(update={"limits": limits})).disagreements
+    assert "ingest" in "; ".join(found)
+    narrow = recheck(inputs_of(hall(port="1.5 GB/s").case()), plan)
+    assert "ingest" in {name for name, _ in narrow.breaches}
+
+
+# Against enumeration.
+
+
+def together(seed: int) -> Case:
+    case = with_levels(seed, with_levers(seed, reading(seed)))
+    case = repaired_case(seed, case) if seed % 2 else shrinking(case, seed)
+    return ratio_case(seed, NAMES[seed // 4 % 2], case) if seed % 4 == 0 else case
+
+
+FAMILIES: dict[str, Callable[[int], Case]] = {
+    "plain": reading,
+    "wide": lambda seed: reading(seed, random_case(seed, wide=True)),
+    "repair": lambda seed: repaired_case(seed, reading(seed)),
+    "shrink": lambda seed: shrinking(reading(seed), seed),
+    "ways": lambda seed: with_levers(seed, reading(seed)),
+    "local": lambda seed: with_levels(seed, reading(seed)),
+    "ratio": lambda seed: ratio_case(seed, NAMES[seed % 2], reading(seed)),
+    "together": together,
+}
+
+
+def told(case: Case) -> tuple[list[str], Plan | None]:
+    """Return what is wrong with the plan of a case, by exhaustive enumeration, and the plan."""
+    try:
+        plan = api.solve_inputs(inputs_of(case), explain=False)
+    except InputError:  # what is demanded cannot be planned
+        return [], None
+    truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
+    return disagreements(case, plan, truth), plan
+
+
+@pytest.mark.exhaustive(keep=2, most=6)
+@pytest.mark.parametrize("chunk", range(4))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_plan_is_the_enumerated_best(family: str, chunk: int) -> None:
+    first, wrong, more = 43_000_000 + 20 * chunk, {}, 0
+    for seed in range(first, first + 20):
+        said, plan = told(FAMILIES[family](seed))
+        wrong |= {seed: said} if said else {}
+        more += plan is not None and any(
+            limit.name == "ingest" and limit.value > plan.jobs[0].delivered_read_gb_per_s
+            for limit in plan.limits
+        )
+    assert not wrong
+    assert more > 0, "no plan reads more data than one replica's systems could"
+
+
+@pytest.mark.exhaustive(keep=1, most=4)
+@pytest.mark.parametrize("chunk", range(4))
+def test_models_find_the_enumerated_best(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without enumerating purchases, by the rows of the model: of one type of system and of two."""
+    monkeypatch.setattr(joint, "enumerated", lambda *_, **__: None)
+    monkeypatch.setattr(Master, "counts_decide", False)
+    wrong, feasible = {}, 0
+    for seed in range(44_000_000 + 12 * chunk, 44_000_012 + 12 * chunk):
+        said, plan = told(reading(seed))
+        wrong |= {seed: said} if said else {}
+        feasible += plan is not None and plan.status == "optimal"
+    assert not wrong
+    assert feasible > 2
+
+
+# The workbook: a cluster of 384 systems, 64 of which hold a replica, that read 4 GB/s each.
+
+STANDS = ("megatron_1t", "storage.client_limit.read=4 GB/s")
+DATA, ONE = "jobs.0.ingest_per_gpu=0.3 GB/s", "jobs.0.restore.readers=one_replica"
+BOOKS: dict[str, tuple[tuple[str, ...], Edits]] = {
+    "as_solved": ((DATA, ONE), {}),
+    "more_data": ((DATA, ONE), {("figure", "ingest_per_gpu_gb_per_s"): 0.4}),
+    "smaller_ports": ((DATA, ONE), {("figure", "client_read_gb_per_s"): 2.0}),
+    "all_read": ((DATA, ONE), {("figure", "readers"): "all"}),
+    "one_reads": ((DATA,), {("figure", "readers"): "one_replica"}),
+    "some_data": ((ONE,), {("figure", "ingest_per_gpu_gb_per_s"): 0.3}),
+}
+
+
+@needs_office
+@pytest.mark.exhaustive(keep=3)
+@pytest.mark.parametrize("name", BOOKS)
+def test_the_workbook_follows_edits_as_the_audit_does(name: str, tmp_path: Path) -> None:
+    settings, edits = BOOKS[name]
+    source = book(*STANDS, *settings)
+    (result,) = convert(tmp_path, [edited(source, tmp_path / f"{name}.xlsx", edits)])
+    if not edits:
+        assert differences(values(source.content), values(result)) == []
+    found = audit(result, solve_again=False)
+    assert found.edited is not None
+    assert found.stale == ()
+    limit, cells = ingest(found.edited), named(result, values(result))
+    assert cells["ingest_gb_per_s"] == pytest.approx(limit.value, rel=1e-9)
+    assert cells["data_gb_per_s"] == pytest.approx(limit.limit, rel=1e-9)
+    assert limit.limit == pytest.approx(768.0 if name == "smaller_ports" else 1000.0)
+    over = limit.value > limit.limit
+    assert over is (name in ("more_data", "smaller_ports"))
+    assert ("ingest" in {breach.name for breach in found.breaches}) is over
+    assert str(checks(values(result))["ingest"][2]).startswith("OVER" if over else "OK")
