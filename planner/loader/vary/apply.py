@@ -60,10 +60,10 @@ def _priced(price: Price, changes: Iterable[Change]) -> Price:
     changed_price: Price = _with_all(price, changes)
     sums = [each.path.split(".")[2] for each in changes if each.path.count(".") == 2]
     stated = [name for name in sums if name in _SUMS]
-    if not price.parts or not stated or changed_price == price:
+    if not price.parts or not stated or vars(changed_price) == vars(price):
         return changed_price
     note = f"{' and '.join(stated).replace('_', ' ')} set for this run, not built of parts"
-    return changed_price.model_copy(update={"parts": (), "note": note})
+    return with_field(with_field(changed_price, "parts", ()), "note", note)
 
 
 _SUMS = ("list", "low", "high", "per_year", "per_year_low", "per_year_high")
@@ -256,6 +256,7 @@ def _is_plain(path: str) -> bool:
     return any(_matches(path, pattern) for pattern in _PLAIN)
 
 
+@lru_cache(maxsize=65_536)
 def _matches(path: str, pattern: str) -> bool:
     from fnmatch import fnmatchcase
 
