@@ -37,6 +37,17 @@ def figure(item: dict, group: str, name: str) -> float | None:
     return None if entry is None else value(entry["value"])
 
 
+def listed_usd(item: dict, book: dict) -> float | None:
+    """Return an item's list price, or what its parts come to at the book's rates; None without."""
+    price = book["prices"].get(item["id"])
+    if price is None or "list" in price:
+        return price and value(price["list"])
+    raw_tb = sum(value(drives["raw"]) for drives in item.get("media", ()))
+    tb = {"raw_tb": raw_tb, "usable_tb": figure(item, "provides", "usable") or 0.0}
+    rates = [(book["rates"][part["rate"]], part.get("count", 1)) for part in price["parts"]]
+    return sum(count * value(rate["usd"]) * tb.get(rate.get("per"), 1) for rate, count in rates)
+
+
 def load(path: Path) -> dict:
     """Return a YAML file."""
     with path.open() as stream:
@@ -57,8 +68,8 @@ def write_bill(bought: list[tuple[str, int, float]], path: Path) -> None:
 def main() -> None:
     """Solve and print; write the bill where one is asked for."""
     problem = load(Path(sys.argv[1]))
-    prices = load(ROOT / "catalogs/prices/estimates_2026.yaml")["prices"]
-    items = []
+    book = load(ROOT / "catalogs/prices/estimates_2026.yaml")
+    items, prices = [], {}
     for name in problem["catalogs"]:
         items += load(ROOT / "catalogs" / f"{name}.yaml")["items"]
     site, job = problem["site"], problem["jobs"][0]
@@ -68,9 +79,9 @@ def main() -> None:
     model = pulp.LpProblem("plain", pulp.LpMaximize)
     flops, kw, usd, racks, read, write = [], [], [], [], [], []
     for item in items:
-        price, draw = prices.get(item["id"]), figure(item, "consumes", "it_power")
-        units = figure(item, "consumes", "rack_units")
-        if price is None or "list" not in price or draw is None or units is None:
+        draw, units = (figure(item, "consumes", name) for name in ("it_power", "rack_units"))
+        price = prices[item["id"]] = listed_usd(item, book)
+        if price is None or draw is None or units is None:
             continue
         count = model.add_variable(item["id"], 0, None, pulp.LpInteger)
         if item["category"] == "gpu_system":
@@ -86,7 +97,7 @@ def main() -> None:
         model += per_rack * rack >= count
         racks.append(rack)
         kw.append(draw * count)
-        usd.append(value(price["list"]) / 1e6 * count)
+        usd.append(price / 1e6 * count)
     model += pulp.lpSum(flops)
     model += pulp.lpSum(kw) <= power
     model += pulp.lpSum(racks) <= site["racks"]
@@ -94,9 +105,11 @@ def main() -> None:
     model += pulp.lpSum(write) >= size_gb / (0.10 * 1800)
     model += pulp.lpSum(read) >= size_gb / 300
     model.solve(pulp.COIN_CMD(path=pulp.PULP_CBC_CMD.pulp_cbc_path, msg=False, gapRel=1e-6))
-    print(pulp.LpStatus[model.status], pulp.value(model.objective))
+    if pulp.LpStatus[model.status] != "Optimal":
+        raise SystemExit(f"the plain model is {pulp.LpStatus[model.status]}")
+    print(pulp.value(model.objective))
     bought = [
-        (variable.name, round(variable.varValue), value(prices[variable.name]["list"]))
+        (variable.name, round(variable.varValue), prices[variable.name])
         for variable in model.variables()
         if variable.varValue and not variable.name.startswith("racks_")
     ]

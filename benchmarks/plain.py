@@ -34,6 +34,7 @@ class Limits:
 
 def solved(problem: pulp.LpProblem, gap: float) -> None:
     problem.solve(pulp.COIN_CMD(path=CBC, msg=False, gapRel=gap))
+    assert problem.status == pulp.LpStatusOptimal  # what has no plan takes no time
 
 
 class Bare:
@@ -42,10 +43,10 @@ class Bare:
     def __init__(self, path: Path) -> None:
         self.problem = baseline.load(path)
         book = baseline.load(baseline.ROOT / "catalogs/prices/estimates_2026.yaml")
-        self.prices = book["prices"]
         self.items = []
         for name in self.problem["catalogs"]:
             self.items += baseline.load(baseline.ROOT / "catalogs" / f"{name}.yaml")["items"]
+        self.prices = {item["id"]: baseline.listed_usd(item, book) for item in self.items}
 
     def solve(self, limits: Limits, gap: float) -> None:
         site, job = self.problem["site"], self.problem["jobs"][0]
@@ -59,7 +60,7 @@ class Bare:
             units = _figure(item, "consumes", "rack_units")
             gives = _figure(item, "provides", "read")
             system = item["category"] == "gpu_system"
-            if price is None or "list" not in price or draw is None or units is None:
+            if price is None or draw is None or units is None:
                 continue
             if not system and gives is None:
                 continue
@@ -75,7 +76,7 @@ class Bare:
             model += per_rack * stands >= count
             racks.append(stands)
             kw.append(draw * count)
-            usd.append(baseline.value(price["list"]) / 1e6 * count)
+            usd.append(price / 1e6 * count)
         model += pulp.lpSum(flops)
         model += pulp.lpSum(kw) <= limits.power_kw / float(site["pue"])
         model += pulp.lpSum(racks) <= limits.racks

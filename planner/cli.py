@@ -617,7 +617,7 @@ def _settle_in() -> None:
     """Spare a short process what it does not need: thread pools, plug-ins, frequent collections."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    gc.set_threshold(250_000, 50, 50)
+    gc.set_threshold(2_000_000, 50, 50)
 
 
 def _run(application: Callable[..., Any]) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from planner.case import Case
 from planner.case.bandwidth import bought_nameplate
 from planner.case.model import Limits, Split, by_item
-from planner.case.money import SUMS, weights
+from planner.case.money import weights
 from planner.case.quantities import total
 from planner.limits import SUPPLIES, Limit
 from planner.optimizer.context import Build
@@ -48,15 +48,33 @@ def read(build: Build, values: Mapping[str, float]) -> Purchase:
 
 @dataclass(frozen=True)
 class PurchaseSums:
-    """Everything in place and everything bought, with what it costs and takes by figure."""
+    """Everything in place and everything bought, with what it costs and takes by figure.
 
+    A sum is added up when it is first asked for: of what is there, in the order of its terms.
+    """
+
+    case: Case
     counts: Mapping[str, float]
     purchased: Mapping[str, int]
-    amounts: Mapping[str, float]
+    amounts: dict[str, float] = field(default_factory=dict)
 
     def __getitem__(self, figure: str) -> float:
         """Return a sum over the bill, by the name of its figure."""
+        if figure not in self.amounts:
+            self.amounts[figure] = self._sum(figure)
         return self.amounts[figure]
+
+    def _sum(self, figure: str) -> float:
+        if figure == "racks":
+            return round(total(self.case.companions.racks, self.counts))
+        sides: tuple[Mapping[str, float], Mapping[str, float]] = (self.counts, self.purchased)
+        terms = _terms_of(self.case, self._there, figure)
+        return sum((factor * sides[side][name] for factor, (side, name) in terms), 0.0)
+
+    @cached_property
+    def _there(self) -> tuple[str, ...]:
+        items = self.case.bill_items()
+        return tuple(i.id for i in items if self.counts[i.place] or self.purchased[i.id])
 
 
 def bill(case: Case, units: Mapping[str, int], ways: Collection[str]) -> PurchaseSums:
@@ -106,10 +124,7 @@ def _bill(case: Case, chosen: tuple[int, ...], capped: tuple[str, ...]) -> Purch
         item.id: item.purchased(round(count)) if (count := counts[item.id]) else 0
         for item in case.bill_items()
     }
-    amounts = _amounts(case, (counts, purchased))
-    return PurchaseSums(
-        counts, purchased, amounts | {"racks": round(total(case.companions.racks, counts))}
-    )
+    return PurchaseSums(case, counts, purchased)
 
 
 def sharing(case: Case, units: Mapping[str, int]) -> tuple[int, ...]:
@@ -123,10 +138,6 @@ def sharing(case: Case, units: Mapping[str, int]) -> tuple[int, ...]:
         return case.companions.shared.counts(bill(case, units, ()).counts)
     except ValueError:
         return ()
-
-
-Amounts = tuple[Mapping[str, float], Mapping[str, float]]
-"""Units in place and units bought, by id."""
 
 
 @dataclass(frozen=True)
@@ -145,23 +156,14 @@ def terms(case: Case, figure: str) -> list[tuple[float, tuple[int, str]]]:
     return weights(case, figure, _Side(0), _Side(1))
 
 
-@lru_cache(maxsize=64)
-def _terms_of(case: Case, there: tuple[str, ...]) -> dict[str, list[tuple[float, tuple[int, str]]]]:
-    """Return what every sum of a bill weighs where nothing but some items is there, by figure."""
+@lru_cache(maxsize=1024)
+def _terms_of(
+    case: Case, there: tuple[str, ...], figure: str
+) -> list[tuple[float, tuple[int, str]]]:
+    """Return what a sum of a bill weighs where nothing but some items is there, and what of."""
     some = set(there)
     items = [item for item in case.bill_items() if item.id in some]
-    return {figure: weights(case, figure, _Side(0), _Side(1), items) for figure in SUMS}
-
-
-def _amounts(case: Case, amounts: Amounts) -> dict[str, float]:
-    """Return every sum over a bill: of what is there, in the order of its terms."""
-    counts, purchased = amounts
-    items = case.bill_items()
-    there = tuple(item.id for item in items if counts[item.place] or purchased[item.id])
-    return {
-        figure: sum((factor * amounts[side][name] for factor, (side, name) in terms), 0.0)
-        for figure, terms in _terms_of(case, there).items()
-    }
+    return weights(case, figure, _Side(0), _Side(1), items)
 
 
 # Limits on what a purchase uses up, as vectors.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from planner.figures import BTU_PER_H_PER_KW
 from planner.sizing.checks import require_non_negative
@@ -39,6 +40,7 @@ def it_power_kw(facility_kw: float, pue: float) -> float:
     return facility_kw / pue
 
 
+@lru_cache(maxsize=1024)
 def discounted_years(start_years: float, end_years: float, discount_rate: float) -> float:
     """Return what one unit of money per year, paid from ``start_years`` to ``end_years``, is worth.
 

@@ -29,6 +29,7 @@ from planner.loader.vary import (
 from planner.loader.vary.place import Slot, number_of
 from planner.schema.catalog import Figure
 from planner.schema.problem import Problem
+from planner.schema.running import FailureRate, Parallelism
 from tests.world.files import BOOK, CATALOG, FILES, changed
 
 SHIPPED = shipped.problem_files()
@@ -630,6 +631,17 @@ def test_what_takes_part_in_rules_needs_checking() -> None:
         assert not needs_checking(path), path
     given, taken = Change(POWER, 5.0, ""), Change(POWER, None, "null")
     assert check_key([given]) == check_key([Change(POWER, 6.0, "")]) != check_key([taken])
+
+
+def test_what_is_given_whole_for_one_plain_figure_is_as_plain() -> None:
+    def key(path: str, **fields: object) -> object:
+        whole = {"failures": FailureRate, "parallelism": Parallelism}[path]
+        return check_key([Change(f"jobs.0.{path}", whole.model_construct(**fields), "")])
+
+    one = key("failures", per_gpu_day=1e-4)
+    assert one == key("failures", per_gpu_day=2e-4) != key("failures", rate="llama3")
+    assert one != key("failures", per_gpu_day=1e-4, shares={"gpu": 1.0})
+    assert key("parallelism", tensor=4) != key("parallelism", tensor=8)
 
 
 # Once each.

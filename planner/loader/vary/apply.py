@@ -16,7 +16,7 @@ from planner.limits import SUPPLIES
 from planner.loader import locate
 from planner.loader.catalog_checks import Fault, check_family, check_item
 from planner.loader.checks import check_problem
-from planner.loader.vary.place import CATALOG, PRICES
+from planner.loader.vary.place import CATALOG, PRICES, key_of
 from planner.schema.base import CANONICAL, with_field
 from planner.schema.catalog import Figure, Source
 from planner.schema.prices import Price
@@ -60,10 +60,10 @@ def _priced(price: Price, changes: Iterable[Change]) -> Price:
     changed_price: Price = _with_all(price, changes)
     sums = [each.path.split(".")[2] for each in changes if each.path.count(".") == 2]
     stated = [name for name in sums if name in _SUMS]
-    if not price.parts or not stated or changed_price == price:
+    if not price.parts or not stated or vars(changed_price) == vars(price):
         return changed_price
     note = f"{' and '.join(stated).replace('_', ' ')} set for this run, not built of parts"
-    return changed_price.model_copy(update={"parts": (), "note": note})
+    return with_field(with_field(changed_price, "parts", ()), "note", note)
 
 
 _SUMS = ("list", "low", "high", "per_year", "per_year_low", "per_year_high")
@@ -163,16 +163,21 @@ def check_key(
     changes = tuple(changes)
 
     def plain(path: str) -> bool:
-        for pattern, (has, place) in _RULED.items():
-            if _matches(path, pattern):
-                put_in = any(_matches(change.path, place) for change in changes)
-                return problem is not None and not has(problem) and not put_in
-        return _is_plain(path)
+        if (rule := _rule_on(path)) is None:
+            return _is_plain(path)
+        has, place = rule
+        put_in = any(_matches(change.path, place) for change in changes)
+        return problem is not None and not has(problem) and not put_in
 
-    return tuple(
-        (change.path, repr(change.value is None if plain(change.path) else change.value))
-        for change in changes
-    )
+    def told(path: str, value: object) -> object:
+        if plain(path):
+            return value is None
+        if not isinstance(value, BaseModel) or len(value.model_fields_set) != 1:
+            return value
+        given = key_of(type(value), *value.model_fields_set)  # whole, for the sake of one field
+        return given, told(f"{path}.{given}", getattr(value, *value.model_fields_set))
+
+    return tuple((change.path, repr(told(change.path, change.value))) for change in changes)
 
 
 _RULED: Mapping[str, tuple[Callable[[Problem], object], str]] = {
@@ -242,10 +247,16 @@ _PLAIN = (
 
 
 @lru_cache(maxsize=4096)
+def _rule_on(path: str) -> tuple[Callable[[Problem], object], str] | None:
+    return next((rule for pattern, rule in _RULED.items() if _matches(path, pattern)), None)
+
+
+@lru_cache(maxsize=4096)
 def _is_plain(path: str) -> bool:
     return any(_matches(path, pattern) for pattern in _PLAIN)
 
 
+@lru_cache(maxsize=65_536)
 def _matches(path: str, pattern: str) -> bool:
     from fnmatch import fnmatchcase
 
