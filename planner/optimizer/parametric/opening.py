@@ -14,6 +14,8 @@ from planner.optimizer.purchase import TOLERANCE
 
 BATCH = 1
 """Cells and families of one scenario that are enumerated together."""
+FULL = 8
+"""So many scenarios' fullest mixtures are listed together: each may have thousands."""
 TRIES = 4
 """So many purchases of a cell and family are tried at first, then four times as many each time."""
 
@@ -134,20 +136,19 @@ class Opening:
             own = here[own]
             parts.append(self.cells._spread(items, mixes))
             places.append(own)
-            for row in here[many].tolist():
-                limits = self.limits[:, owners[row]]
-                full = self.cells._fullest(int(cells[row]), items, most_units, limits)
-                if full is not None:
-                    fullest[row] = True
-                    parts.append(self.cells._spread(items, full))
-                else:
-                    whole[row] = False
-                    parts += [
-                        self.cells._spread(
-                            item, self.cells.mixes(item, most_units, room[:, [row]])[0]
-                        )
-                        for item in items[:, None]
-                    ]
+            for begin in range(0, int(many.sum()), FULL):
+                rows = here[many][begin : begin + FULL]
+                mixes, own, fine = self.cells._fullest(
+                    cells[rows], items, most_units, self.limits[:, owners[rows]]
+                )
+                parts.append(self.cells._spread(items, mixes))
+                places.append(rows[own])
+                fullest[rows[fine]], whole[rows[~fine]] = True, False
+            for row in here[~whole[here]].tolist():
+                parts += [
+                    self.cells._spread(item, self.cells.mixes(item, most_units, room[:, [row]])[0])
+                    for item in items[:, None]
+                ]
                 places += [np.full(each.shape[1], row) for each in parts[len(places) :]]
         return np.column_stack(parts), np.concatenate(places), whole, fullest
 
