@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
 from planner.assemble.ways import chosen
 from planner.case import Case, Storage, System, figures, suitability
@@ -314,8 +315,8 @@ def lines(
             result.append(line)
             for part, quantity in figures.parts(item, inputs) if item.components else ():
                 result.append(_component(inputs, line, item, part, quantity))
-    every = (*result, *_companions(inputs, case, known, spent, fabrics))
-    return tuple(_with_public_notes(inputs, line) for line in every)
+    chosen = (_with_public_notes(inputs, line) for line in result)
+    return (*chosen, *_companions(inputs, case, known, spent, fabrics))
 
 
 def _with_public_notes(inputs: Inputs, line: Line) -> Line:
@@ -341,31 +342,31 @@ def _companions(
         return ORDER.index(SECTIONS[known[companion.id].category]), companion.id
 
     for companion in sorted(case.companions.items, key=place):
-        count = round(spent.counts[companion.id])
-        if count == 0:
-            continue
-        item = known[companion.id]
-        if companion.stored:
-            yield _stored(inputs, companion, item, count, spent, why.get(item.id))
-            continue
-        racked = (figures.rack_units(item, inputs) or 0.0) > 0 or companion.racks_each > 0
-        alone = f"racks.{item.id}"
-        yield Line.model_validate(
-            {
-                **_shared(inputs, companion, item, count, spent),
-                "racks": round(spent.counts[alone]) if alone in spent.counts else None,
-                "rack_class": "network" if racked and inputs.problem.site.rack else None,
-                "role": why.get(item.id),
-            }
-        )
+        item, count = known[companion.id], round(spent.counts[companion.id])
+        if count:
+            # Plans of neighbouring scenarios have most of their companions in the same numbers.
+            alike = count, spent.purchased[item.id], spent.counts.get(f"racks.{item.id}")
+            yield inputs.once(
+                ("line", item.id, *alike, why.get(item.id)),
+                companion,
+                partial(_companion, inputs, companion, item, count, spent, why.get(item.id)),
+            )
 
 
-def _stored(
+def _companion(
     inputs: Inputs, part: Companion, item: Item, count: int, spent: PurchaseSums, role: str | None
 ) -> Line:
-    """Return the line of spare parts: none in place, so many in store."""
-    fields = _shared(inputs, part, item, 0, spent) | {"spares": count, "racks": None}
-    return Line.model_validate({**fields, "role": role})
+    """Return the line of a companion; of spare parts none is in place, so many are in store."""
+    if part.stored:
+        fields = _shared(inputs, part, item, 0, spent) | {"spares": count, "racks": None}
+    else:
+        racked = (figures.rack_units(item, inputs) or 0.0) > 0 or part.racks_each > 0
+        alone = spent.counts.get(f"racks.{item.id}")
+        fields = _shared(inputs, part, item, count, spent) | {
+            "racks": None if alone is None else round(alone),
+            "rack_class": "network" if racked and inputs.problem.site.rack else None,
+        }
+    return _with_public_notes(inputs, Line.model_validate({**fields, "role": role}))
 
 
 def _chosen(

@@ -612,6 +612,20 @@ class Case:
     def _places(self) -> dict[str, int]:
         return {item.id: place for place, item in enumerate(self.storage)}
 
+    def there(self, units: Mapping[str, int]) -> list[tuple[Offer, int]]:
+        """Return the offers of which a purchase has any, each with its units."""
+        known = self._offers
+        return [(known[name], count) for name, count in units.items() if count and name in known]
+
+    @cached_property
+    def _offers(self) -> dict[str, Offer]:
+        return {offer.id: offer for offer in self.offers()}
+
+    @cached_property
+    def demanded(self) -> tuple[Offer, ...]:
+        """The offers of which there must be some."""
+        return tuple(offer for offer in self.offers() if offer.low)
+
     @cached_property
     def stocked(self) -> tuple[BillItem, ...]:
         """Everything of which only so many can be bought."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -128,14 +129,19 @@ class Carriers:
             counts = [(item, needed[_does_what(item)]) for item in items]
             sized = [(item, count) for item, count in counts if count is not None]
             for item, count in sorted(sized, key=lambda pair: priced(*pair)):
-                operation = self._run(self._units(item, count, like), like)
+                operation = self._run(_units(item, count, like), like)
                 if operation is not None:
                     return Carrier(item, operation, self.worth(operation), dropped)
         return None
 
     def _uses(self) -> Iterator[tuple[int, Run]]:
-        """Yield the plan's own use of its GPU systems, then with a few systems less."""
-        yield 0, self.chosen
+        """Yield the plan's own use of its GPU systems, then with a few systems less.
+
+        Their storage is what must be; units of which there are none they do not name.
+        """
+        storage = {item.id: item.low for item in self.case.storage}
+        beside = Counter({k: n for k, n in {**self.chosen.units, **storage}.items() if n})
+        yield 0, replace(self.chosen, units=beside)
         running = self.case.in_use(self.chosen.used, self.chosen.ways)
         if len(running) != 1:
             return
@@ -147,30 +153,25 @@ class Carriers:
             gpus = min(self.chosen.gpus, way.most_gpus(most_in_use(self.case, left)))
             if gpus < self.chosen.gpus * (1.0 - 2.0 * self.within) or gpus < 1:
                 return
-            units = {**self.chosen.units, system.id: left}
+            units = Counter({**beside, system.id: left})
             used = {system.id: way.systems_for(gpus)}
             yield dropped, replace(self.chosen, units=units, used=used, gpus=gpus)
 
     def _fewest(self, item: Storage, like: Run, tried: _Tried) -> int | None:
         """Return the fewest units of an item that do the job, whatever they take or cost."""
-        alone = not any(other.low for other in self.case.storage)
+        alone = not any(isinstance(offer, Storage) for offer in self.case.demanded)
         plain = alone and not item.segments and not self.case.tolerate_down
 
         def does(count: int) -> bool:
             known = tried.says(item, count) if plain else None
             if known is not None:
                 return known
-            found = self._does(self._units(item, count, like), like)
+            found = self._does(_units(item, count, like), like)
             if plain:
                 tried.add(item, count, found)
             return found
 
         return fewest(item, does)
-
-    def _units(self, item: Storage, count: int, like: Run) -> dict[str, int]:
-        """Return a purchase with so many units of one item for all storage that need not be."""
-        others = {other.id: other.low for other in self.case.storage}
-        return {**like.units, **others, item.id: max(count, item.low)}
 
     def _does(self, units: Mapping[str, int], like: Run) -> bool:
         """Say whether such a purchase does the job; what it takes or costs does not matter here.
@@ -188,19 +189,19 @@ class Carriers:
 
         Whether it may is asked first: beyond any fabric nothing tells what is to be least.
         """
-        found = operate(self.case, like.mode, units, like.used, like.gpus, like.ways)
-        if found is None or not self._allowed(found):
-            return None
-        return found if self.worth(found) <= self.within + 1e-9 else None
-
-    def _allowed(self, operation: Run) -> bool:
-        """Say whether a purchase may be ordered and keeps every limit and floor."""
         case = self.case
-        return (
-            orderly(case, operation.units)
-            and not purchase.broken_rows(case, operation.units, operation.ways)
-            and floors(case)(operation)
-        )
+        if not orderly(case, units):
+            return None
+        named = {offer.id: units[offer.id] for offer in case.offers()}
+        found = operate(case, like.mode, named, like.used, like.gpus, like.ways)
+        if found is None or purchase.broken_rows(case, named, found.ways):
+            return None
+        return found if floors(case)(found) and self.worth(found) <= self.within + 1e-9 else None
+
+
+def _units(item: Storage, count: int, like: Run) -> Counter[str]:
+    """Return a purchase with so many units of one item for all storage that need not be."""
+    return Counter({**like.units, item.id: max(count, item.low)})
 
 
 def _does_what(item: Storage) -> tuple[object, ...]:

@@ -120,12 +120,9 @@ def _whole(offer: Offer, count: float) -> int:
 
 def orderly(case: Case, units: Mapping[str, int]) -> bool:
     """Say whether the counts are such as may be ordered, whatever they cost and take."""
-    for offer in case.offers():
-        count = units[offer.id]
-        if count < offer.low:
-            return False
-        if not count:
-            continue
+    if any(units[offer.id] < offer.low for offer in case.demanded):
+        return False
+    for offer, count in case.there(units):
         if count < offer.min_units or (offer.high is not None and count > offer.high):
             return False
         if isinstance(offer, Storage) and offer.segments:
@@ -137,9 +134,8 @@ def orderly(case: Case, units: Mapping[str, int]) -> bool:
 def _families_fit(case: Case, units: Mapping[str, int]) -> bool:
     """Say whether the storage families in use are as many, and as large, as they may be."""
     serving: dict[str, int] = {}
-    for item in case.storage:
-        if units[item.id]:
-            serving[item.family] = serving.get(item.family, 0) + units[item.id]
+    for item in case.bought(units):
+        serving[item.family] = serving.get(item.family, 0) + units[item.id]
     if len(serving) > case.max_families and case.exact_families is None:
         return False
     if case.exact_families is not None and len(serving) != case.exact_families:

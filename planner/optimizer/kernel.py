@@ -39,10 +39,15 @@ PlacedTerms = tuple[tuple[float, int], ...]
 
 class Followed(NamedTuple):
     """What may be more than 0: quantities and companions with the terms that may be, and the rows
-    of items of the bill."""
+    of items of the bill.
+
+    ``whole`` are companions that are whole numbers of whole numbers, which come to the same in any
+    order: their rows, the rows that they are of, and how many of each.
+    """
 
     steps: list[tuple[Quantity, PlacedTerms]]
     needed: list[tuple[int, PlacedTerms]]
+    whole: tuple[Places, Places, Numbers]
     items: Places
 
 
@@ -110,18 +115,29 @@ class Layout:
 
     def _followed(self, bought: tuple[int, ...]) -> Followed:
         there, steps = set(bought), list[tuple[Quantity, PlacedTerms]]()
+        whole = set(range(len(self.offers)))
         for quantity, terms in self.steps:
             some = tuple(term for term in terms if term[1] in there)
             if not some and _is_nothing(quantity):
                 continue
             names = quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
             there.update(self.index[name] for name in names)
+            if isinstance(quantity, (Ceil, Packed, Steps)) or _adds_whole(quantity, some, whole):
+                whole.update(self.index[name] for name in names)
             steps.append((quantity, terms if isinstance(quantity, Packed) else some))
         needed = [(row, tuple(t for t in terms if t[1] in there)) for row, terms in self.needed]
         needed = [(row, terms) for row, terms in needed if terms]
         there.update(row for row, _ in needed)
+        exact = [(row, terms) for row, terms in needed if _of_whole(terms, whole)]
+        rest = [(row, terms) for row, terms in needed if not _of_whole(terms, whole)]
+        matrix = np.zeros((len(exact), len(self.index)))
+        for number, (_, terms) in enumerate(exact):
+            for factor, place in terms:
+                matrix[number, place] += factor
+        of = np.flatnonzero(matrix.any(axis=0))
         items = [number for number, row in enumerate(self.places.tolist()) if row in there]
-        return Followed(steps, needed, np.array(items, dtype=np.int64))
+        rows = np.array([row for row, _ in exact], dtype=np.int64)
+        return Followed(steps, rest, (rows, of, matrix[:, of]), np.array(items, dtype=np.int64))
 
 
 _LAID: WeakKeyDictionary[Case, Layout] = WeakKeyDictionary()
@@ -212,6 +228,8 @@ class Kernel:
                 counts[self.index[quantity.name]] = packed(quantity, kinds)
             else:
                 self._add(quantity, terms, counts, known, least=least)
+        rows, of, factors = followed.whole
+        counts[rows] = factors @ counts[of]
         for place, terms in followed.needed:
             np.rint(_summed(terms, counts), out=counts[place])
         if ways is not None:
@@ -371,6 +389,16 @@ class Kernel:
         if figure not in self.laid.weights:
             self.laid.weights[figure] = _weights(laid, billed, figure)
         return self.laid.weights[figure]
+
+
+def _of_whole(terms: PlacedTerms, whole: set[int]) -> bool:
+    """Say whether a sum is whole because all of it is."""
+    return all(factor == int(factor) and place in whole for factor, place in terms)
+
+
+def _adds_whole(quantity: AtLeast | Sum, terms: PlacedTerms, whole: set[int]) -> bool:
+    more = quantity.constant if isinstance(quantity, Sum) else quantity.least
+    return more == int(more) and _of_whole(terms, whole)
 
 
 def _is_nothing(quantity: Packed | AtLeast | Ceil | Sum | Steps) -> bool:

@@ -72,7 +72,7 @@ def _write_records(columns: Iterable[Sequence[Any]], stream: TextIO) -> None:
 
 def _cells(values: Sequence[Any]) -> list[str]:
     """Return the cells of a column: each value is written once, where they are of one type."""
-    if set(map(type, values)) - {type(None)} in ({float}, {str}):
+    if set(map(type, values)) - {type(None)} in ({float}, {int}, {str}):
         known = _Known()
         return [known[value] for value in values]
     return [_cell(value) for value in values]
@@ -83,7 +83,7 @@ class _Known(dict[Any, str]):
 
     def __missing__(self, value: Any) -> str:
         cell = _cell(value)
-        if value:
+        if value != 0:
             self[value] = cell
         return cell
 
@@ -141,11 +141,12 @@ def _array(values: Sequence[Any], of: pa.DataType) -> pa.Array:
     By its buffers: what makes arrays of Python's values first looks for pandas, whose import takes
     longer than writing a table.
     """
-    there = np.fromiter((value is not None for value in values), np.bool_, len(values))
-    empty = len(values) - int(there.sum())
-    known = pa.py_buffer(np.packbits(there, bitorder="little")) if empty else None
+    empty, known = values.count(None), None
+    if empty:
+        there = np.fromiter((value is not None for value in values), np.bool_, len(values))
+        known = pa.py_buffer(np.packbits(there, bitorder="little"))
     if of in _PLAIN_TYPES:
-        numbers = (0 if value is None else value for value in values)
+        numbers = (0 if value is None else value for value in values) if empty else values
         whole_numbers = map(index, numbers) if of == pa.int64() else numbers
         data = np.fromiter(whole_numbers, _PLAIN_TYPES[of], len(values))
         return pa.Array.from_buffers(of, len(values), [known, pa.py_buffer(data)], empty)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -50,6 +51,8 @@ MOST_ROUNDED = 5_000
 """Parts of a rack's content looked at before a bound, or the racks in hand, have to do."""
 MOST_KEPT = 50_000
 MIXTURE = 12
+MOST_NEAR = 32
+"""So many of the latest prices are tried on other counts: those of neighbours prove as much."""
 
 
 def ceil(value: float) -> int:
@@ -73,14 +76,15 @@ class RackWorth(NamedTuple):
 class Packing:
     """Kinds of devices that share racks. Answers depend on the counts alone; they are kept.
 
-    ``known`` are fillings by counts and ``priced`` prices by counts; ``open`` are those counts of
-    which it is not proven that no fewer racks do.
+    ``known`` are fillings by counts and ``priced`` prices by counts, ``latest`` the last of these;
+    ``open`` are those counts of which it is not proven that no fewer racks do.
     """
 
     shares: Shares
     known: dict[Counts, Racks] = field(default_factory=dict)
     open: set[Counts] = field(default_factory=set)
     priced: dict[tuple[float, ...], RackWorth] = field(default_factory=dict)
+    latest: deque[RackWorth] = field(default_factory=lambda: deque(maxlen=MOST_NEAR))
 
     def __post_init__(self) -> None:
         if any(not 0 < max(share) <= FULL for share in self.shares):
@@ -109,6 +113,7 @@ class Packing:
         if key not in self.priced:
             _make_room(self.priced)
             self.priced[key] = _Pricing(self, counts).run(SLACK)
+            self.latest.appendleft(self.priced[key])
         return self.priced[key]
 
     def _filled(self, counts: Counts) -> Racks:
@@ -118,6 +123,8 @@ class Packing:
         found = sum(times for _, times in first_fit)
         sides = np.array(counts, dtype=float) @ np.array(self.shares)
         if found <= math.ceil(float(sides.max()) / FULL - SLACK):  # some side is full in any case
+            return first_fit
+        if any(found <= ceil(prices.of(counts)) for prices in self.latest):
             return first_fit
         prices = self.prices_of(counts)
         if found <= ceil(prices.of(counts)):

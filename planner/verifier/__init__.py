@@ -75,10 +75,11 @@ class Recheck(NamedTuple):
 
 
 def confirms(inputs: Inputs, plan: Plan) -> bool:
-    """Say whether every figure of a plan without racks, cables and next step is confirmed.
+    """Say whether every figure of a plan without cables and next step is confirmed.
 
-    Devices that share racks are put into them here, each into the first that has room. Where that
-    takes more racks than the plan counts it may still be right, which its drawing shows.
+    In a plan without racks, devices that share them are put into them here, each into the first
+    that has room. Where that takes more than the plan counts it may still be right, which its racks
+    show.
 
     Args:
         inputs: the problem, catalogs and prices the plan was made from.
@@ -178,13 +179,15 @@ def origin_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
 def _check_figures(
     ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan, *, drawn: bool
 ) -> None:
-    shared = shared_racks(basis, plan) if drawn else None
+    placed = drawn or bool(plan.racks)
+    shared = shared_racks(basis, plan) if placed else None
     companions = count_companions(basis, decisions.counts, shared)
     check_lines(ledger, basis, decisions, companions, plan)
     check_fabrics(ledger, basis, companions.fabrics, plan)
-    if drawn:
+    if placed:
         check_placement(ledger, basis, decisions, companions, plan)
         check_places(ledger, basis, plan)
+    if drawn:
         check_cabling(ledger, basis, decisions.counts, companions, plan)
     totals = check_totals(ledger, basis, decisions, companions, plan)
     figures = check_job(ledger, basis, decisions, plan)

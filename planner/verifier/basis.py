@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from planner.currency import Currency
 from planner.figures import DRAW, DRAWLESS, STATED, UNSTATED, Stated
 from planner.schema.catalog import Family, Item
+from planner.schema.plan import Line
 from planner.schema.prices import Discount, Price, SupportMoney, SupportShare
 from planner.schema.problem import Problem, Quantity
 from planner.schema.site import Site
@@ -246,9 +247,10 @@ _LATEST: list[Known] = []
 class Basis:
     """The problem, the items and families by identifier, the prices and the discounts.
 
-    ``sold`` is how items are bought, as far as looked up. ``provisioned`` is the share of its
-    rated power that a GPU system is provisioned for at the set point of its job, where it runs at
-    one.
+    ``sold`` is how items are bought, as far as looked up. ``right`` are lines in which nothing was
+    wrong, by identity, each with what else that rested on: plans may share lines, which are never
+    changed. ``provisioned`` is the share of its rated power that a GPU system is provisioned for at
+    the set point of its job, where it runs at one.
     """
 
     problem: Problem
@@ -258,6 +260,7 @@ class Basis:
     discounts: tuple[Discount, ...]
     known: Known
     sold: dict[str, Sale]
+    right: dict[int, tuple[Line, tuple[float | None, ...]]]
     provisioned: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -272,6 +275,7 @@ class Basis:
             discounts=inputs.discounts,
             known=known,
             sold=known.kept("sold", "", (inputs.problem, inputs.prices), dict),
+            right=known.kept("right", "", (inputs.problem, inputs.prices), dict),
         )
 
     @property

@@ -79,6 +79,7 @@ def check_lines(
     for line in plan.lines:
         if line.parent is None and basis.items[line.sku].category == "component":
             _check_spare_parts(ledger, basis, line, parts.pop(line.sku, 0))
+            _check_public_notes(ledger, basis, line)
         elif line.parent is None:
             _check_line(ledger, basis, decisions, line, standing)
     for sku, count in parts.items():
@@ -92,8 +93,6 @@ def check_lines(
     ledger.equal("idle", stated, {sku: count for sku, count in unused.items() if count > 0})
     ledger.equal("idle: entries", len(plan.idle), len(stated))
     _check_components(ledger, basis, decisions, plan)
-    for line in plan.lines:
-        _check_public_notes(ledger, basis, line)
 
 
 def _check_public_notes(ledger: Ledger, basis: Basis, line: Line) -> None:
@@ -150,6 +149,11 @@ def _check_line(
     # Companions are counted one by one; of what the plan decides more may stand than is used.
     working = decisions.counts.get(line.sku, line.quantity)
     in_place = decisions.standing.get(line.sku, line.quantity)
+    alone, share = standing.get(line.sku), basis.provisioned.get(line.sku)
+    rests_on = working, in_place, None if alone is None else alone.racks, share
+    if basis.right.get(id(line)) == (line, rests_on):
+        return
+    before = len(ledger.disagreements)
     _check_description(ledger, basis, name, item, line, _SECTIONS[item.category])
     counts = {
         "quantity": in_place,
@@ -169,8 +173,11 @@ def _check_line(
         _check_units_per_rack(ledger, name, line, placement)
         ledger.equal(f"{name}.rack_class", line.rack_class, rack_class(item))
     else:
-        _check_companion_racks(ledger, basis, name, item, line, standing)
+        _check_companion_racks(ledger, basis, name, item, line, alone)
     _check_provisions(ledger, name, item, line, working)
+    _check_public_notes(ledger, basis, line)
+    if len(ledger.disagreements) == before:
+        basis.right[id(line)] = line, rests_on
 
 
 def _check_units_per_rack(
@@ -189,10 +196,10 @@ def _check_companion_racks(
     name: str,
     item: Item,
     line: Line,
-    standing: dict[str, RackSet],
+    alone: RackSet | None,
 ) -> None:
     """Companions that share racks with others have no number of racks of their own."""
-    alone, whole = standing.get(line.sku), item.consumes.racks
+    whole = item.consumes.racks
     racks = None if alone is None else alone.racks
     if whole is not None:
         racks = whole.value * line.quantity
@@ -259,6 +266,7 @@ def _check_components(ledger: Ledger, basis: Basis, decisions: Decisions, plan: 
             ledger.fail(f"{name}: is not a component of {line.parent}, or is listed twice")
         else:
             _check_component(ledger, basis, name, line, parents[line.parent], component.quantity)
+        _check_public_notes(ledger, basis, line)
     for parent, part in expected:
         ledger.fail(f"lines.{parent}.{part}: the component has no line")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from planner.schema.catalog import Item
@@ -239,7 +240,8 @@ def network_racks(basis: Basis, companions: Mapping[str, int], shared: int) -> R
                 complete and rack is not None and max(shares(basis, item, rack)) <= 1 + _NOISE
             )
     if rack is not None and sharing:
-        sets.append(RackSet(None, "network", shared, False, _most_kw(basis, rack)))
+        most_kw = basis.known.kept("most_kw", "", (basis.problem,), lambda: _most_kw(basis, rack))
+        sets.append(RackSet(None, "network", shared, False, most_kw))
     return Room(tuple(sets), complete)
 
 
@@ -264,6 +266,11 @@ def first_fit(basis: Basis, companions: Mapping[str, int]) -> int:
         return 0
     items = [basis.items[sku] for sku in companions if basis.items[sku].consumes.racks is None]
     kinds = [(shares(basis, i, rack), companions[i.id]) for i in items if basis.unit_rack_units(i)]
+    return _first_fit(tuple(kinds))
+
+
+@lru_cache(maxsize=1024)
+def _first_fit(kinds: tuple[tuple[tuple[float, ...], int], ...]) -> int:
     return min(
         _in_turn(sorted(kinds, key=lambda kind: -max(kind[0]))),
         _in_turn(sorted(kinds, key=lambda kind: -kind[0][0])),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -119,12 +120,9 @@ def _totals(
     everything = [(basis.items[sku], count) for sku, count in counts.items() if count > 0]
     cluster = [(basis.items[sku], count) for sku, count in decisions.counts.items() if count > 0]
     storage = [(item, count) for item, count in cluster if item.category == "storage"]
-    units = [(basis.of_unit(item), basis.drawn_kw(item), count) for item, count in everything]
-    power_kw = _sum_known(_times(drawn_kw, n) for _, drawn_kw, n in units)
-    air_kw = _sum_known(_times(drawn_kw, n * (1 - u.liquid_share)) for u, drawn_kw, n in units)
-    liquid_kw = _sum_known(_times(drawn_kw, n * u.liquid_share) for u, drawn_kw, n in units)
-    typical_kw = _sum_known(
-        _times(basis.typically_drawn_kw(item), count) for item, count in everything
+    sums = _sums(basis, everything)
+    power_kw, air_kw, liquid_kw = (
+        sums[f] for f in ("it_power_kw", "heat_air_kw", "heat_liquid_kw")
     )
     read, write = total_nameplate_gb_per_s(basis, decisions.counts)
     lead_times = [
@@ -136,24 +134,56 @@ def _totals(
         gpus=sum(gpus(item, count) for item, count in cluster),
         gpus_used=decisions.gpus_used,
         it_power_kw=power_kw,
-        facility_power_kw=_sum_known(_times(drawn_kw, n * u.pue) for u, drawn_kw, n in units),
-        typical_power_kw=typical_kw,
+        facility_power_kw=sums["facility_power_kw"],
+        typical_power_kw=sums["typical_power_kw"],
         heat_btu_per_h=_times(power_kw, BTU_PER_H_PER_KW),
         heat_air_kw=air_kw,
         heat_liquid_kw=liquid_kw,
         heat_air_btu_per_h=_times(air_kw, BTU_PER_H_PER_KW),
         heat_liquid_btu_per_h=_times(liquid_kw, BTU_PER_H_PER_KW),
         racks=_racks(companions),
-        stated={
-            name: _sum_known(_times(basis.unit_stated(u.item, name), n) for u, _, n in units)
-            for name in STATED
-        },
-        money=running_costs(basis, lines, everything, power_kw),
+        stated={name: sums[name] for name in STATED},
+        money=running_costs(basis, lines, sums),
         read_gb_per_s=read,
         write_gb_per_s=write,
         usable_tb=_sum_known(usable_tb(item, count) for item, count in storage),
         lead_time_days=max((days for days in lead_times if days is not None), default=None),
     )
+
+
+_SUMMED = (
+    *("it_power_kw", "facility_power_kw", "heat_air_kw", "heat_liquid_kw"),
+    *("typical_power_kw", "typical_at_the_meter_kw", *STATED),
+)
+
+
+def _sums(basis: Basis, everything: list[tuple[Item, int]]) -> dict[str, float | None]:
+    """Return sums over items in place by figure, None where one of them does not know it."""
+    each = [(_of_each(basis, item), count) for item, count in everything]
+    found = (sum(figures[n] * count for figures, count in each) for n in range(len(_SUMMED)))
+    return {
+        name: None if math.isnan(value) else value
+        for name, value in zip(_SUMMED, found, strict=True)
+    }
+
+
+def _of_each(basis: Basis, item: Item) -> tuple[float, ...]:
+    """Return what one unit adds to each sum, NaN where that is not known."""
+    if item.id in basis.provisioned:
+        return _worked_out(basis, item)
+    return basis.known.kept("each", item.id, (item,), lambda: _worked_out(basis, item))
+
+
+def _worked_out(basis: Basis, item: Item) -> tuple[float, ...]:
+    unit, most_kw = basis.of_unit(item), basis.drawn_kw(item)
+    typical_kw = basis.typically_drawn_kw(item)
+    shares = 1.0, unit.pue, 1.0 - unit.liquid_share, unit.liquid_share
+    figures = (
+        *(_times(most_kw, share) for share in shares),
+        *(typical_kw, _times(typical_kw, unit.pue)),
+        *(basis.unit_stated(item, name) for name in STATED),
+    )
+    return tuple(math.nan if figure is None else figure for figure in figures)
 
 
 def _racks(companions: Companions) -> int | None:
@@ -176,20 +206,19 @@ def _sum_known(parts: Iterable[float | None]) -> float | None:
 
 
 def running_costs(
-    basis: Basis, lines: list[Line], everything: list[tuple[Item, int]], power_kw: float | None
+    basis: Basis, lines: list[Line], sums: Mapping[str, float | None]
 ) -> RunningCosts:
     """Return what the plan costs; energy and all that includes it only with a term.
 
     Args:
         basis: the problem and the prices.
         lines: the lines of the bill without components, verified.
-        everything: each item in place with its count.
-        power_kw: the maximum draw of it all, None where it is not known.
+        sums: those of all items in place, by figure.
     """
     capex_usd = sum(line.extended_net_usd or 0.0 for line in lines)
     support_usd = sum(line.support_usd_per_year or 0.0 for line in lines)
     yearly_usd = sum(line.subscription_usd_per_year or 0.0 for line in lines)
-    term, energy_usd = basis.problem.term, _energy_usd(basis, everything)
+    term, power_kw, energy_usd = basis.problem.term, sums["it_power_kw"], _energy_usd(basis, sums)
     if term is None or power_kw is None or energy_usd is None:
         return RunningCosts(capex_usd, support_usd, yearly_usd, None, None, None, None)
     colocation_usd = power_kw * MONTHS_PER_YEAR * term.colocation_usd_per_kw_month
@@ -209,19 +238,14 @@ def running_costs(
     )
 
 
-def _energy_usd(basis: Basis, everything: list[tuple[Item, int]]) -> float | None:
+def _energy_usd(basis: Basis, sums: Mapping[str, float | None]) -> float | None:
     """Return energy per year at the meter, USD, None where a draw is not known."""
     term = basis.problem.term
     if term is None:
         return None
     typical = term.energy_basis == "typical"
-    meter_kw = 0.0
-    for item, count in everything:
-        unit_kw = basis.typically_drawn_kw(item) if typical else basis.drawn_kw(item)
-        if unit_kw is None:
-            return None
-        meter_kw += unit_kw * basis.pue(item) * count
-    return meter_kw * HOURS_PER_YEAR * term.electricity_usd_per_kwh
+    meter_kw = sums["typical_at_the_meter_kw" if typical else "facility_power_kw"]
+    return _times(meter_kw, HOURS_PER_YEAR * term.electricity_usd_per_kwh)
 
 
 def check_ratios(

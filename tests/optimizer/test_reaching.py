@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -89,10 +90,10 @@ def test_mixtures_of_two_items_are_filled_up_and_proven(monkeypatch: pytest.Monk
     asked: list[bool] = []
     fullest = cells.Cells._fullest
 
-    def recorded(self: cells.Cells, *given: object) -> object:
-        mixes = fullest(self, *given)  # type: ignore[arg-type]
-        asked.append(mixes is not None)
-        return mixes
+    def recorded(self: cells.Cells, *given: Any) -> object:
+        found = fullest(self, *given)
+        asked.append(bool(found[2].all()))
+        return found
 
     monkeypatch.setattr(cells.Cells, "_fullest", recorded)
     monkeypatch.setattr(cells.Cells, "most_mixes", 12)

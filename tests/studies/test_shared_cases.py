@@ -10,6 +10,7 @@ import pytest
 
 from planner import api, shipped
 from planner.assemble import assemble
+from planner.assemble.racks import rack_groups
 from planner.case import Case, resolve, resolve_like
 from planner.case.resolve import limit_at, limits_of
 from planner.errors import InputError, VerificationError
@@ -17,7 +18,7 @@ from planner.inputs import Change, Inputs, changed
 from planner.limits import SUPPLIES
 from planner.loader.vary import applied
 from planner.optimizer.joint import Certificate, optimise
-from planner.schema.plan import Plan
+from planner.schema.plan import Plan, RackGroup
 from planner.studies.request import SweepOptions
 from planner.studies.sensitivity import solve as solving
 from planner.studies.sensitivity.scenarios import Scenario
@@ -195,19 +196,44 @@ def two_sizes(racks: int) -> Inputs:
 
 
 def test_racks_that_first_fit_does_not_reach_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs, asked = two_sizes(2), []
+    inputs, drawn = two_sizes(2), list[tuple[RackGroup, ...]]()
 
-    def recorded(*given: Any, drawn: bool = True, **named: Any) -> Plan:
-        asked.append(drawn)
-        return assemble(*given, drawn=drawn, **named)
+    def recorded(*given: Any) -> tuple[RackGroup, ...]:
+        drawn.append(rack_groups(*given))
+        return drawn[-1]
 
-    monkeypatch.setattr(solving, "assemble", recorded)
-    assert not confirms(inputs, best(inputs, drawn=False))
+    monkeypatch.setattr(solving, "rack_groups", recorded)
+    figures = best(inputs, drawn=False)
+    assert not confirms(inputs, figures)
     (row,) = Work({"": inputs}, SweepOptions(GAP)).rows([Scenario(0, ())])
-    assert (row["status"], row["racks"], asked) == ("optimal", 4, [False, True])
-    asked.clear()
+    assert (row["status"], row["racks"], len(drawn)) == ("optimal", 4, 1)
+    placed = figures.model_copy(update={"racks": drawn.pop()})
+    assert confirms(inputs, placed)
+    for group in placed.racks:
+        fewer = tuple(each for each in placed.racks if each is not group)
+        assert not confirms(inputs, placed.model_copy(update={"racks": fewer}))
     Work({"": api.load(shipped.problem_files()["10MW"])}, SweepOptions(GAP)).rows([Scenario(0, ())])
-    assert asked == [False]
+    assert not drawn
+
+
+def test_a_line_that_is_right_in_one_plan_may_be_wrong_in_another() -> None:
+    inputs = api.load(shipped.problem_files()["full_bill"])
+    case, tight = resolve(inputs), resolve(changed(inputs, "site.facility_power", 2000.0))
+    more, fewer = (
+        assemble(inputs, case, optimise(one, gap=GAP, ties=False), solver="highs", gap=GAP,
+                 drawn=False)
+        for one in (case, tight)
+    )  # fmt: skip
+    assert confirms(inputs, more) and confirms(inputs, fewer)
+    alike = {line.sku for line in more.lines if any(line is each for each in fewer.lines)}
+    others = {line.sku: line for line in fewer.lines if line.sku not in alike}
+    swapped = [line for line in more.lines if line.sku in others and line.section != "Compute"]
+    assert alike and len(swapped) > 3
+    for wrong in swapped:
+        lines = tuple(others[wrong.sku] if each is wrong else each for each in more.lines)
+        assert not confirms(inputs, more.model_copy(update={"lines": lines})), wrong.sku
+    cheaper = applied(inputs, [Change(f"prices.{swapped[0].sku}.list", 1.0, "")])
+    assert not confirms(cheaper, more)
 
 
 def test_a_wrong_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

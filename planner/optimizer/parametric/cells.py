@@ -58,6 +58,8 @@ TRIES = 4
 """Purchases of a cell that are taken up as plans until one may be made."""
 BILLED = 64
 """So many of the best have their bills at first, then four times as many, until those fit."""
+GUESSES = 4
+"""So often how many fit is guessed by what each takes, before it is found by halving."""
 NOISE = 1e-9
 SLACK = 1e-6
 """Where what cannot run is left out early, times and rates count as this much better."""
@@ -548,7 +550,8 @@ class Cells:
         mixes = self._mixes(items, most_units, room)
         known = max(float(self.plans.score[place]), self.need)
         if mixes is None:
-            mixes = self._fullest(cell, items, most_units, limits, known)
+            full = self._fullest(np.array([cell]), items, most_units, limits[:, None], known)
+            mixes = full[0] if full[2][0] else None
         whole = mixes is not None
         if mixes is None:
             alone = [self._mixes(items[n : n + 1], most_units, room) for n in range(len(items))]
@@ -618,55 +621,83 @@ class Cells:
         return whole
 
     def _fullest(
-        self, cell: int, items: Places, most_units: float, limits: Numbers, need: float = -math.inf
-    ) -> NDArray[np.int64] | None:
+        self, cells: Places, items: Places, most_units: float, limits: Numbers,
+        need: float = -math.inf,
+    ) -> tuple[NDArray[np.int64], Places, Flags]:  # fmt: skip
         """Return the mixtures of a family's items to which no unit of the last can be added.
 
         Work does not fall where there is more of an item, and what a purchase takes does not
         either: so of those with the same counts of the others none is better, and how many of the
         last fit is found by halving. Those are left out that score no more than is needed with
-        more of the last than fits. None where work may fall, or they are too many still.
-        """
-        some = [self.case.storage[place] for place in items.tolist()]
-        if len({item.family for item in some}) > 1 or any(item.segments for item in some):
-            return None
-        room = limits * (1 + TOLERANCE) - self.base[:, cell]
-        others, last = items[:-1], int(items[-1])
-        mixes = self._mixes(others, most_units, room)
-        if mixes is None:
-            return None
-        mixes = np.column_stack([np.zeros((len(others), 1), dtype=np.int64), mixes])
-        left = room[:, None] - self.takes[others].T @ mixes
-        unrounded = self._most_of(last, left, most_units - mixes.sum(axis=0))
-        if np.isinf(unrounded).any():
-            return None
-        each = float(self.gives[last, 1])
-        if each > 0 and not math.isinf(self.most_write):
-            written = self.most_write - self.gives[others, 1] @ mixes
-            unrounded = np.minimum(unrounded, np.floor(written / each * (1 + NOISE) + NOISE))
-            mixes, unrounded = mixes[:, unrounded >= 0], unrounded[unrounded >= 0]
-        most = unrounded.astype(np.int64)
-        counts = self._spread(others, mixes)
-        counts[last] = most
-        useful = self._may_score(cell, counts, need)
-        counts, most = counts[:, useful], most[useful]
-        low, high = np.full(len(most), -1), most
-        while (low < high).any():
-            counts[last] = np.maximum((low + high + 1) // 2, 0)
-            taken, fits = self.taken(cell, counts, least=True)
-            fits &= np.all(taken <= limits[:, None] * (1 + TOLERANCE), axis=0)
-            fits &= stored(self.case, counts)[0].write <= self.most_write * (1 + NOISE)
-            low = np.where(fits, counts[last], low)
-            high = np.where(fits, high, counts[last] - 1)
-        counts[last] = np.where(_ordered(some[-1], np.maximum(low, 0)), low, 0)
-        return counts[items][:, (low >= 0) & (counts.sum(axis=0) > 0)]
+        more of the last than fits.
 
-    def _may_score(self, cell: int, counts: NDArray[np.int64], need: float) -> Places:
-        """Return which storage of a cell, or less of it, may score more than is needed."""
+        Args:
+            cells: a cell for each owner.
+            items: the places of the items.
+            most_units: how many of all there may be.
+            limits: what may be used up, a column for each owner.
+            need: what all must score more than.
+
+        Returns:
+            The mixtures as columns, the owner of each, and whose are all: not where work may fall,
+            or they are too many still.
+        """
+        some, nothing = [self.case.storage[place] for place in items.tolist()], np.zeros(0, int)
+        if len({item.family for item in some}) > 1 or any(item.segments for item in some):
+            return nothing.reshape(len(items), 0), nothing, np.zeros(len(cells), dtype=bool)
+        room = limits * (1 + TOLERANCE) - self.base[:, cells]
+        others, last, each = items[:-1], int(items[-1]), np.arange(len(cells))
+        mixes, own, many = self.mixes(others, most_units, room)
+        mixes = np.column_stack([np.zeros((len(others), len(cells)), dtype=np.int64), mixes])
+        own = np.concatenate([each, own])
+        left = room[:, own] - self.takes[others].T @ mixes
+        most = self._most_of(last, left, most_units - mixes.sum(axis=0))
+        fine = ~many
+        fine[own[np.isinf(most)]] = False
+        if self.gives[last, 1] > 0 and not math.isinf(self.most_write):
+            written = (self.most_write - self.gives[others, 1] @ mixes) / self.gives[last, 1]
+            most = np.minimum(most, np.floor(written * (1 + NOISE) + NOISE))
+        kept = np.flatnonzero(fine[own] & (most >= 0))
+        kept = kept[np.argsort(own[kept], kind="stable")]
+        counts, own = self._spread(others, mixes[:, kept]), own[kept]
+        counts[last] = most[kept]
+        useful = self._may_score(cells[own], counts, need)
+        counts, own = counts[:, useful], own[useful]
+        found = self._most_that_fits(cells[own], counts, last, limits[:, own])
+        counts[last] = np.where(_ordered(some[-1], np.maximum(found, 0)), found, 0)
+        useful = np.flatnonzero((found >= 0) & (counts.sum(axis=0) > 0))
+        return counts[items][:, useful], own[useful], fine
+
+    def _most_that_fits(
+        self, cells: Places, counts: NDArray[np.int64], last: int, limits: Numbers
+    ) -> NDArray[np.int64]:
+        """Return how many of an item fit at most, up to those given, beside the others of each
+        mixture; -1 where not even they do."""
+        limited, rate = not math.isinf(self.most_write), self.takes[last][:, None]
+        low, high, now = np.full(len(cells), -1), counts[last].copy(), counts[last].copy()
+        guesses = GUESSES
+        while len(open_ := np.flatnonzero(low < high)):
+            tried, count = counts[:, open_], now[open_]
+            tried[last] = count
+            taken, fits = self.taken(cells[open_], tried, least=True)
+            room = limits[:, open_] * (1 + TOLERANCE) - taken
+            fits &= np.all(room >= 0, axis=0)
+            if limited:
+                fits &= stored(self.case, tried)[0].write <= self.most_write * (1 + NOISE)
+            low[open_], high[open_] = np.where(fits, (count, high[open_]), (low[open_], count - 1))
+            # By what each takes alone so many more are too many, or so many fewer may do.
+            more = np.where(rate > 0, room / np.where(rate > 0, rate, 1.0), np.inf).min(axis=0)
+            near = count + np.clip(np.floor(more) + fits, -count, high[open_] - count).astype(int)
+            middle = (low[open_] + high[open_] + 1) // 2
+            near = np.where(fits | (near < middle), np.maximum(near, low[open_] + 1), middle)
+            now[open_], guesses = near if guesses else middle, max(0, guesses - 1)
+        return low
+
+    def _may_score(self, cells: Places, counts: NDArray[np.int64], need: float) -> Places:
+        """Return which storage of cells, or less of it, may score more than is needed."""
         stores, usable = stored(self.case, counts)
         most = (np.minimum(each, self.most_write) for each in (stores.write, stores.safe_write))
         stores = replace(stores, **dict(zip(("write", "safe_write"), most, strict=True)))
-        cells = np.full(counts.shape[1], cell)
         some = np.flatnonzero(self._enough(cells, stores.read, stores.write, usable))
         if need == -math.inf:
             return some

@@ -14,6 +14,8 @@ from planner.optimizer.purchase import TOLERANCE
 
 BATCH = 1
 """Cells and families of one scenario that are enumerated together."""
+FULL = 8
+"""So many scenarios' fullest mixtures are listed together: each may have thousands."""
 TRIES = 4
 """So many purchases of a cell and family are tried at first, then four times as many each time."""
 
@@ -134,20 +136,19 @@ class Opening:
             own = here[own]
             parts.append(self.cells._spread(items, mixes))
             places.append(own)
-            for row in here[many].tolist():
-                limits = self.limits[:, owners[row]]
-                full = self.cells._fullest(int(cells[row]), items, most_units, limits)
-                if full is not None:
-                    fullest[row] = True
-                    parts.append(self.cells._spread(items, full))
-                else:
-                    whole[row] = False
-                    parts += [
-                        self.cells._spread(
-                            item, self.cells.mixes(item, most_units, room[:, [row]])[0]
-                        )
-                        for item in items[:, None]
-                    ]
+            for begin in range(0, int(many.sum()), FULL):
+                rows = here[many][begin : begin + FULL]
+                mixes, own, fine = self.cells._fullest(
+                    cells[rows], items, most_units, self.limits[:, owners[rows]]
+                )
+                parts.append(self.cells._spread(items, mixes))
+                places.append(rows[own])
+                fullest[rows[fine]], whole[rows[~fine]] = True, False
+            for row in here[~whole[here]].tolist():
+                parts += [
+                    self.cells._spread(item, self.cells.mixes(item, most_units, room[:, [row]])[0])
+                    for item in items[:, None]
+                ]
                 places += [np.full(each.shape[1], row) for each in parts[len(places) :]]
         return np.column_stack(parts), np.concatenate(places), whole, fullest
 
@@ -178,14 +179,27 @@ class Opening:
         return best
 
     def _taken_up(self, owners: Places, cells: Places, some: Listed) -> Flags:
-        """Tell the plans of purchases; say which fit, all of what they take counted."""
-        of, where = owners[some.own], cells[some.own]
-        taken, fits = self.cells.taken(where, some.counts, least=False)
-        fits &= np.all(taken <= self.allowed[:, of], axis=0)
+        """Tell the plans of purchases that fit, all of what they take counted; say which.
+
+        Those of a row are tried from the best on, some at a time, until enough of them fit.
+        """
+        enough = 1 if self.plans.lazy else TRIES
+        fits = np.zeros(len(some.own), dtype=bool)
+        taken = np.empty((len(self.limits), len(some.own)))
+        left, count = np.arange(len(some.own)), TRIES
+        while len(left):
+            own = some.own[left]
+            first = np.arange(len(left)) - np.searchsorted(own, own) < count
+            now, left, count = left[first], left[~first], 4 * count
+            of, where = owners[some.own[now]], cells[some.own[now]]
+            taken[:, now], can = self.cells.taken(where, some.counts[:, now], least=False)
+            fits[now] = can & np.all(taken[:, now] <= self.allowed[:, of], axis=0)
+            found = np.bincount(some.own[fits], minlength=len(owners))
+            left = left[found[some.own[left]] < enough]
         rows = np.flatnonzero(fits)
         nth = np.arange(len(rows)) - np.searchsorted(some.own[rows], some.own[rows])
-        rows = rows[nth < (1 if self.plans.lazy else TRIES)]
-        self._note(where[rows], some.at(rows), taken[:, rows])
+        rows = rows[nth < enough]
+        self._note(cells[some.own[rows]], some.at(rows), taken[:, rows])
         return fits
 
     def _note(self, cells: Places, some: Listed, taken: Numbers) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from planner.assemble import assemble
 from planner.assemble.limits import systems_of_a_step
+from planner.assemble.racks import rack_groups
 from planner.case import Case, resolve, resolve_like
 from planner.case.resolve import limit_at
 from planner.errors import InputError, VerificationError
@@ -442,12 +443,16 @@ def _passed(
 def confirmed(inputs: Inputs, case: Case, proven: Certificate, gap: float) -> Plan:
     """Return a plan in figures, confirmed by its independent re-computation.
 
-    Its racks are drawn only where that takes a drawing.
+    Its racks are drawn only where it takes them, its cables and next step where these do not do.
 
     Raises:
         VerificationError: the re-computation does not agree.
     """
+    assert proven.operation is not None
     plan = assemble(inputs, case, proven, solver="highs", gap=gap, drawn=False)
+    if confirms(inputs, plan):
+        return plan
+    plan = plan.model_copy(update={"racks": rack_groups(inputs, case, proven.operation)})
     if not confirms(inputs, plan):
         plan = assemble(inputs, case, proven, solver="highs", gap=gap)
         verify(inputs, plan)
