@@ -202,6 +202,17 @@ def test_a_type_that_no_switch_fits_is_left_out() -> None:
     assert reasons["ether"] == "no switch of network.compute has ethernet ports of 400 Gb/s"
 
 
+def test_storage_of_another_protocol_than_its_switch_is_left_out() -> None:
+    request = furnished()
+    box = request.items[1]
+    box["ports"]["storage"]["protocol"] = "infiniband"
+    case = resolve(inputs_of(request.case()))
+    left_out = dict(case.not_considered)["box"]
+    assert left_out == "edge, which its storage ports go to, has no infiniband ports"
+    box["ports"]["storage"]["protocol"] = "ethernet"
+    assert "box" not in dict(resolve(inputs_of(request.case())).not_considered)
+
+
 SECTIONS: dict[str, tuple[str, ...]] = {
     "compute": ("spider",),
     "storage": ("edge",),

@@ -272,6 +272,15 @@ def test_port_groups_of_one_count_are_wired_apart() -> None:
     assert (found["optic"], found["twin_optic"], found["thin_optic"]) == (4, 2, 1)
 
 
+def test_a_port_of_another_protocol_fits_no_switch() -> None:
+    network = {"storage": {"switch": "mesh"}}
+    for protocol, fits in (("ethernet", True), ("infiniband", False)):
+        items = hardware()
+        items["box"]["ports"] = {"storage": port(2, "100 Gbit/s", protocol=protocol)}
+        found = counted(inputs_of(problem(network=network), items), gpu_a=2, box=1)
+        assert any("network.storage" in text for text in found.problems) is not fits
+
+
 @pytest.mark.parametrize(("redundancy", "pumps"), [("N", 2), ("N+1", 3), ("2N", 4)])
 def test_pumps_by_redundancy(redundancy: str, pumps: int) -> None:
     asked = problem()

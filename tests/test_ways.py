@@ -264,6 +264,23 @@ def test_a_pipeline_waits_for_its_bubble() -> None:
     assert (job.gpus_used, job.scale_share) == (32, pytest.approx(6 / 9))
 
 
+@pytest.mark.parametrize(("micro_batches", "told"), [(3, True), (4, False)])
+def test_copies_of_the_model_without_a_micro_batch_are_told_first(
+    micro_batches: int, told: bool
+) -> None:
+    """4 replicas of 8 GPUs take 4 micro-batches a step at least."""
+    request = Request(maximize="goodput")
+    request.job["training"] = {"mfu": "40 %", "scale": {"micro_batches": micro_batches}}
+    request.job["parallelism"] = {"tensor": 2, "pipeline": 4}
+    plan = planned(request)
+    assert plan.jobs[0].gpus_used == 32
+    first = (
+        f"the job cannot run so: a step has {micro_batches} micro-batches (training.scale) for 4"
+    )
+    assert plan.warnings[0].startswith(first) is told
+    assert ("set gpus.max to 24" in plan.warnings[0]) is told
+
+
 def test_a_type_without_a_measured_rate_is_left_out() -> None:
     request = measured_request()
     request.job["training"]["precision"] = "fp8"

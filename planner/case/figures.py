@@ -400,10 +400,15 @@ def fits(switch: Item, port: Port) -> bool:
 
 def _fit(switch: Item, port: Port) -> Fit | None:
     assert switch.switch is not None
-    if port.protocol is not None and port.protocol != switch.switch.protocol:
+    if not speaks(switch.switch, port):
         return None
     group = group_for(switch.switch, port.speed_gbit_per_s)
     return None if group is None else Fit(switch, group)
+
+
+def speaks(switch: Switch, port: Port) -> bool:
+    """Say whether a switch has the protocol of a port; one that names none takes any."""
+    return port.protocol in (None, switch.protocol)
 
 
 class FabricKey(NamedTuple):
@@ -448,16 +453,19 @@ def no_compute_fabric(item: Item, inputs: Inputs) -> str | None:
 
 
 def no_port_group(item: Item, inputs: Inputs) -> str | None:
-    """Return which port of an item no switch of the problem is fast enough for, or None."""
+    """Return which port of an item fits no port of its switch, by protocol or speed, or None."""
     known = inputs.by_id
     network = inputs.problem.network
     in_band = network.in_band or network.converged
     for name, fabric in (("storage", network.storage), ("in_band", in_band)):
-        port = getattr(item.ports, name)
+        port: Port | None = getattr(item.ports, name)
         if fabric is None or port is None:
             continue
         switch = known[fabric.switch]
         assert switch.switch is not None
+        if not speaks(switch.switch, port):
+            kind = name.replace("_", "-")
+            return f"{switch.id}, which its {kind} ports go to, has no {port.protocol} ports"
         if group_for(switch.switch, port.speed_gbit_per_s, port.form) is None:
             made = any(group.made_for(port.form) for group in switch.switch.ports)
             form = f" made for {port.form} ends" if made else ""

@@ -8,8 +8,18 @@ from operator import attrgetter
 from pydantic import BaseModel
 
 from planner.errors import did_you_mean
-from planner.figures import DRAW, STATED
-from planner.schema.catalog import Family, Figure, Item, Port, Ports, Sizes, Source, Switch
+from planner.figures import STATED
+from planner.schema.catalog import (
+    Consumes,
+    Family,
+    Figure,
+    Item,
+    Port,
+    Ports,
+    Sizes,
+    Source,
+    Switch,
+)
 from planner.schema.running import check_range
 
 Fault = tuple[str, str | None, str]
@@ -203,7 +213,8 @@ def _source(name: str, sources: Mapping[str, Source], path: str) -> Iterator[Fau
 
 
 def _components(item: Item, items: Mapping[str, Item]) -> Iterator[Fault]:
-    summed = dict.fromkeys((DRAW, *(path for row in STATED.values() for path in row.of)))
+    consumed = (f"consumes.{name}" for name in Consumes.model_fields if name != "racks")
+    summed = dict.fromkeys((*consumed, *(path for row in STATED.values() for path in row.of)))
     if item.components and any(attrgetter(path)(item) is not None for path in summed):
         first, *others = summed
         *others, last = (path.removeprefix("consumes.") for path in others)

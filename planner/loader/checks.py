@@ -143,10 +143,15 @@ def _uplinks(inputs: Inputs, known: Mapping[str, Item]) -> Iterator[Fault]:
     if asked > top.count:
         message = f"{lower.id} has {top.count} uplinks of {uplink:g} Gb/s, not {asked}"
         yield "ports", "network.out_of_band.uplinks", message, f"give {top.count} or fewer"
+    place = f"network.{'storage' if in_band is network.converged else 'in_band'}.switch"
     if uplink > fastest:
         message = f"no port of {upper.id} is as fast as the {uplink:g} Gb/s uplinks of {lower.id}"
-        place = "in_band" if network.in_band is not None else "storage"
-        yield "ports", f"network.{place}.switch", message, "choose a faster switch"
+        yield "ports", place, message, "choose a faster switch"
+    spoken, heard = lower.switch.protocol, upper.switch.protocol
+    if spoken != heard:
+        message = f"the {spoken} uplinks of {lower.id} fit no {heard} port of {upper.id}"
+        fix = f"choose an {spoken} switch, or out_of_band.uplinks: 0"
+        yield "ports", place, message, fix
 
 
 def _edges(inputs: Inputs, known: Mapping[str, Item]) -> Iterator[Fault]:

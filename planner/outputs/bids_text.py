@@ -444,11 +444,16 @@ def _how(found: Bids) -> Iterator[str]:
 
 
 _MOST_LINES, _MOST_SAID = 60, 20
-_KINDS: dict[LineKind, str] = {
-    "service": "services", "support": "support", "freight": "freight", "tax": "taxes",
-    "discount": "discounts", "option": "options, not counted", "included": "included in others",
-    "not_understood": "not understood",
-}  # fmt: skip
+_KINDS: dict[LineKind, tuple[str, str]] = {
+    "service": ("service", "services"),
+    "support": ("support", "support"),
+    "freight": ("freight", "freight"),
+    "tax": ("tax", "taxes"),
+    "discount": ("discount", "discounts"),
+    "option": ("option, not counted", "options, not counted"),
+    "included": ("included in others", "included in others"),
+    "not_understood": ("not understood", "not understood"),
+}
 
 
 def render_quote(quote: Quote) -> str:
@@ -490,7 +495,7 @@ def _answer(quote: Quote) -> Iterator[str]:
         f"{len(quote.lines)} lines: {len(items)} products for {_amount(paid, quote)}, "
         f"{len(known)} of them in the catalogs"
     )
-    others = [f"{kinds[kind]} {words}" for kind, words in _KINDS.items() if kinds.get(kind)]
+    others = [counted(kinds[kind], *words) for kind, words in _KINDS.items() if kinds.get(kind)]
     if others:
         yield "besides: " + ", ".join(others)
     right = [each for each in quote.sums if each.agrees]

@@ -410,11 +410,15 @@ def _interval(found: JobFound, job: Job) -> Override | None:
     return _override(path, "interval", "s", found.interval_s, _seen(found), now)
 
 
+def _asked_of_a_log(log: JobLog | None) -> str:
+    return "a job log does (--log)" if log is None else "the job log says too little of it"
+
+
 def _stall(job: Job, log: JobLog | None) -> Override | str:
     if job.checkpoint.mode == "sync":
         return "stall: the problem's job waits for storage, so its stall follows from the drain"
     if log is None or log.stall_s is None:
-        return "stall: storage does not see it; a job log does (--log)"
+        return f"stall: storage does not see it; {_asked_of_a_log(log)}"
     source = f"job log, {_many(log.checkpoints, 'checkpoint')}"
     if job.checkpoint.stall_s == "derived":
         return "stall: the problem derives it from the copy to the hosts"
@@ -488,7 +492,7 @@ def _classes(job: Job, log: JobLog | None) -> Iterator[Override | str]:
 
 def _restart(found: JobFound, job: Job, log: JobLog | None) -> Override | str:
     if log is None or log.restart_s is None:
-        return "restart time: storage does not see when a job fails; a job log does (--log)"
+        return f"restart time: storage does not see when a job fails; {_asked_of_a_log(log)}"
     source, time = f"job log, {_many(log.failures, 'failure')}", log.restart_s
     if found.restore_s is not None:
         source += ", less the restoring read"

@@ -459,8 +459,9 @@ class Basis:
         return self.of_unit(item).liquid_share
 
     def _liquid_share(self, item: Item) -> float:
-        if item.consumes.liquid_share is not None:
-            return item.consumes.liquid_share.value
+        if not item.components:
+            share = item.consumes.liquid_share
+            return 0.0 if share is None else share.value
         parts = [(self.items[part.id], part.quantity) for part in item.components]
         drawn = [quantity * (self.unit_it_power_kw(part) or 0.0) for part, quantity in parts]
         if not sum(drawn):
@@ -476,9 +477,8 @@ class Basis:
 
     def _consumed(self, item: Item, own: Callable[[Item], float | None]) -> float | None:
         """Return what one unit consumes; a bundle consumes what its components do."""
-        value = own(item)
-        if value is not None or not item.components:
-            return value
+        if not item.components:
+            return own(item)
         total = 0.0
         for component in item.components:
             part = own(self.items[component.id])

@@ -202,9 +202,9 @@ def plugged(basis: Basis, units: Mapping[str, int], network: str) -> list[Plugge
     for sku, count in units.items():
         port = getattr(basis.items[sku].ports, network)
         if port is not None and count > 0:
-            speed = port.speed_gbit_per_s
+            speed, spoken = port.speed_gbit_per_s, port.protocol
             form, end = port.form, port.transceiver
-            result.append(Plugged(sku, count, port.count, speed, end, form))
+            result.append(Plugged(sku, count, port.count, speed, end, form, spoken))
     return result
 
 
@@ -213,7 +213,7 @@ def port_fabric(
 ) -> list[Fabric] | None:
     """Return the fabric (none without ports), and add its parts to the bill.
 
-    None where a port is faster than the switch, or the tree would be too large.
+    None where a port does not fit the switch, or the tree would be too large.
 
     Args:
         basis: the catalogs.
@@ -344,7 +344,7 @@ def _served(basis: Basis, devices: list[Plugged]) -> frozenset[str]:
 
 
 def _by_group(switch: Item, devices: list[Plugged]) -> list[tuple[PortGroup, int]] | None:
-    """Return each group in use with the ports it serves, None where a port is too fast."""
+    """Return each group in use with the ports it serves, None where a port fits none."""
     ports: Counter[float] = Counter()
     groups: dict[float, PortGroup] = {}
     for device in devices:
@@ -454,11 +454,19 @@ def out_of_band(
 
 def oob_uplinks(basis: Basis, asked: OutOfBand, switches: int) -> Plugged | None:
     """Return the OOB switches as devices of the in-band fabric."""
-    top = fastest(basis.items[asked.switch])
-    if top is None or switches == 0 or asked.uplinks == 0:
+    managing = basis.items[asked.switch]
+    top = fastest(managing)
+    if top is None or managing.switch is None or switches == 0 or asked.uplinks == 0:
         return None
-    end = top.link.switch_end if top.link else None
-    return Plugged(asked.switch, switches, asked.uplinks, top.speed_gbit_per_s, end, manages=True)
+    return Plugged(
+        asked.switch,
+        switches,
+        asked.uplinks,
+        top.speed_gbit_per_s,
+        end=top.link.switch_end if top.link else None,
+        protocol=managing.switch.protocol,
+        manages=True,
+    )
 
 
 def check_fabrics(ledger: Ledger, basis: Basis, fabrics: Iterable[Fabric], plan: Plan) -> None:

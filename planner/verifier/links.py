@@ -91,11 +91,14 @@ class Plugged(NamedTuple):
     speed_gbit_per_s: float
     end: LinkEnd | None = None
     form: str | None = None
+    protocol: str | None = None
     manages: bool = False
 
     def served(self, switch: Item) -> tuple[PortGroup, Link | None] | None:
         """Return the ports of a switch that serve these, and what links the two."""
-        groups = () if switch.switch is None else switch.switch.ports
+        if switch.switch is None or self.protocol not in (None, switch.switch.protocol):
+            return None
+        groups = switch.switch.ports
         fitting = {g.speed_gbit_per_s: f for g in groups for f in g.forms if f.form == self.form}
         fast = [
             group

@@ -375,6 +375,14 @@ ROWS: tuple[Row, ...] = (
         "choose a faster switch",
         at=("problem.yaml", "    switch: mesh"),
     ),
+    net(
+        "uplinks_of_another_protocol",
+        "Mesh 32\n    category: switch\n    switch:\n      protocol: ethernet",
+        "Mesh 32\n    category: switch\n    switch:\n      protocol: infiniband",
+        "the ethernet uplinks of tick fit no infiniband port of mesh",
+        "choose an ethernet switch, or out_of_band.uplinks: 0",
+        at=("problem.yaml", "    switch: mesh"),
+    ),
     own(
         "port_that_takes_a_cable",
         "rails: 4, protocol: infiniband,",

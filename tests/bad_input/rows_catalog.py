@@ -236,8 +236,16 @@ ROWS: tuple[Row, ...] = (
         "  - id: tray\n",
         BUNDLE + "  - id: tray\n",
         wrong="a bundle consumes is the sum of its components'",
-        right=r"leave out consumes\.it_power, rack_units and weight",
+        right=r"leave out consumes\.it_power, rack_units, weight, typical_power, liquid_share and",
         at="    consumes: {it",
+    ),
+    catalog(
+        "bundle_with_its_own_share_of_heat",
+        "  - id: tray\n",
+        BUNDLE.replace("it_power: {value: 10 kW", "liquid_share: {value: 90 %") + "  - id: tray\n",
+        wrong="a bundle consumes is the sum of its components'",
+        right=r"leave out consumes\.it_power, rack_units, weight, typical_power, liquid_share and",
+        at="    consumes: {liquid",
     ),
     catalog(
         "min_over_max_units",

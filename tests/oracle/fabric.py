@@ -274,9 +274,11 @@ class Edge:
         return port.count * self.parts_per_panel // group.count
 
     def carries(self, port: Port | None) -> bool:
-        """Return whether some group is fast enough."""
+        """Return whether some group is fast enough, of a switch of the port's protocol."""
         if port is None:
             return True
+        if port.protocol is not None and port.protocol != self.switch.protocol:
+            return False
         return group_for(self.switch, port.speed_gbit_per_s, port.form) is not None
 
     def core(self, parts: int) -> Parts | None:

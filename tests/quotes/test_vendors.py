@@ -10,6 +10,7 @@ import pytest
 from openpyxl.worksheet.worksheet import Worksheet
 
 from planner.errors import InputError
+from planner.outputs.bids_text import render_quote
 from planner.quotes.columns import headers
 from planner.quotes.grid import currency_of, read, size_of
 from planner.quotes.importing import Said, read_quote
@@ -222,6 +223,7 @@ def test_amounts_in_thousands_and_products_by_their_model(tmp_path: Path) -> Non
     assert [line.description for line in quote.lines if line.kind == "service"] == [
         "Professional services"
     ]
+    assert "besides: 1 service\n" in render_quote(quote)
     columns = "Offer!row 2: Price per unit (kUSD), Total (kUSD): in 1,000 USD, as the file says"
     once = "Offer!F4: licence for 1 years is taken as paid once; what is paid each year belongs in "
     assert quote.findings == (columns, f"{once}a price book: per_year")

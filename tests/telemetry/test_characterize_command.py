@@ -125,6 +125,16 @@ def test_calibration_with_a_log(trace: Path, small: str, tmp_path: Path) -> None
     assert laid.code == 0, laid.out
 
 
+def test_a_log_that_says_too_little_is_not_asked_for(
+    trace: Path, small: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("time,job,event\n1,a,start\n", encoding="utf-8")
+    out = ran("characterize", str(trace), "--problem", small, "--log", str(log)).out
+    assert "stall: storage does not see it; the job log says too little of it" in out
+    assert "a job log does (--log)" not in out
+
+
 def test_what_is_not_measured_is_said(trace: Path, small: str) -> None:
     out = ran("characterize", str(trace), "--problem", small).out
     for words in ("stall: storage does not see it", "on how many GPUs? say --gpus", "--nameplate"):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from planner.currency import Currency, shown_in
 from planner.outputs.audience import Audience
+from planner.outputs.workbook.notes import nine_digits
 from tests.workbook.test_cover import opened, told
 from tests.world.gear_plans import infeasible, plan
 from tests.world.setups import ASYNC, COMPLETE, SYNC
@@ -45,6 +47,15 @@ def test_the_notes_follow_what_the_bill_has() -> None:
     assert "energy on typical draw" in str(full["Cost over the term"])
     assert "energy on maximum draw" in str(plain["Cost over the term"])
     assert "80 % of the rated bandwidth for writing" in str(plain["Storage bandwidth"])
+
+
+def test_the_proven_bound_is_grouped_as_its_currency_is() -> None:
+    rupees = Currency("INR", 0.0125, "2026-11-20", "RBI")
+    goal = plan(ASYNC).objective.model_copy(update={"bound": 5_012_345_678.0, "unit": "USD"})
+    made = plan(ASYNC).model_copy(update={"objective": goal})
+    assert told(opened(made), "Notes")["Proven bound"] == "5,012,345,680 USD"
+    with shown_in(rupees):
+        assert nine_digits(5_012_345_678.0, "INR") == "5,01,23,45,680 INR"
 
 
 def test_a_network_that_is_not_planned_is_named() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 
 from planner import currency
 from planner.outputs import scope
@@ -79,11 +80,18 @@ def _section(page: Page, row: int, heading: str, entries: Sequence[Entry]) -> in
     return row + 2
 
 
+def nine_digits(value: float, unit: str) -> str:
+    """Return a figure with nine digits that count, grouped as its unit has it."""
+    shown = Decimal(f"{value:.9g}")
+    places = max(0, -int(shown.as_tuple().exponent))
+    return f"{currency.grouped(float(shown), places, unit)} {unit}".strip()
+
+
 def _provenance(book: Book) -> list[Entry]:
     """Return how the plan was made; what is empty is left out."""
     plan, made, goal = book.plan, book.plan.provenance, book.plan.objective
     versions = ", ".join(f"{name} {version}" for name, version in sorted(made.versions.items()))
-    bound = "" if goal.bound is None else f"{goal.bound:,.9g} {in_money(goal.unit)}".strip()
+    bound = "" if goal.bound is None else nine_digits(goal.bound, in_money(goal.unit))
     entries = [
         ("Problem", plan.problem),
         ("Description", plan.description or ""),
