@@ -435,7 +435,9 @@ def inputs_to_text(inputs: Inputs) -> str:
         values[name] = dict(values[name])
     for name in ("price_sources", "item_sources"):
         values[name] = {key: dict(sources) for key, sources in values[name].items()}
-    whole = _Portable(**values)
+    whole = _adapter().validate_python(
+        values, context=CANONICAL
+    )  # a changed price may leave its range
     return _adapter().dump_json(whole, exclude_unset=True).decode()
 
 

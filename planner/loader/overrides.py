@@ -18,6 +18,9 @@ SCENARIO_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
 FILE_MARK = "@"
 """A setting that begins with it names a file of overrides."""
 
+ELSEWHERE = {"prices": "price books", "catalog": "catalogs"}
+"""Where the values stand whose paths, of three steps at least, sweeps and draws take."""
+
 SET_FIX = "write for example --set site.facility_power='12 MW'"
 
 
@@ -99,6 +102,10 @@ def _put(document: Document, steps: list[str], value: Any, origin: str) -> None:
     dotted = ".".join(steps)
     if not all(steps) or len(steps) > yaml12.MAX_DEPTH:
         raise InputError(Finding("set", f"'{dotted[:80]}' is not a path", origin, fix=SET_FIX))
+    if len(steps) > 2 and steps[0] in ELSEWHERE:
+        message = f"'{dotted[:80]}' stands in {ELSEWHERE[steps[0]]}, not in the problem"
+        fix = "change a copy and name that, or try values: planner sweep --vary"
+        raise InputError(Finding("set", message, origin, fix=fix))
     document.data = _replaced(document.data, steps, value, dotted, origin)
 
 

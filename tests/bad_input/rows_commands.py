@@ -130,6 +130,20 @@ ROWS: tuple[Row, ...] = (
         at="--set site..pue=1.2",
     ),
     said(
+        "set_a_price",
+        f"{SOLVE} --set prices.gpu.list=300000",
+        wrong=r"'prices\.gpu\.list' stands in price books, not in the problem",
+        right="try values: planner sweep --vary",
+        at="--set prices.gpu.list=300000",
+    ),
+    said(
+        "set_a_figure",
+        f"{SOLVE} --set catalog.box.provides.read=80",
+        wrong=r"'catalog\.box\.provides\.read' stands in catalogs, not in the problem",
+        right="change a copy and name that",
+        at="--set catalog.box.provides.read=80",
+    ),
+    said(
         "set_unknown_key",
         f"{SOLVE} --set site.power=5MW",
         wrong=r"site\.power: unknown key 'power'",

@@ -9,7 +9,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,10 @@ import rich.console
 
 import planner
 from planner import api, library
-from planner.inputs import inputs_to_text
+from planner.inputs import inputs_from_text, inputs_to_text
 from planner.library import functions, shown
 from planner.loader import market, yaml12
+from planner.loader.vary import checked, values
 from planner.schema.plan import Plan
 from planner.schema.prices import InCurrency
 from planner.studies.registry import STUDIES
@@ -164,6 +165,26 @@ def test_a_plan_in_memory_is_as_good_as_its_file(here: Path) -> None:
     bare = api.solve("small.yaml")
     with pytest.raises(planner.InputError, match="does not carry what it was made from"):
         planner.verify(bare)
+
+
+def test_a_price_that_leaves_its_range_is_carried(here: Path) -> None:
+    """A sweep may set a list price below what its book says is the least quote."""
+    inputs = planner.load("small.yaml")
+    item = next(item for item, price in inputs.prices.items() if price.list_usd > 10)
+    ranged = replace(
+        inputs,
+        prices=inputs.prices
+        | {
+            item: inputs.prices[item].model_copy(
+                update={"low_usd": inputs.prices[item].list_usd - 1.0}
+            )
+        },
+    )
+    asked = checked(ranged, values(ranged, f"prices.{item}.list=10 USD").point(0).changes)
+    again = inputs_from_text(inputs_to_text(asked)).prices[item]
+    assert (
+        again == asked.prices[item] and again.low_usd is not None and again.list_usd < again.low_usd
+    )
 
 
 def test_settings_on_loaded_inputs_are_settings_on_the_file(here: Path) -> None:
