@@ -89,6 +89,17 @@ def test_a_service_is_counted_by_what_it_says(
     assert (line.it_power_kw, line.weight_kg, line.racks) == (0.0, 0.0, None)
 
 
+@pytest.mark.parametrize("code", ["USD", "JPY"])
+def test_a_percentage_is_not_rounded_to_cents_of_the_currency(code: str) -> None:
+    """A sales tax of 8.875 % was 8.88 %, and one of 10 % in yen 9.997 %."""
+    request = served("hardware", "8.875")
+    request.more["exchange"] = {"JPY": {"usd": 0.0065, "on": "2026-11-20", "source": "BOJ"}}
+    request.more["currency"] = code
+    line = line_of(solved(request))
+    assert line.extended_net_usd == pytest.approx(0.08875 * 220_000, abs=0.01)
+    assert line.extended_list_usd == line.extended_net_usd
+
+
 def test_of_some_hardware_only() -> None:
     plan = solved(fabric(served("hardware", "10", of=["storage", "switch"])))
     assert line_of(plan).quantity == 210  # 2 x 10,000 + 1,000
