@@ -9,12 +9,13 @@ import pytest
 from planner import api
 from planner.errors import InputError, VerificationError
 from planner.loader.checks import check_problem
-from planner.outputs.audience import for_audience
+from planner.outputs.audience import Audience, for_audience
 from planner.outputs.bill import bill
 from planner.outputs.console import render
 from planner.schema.plan import Line, Plan
 from planner.verifier import verify
 from tests.oracle.test_bill import Bill, bill_of_two, companion, group, port, switch
+from tests.workbook.test_cover import opened, told
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
 
@@ -98,6 +99,14 @@ def test_a_percentage_is_not_rounded_to_cents_of_the_currency(code: str) -> None
     line = line_of(solved(request))
     assert line.extended_net_usd == pytest.approx(0.08875 * 220_000, abs=0.01)
     assert line.extended_list_usd == line.extended_net_usd
+
+
+@pytest.mark.parametrize("audience", ["internal", "customer"])
+def test_a_bill_with_a_tax_is_not_said_to_be_without(audience: Audience) -> None:
+    taxed, plain = solved(served("hardware", "10")), solved(bill_of_two())
+    said = [str(told(opened(each, audience))["Currency"]) for each in (taxed, plain)]
+    assert said[0].endswith("with no taxes but those listed")
+    assert said[1].endswith("without taxes")
 
 
 def test_of_some_hardware_only() -> None:
