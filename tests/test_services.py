@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from planner import api
+from planner.currency import shown_in
 from planner.errors import InputError, VerificationError
 from planner.loader.checks import check_problem
 from planner.outputs.audience import Audience, for_audience
@@ -96,9 +97,15 @@ def test_a_percentage_is_not_rounded_to_cents_of_the_currency(code: str) -> None
     request = served("hardware", "8.875")
     request.more["exchange"] = {"JPY": {"usd": 0.0065, "on": "2026-11-20", "source": "BOJ"}}
     request.more["currency"] = code
-    line = line_of(solved(request))
+    plan = solved(request)
+    line = line_of(plan)
     assert line.extended_net_usd == pytest.approx(0.08875 * 220_000, abs=0.01)
     assert line.extended_list_usd == line.extended_net_usd
+    with shown_in(plan.shown_in):
+        row = next(row for row in bill(plan, "customer").lines if row.sku == "help")
+        cents = 10.0**plan.shown_in.decimals
+        assert row.unit_net is not None and row.unit_net == row.extended_net
+        assert row.unit_net * cents == round(row.unit_net * cents)
 
 
 @pytest.mark.parametrize("audience", ["internal", "customer"])
