@@ -7,14 +7,16 @@ from collections.abc import Callable
 import pytest
 
 from planner import api
+from planner.currency import shown_in
 from planner.errors import InputError, VerificationError
 from planner.loader.checks import check_problem
-from planner.outputs.audience import for_audience
+from planner.outputs.audience import Audience, for_audience
 from planner.outputs.bill import bill
 from planner.outputs.console import render
 from planner.schema.plan import Line, Plan
 from planner.verifier import verify
 from tests.oracle.test_bill import Bill, bill_of_two, companion, group, port, switch
+from tests.workbook.test_cover import opened, told
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
 
@@ -87,6 +89,31 @@ def test_a_service_is_counted_by_what_it_says(
     assert plan.totals.capex_usd == expected
     assert request.plan().capex_usd == expected
     assert (line.it_power_kw, line.weight_kg, line.racks) == (0.0, 0.0, None)
+
+
+@pytest.mark.parametrize("code", ["USD", "JPY"])
+def test_a_percentage_is_not_rounded_to_cents_of_the_currency(code: str) -> None:
+    """A sales tax of 8.875 % was 8.88 %, and one of 10 % in yen 9.997 %."""
+    request = served("hardware", "8.875")
+    request.more["exchange"] = {"JPY": {"usd": 0.0065, "on": "2026-11-20", "source": "BOJ"}}
+    request.more["currency"] = code
+    plan = solved(request)
+    line = line_of(plan)
+    assert line.extended_net_usd == pytest.approx(0.08875 * 220_000, abs=0.01)
+    assert line.extended_list_usd == line.extended_net_usd
+    with shown_in(plan.shown_in):
+        row = next(row for row in bill(plan, "customer").lines if row.sku == "help")
+        cents = 10.0**plan.shown_in.decimals
+        assert row.unit_net is not None and row.unit_net == row.extended_net
+        assert row.unit_net * cents == round(row.unit_net * cents)
+
+
+@pytest.mark.parametrize("audience", ["internal", "customer"])
+def test_a_bill_with_a_tax_is_not_said_to_be_without(audience: Audience) -> None:
+    taxed, plain = solved(served("hardware", "10")), solved(bill_of_two())
+    said = [str(told(opened(each, audience))["Currency"]) for each in (taxed, plain)]
+    assert said[0].endswith("with no taxes but those listed")
+    assert said[1].endswith("without taxes")
 
 
 def test_of_some_hardware_only() -> None:

@@ -13,6 +13,7 @@ from planner.case.fabrics import WORDS
 from planner.case.model import BillItem, Companion, Fabric, Offer
 from planner.case.money import discount, support_span
 from planner.case.quantities import ceil, total
+from planner.currency import Currency
 from planner.figures import STATED
 from planner.inputs import Inputs, once_for_each, support_level
 from planner.optimizer.operate import Run
@@ -560,6 +561,17 @@ def _price(item: Item, inputs: Inputs) -> dict[str, object]:
     }
 
 
+def _extended(
+    item: Item, list_usd: float, net_usd: float, purchased: int, shown_in: Currency
+) -> dict[str, float]:
+    """Return what all units of a line cost: in cents, unless it is a percentage."""
+    ends = {"extended_list_usd": list_usd, "extended_net_usd": net_usd}
+    if item.is_percentage:
+        return {name: each * purchased for name, each in ends.items()}
+    ends["extended_list_usd"] = shown_in.listed_usd(list_usd)
+    return {name: shown_in.rounded_usd(each * purchased) for name, each in ends.items()}
+
+
 def _money(inputs: Inputs, billed: BillItem, item: Item, purchased: int) -> dict[str, object]:
     """Return the money of a line whose item has a price."""
     price = inputs.prices.get(item.id)
@@ -571,8 +583,7 @@ def _money(inputs: Inputs, billed: BillItem, item: Item, purchased: int) -> dict
     yearly_usd = cents(billed.subscription_usd_per_year * purchased)
     return {
         "unit_net_usd": net,
-        "extended_list_usd": cents(shown_in.listed_usd(price.list_usd) * purchased),
-        "extended_net_usd": cents(net * purchased),
+        **_extended(item, price.list_usd, net, purchased, shown_in),
         "support_usd_per_year": cents(billed.support_usd_per_year * purchased),
         "subscription_usd_per_year": None if price.per_year_usd is None else yearly_usd,
     }

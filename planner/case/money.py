@@ -31,9 +31,11 @@ def discount(item: Item, discounts: Sequence[Discount]) -> float:
 def unit_net_usd(
     item: Item, price: Price, discounts: Sequence[Discount], shown_in: Currency
 ) -> float:
-    """Return what one unit costs after discount, USD."""
-    listed_usd = shown_in.listed_usd(price.list_usd)
-    return shown_in.rounded_usd(listed_usd * (1.0 - discount(item, discounts)))
+    """Return what one unit costs after discount, USD; in cents, unless it is a percentage."""
+    left = 1.0 - discount(item, discounts)
+    if item.is_percentage:
+        return price.list_usd * left
+    return shown_in.rounded_usd(shown_in.listed_usd(price.list_usd) * left)
 
 
 def support_usd_per_year(

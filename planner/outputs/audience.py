@@ -431,9 +431,6 @@ RULES: Mapping[type[PlanModel], Rule] = {
 
 ModelT = TypeVar("ModelT", bound=PlanModel)
 
-_BY_MONEY = "100 USD"
-"""How the unit of a service begins that is a share of what the hardware costs."""
-
 HIDDEN_OBJECTIVE = "a figure that is not shown"
 """Name of an objective that is money, where money is not shown."""
 
@@ -462,7 +459,7 @@ def _strip(model: ModelT, stays: OutsideWords, prices: Prices) -> ModelT:
     if isinstance(model, ObjectiveReport) and "USD" in model.unit:
         hidden = {"name": HIDDEN_OBJECTIVE, "unit": "", "value": None}
         model = model.model_copy(update=hidden)
-    if isinstance(model, Line) and model.unit.startswith(_BY_MONEY):  # what it counts is money
+    if isinstance(model, Line) and model.is_percentage:  # what it counts is money
         once = {
             "quantity": 1,
             "purchased": 1,

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypeVar
 
+from planner import currency
 from planner.figures import STATED
 from planner.outputs.audience import PRICES, Audience, Prices, for_audience
 from planner.outputs.restated import listed, restated
@@ -219,9 +220,9 @@ def _money(line: Line, code: str) -> dict[str, object]:
         "currency": code,
         "unit_list": listed(line),
         "discount": None if line.unit_list_usd is None else line.discount,
-        "unit_net": line.unit_net_usd,
-        "extended_list": line.extended_list_usd if bought else 0.0,
-        "extended_net": line.extended_net_usd if bought else 0.0,
+        "unit_net": line.unit_net_usd if line.is_percentage else _in_cents(line.unit_net_usd),
+        "extended_list": _in_cents(line.extended_list_usd) if bought else 0.0,
+        "extended_net": _in_cents(line.extended_net_usd) if bought else 0.0,
         "support_per_year": line.support_usd_per_year if bought else 0.0,
         "subscription_per_year": line.subscription_usd_per_year,
         "support_years": line.support_years if line.support_usd_per_year else None,
@@ -236,6 +237,10 @@ def _money(line: Line, code: str) -> dict[str, object]:
         "unit_list_high": _first(price.high_usd if price else None, line.unit_list_usd),
         **{f"subscription_per_year_{end}": _yearly_end(line, end) for end in ("low", "high")},
     }
+
+
+def _in_cents(amount: float | None) -> float | None:
+    return None if amount is None else round(amount, currency.shown().decimals)
 
 
 def _first(stated: float | None, otherwise: float | None) -> float | None:

@@ -131,7 +131,8 @@ def _value(value: object, money: Currency, records: tuple[Record, ...], *, paid:
 def listed(line: Line) -> float | None:
     """Return the list price of a line of a restated plan as a bill lists it: in whole cents."""
     price, money = line.unit_list_usd, shown()
-    return price if price is None or money.code == "USD" else round(price, money.decimals)
+    whole = money.code != "USD" and not line.is_percentage
+    return round(price, money.decimals) if price is not None and whole else price
 
 
 def in_its_currency(

@@ -175,3 +175,13 @@ def holding(plan: Plan) -> list[LimitReport]:
 def may_be_short(limit: LimitReport) -> bool:
     """Say whether a limit is of something that there can be too little of."""
     return limit.name != "gpu_types" and not limit.name.endswith(".installed")
+
+
+def may_have_taxes(plan: Plan) -> bool:
+    """Say whether some line may be a tax or a duty: those are services."""
+    return any(line.section == "Services" for line in own_lines(plan))
+
+
+def taxes(plan: Plan) -> str:
+    """Return what amounts hold of taxes."""
+    return "with no taxes but those listed" if may_have_taxes(plan) else "without taxes"

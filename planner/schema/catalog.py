@@ -495,6 +495,11 @@ class Item(Model):
     extends: Identifier | None = None
     notes: tuple[Text, ...] = ()
 
+    @property
+    def is_percentage(self) -> bool:
+        """Whether a price of it is a percentage of what hardware costs, which no cents round."""
+        return self.service is not None and self.service.per == "hardware"
+
 
 class Catalog(Model):
     """One catalog file after its ``extends`` are resolved."""

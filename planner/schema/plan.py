@@ -137,6 +137,11 @@ class Line(PlanModel):
     public_notes: tuple[str, ...] = Field(default=(), exclude_if=_is_empty)
 
     @property
+    def is_percentage(self) -> bool:
+        """Whether it counts every 100 USD of hardware, so that its price is no amount of cents."""
+        return self.unit.startswith("100 USD")
+
+    @property
     def working(self) -> int:
         """Units in the cluster: those in place without owned ones that stand idle."""
         return self.quantity - self.idle

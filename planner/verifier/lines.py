@@ -14,6 +14,7 @@ from planner.verifier.decisions import Decisions
 from planner.verifier.money import (
     cents,
     cold_spares,
+    is_percentage,
     ordered,
     purchased,
     sale,
@@ -321,7 +322,9 @@ def check_line_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: 
     net_usd = line.unit_net_usd if line.unit_net_usd in unit.net_usd else unit.net_usd[0]
     assert net_usd is not None
     bought = line.purchased
-    extended = [usd for each in unit.listed_usd for usd in cents(each * bought, basis.money)]
+    extended = [each * bought for each in unit.listed_usd]
+    if not is_percentage(item):
+        extended = [usd for each in extended for usd in cents(each, basis.money)]
     ledger.any_of(name, said, {"unit_net_usd": unit.net_usd, "extended_list_usd": extended})
     ledger.all_same(name, said, {"extended_net_usd": net_usd * bought})
     paid = {

@@ -128,9 +128,17 @@ def discount_share(basis: Basis, item: Item) -> float:
     return 0.0
 
 
+def is_percentage(item: Item) -> bool:
+    """Say whether a price is so many USD for every 100 of hardware, which no cents round."""
+    return item.service is not None and item.service.per == "hardware"
+
+
 def _unit_money(basis: Basis, item: Item, price: Price) -> UnitMoney:
     """Return the list price, the discount and the net price of one unit, USD."""
     discount = discount_share(basis, item)
+    if is_percentage(item):
+        whole = (price.list_usd * (1 - discount),)
+        return UnitMoney(price.list_usd, discount, whole, (price.list_usd,))
     # In another currency a bill lists whole cents of it, and takes discounts off these.
     usual = basis.money.code == "USD"
     listed = (price.list_usd,) if usual else cents(price.list_usd, basis.money)

@@ -38,7 +38,11 @@ class Market:
     def unit_net_usd(self, item: Item) -> float:
         """Return the price of one unit after the most specific discount, in whole cents."""
         price = self.prices.get(item.id)
-        return 0.0 if price is None else round(price.list_usd * (1.0 - self._discount(item)), 2)
+        if price is None:
+            return 0.0
+        net_usd = price.list_usd * (1.0 - self._discount(item))
+        percent = item.service is not None and item.service.per == "hardware"
+        return net_usd if percent else round(net_usd, 2)
 
     def _discount(self, item: Item) -> float:
         for key, value in (("item", item.id), ("vendor", item.vendor), ("category", item.category)):

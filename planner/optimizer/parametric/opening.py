@@ -179,27 +179,16 @@ class Opening:
         return best
 
     def _taken_up(self, owners: Places, cells: Places, some: Listed) -> Flags:
-        """Tell the plans of purchases that fit, all of what they take counted; say which.
-
-        Those of a row are tried from the best on, some at a time, until enough of them fit.
-        """
-        enough = 1 if self.plans.lazy else TRIES
-        fits = np.zeros(len(some.own), dtype=bool)
-        taken = np.empty((len(self.limits), len(some.own)))
-        left, count = np.arange(len(some.own)), TRIES
-        while len(left):
-            own = some.own[left]
-            first = np.arange(len(left)) - np.searchsorted(own, own) < count
-            now, left, count = left[first], left[~first], 4 * count
-            of, where = owners[some.own[now]], cells[some.own[now]]
-            taken[:, now], can = self.cells.taken(where, some.counts[:, now], least=False)
-            fits[now] = can & np.all(taken[:, now] <= self.allowed[:, of], axis=0)
-            found = np.bincount(some.own[fits], minlength=len(owners))
-            left = left[found[some.own[left]] < enough]
+        """Tell the plans of purchases; say which fit, all of what they take counted."""
+        if not len(some.own):
+            return np.zeros(0, dtype=bool)
+        of, where = owners[some.own], cells[some.own]
+        taken, fits = self.cells.taken(where, some.counts, least=False)
+        fits &= np.all(taken <= self.allowed[:, of], axis=0)
         rows = np.flatnonzero(fits)
         nth = np.arange(len(rows)) - np.searchsorted(some.own[rows], some.own[rows])
-        rows = rows[nth < enough]
-        self._note(cells[some.own[rows]], some.at(rows), taken[:, rows])
+        rows = rows[nth < (1 if self.plans.lazy else TRIES)]
+        self._note(where[rows], some.at(rows), taken[:, rows])
         return fits
 
     def _note(self, cells: Places, some: Listed, taken: Numbers) -> None:

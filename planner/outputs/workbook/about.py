@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, time
 
+from planner.outputs import scope
 from planner.outputs.words import clean, gives_away, quantity, small_share
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import Range
@@ -94,10 +95,10 @@ _EDITIONS = {
     "customer": "Customer edition",
 }
 _CURRENCIES = {
-    "net": "{money}, net, without taxes",
-    "list+net": "{money}, list and net, without taxes",
+    "net": "{money}, net, {taxes}",
+    "list+net": "{money}, list and net, {taxes}",
 }
-_NET_OF_DISCOUNTS = "{money}, net of discounts, without taxes"
+_NET_OF_DISCOUNTS = "{money}, net of discounts, {taxes}"
 
 
 def _paid_in(book: Book) -> str:
@@ -106,7 +107,7 @@ def _paid_in(book: Book) -> str:
     text = _CURRENCIES.get(book.prices, _NET_OF_DISCOUNTS)
     rate = f"; {money.rate_text()}" if book.inside and money.code != "USD" else ""
     named = money.code if money.name == money.code else f"{money.name} ({money.code})"
-    return text.format(money=named) + rate
+    return text.format(money=named, taxes=scope.taxes(book.plan)) + rate
 
 
 def _document(page: Page) -> int:

@@ -9,6 +9,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner import currency
 from planner.figures import FIGURES
+from planner.outputs import scope
 from planner.outputs.words import in_money
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.bom import subtotal_name
@@ -59,7 +60,8 @@ def add(book: Book) -> None:
     if table is not None:
         _chart(page, table, row)
         under = max(under, row + _CHART_ROWS)
-    left_out = "inflation, financing, staff, taxes and what the equipment is worth at the end"
+    taxes = "other taxes" if scope.may_have_taxes(book.plan) else "taxes"
+    left_out = f"inflation, financing, staff, {taxes} and what the equipment is worth at the end"
     text = f"{currency.shown().name}, net of discounts; without {left_out}."
     page.text(under, 0, text, "subtitle")
     page.finish(_COLUMNS - 1, (FIRST_ROW + 1, 1))

@@ -206,7 +206,7 @@ class BomRow:
         if index is None or listed_usd is None or rate is None:
             return
         usd = float(f"{listed_usd * rate:.15g}")
-        text = f"=ROUND({usd!r}/{RATE},{currency.shown().decimals})"
+        text = f"={in_cents(line, f'{usd!r}/{RATE}')}"
         self.page.sheet.write_formula(self.row, index, text, self.page.places(role)[key][1])
 
     def put_price(self, key: str, line: Line, value: float | None) -> None:
@@ -500,7 +500,7 @@ def _add_money(row: BomRow, plan: Plan, line: Line, known: dict[str, float | Non
     if not row.has("unit_net"):
         return
     _unit_money(row, line, known)
-    bought, cents = row.at("purchased"), currency.shown().decimals
+    bought = row.at("purchased")
     for key, each in (
         ("extended_list", "unit_list"),
         ("extended_net", "unit_net"),
@@ -508,7 +508,8 @@ def _add_money(row: BomRow, plan: Plan, line: Line, known: dict[str, float | Non
     ):
         if row.has(each):
             unit = row.at(each)
-            text = f'=IF({bought}=0,0,IF(ISNUMBER({unit}),ROUND({unit}*{bought},{cents}),""))'
+            every = in_cents(line, f"{unit}*{bought}")
+            text = f'=IF({bought}=0,0,IF(ISNUMBER({unit}),{every},""))'
             row.work_out(key, text, known[key])
     _by_year(row, plan, line, known)
     support, subscription = row.at("support"), ""
@@ -518,6 +519,11 @@ def _add_money(row: BomRow, plan: Plan, line: Line, known: dict[str, float | Non
     row.work_out("yearly", text, known["yearly"])
 
 
+def in_cents(line: Line, amount: str) -> str:
+    """Return a formula's amount in whole cents; of a percentage of hardware as it comes."""
+    return amount if line.is_percentage else f"ROUND({amount},{currency.shown().decimals})"
+
+
 def _unit_money(row: BomRow, line: Line, known: dict[str, float | None]) -> None:
     """Write what a unit costs: from list and discount where the edition shows both."""
     row.input("unit_list", line)
@@ -525,7 +531,8 @@ def _unit_money(row: BomRow, line: Line, known: dict[str, float | None]) -> None
     cents = currency.shown().decimals
     if row.has("discount"):
         unit_list, discount = row.at("unit_list"), row.at("discount")
-        net = f'=IF(ISNUMBER({unit_list}),ROUND({unit_list}*(1-{discount}),{cents}),"")'
+        left = in_cents(line, f"{unit_list}*(1-{discount})")
+        net = f'=IF(ISNUMBER({unit_list}),{left},"")'
         row.work_out("unit_net", net, known["unit_net"])
     else:
         row.put("unit_net", known["unit_net"])
