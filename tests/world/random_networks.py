@@ -137,7 +137,8 @@ def edge(hardware: Hardware, random: Random, network: str) -> Raw:
     if random.random() < 0.6:
         groups.append((100, random.choice((2 * radix, radix * 3 // 2))))
     name = f"{network}_switch"
-    _switch(hardware, random, name, tuple(groups))
+    item = _switch(hardware, random, name, tuple(groups))
+    item["switch"]["protocol"] = "ethernet"  # as of the management switches that uplink to it
     for item in hardware.items:
         if item["category"] in ("gpu_system", "storage") and random.random() < 0.9:
             item.setdefault("ports", {})[network] = {
