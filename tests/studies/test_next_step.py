@@ -113,9 +113,10 @@ def test_enough_drawn_problems_have_a_next_step() -> None:
     assert len({row.path.rpartition(".")[2] for row in found}) >= 4
 
 
-def test_only_what_binds_has_a_next_step() -> None:
-    for seed in SEEDS:
-        assert all(row.binding for row in drawn_steps(seed)[2])
+@pytest.mark.exhaustive(keep=3)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_only_what_binds_has_a_next_step(seed: int) -> None:
+    assert all(row.binding for row in drawn_steps(seed)[2])
 
 
 WHOLE = "jobs.0.gpus={whole: systems}"
