@@ -215,11 +215,13 @@ def expect_the_best_of_all(
             operation.rate = operation.rate * failures
             operation.client_read = operation.client_read * port
             found, chosen = operation.best(way, systems, most, stores)
-            for place, step in enumerate(operation.step[way]):
-                gpus = np.arange(step, most[place] + 1, step)
-                each = np.full(len(gpus), place)
-                use = Uses(way[each], systems[each], gpus, stores.at(each))
-                scores, patient = operation.worth(use)
+            steps = operation.step[way]
+            gpus = [np.arange(n, m + 1, n) for n, m in zip(steps, most, strict=True)]
+            each = np.repeat(np.arange(COUNT), [len(numbers) for numbers in gpus])
+            use = Uses(way[each], systems[each], np.concatenate(gpus), stores.at(each))
+            worth = np.array(operation.worth(use))
+            for place, step in enumerate(steps):
+                scores, patient = worth[:, each == place]
                 if failures > 1.0 and not np.isfinite(patient[-1:]).all():
                     continue  # less is left of the goodput than floats can tell
                 best = scores.max(initial=-np.inf)
