@@ -33,7 +33,7 @@ from planner.studies import explain
 from tests.world import solved
 from tests.world.files import FILES
 
-gc.set_threshold(100_000, 50, 50)  # as the command line does: most of what is made stays
+gc.set_threshold(100_000, 50, 50)  # most of what is made stays
 
 # How long an example takes says how busy the machine is: no test depends on that.
 settings.register_profile("planner", deadline=None)
