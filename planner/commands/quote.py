@@ -296,11 +296,7 @@ def _facts(inputs: Inputs, plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]
         ),
     )
     of_site = {row.name for row in SUPPLIES if row.path.startswith("site.") and row.name != "racks"}
-    limits = [
-        of_limit(limit).removesuffix(", known part")  # of the plan, not of what may be offered
-        for limit in plan.limits
-        if limit.name in of_site
-    ]
+    limits = [of_limit(limit) for limit in plan.limits if limit.name in of_site]
     if limits:
         yield "Limits", f"{listed(limits)} for everything together"
     if site.rack is not None and site.rack_count is not None:

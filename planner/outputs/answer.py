@@ -100,9 +100,10 @@ def of_limit(limit: LimitReport) -> str:
         return value + (" at the meter" if limit.name == "facility_power" else "")
     if limit.name == "max_days_to_train":
         return f"training in {value}"
-    said = f"{value} of {limit.label}"
-    if limit.unit in limit.label.split():  # GPUs in use, useful GPUs
-        said = f"{value.removesuffix(limit.unit)}{limit.label}"
+    label = limit.label.removesuffix(", known part")  # of the plan, not of what is asked
+    said = f"{value} of {label}"
+    if limit.unit in label.split():  # GPUs in use, useful GPUs
+        said = f"{value.removesuffix(limit.unit)}{label}"
     return f"{'at least ' if limit.sense == '>=' else ''}{said}"
 
 

@@ -56,6 +56,13 @@ def test_it_fits_a_page_and_says_what_more_there_is(name: str) -> None:
     assert "--lines" in shown
 
 
+def test_what_is_asked_is_no_part_of_what_is_known() -> None:
+    _, plan = solved(hall(weight_limit="60 t"))
+    assert any(limit.label == "weight, known part" for limit in plan.limits)
+    assert "60,000 kg of weight" in (said := answer.asked(plan, plan.jobs[0]))
+    assert "known part" not in said
+
+
 @pytest.mark.parametrize("part", answer.PARTS)
 def test_a_part_is_the_one_of_the_whole_screen(part: str) -> None:
     plan = made(CASES["complete"])

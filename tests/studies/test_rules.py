@@ -199,6 +199,12 @@ def test_a_rule_that_wins_is_told_with_what_it_lets_pass() -> None:
     assert "allows 10 %" in sentence
 
 
+def test_an_overlap_just_over_what_is_allowed_is_told_apart_from_it() -> None:
+    wins = row("lean", outcome=outcome(difference=0.004, overlap=0.1004))
+    (sentence,) = argument((row("demand", "demand", outcome=outcome()), wins), WORK, 0.1)
+    assert "10.04 % of the interval" in sentence and "allows 10.00 %" in sentence
+
+
 def test_rules_within_what_is_proven_are_as_good() -> None:
     same = (row(name, outcome=outcome(difference=d, gap=1e-4)) for name, d in
             (("a", 5e-5), ("b", -9e-5)))  # fmt: skip

@@ -9,7 +9,7 @@ from planner.api import Options, solve_with
 from planner.errors import Finding, InputError
 from planner.inputs import Change, Inputs, applied
 from planner.loader.checks import check_problem
-from planner.outputs.words import counted, listed, relative, write_figure
+from planner.outputs.words import counted, decimals, listed, relative, write_figure
 from planner.paths import job_path
 from planner.schema.catalog import Family
 from planner.schema.comparison import Measure, Outcome, RowGroup, RuleRow, RulesTable
@@ -320,9 +320,12 @@ def _why(better: _Told, max_overlap: float) -> str:
     overlap = better.plan.overlap
     if better.plan.mode == "sync" or overlap <= max_overlap:
         return ""
+    shares = [100 * overlap, 100 * max_overlap]
+    digits = decimals(shares)
+    takes, allowed = (f"{share:.{digits}f} %" for share in shares)
     return (
-        f", but a checkpoint then takes {100 * overlap:.0f} % of the interval to reach storage, "
-        f"where this problem allows {100 * max_overlap:g} %"
+        f", but a checkpoint then takes {takes} of the interval to reach storage, "
+        f"where this problem allows {allowed}"
     )
 
 
