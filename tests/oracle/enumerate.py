@@ -125,14 +125,15 @@ def _every(
         return []
     bought = [candidate.item for candidate in (*systems, *storage)]
     plant = Plant(market, bought, kinds)
+    limits = market.limits()
     gpus = [
         choice
         for choice in compute.choices(market, systems, plant.thrifty)
-        if bool(within(choice.consumed, market.limits()))
+        if bool(within(choice.consumed, limits))
     ]
     if not gpus:
         return []
-    left = market.limits() - np.min([choice.consumed for choice in gpus], axis=0)
+    left = limits - np.min([choice.consumed for choice in gpus], axis=0)
     purchases = stores.choices(problem, storage, families, left)
     if purchases is None:
         return []
@@ -184,7 +185,8 @@ class _Search:
         # The best hopes first: the sooner a good plan is known, the more is skipped. What a choice
         # would be worth without any loss is known at once, and the rest of its hope seldom needed.
         pairs = [(mode, choice) for choice in gpus for mode in modes]
-        waiting = [(-self._hope(c, None), False, at) for at, (mode, c) in enumerate(pairs)]
+        hopes = [-self._hope(choice, None) for choice in gpus]
+        waiting = [(hopes[at // len(modes)], False, at) for at in range(len(pairs))]
         heapify(waiting)
         found = []
         while waiting:

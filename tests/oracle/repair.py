@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -139,6 +139,7 @@ def states(spares: int, load: float) -> list[float]:
     return [weight / whole for weight in weights]
 
 
+@cache
 def shrunk(units: int, holds: int, replicas: tuple[int, int, int], load: float) -> Chain:
     """Return what a job does that goes on with fewer replicas, state by state.
 
