@@ -179,8 +179,8 @@ def _of_the_job(limit: LimitReport) -> bool:
     """Return whether a limit is on the job, whatever companions are listed."""
     return limit.name in (
         "overlap", "drain_fits", "blocking", "restore_time", "capacity", "ingest", "endurance",
-        "replica_fits", "gpus_min", "gpus_max", "min_gpus", "min_goodput", "min_useful_gpus",
-        "min_useful_pflops", "max_days_to_train", "rule_read", "rule_write",
+        "replica_fits", "gpus_min", "gpus_max", "micro_batches", "min_gpus", "min_goodput",
+        "min_useful_gpus", "min_useful_pflops", "max_days_to_train", "rule_read", "rule_write",
     )  # fmt: skip
 
 
