@@ -104,6 +104,45 @@ CASES = (
         fix="raise it, or ask for less",
     ),
     Case(
+        "micro_batches",
+        wrong=job("gpus: {min: 65}")
+        | {"      mfu: 40 %\n": "      mfu: 40 %\n      scale: {micro_batches: 2}\n"},
+        near=job("gpus: {min: 65}")
+        | {"      mfu: 40 %\n": "      mfu: 40 %\n      scale: {micro_batches: 3}\n"},
+        path="jobs.0.training.scale.micro_batches",
+        at="scale: {micro_batches: 2}",
+        says="2 micro-batches of a step fill 64 GPUs, 32 each, and no fewer than 65 are asked for",
+        fix="raise it to 3, or ask for fewer",
+    ),
+    Case(
+        "micro_batches_of_useful_gpus",
+        wrong=also(targets="{min_useful_gpus: 64}")
+        | {"      mfu: 40 %\n": "      mfu: 40 %\n      scale: {micro_batches: 2}\n"},
+        near=also(targets="{min_useful_gpus: 63.9}")
+        | {"      mfu: 40 %\n": "      mfu: 40 %\n      scale: {micro_batches: 2}\n"},
+        path="jobs.0.training.scale.micro_batches",
+        at="scale: {micro_batches: 2}",
+        says="2 micro-batches of a step fill 64 GPUs, 32 each, and no fewer than 65 are asked for",
+        fix="raise it to 3, or ask for fewer",
+    ),
+    Case(
+        "micro_batches_of_any_spread",
+        wrong={"      mfu: 40 %\n": "      mfu: 40 %\n      scale: {micro_batches: 2}\n"}
+        | {
+            RUN: "    parallelism: [{tensor: 8, pipeline: 4, min_replicas: 3}, "
+            "{tensor: 8, pipeline: 2, min_replicas: 4}]\n"
+        },
+        near={"      mfu: 40 %\n": "      mfu: 40 %\n      scale: {micro_batches: 3}\n"}
+        | {
+            RUN: "    parallelism: [{tensor: 8, pipeline: 4, min_replicas: 3}, "
+            "{tensor: 8, pipeline: 2, min_replicas: 4}]\n"
+        },
+        path="jobs.0.training.scale.micro_batches",
+        at="scale: {micro_batches: 2}",
+        says="2 micro-batches of a step fill 64 GPUs, 32 each, and no fewer than 96 are asked for",
+        fix="raise it to 3, or ask for fewer",
+    ),
+    Case(
         "goodput_fixed",
         wrong=also(targets="{min_goodput: 95.1 %}")
         | {INTERVAL: "      interval: {policy: fixed, every: 100 s}\n"},

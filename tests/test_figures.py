@@ -106,6 +106,7 @@ OWN_NAMES = {
     "rule_read": "a vendor's rule", "rule_write": "a vendor's rule",
     "replica_fits": "the GPUs that a replica needs",
     "gpus_min": "the least of two bounds", "gpus_max": "the most of two bounds",
+    "micro_batches": "what fills them",
     "interval_min": "the least of two bounds", "interval_max": "the most of two bounds",
 }  # fmt: skip
 """Limits that have a name of their own, and not that of the figure they compare."""

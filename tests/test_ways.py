@@ -17,6 +17,7 @@ from planner.optimizer.ways import needed
 from planner.outputs.console import render
 from planner.schema.plan import Plan
 from planner.sizing.throughput import MemoryNeed
+from planner.sizing_report import size_report
 from planner.verifier import verify
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
@@ -107,7 +108,7 @@ def _scale(random: Random, law: str) -> Raw:
     if law == "exponent":
         return {"exponent": round(random.uniform(0.01, 0.3), 3), "reference": 16}
     if law == "bubble":
-        return {"micro_batches": random.choice((8, 64)), "interleave": random.choice((1, 2))}
+        return {"micro_batches": random.choice((2, 4, 8, 64)), "interleave": random.choice((1, 2))}
     shares, share = [], 1.0
     for gpus in (4, 12, 30, 80):
         shares.append({"gpus": gpus, "share": round(share, 4)})
@@ -264,21 +265,95 @@ def test_a_pipeline_waits_for_its_bubble() -> None:
     assert (job.gpus_used, job.scale_share) == (32, pytest.approx(6 / 9))
 
 
-@pytest.mark.parametrize(("micro_batches", "told"), [(3, True), (4, False)])
-def test_copies_of_the_model_without_a_micro_batch_are_told_first(
-    micro_batches: int, told: bool
-) -> None:
-    """4 replicas of 8 GPUs take 4 micro-batches a step at least."""
+def few(micro_batches: int, *options: Raw, **job: Any) -> Request:
+    """Return the small request with so few micro-batches a step; a copy of the model is 8 GPUs."""
     request = Request(maximize="goodput")
     request.job["training"] = {"mfu": "40 %", "scale": {"micro_batches": micro_batches}}
-    request.job["parallelism"] = {"tensor": 2, "pipeline": 4}
+    request.job["parallelism"] = list(options) or {"tensor": 2, "pipeline": 4}
+    request.job |= job
+    return request
+
+
+@pytest.mark.parametrize(("micro_batches", "gpus"), [(1, 8), (3, 24), (4, 32), (5, 32)])
+def test_each_copy_of_the_model_takes_a_micro_batch(micro_batches: int, gpus: int) -> None:
+    """Four systems of 8 GPUs have room, each a copy of the model."""
+    plan = planned(few(micro_batches))
+    assert plan.jobs[0].gpus_used == gpus
+    (limit,) = (limit for limit in plan.limits if limit.name == "micro_batches")
+    assert (limit.limit, limit.value) == (8 * micro_batches, gpus)
+    assert limit.binding == (micro_batches <= 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "pipeline", "gpus"),
+    [
+        # 2 micro-batches fill 16 GPUs of the one, and 8 of the other, which has no bubble:
+        # 16 / (1 + 3/1) are less than 8.
+        ([{"tensor": 2, "pipeline": 4}, {"tensor": 4, "pipeline": 1}], 1, 8),
+        # 16 / (1 + 1/1) are more than 8 at 90 %.
+        ([{"tensor": 4, "pipeline": 2}, {"tensor": 4, "pipeline": 1, "factor": "90 %"}], 2, 16),
+    ],
+)
+def test_how_a_replica_is_spread_decides_what_micro_batches_fill(
+    options: list[Raw], pipeline: int, gpus: int
+) -> None:
+    job = planned(few(2, *options)).jobs[0]
+    assert (job.ways[0].pipeline, job.gpus_used) == (pipeline, gpus)
+
+
+def test_experts_spread_over_several_copies_of_the_model() -> None:
+    """A replica of 8 GPUs is 4 copies of 2 for a micro-batch: 6 micro-batches fill 12 GPUs."""
+    option = {"tensor": 2, "pipeline": 1, "experts": 8, "expert_tensor": 1}
+    request = few(6, option | {"expert_parameters": "8 B"}, parameters="10 B")
+    assert planned(request).jobs[0].gpus_used == 8
+
+
+def test_several_types_share_the_micro_batches() -> None:
+    """Two systems of each type have room, and three copies of the model have a micro-batch."""
+    request = few(3, gpus={"max_types": 2})
+    request.items.append(gpu_system("other", 8, "10 kW"))
+    request.prices["other"] = price("100000")
+    request.more["items"] = {"gpu": {"max": 2}, "other": {"max": 2}}
     plan = planned(request)
-    assert plan.jobs[0].gpus_used == 32
-    first = (
-        f"the job cannot run so: a step has {micro_batches} micro-batches (training.scale) for 4"
-    )
-    assert plan.warnings[0].startswith(first) is told
-    assert ("set gpus.max to 24" in plan.warnings[0]) is told
+    assert plan.jobs[0].gpu_types == ("gpu", "other")
+    assert plan.jobs[0].gpus_used == 24
+
+
+def test_a_plan_with_more_copies_than_micro_batches_is_refused() -> None:
+    plan, fewer = planned(few(4)), few(3)
+    with pytest.raises(VerificationError) as refused:
+        verify(inputs_of(fewer.case()), plan)
+    assert "micro_batches: the plan breaks the limit" in str(refused.value)
+    assert "limits.micro_batches.limit: the plan says 32, computed 24" in str(refused.value)
+
+
+def test_it_is_said_why_no_more_systems_are_in_use() -> None:
+    """Owned ones stand idle: the micro-batches are enough for three."""
+    request = few(3)
+    request.more["items"] = {"gpu": {"installed": 4}}
+    (idle,) = planned(request).idle
+    place = "training.scale.micro_batches of the job 'train'"
+    assert (idle.units, idle.reason) == (1, f"{place} fills no more than 24 GPUs")
+    assert idle.fix.startswith(f"a larger {place}; ")
+
+
+def test_a_goal_out_of_reach_of_the_micro_batches_asks_for_more_of_them() -> None:
+    """32 GPUs do 32 * 0.4 * 0.99 / (1 + 3 * 4 / B) PFLOP/s: 4.4 of them from B = 6.4 on."""
+    request = few(3)
+    request.more["targets"] = {"min_useful_pflops": 4.4}
+    found = api.solve_inputs(inputs_of(request.case())).infeasibility
+    assert found is not None
+    path = "jobs.0.training.scale.micro_batches"
+    (change,) = (change for change in found.changes if change.path == path)
+    assert (change.from_text, change.not_enough_text, change.to_text) == ("3", "6", "7")
+    assert path in {limit.path for limit in found.conflicts[0].limits}
+
+
+def test_what_is_sized_for_has_a_micro_batch_for_each_copy() -> None:
+    inputs = inputs_of(few(3).case())
+    assert size_report(inputs).cluster.gpus == 24
+    said = "the problem allows at most 24 GPUs in use"
+    assert [said in size_report(inputs, gpus).notes for gpus in (24, 32)] == [False, True]
 
 
 def test_a_type_without_a_measured_rate_is_left_out() -> None:

@@ -24,12 +24,12 @@ def binding(case: Case, operation: Run) -> frozenset[str]:
     """Return the names of the limits that hold the plan where it is.
 
     Power, space and money bind where they leave no room for more GPUs of a type in use, if more is
-    better: for one more system, or as many as another replica takes. What storage and GPUs must
-    reach binds where one unit less of something bought would miss it.
+    better: for one more system, or as many as another replica takes. So do limits on the GPUs. What
+    storage and GPUs must reach binds where one unit less of something bought would miss it.
     """
     names = set(_missed(case, operation))
     if case.maximise:
-        names |= set(_exceeded(case, operation))
+        names |= {*_exceeded(case, operation), *_full(case, operation)}
     return frozenset(names)
 
 
@@ -41,6 +41,13 @@ def _exceeded(case: Case, operation: Run) -> Iterator[str]:
         if system.high is not None and count > system.high:
             continue
         yield from purchase.broken_rows(case, {**operation.units, system.id: count}, operation.ways)
+
+
+def _full(case: Case, operation: Run) -> Iterator[str]:
+    step = min(way.step_gpus for _, way in case.in_use(operation.used, operation.ways))
+    for name, most in operate.most_by(case, operation).items():
+        if most is not None and operation.gpus + step > most:
+            yield name
 
 
 def systems_of_a_step(case: Case, operation: Run, system: System) -> int:
@@ -306,7 +313,8 @@ def _gpus(c: _Context) -> Iterator[_Entry]:
     used, gpus = c.job.gpus_used, c.inputs.problem.job.gpus
     yield _Entry("replica_fits", used, c.job.replica_gpus)
     yield _Entry("gpus_min", used, gpus.min)
-    yield _Entry("gpus_max", used, gpus.max)
+    for name, most in operate.most_by(c.case, c.operation).items():
+        yield _Entry(name, used, most)
     if "max_types" in gpus.model_fields_set or _owned_but_not_in_use(c):
         yield _Entry("gpu_types", len(c.operation.used), gpus.max_types)
 

@@ -16,7 +16,7 @@ from planner.case.quantities import ceil, total
 from planner.currency import Currency
 from planner.figures import STATED
 from planner.inputs import Inputs, once_for_each, support_level
-from planner.optimizer.operate import Run
+from planner.optimizer.operate import Run, most_by
 from planner.optimizer.purchase import PurchaseSums, bill
 from planner.paths import of_job
 from planner.schema.catalog import Item
@@ -222,13 +222,22 @@ def _system(case: Case, operation: Run, system: System, known: Mapping[str, Item
     return reason, f"{more}; {alone}"
 
 
+_MOST = {
+    "gpus_max": ("gpus.max", "is {:,}"),
+    "micro_batches": ("training.scale.micro_batches", "fills no more than {:,} GPUs"),
+}
+"""Where the limits on the GPUs in use stand in a job, and what each says with their number."""
+
+
 def _more_of(case: Case, operation: Run, system: System) -> Why:
     """Return why the job uses no more systems of a type that it uses."""
     job, way = case.job, system.way(operation.ways)
     step = way.step_gpus
-    if job.gpus_max is not None and operation.gpus + step > job.gpus_max:
-        place = of_job("gpus.max", job.name)
-        return f"{place} is {job.gpus_max:,}", f"a larger {place}"
+    for name, most in most_by(case, operation).items():
+        if most is not None and operation.gpus + step > most:
+            key, says = _MOST[name]
+            place = of_job(key, job.name)
+            return f"{place} {says.format(most)}", f"a larger {place}"
     if step > way.usable_gpus:
         return f"they do not make up another replica of {step:,} GPUs", ""
     return "the plan is no better with more of them in use", ""

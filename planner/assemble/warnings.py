@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from planner.assemble.shrinking import off_by
-from planner.assemble.ways import chosen, way_warnings
+from planner.assemble.ways import way_warnings
 from planner.case import Case, figures, suitability
 from planner.case.bandwidth import write_needed_gb_per_s
 from planner.case.fabrics import WORDS
@@ -473,7 +473,6 @@ def warnings(
     """Return the warnings of a plan, most important first."""
     lines = [line for line in bill if line.parent is None]
     groups = (
-        _idle_copies(inputs, case, operation),
         _hours(case),
         _beyond_the_term(inputs, job),
         _largest_fabric(inputs, case, operation),
@@ -667,21 +666,6 @@ def _beyond_the_term(inputs: Inputs, job: JobPlan) -> Iterator[str]:
         f"{job.name} trains in {days:,.0f} days, beyond the term of {term.years:g} years: "
         f"{share:.0%} of its tokens are trained by then; targets.max_days_to_train sets a time"
     )
-
-
-def _idle_copies(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
-    """Say where a step has fewer micro-batches than copies of the model, which cannot run so."""
-    scale = inputs.problem.job.training.scale
-    option = next((each.option for _, each in chosen(inputs, case, operation)), None)
-    if scale is None or scale.micro_batches is None or option is None:
-        return
-    most = scale.micro_batches * option.batch_gpus
-    if operation.gpus > most:
-        yield (
-            f"the job cannot run so: a step has {scale.micro_batches:,} micro-batches "
-            f"(training.scale) for {operation.gpus / option.batch_gpus:,.0f} copies of the model, "
-            f"and each takes one at least; set gpus.max to {most:,}, or give more micro-batches"
-        )
 
 
 def _job(case: Case, job: JobPlan) -> Iterator[str]:

@@ -147,9 +147,10 @@ class Way:
     system is provisioned for, ``min_replicas`` the fewest whose memory holds what they share, as
     are ``least_running`` of a job that goes on with fewer where units are out,
     ``bubble`` what its pipeline costs per GPU in use, ``tensor_gpus`` are the GPUs of a tensor
-    group. ``option`` names the way a replica is spread, of a job that gives several. Without
-    ``drives`` the job has no local level of checkpoints there; ``host_copy_gb_per_s`` is what a
-    GPU copies to its host, where the stall is derived from it.
+    group. ``option`` names the way a replica is spread, of a job that gives several. ``gpus_max``
+    is the most whose copies of the model have a micro-batch each, None where a step has no number
+    of them. Without ``drives`` the job has no local level of checkpoints there;
+    ``host_copy_gb_per_s`` is what a GPU copies to its host, where the stall is derived from it.
     """
 
     id: str
@@ -167,6 +168,7 @@ class Way:
     host_copy_gb_per_s: float | None = None
     bubble: float = 0.0
     option: str | None = None
+    gpus_max: int | None = None
 
     @property
     def standing(self) -> str:
@@ -442,6 +444,11 @@ class Job:
         """A restart from local copies with the swap that may come with it, s."""
         assert self.levels is not None
         return self.levels.local_restart_s + (0.0 if self.repair is None else self.repair.swap_s)
+
+    def gpus_max_in(self, *ways: Way) -> int | None:
+        """Return the most GPUs that may be in use where the job runs in such ways, if any."""
+        given = (self.gpus_max, *(way.gpus_max for way in ways))
+        return min((most for most in given if most is not None), default=None)
 
     def spare_systems(self, way: Way, systems: int) -> int:
         """Return the systems beside those in use that any plan can gain something from."""

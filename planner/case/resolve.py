@@ -614,6 +614,7 @@ def _way(item: Item, job: Job, choice: Choice) -> Way:
         least_running=least,
         bubble=bubble,
         option=choice.option.name if several and choice.option else None,
+        gpus_max=_gpus_max(job),
         tensor_gpus=parallel.tensor if parallel else None,
         drives=figures.drives(item, job),
         host_copy_gb_per_s=figures.host_copy_gb_per_s(item, job),
@@ -636,6 +637,14 @@ def scale_law(job: Job) -> ScaleLaw | None:
         return None
     rows = tuple((float(row.gpus), row.share) for row in scale.table or ())
     return ScaleLaw(scale.exponent or 0.0, float(scale.reference or 1), rows)
+
+
+def _gpus_max(job: Job) -> int | None:
+    """Return the GPUs of as many copies of the model as a step has micro-batches."""
+    scale, parallel = job.training.scale, job.parallelism
+    if scale is None or scale.micro_batches is None or parallel is None:
+        return None
+    return scale.micro_batches * parallel.batch_gpus
 
 
 def bubble_of(job: Job) -> float:

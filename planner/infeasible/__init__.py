@@ -49,6 +49,7 @@ _FACTS = (
             "checkpoint.exports",
             "dataset",
             "parallelism",
+            "training.scale",
         ),
     ),
 )

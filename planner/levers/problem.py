@@ -102,11 +102,22 @@ def job_levers(inputs: Inputs) -> Iterator[Lever]:
     if hot[0]:
         yield bounded(inputs, f"{_JOB}.gpus.hot_spares", "hot spares", "systems", -1, 0)
     yield from _types(inputs)
+    yield from _micro_batches(inputs)
     if job.parallelism is not None and len(job.options) == 1 and _replicas_matter_not(job):
         least = _fewest_stages(inputs)
         if least < job.parallelism.pipeline:
             yield bounded(inputs, f"{_JOB}.parallelism.pipeline", "pipeline stages of one replica",
                           "stages", -1, least, limit="replica_fits")  # fmt: skip
+
+
+def _micro_batches(inputs: Inputs) -> Iterator[Lever]:
+    """Yield the micro-batches of a step where more of them never do less work: a rate found at so
+    many GPUs has a bubble in it, which they make smaller, too."""
+    training = inputs.problem.job.training
+    scale, at = training.scale, training.scale_reference
+    if scale is None or scale.micro_batches is None or training.model is not None or at is not None:
+        return
+    yield moved(inputs, BY_NAME["micro_batches"], _MOST_UNITS)
 
 
 def _types(inputs: Inputs) -> Iterator[Lever]:

@@ -30,6 +30,7 @@ _SHARES = job_path("failures.shares")
 def contradictions(inputs: Inputs) -> Iterator[Contradiction]:
     """Yield every contradiction between parts of a problem."""
     yield from _gpus(inputs)
+    yield from _micro_batches(inputs)
     yield from _goodput(inputs)
     yield from _days(inputs)
     yield from _memory(inputs)
@@ -58,6 +59,28 @@ def _gpus(inputs: Inputs) -> Iterator[Contradiction]:
         message = f"targets.min_useful_gpus asks for the work of {targets.min_useful_gpus:g} GPUs"
         fix = "raise it, or ask for less"
         yield path, f"{message} that never stop, and at most {most} may be used", fix
+
+
+def _micro_batches(inputs: Inputs) -> Iterator[Contradiction]:
+    """Yield fewer micro-batches than the GPUs asked for have copies of the model, in any spread."""
+    job, targets = inputs.problem.job, inputs.problem.targets
+    given = None if job.training.scale is None else job.training.scale.micro_batches
+    useful = math.floor(targets.min_useful_gpus or 0) + 1  # more than do the work are in use
+    asked = max(job.gpus.min or 1, targets.min_gpus or 1, useful)
+    copies = [
+        (-(-max(asked, option.min_replicas * option.replica_gpus) // option.batch_gpus), option)
+        for option in job.options
+    ]
+    need, option = min(copies, key=lambda each: each[0], default=(0, None))
+    if given is None or option is None or need <= given:
+        return
+    message = (
+        f"{given} micro-batches of a step fill {given * option.batch_gpus} GPUs, "
+        f"{option.batch_gpus} each, and no fewer than "
+        f"{max(asked, option.min_replicas * option.replica_gpus)} are asked for"
+    )
+    path, fix = job_path("training.scale.micro_batches"), f"raise it to {need}, or ask for fewer"
+    yield path, message, fix
 
 
 def _goodput(inputs: Inputs) -> Iterator[Contradiction]:

@@ -161,9 +161,10 @@ class Build:
             for system in self.case.systems
         ]
         high = max(sizes, default=0) if self.case.job.max_types == 1 else sum(sizes)
-        limit = self.case.job.gpus_max
+        limits = (self.case.job.gpus_max_in(way) for way in self.case.ways)
+        limit = max((math.inf if most is None else most for most in limits), default=math.inf)
         low = self.case.job.gpus_min
-        return float(low), float(max(low, high if limit is None else min(high, limit)))
+        return float(low), float(max(low, min(high, limit)))
 
     @property
     def running_range(self) -> tuple[float, float]:

@@ -337,9 +337,7 @@ class _Counting:
         if purchase.broken_rows(case, bought.units, bought.ways):
             return None
         (system,), (way,) = types, ways
-        most = operate.most_gpus(case, way, bought.units[system.id])
-        if case.job.gpus_max is not None:
-            most = min(most, case.job.gpus_max // way.step_gpus * way.step_gpus)
+        most = operate.most_allowed(case, way, bought.units[system.id])
         gpus = min(max(1, round(named[build.gpus.name] / way.step_gpus)) * way.step_gpus, most)
         if gpus <= 0:
             return None

@@ -93,9 +93,7 @@ def _in_way(
         units[each.id] = most
     if not orderly(case, units) or purchase.broken_rows(case, units, {way.id}):
         return None
-    gpus = operate.most_gpus(case, way, units[system.id])
-    if case.job.gpus_max is not None:
-        gpus = min(gpus, case.job.gpus_max // way.step_gpus * way.step_gpus)
+    gpus = operate.most_allowed(case, way, units[system.id])
     if gpus <= 0:
         return None
     start = {system.id: way.systems_for(gpus)}

@@ -142,7 +142,7 @@ def best_ways(
         may_break = way.power_share > now.power_share or way.option != now.option
         if may_break and purchase.broken_rows(case, units, {way.id}):
             continue
-        most = most_gpus(case, way, units[system.id])
+        most = most_allowed(case, way, units[system.id])
         there = min(max(gpus // way.step_gpus, 1) * way.step_gpus, most)
         if there > 0:
             start = {system.id: way.systems_for(there)}
@@ -168,7 +168,7 @@ def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, in
     ((system, way),) = case.in_use(used, ways)
     step = way.step_gpus
     at = cache(partial(_at, case, mode, units, system, way=way))
-    most = most_gpus(case, way, units[system.id]) // step
+    most = most_allowed(case, way, units[system.id]) // step
     found, here, moved = start, gpus // step, True
     while moved:  # a long step may have gone past the best N: turn round until neither side helps
         moved = False
@@ -208,6 +208,12 @@ def most_gpus(case: Case, way: Way, units: int) -> int:
         return way.most_gpus(max(0, units - repair.spares))
     left = max(0, units * unit.per_system - repair.spares) * unit.gpus
     return min(way.most_gpus(units), left // way.step_gpus * way.step_gpus)
+
+
+def most_allowed(case: Case, way: Way, units: int) -> int:
+    """Return the same where no more may be in use than the job says and its micro-batches fill."""
+    gpus, limit, step = most_gpus(case, way, units), case.job.gpus_max_in(way), way.step_gpus
+    return gpus if limit is None else min(gpus, limit // step * step)
 
 
 def _at(
@@ -518,8 +524,9 @@ def _gpus_allowed(
     gpus: int,
 ) -> bool:
     job, hot = case.job, case.job.hot
-    within = gpus >= max(job.gpus_min, *(way.least_gpus for _, way in running))
-    within = within and (job.gpus_max is None or gpus <= job.gpus_max)
+    ways = [way for _, way in running]
+    least, most = max(job.gpus_min, *(way.least_gpus for way in ways)), job.gpus_max_in(*ways)
+    within = gpus >= least and (most is None or gpus <= most)
     fabrics = {system.fabric for system, _ in running if system.fabric is not None}
     return (
         within
@@ -785,6 +792,13 @@ def passed_by(case: Case, run: Run) -> dict[str, float | None]:
     return found
 
 
+def most_by(case: Case, run: Run) -> dict[str, int | None]:
+    """Return the limits on the GPUs in use of a run, each None where it is not."""
+    filled = [way.gpus_max for _, way in case.in_use(run.used, run.ways)]
+    most = min((gpus for gpus in filled if gpus is not None), default=None)
+    return {"gpus_max": case.job.gpus_max, "micro_batches": most}
+
+
 def _limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
     """Yield each limit on how a job runs with what it allows or asks for, None where it is not."""
     job = case.job
@@ -793,7 +807,7 @@ def _limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
     yield "replica_fits", run.replica_gpus
     others = max(1, run.replica_gpus or 1, case.limits["min_gpus"] or 1)
     yield "gpus_min", job.gpus_min if job.gpus_min > others else None
-    yield "gpus_max", job.gpus_max
+    yield from most_by(case, run).items()
     yield "restore_time", job.max_restore_s
     if run.mode == "sync":
         yield "blocking", job.max_blocking

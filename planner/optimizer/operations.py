@@ -150,6 +150,8 @@ class Operation:
 
         self.usable = each([way.usable_gpus for way in ways])
         self.least = each([max(job.gpus_min, way.least_gpus) for way in ways])
+        most = (job.gpus_max_in(way) for way in ways)
+        self.gpus_max = each([np.inf if limit is None else limit for limit in most])
         self.rate = each([way.failures_per_gpu_day for way in ways])
         self.tflops = each([way.tflops_per_gpu for way in ways]) * (job.mfu or 0.0)
         self.copy_s = each([bandwidth.copy_s(job, way, 1) for way in ways])
@@ -523,9 +525,7 @@ class Operation:
         hot = job.hot_spares + np.ceil(job.hot_share * used - ROUNDING)
         allowed: Flags = (use.gpus >= self.least[use.way]) & (use.gpus >= 1)
         allowed &= used + np.where(used > 0, hot, 0.0) <= use.systems
-        if job.gpus_max is not None:
-            allowed &= use.gpus <= job.gpus_max
-        return allowed
+        return allowed & (use.gpus <= self.gpus_max[use.way])
 
     def _fed(self, use: Uses, used: Numbers) -> Flags:
         """Say where training data arrives as fast as it is asked for; all systems in use read."""
@@ -725,6 +725,5 @@ def most_gpus(case: Case, number: int, systems: NDArray[np.int64]) -> NDArray[np
             used = np.where(used + hot > systems, used - 1.0, used)
         used = np.maximum(used, 0.0)
     gpus = np.floor(used * way.usable_gpus / step + 1e-9).astype(np.int64) * step
-    if job.gpus_max is not None:
-        gpus = np.minimum(gpus, job.gpus_max // step * step)
-    return gpus
+    limit = job.gpus_max_in(way)
+    return gpus if limit is None else np.minimum(gpus, limit // step * step)

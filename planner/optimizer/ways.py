@@ -3,8 +3,8 @@
 Take a plan that runs in way b, and run it in way a of the same type instead: the same units, GPUs
 in use, interval and mode. Where a
 
-- counts GPUs in steps that divide b's, asks for no more of them at least, and fills systems as b
-  does, N is one of its numbers, on as many systems;
+- counts GPUs in steps that divide b's, asks for no more of them at least, allows no fewer at most,
+  and fills systems as b does, N is one of its numbers, on as many systems;
 - is interrupted, mended, checkpointed and restored as b is, goodput E is the same to the last bit;
 - provisions no more power, no sum over the bill is larger;
 - has no lower rate and no larger bubble, useful work N E f s(N) is no less, s the law of scale;
@@ -64,6 +64,7 @@ def _covers(case: Case, one: Way, other: Way) -> bool:
         replica_gpus=one.replica_gpus,
         tensor_gpus=one.tensor_gpus,
         option=one.option,
+        gpus_max=one.gpus_max,
     )
     return (
         alike == one
@@ -71,6 +72,7 @@ def _covers(case: Case, one: Way, other: Way) -> bool:
         and one.power_share <= other.power_share
         and other.step_gpus % one.step_gpus == 0
         and one.least_gpus <= other.least_gpus
+        and (one.gpus_max or math.inf) >= (other.gpus_max or math.inf)
         and one.bubble <= other.bubble
         and (_replicas(one) == _replicas(other) or not _of_replicas(case.job))
         and set(case.unplaced.get(one.id, ())) <= set(case.unplaced.get(other.id, ()))

@@ -394,7 +394,8 @@ class Scale(Model):
     ``exponent`` e: the rate of a GPU goes with ``(N / reference)^-e``. ``table``: shares at so many
     GPUs, straight lines between them on logarithmic scales; the first row's share below it, the
     last line's slope beyond it. ``micro_batches``: the bubble of a pipeline where a step has so
-    many micro-batches over all replicas, ``interleave`` stages to a GPU.
+    many micro-batches over all replicas, ``interleave`` stages to a GPU; each copy of the model
+    takes one at least, so they limit the GPUs in use.
     """
 
     exponent: Share | None = None

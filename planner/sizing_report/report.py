@@ -204,8 +204,10 @@ def _notes(case: Case, held: Cluster, modes: tuple[ModeReport, ...]) -> Iterator
     job = case.job
     if held.gpus < job.gpus_min:
         yield f"the problem asks for at least {job.gpus_min:,} GPUs"
-    if job.gpus_max is not None and held.gpus > job.gpus_max:
-        yield f"the problem allows at most {job.gpus_max:,} GPUs in use"
+    system = next(system for system in case.systems if system.id == held.item)
+    most = job.gpus_max_in(system.way())
+    if most is not None and held.gpus > most:
+        yield f"the problem allows at most {most:,} GPUs in use"
     if read_demand(job, held.gpus) == 0:
         yield (
             "nothing asks for read bandwidth (no restore.max_time, no ingest); for goodput under "
@@ -335,9 +337,8 @@ def _most_gpus(case: Case, system: System, kind: GpuType) -> int:
         message = "nothing limits the GPUs, so there is no number to size for"
         fix = "give --gpus N, or a power, space or cost budget"
         raise InputError(Finding("unlimited", message, fix=fix))
-    job = case.job
-    gpus = kind.gpus if job.gpus_max is None else min(kind.gpus, job.gpus_max)
-    step = system.way().step_gpus
+    most, step = case.job.gpus_max_in(system.way()), system.way().step_gpus
+    gpus = kind.gpus if most is None else min(kind.gpus, most)
     if gpus < step:
         what = "replica" if step == system.way().replica_gpus else "system"
         held = kind.systems * system.gpus

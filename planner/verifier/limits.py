@@ -317,6 +317,11 @@ def _target_limits(basis: Basis, decisions: Decisions, figures: JobFigures) -> I
         yield Reached("gpus_min", used, bounds.min)
     if bounds.max is not None:
         yield Reached("gpus_max", used, bounds.max)
+    law = job.training.scale
+    if law is not None and law.micro_batches is not None and job.parallelism is not None:
+        spread = job.parallelism
+        copy_gpus = spread.tensor * spread.pipeline * spread.context
+        yield Reached("micro_batches", used, law.micro_batches * copy_gpus)
     for row, limit in _given(basis, "target"):
         value = used if row.figure == "gpus_used" else getattr(figures, row.figure)
         yield Reached(row.name, value, limit)

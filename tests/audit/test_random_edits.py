@@ -23,7 +23,7 @@ from planner.outputs.workbook.cells import InputCell, Scalar
 from planner.schema.plan import LimitReport
 from planner.schema.verification import Audit
 from tests.audit.books import SOLVABLE, Book, Edits, book, edited
-from tests.workbook.excel import cached, saved_with, unlike
+from tests.workbook.excel import cached, saved_with, shown_after, unlike
 from tests.workbook.office import Cells, convert, named, needs_office, values
 from tests.workbook.test_recalculation import differences
 from tests.world.chosen import chosen
@@ -179,8 +179,8 @@ def _of_the_job(limit: LimitReport) -> bool:
     """Return whether a limit is on the job, whatever companions are listed."""
     return limit.name in (
         "overlap", "drain_fits", "blocking", "restore_time", "capacity", "ingest", "endurance",
-        "replica_fits", "gpus_min", "gpus_max", "min_gpus", "min_goodput", "min_useful_gpus",
-        "min_useful_pflops", "max_days_to_train", "rule_read", "rule_write",
+        "replica_fits", "gpus_min", "gpus_max", "micro_batches", "min_gpus", "min_goodput",
+        "min_useful_gpus", "min_useful_pflops", "max_days_to_train", "rule_read", "rule_write",
     )  # fmt: skip
 
 
@@ -260,3 +260,21 @@ def test_a_wrong_value_in_the_file_is_caught(trials: dict[str, Trial], tmp_path:
     found = audit(planted, solve_again=False)
     assert [each.name for each in found.stale] == ["goodput"]
     assert math.isclose(found.stale[0].computed, goodput, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "value", "most"),
+    [("quantity", "nvidia_gb200_nvl72", 54.0, 3072), ("figure", "replica_gpus", 128.0, 6144)],
+)
+def test_what_micro_batches_fill_follows_the_replicas(
+    kind: str, key: str, value: float, most: int, tmp_path: Path
+) -> None:
+    """A micro-batch for each of 48 replicas of 64 GPUs, or of 128."""
+    source = book("10MW", "jobs.0.training.scale={micro_batches: 48}")
+    found = audit(edited(source, tmp_path / "edited.xlsx", {(kind, key): value}), solve_again=False)
+    assert found.edited is not None
+    used = found.edited.jobs[0].gpus_used
+    assert ("micro_batches" in {breach.name for breach in found.breaches}) == (used > most)
+    cell = source.cell(kind, key)
+    shown = checks(shown_after(source.content, {(cell.sheet, cell.cell): value}))
+    assert shown["micro_batches"] == (used, most, "OVER" if used > most else "OK")

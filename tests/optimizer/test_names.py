@@ -20,7 +20,8 @@ from tests.world.requests import Request
 TERM = {"years": 4, "electricity": "0.1 USD/kWh", "colocation": "100 USD/kW/month"}
 YEARLY = ("opex", "support", "subscriptions", "energy", "colocation")
 BOUNDS = re.compile(
-    r"replica_fits|min_gpus|gpus_min|gpus_max|max_units\..*|items\..*|lead_time|stock\.(gpu|box)"
+    r"replica_fits|min_gpus|gpus_min|gpus_max|micro_batches|max_units\..*|items\..*|lead_time"
+    r"|stock\.(gpu|box)"
 )
 """Limits that bound a variable of the model instead of adding a row."""
 OTHER_NAMES = {
@@ -51,7 +52,7 @@ def everything_limited(**more: Raw) -> Request:
     request.job |= {
         "parameters": "7 B", "parallelism": {"tensor": 4, "pipeline": 2},
         "restore": {"max_time": "9 min", "restart": "600 s"}, "ingest_per_gpu": "0.01 GB/s",
-        "training": {"mfu": 0.5, "tokens": "0.1 T"},
+        "training": {"mfu": 0.5, "tokens": "0.1 T", "scale": {"micro_batches": 900}},
         "gpus": {"hot_spares": 1, "min": 8, "max": 400}, "dataset": "10 TB",
     }  # fmt: skip
     yearly = {f"{name}_per_year": "90 MUSD" for name in YEARLY}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations, product
 
 import numpy as np
@@ -166,7 +167,22 @@ def _in_range(gpus: int, problem: Problem) -> bool:
     job, targets = problem.job, problem.targets
     replica = 1 if job.parallelism is None else job.parallelism.replica_gpus
     least = max(replica, job.gpus.min or 1, targets.min_gpus or 1)
+    if copies(job, gpus) > micro_batches(job):
+        return False
     return least <= gpus <= (math.inf if job.gpus.max is None else job.gpus.max)
+
+
+def copies(job: Job, gpus: int) -> Fraction:
+    """Return how many copies of the model so many GPUs hold, each with a micro-batch at a time."""
+    spread = job.parallelism
+    each = 1 if spread is None else spread.tensor * spread.pipeline * spread.context
+    return Fraction(gpus, each)
+
+
+def micro_batches(job: Job) -> float:
+    """Return the micro-batches of a step, without end where nothing says how many they are."""
+    scale = job.training.scale
+    return math.inf if scale is None or scale.micro_batches is None else scale.micro_batches
 
 
 def failures_per_gpu_day(item: Item, job: Job) -> float:

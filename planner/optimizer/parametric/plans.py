@@ -274,7 +274,8 @@ def uses(kept: Kept, units: Mapping[str, int], values: Vector) -> tuple[dict[str
         types = sorted(types, key=lambda s: (-flags[s.id], s.id))[: job.max_types]
     used = {s.id: operate.most_in_use(case, units[s.id]) for s in types}
     used = {name: count for name, count in used.items() if count}
-    left, use, ways = job.gpus_max, {}, likely_ways(kept, values)
+    use, ways = {}, likely_ways(kept, values)
+    left = job.gpus_max_in(*(system.way(ways) for system in types if system.id in used))
     for system in types:
         way = system.way(ways)
         gpus = operate.most_gpus(case, way, units[system.id]) if system.id in used else 0

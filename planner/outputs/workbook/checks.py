@@ -344,6 +344,8 @@ def check_for(book: Book, limit: LimitReport) -> Check:
         return replace(check, limit=_rule(book, limit))
     if limit.name == "gpu_types":
         return replace(check, value=_types_in_use(book.plan, limit))
+    if limit.name == "micro_batches":
+        return replace(check, limit=_filled(book, limit))
     if row and "*" not in row.name and limit.sense != row.sense:
         # A plan may state the same comparison the other way round.
         check = replace(check, value=check.limit, limit=check.value)
@@ -393,6 +395,14 @@ def _rule(book: Book, limit: LimitReport) -> str:
     if abs(asked - limit.limit) > 1e-9 * limit.limit:
         return ""
     return f"{each!r}*ROUNDUP(bom_gpus/{rule.per_gpus},0)"
+
+
+def _filled(book: Book, limit: LimitReport) -> str:
+    """Return the GPUs that micro-batches fill where a replica takes one; with experts a number."""
+    replica = book.number("replica_gpus")
+    if not replica or limit.limit % replica:
+        return ""
+    return f"{limit.limit / replica:.0f}*replica_gpus"
 
 
 def _if_same(book: Book, formula: str, planned: float) -> str:

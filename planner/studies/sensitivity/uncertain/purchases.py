@@ -262,9 +262,7 @@ def _together(case: Case, run: Run, types: Sequence[System], part: int) -> Use:
 def _one(case: Case, run: Run, system: System, part: int) -> Use:
     """Return so many parts of the GPUs of a type that could be in use, in whole steps."""
     way = system.way(run.ways)
-    gpus = operate.most_gpus(case, way, run.units[system.id])
-    if case.job.gpus_max is not None:
-        gpus = min(gpus, case.job.gpus_max)
+    gpus = operate.most_allowed(case, way, run.units[system.id])
     gpus = gpus * part // PARTS // way.step_gpus * way.step_gpus
     return gpus, {system.id: way.systems_for(gpus)}
 
