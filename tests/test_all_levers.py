@@ -135,7 +135,7 @@ def test_what_units_out_do_beside_running_short_is_counted(
     repair = plan.jobs[0].repair
     assert repair is not None and repair.shrunk is not None
     assert low < repair.availability / repair.shrunk.running - 1.0 < high
-    assert agrees(plan, simulated(plan, replications=120))
+    assert agrees(plan, simulated(plan, replications=60))
 
 
 def test_the_interval_is_the_best_of_work_that_is_capped() -> None:

@@ -78,6 +78,7 @@ def test_the_screen_says_what_holds_the_plan(problem: str) -> None:
         assert row.label[:21] in " ".join(done.out.split()), row
 
 
+@pytest.mark.exhaustive(keep=2)
 def test_the_screen_is_the_same_twice(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
     first = once("explain", problem)
     monkeypatch.setattr(explain, "explain", vars(explain.explain)["__wrapped__"])

@@ -131,14 +131,14 @@ def beside(case: Case, one: Run, other: Run) -> bool:
     return all(ours <= theirs * (1 + 2.5e-6) for ours, theirs in pairs)
 
 
-@pytest.mark.exhaustive(keep=10, most=60)
+@pytest.mark.exhaustive(keep=5, most=60)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", MAKERS)
 def test_enumeration_says_what_models_prove(kind: str, seed: int) -> None:
     same_as_models(cases(kind, seed))
 
 
-@pytest.mark.exhaustive(keep=6, most=30)
+@pytest.mark.exhaustive(keep=5, most=30)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", MAKERS)
 def test_boxes_say_what_models_prove(kind: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ def test_what_is_assumed_is_told() -> None:
     plan = first()
     local = plan.jobs[0].local
     assert local is not None
-    found = simulated(plan, replications=20)
+    found = simulated(plan, replications=4)
     told = seen(found)
     assert (told.every, told.restart_s) == (local.every, local.restart_s)
     assert told.remote_share == pytest.approx(local.remote_share)

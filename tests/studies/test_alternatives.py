@@ -169,6 +169,7 @@ def _tighter(inputs: Inputs, path: str, value: float, sense: str) -> float:
     return max(there, value) if sense == "maximize" else min(there, value)
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_alternatives_are_what_they_say(chunk: int) -> None:
     wrong = {}
