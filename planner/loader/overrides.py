@@ -43,6 +43,7 @@ def _lay(document: Document, data: Mapping[str, Any], source: Document, prefix: 
     for path, value in _leaves(data, ()):
         line = source.line((*prefix, *path)) or source.line(prefix)
         steps = [part for step in path for part in str(step).split(".")]
+        _must_be_path(steps, f"{source.file}:{line}")
         _put(document, steps, value, f"{source.file}:{line}")
         typed = tuple(_typed(steps, document.data))
         if source is document:
@@ -89,6 +90,7 @@ def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
         if not separator or not path.strip():
             raise InputError(Finding("set", "not PATH=VALUE", origin, fix=SET_FIX))
         steps = path.strip().split(".")
+        _must_be_path(steps, origin)
         kept = _kept(steps, document.data, origin)
         _put(document, steps, yaml12.scalar(text, origin), origin)
         typed = _typed(steps, document.data)[: kept + 1]
@@ -97,16 +99,19 @@ def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
         document.origins[typed] = origin
 
 
-def _put(document: Document, steps: list[str], value: Any, origin: str) -> None:
-    """Replace the value at ``steps``; lists are copied so that nothing is shared."""
-    dotted = ".".join(steps)
+def _must_be_path(steps: list[str], origin: str) -> None:
+    dotted = ".".join(steps)[:80]
     if not all(steps) or len(steps) > yaml12.MAX_DEPTH:
-        raise InputError(Finding("set", f"'{dotted[:80]}' is not a path", origin, fix=SET_FIX))
+        raise InputError(Finding("set", f"'{dotted}' is not a path", origin, fix=SET_FIX))
     if len(steps) > 2 and steps[0] in ELSEWHERE:
-        message = f"'{dotted[:80]}' stands in {ELSEWHERE[steps[0]]}, not in the problem"
+        message = f"'{dotted}' stands in {ELSEWHERE[steps[0]]}, not in the problem"
         fix = "change a copy and name that, or try values: planner sweep --vary"
         raise InputError(Finding("set", message, origin, fix=fix))
-    document.data = _replaced(document.data, steps, value, dotted, origin)
+
+
+def _put(document: Document, steps: list[str], value: Any, origin: str) -> None:
+    """Replace the value at ``steps``; lists are copied so that nothing is shared."""
+    document.data = _replaced(document.data, steps, value, ".".join(steps), origin)
 
 
 def _replaced(here: Any, steps: list[str], value: Any, dotted: str, origin: str) -> Any:
