@@ -248,14 +248,14 @@ class Cluster:
             fix = "pip install 'goldilocks-planner[dask]'"
             raise self._wrong("dask.distributed is not installed", fix) from None
         _be_quiet()
+        if address.startswith("tls:") and not _has_certificates():
+            fix = "name them in Dask's configuration, distributed.comm.tls"
+            raise self._wrong("tls:// needs certificates", fix)
         try:
             self._client = _connected(address)
-        except Exception as error:  # an address can be wrong in many ways
-            message, fix = "no Dask scheduler answers", "give its address, such as tcp://host:8786"
-            if isinstance(error, TypeError) and address.startswith("tls:"):  # no key was given
-                message = "tls:// needs certificates"
-                fix = "name them in Dask's configuration, distributed.comm.tls"
-            raise self._wrong(message, fix) from None
+        except Exception:  # an address can be wrong in many ways
+            fix = "give its address, such as tcp://host:8786"
+            raise self._wrong("no Dask scheduler answers", fix) from None
 
     def end(self) -> None:
         """Let the scheduler go, whether it is still there or not."""
@@ -371,6 +371,14 @@ class Cluster:
 
 def _done(do: Callable[[Any], Any], task: Any) -> Any:
     return do(task)
+
+
+def _has_certificates() -> bool:
+    """Say whether Dask's configuration names what a client needs for TLS."""
+    from distributed import Security
+
+    security: Any = Security
+    return security().get_connection_args("client").get("ssl_context") is not None
 
 
 def _connected(address: str) -> Any:
