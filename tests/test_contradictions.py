@@ -41,6 +41,12 @@ def job(*lines: str) -> dict[str, str]:
     return {PLACE: PLACE + "".join(f"    {line}\n" for line in lines)}
 
 
+def micro_batches(count: int) -> dict[str, str]:
+    """Return the change that splits a step into so many micro-batches."""
+    rate = "      mfu: 40 %\n"
+    return {rate: f"{rate}      scale: {{micro_batches: {count}}}\n"}
+
+
 def also(**sections: str) -> dict[str, str]:
     """Return the edit that gives the problem further sections, on one line each."""
     lines = "".join(f"{name}: {text}\n" for name, text in sections.items())
@@ -105,10 +111,8 @@ CASES = (
     ),
     Case(
         "micro_batches",
-        wrong=job("gpus: {min: 65}")
-        | {"      mfu: 40 %\n": "      mfu: 40 %\n      scale: {micro_batches: 2}\n"},
-        near=job("gpus: {min: 65}")
-        | {"      mfu: 40 %\n": "      mfu: 40 %\n      scale: {micro_batches: 3}\n"},
+        wrong=job("gpus: {min: 65}") | micro_batches(2),
+        near=job("gpus: {min: 65}") | micro_batches(3),
         path="jobs.0.training.scale.micro_batches",
         at="scale: {micro_batches: 2}",
         says="2 micro-batches of a step fill 64 GPUs, 32 each, and no fewer than 65 are asked for",
@@ -116,10 +120,8 @@ CASES = (
     ),
     Case(
         "micro_batches_of_useful_gpus",
-        wrong=also(targets="{min_useful_gpus: 64}")
-        | {"      mfu: 40 %\n": "      mfu: 40 %\n      scale: {micro_batches: 2}\n"},
-        near=also(targets="{min_useful_gpus: 63.9}")
-        | {"      mfu: 40 %\n": "      mfu: 40 %\n      scale: {micro_batches: 2}\n"},
+        wrong=also(targets="{min_useful_gpus: 64}") | micro_batches(2),
+        near=also(targets="{min_useful_gpus: 63.9}") | micro_batches(2),
         path="jobs.0.training.scale.micro_batches",
         at="scale: {micro_batches: 2}",
         says="2 micro-batches of a step fill 64 GPUs, 32 each, and no fewer than 65 are asked for",
@@ -127,12 +129,12 @@ CASES = (
     ),
     Case(
         "micro_batches_of_any_spread",
-        wrong={"      mfu: 40 %\n": "      mfu: 40 %\n      scale: {micro_batches: 2}\n"}
+        wrong=micro_batches(2)
         | {
             RUN: "    parallelism: [{tensor: 8, pipeline: 4, min_replicas: 3}, "
             "{tensor: 8, pipeline: 2, min_replicas: 4}]\n"
         },
-        near={"      mfu: 40 %\n": "      mfu: 40 %\n      scale: {micro_batches: 3}\n"}
+        near=micro_batches(3)
         | {
             RUN: "    parallelism: [{tensor: 8, pipeline: 4, min_replicas: 3}, "
             "{tensor: 8, pipeline: 2, min_replicas: 4}]\n"

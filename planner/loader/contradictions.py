@@ -67,17 +67,19 @@ def _micro_batches(inputs: Inputs) -> Iterator[Contradiction]:
     given = None if job.training.scale is None else job.training.scale.micro_batches
     useful = math.floor(targets.min_useful_gpus or 0) + 1  # more than do the work are in use
     asked = max(job.gpus.min or 1, targets.min_gpus or 1, useful)
-    copies = [
-        (-(-max(asked, option.min_replicas * option.replica_gpus) // option.batch_gpus), option)
+    spreads = [
+        (max(asked, option.min_replicas * option.replica_gpus), option.batch_gpus)
         for option in job.options
     ]
-    need, option = min(copies, key=lambda each: each[0], default=(0, None))
-    if given is None or option is None or need <= given:
+    if given is None or not spreads:
+        return
+    gpus, each = min(spreads, key=lambda spread: -(-spread[0] // spread[1]))
+    need = -(-gpus // each)
+    if need <= given:
         return
     message = (
-        f"{given} micro-batches of a step fill {given * option.batch_gpus} GPUs, "
-        f"{option.batch_gpus} each, and no fewer than "
-        f"{max(asked, option.min_replicas * option.replica_gpus)} are asked for"
+        f"{given} micro-batches of a step fill {given * each} GPUs, "
+        f"{each} each, and no fewer than {gpus} are asked for"
     )
     path, fix = job_path("training.scale.micro_batches"), f"raise it to {need}, or ask for fewer"
     yield path, message, fix

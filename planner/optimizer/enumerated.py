@@ -88,9 +88,10 @@ def enumerated(
     ratio = case.objective in RATIOS
     least = not ratio and case.objective not in WORTH
     if least:
-        if _least_figure(case) is None or (ties and case.policy.disliked):
+        figure = _least_figure(case)
+        if figure is None or (ties and case.policy.disliked):
             return None
-        case = _no_worse(case, known)
+        case = _no_worse(case, known, figure)
     if not (covers_ratio(case) if ratio else covers_alone(_for_work(case))):
         return None
     search = _Enumeration(case, gap, effort or Effort())
@@ -116,12 +117,12 @@ def _least_figure(case: Case) -> str | None:
     return figure if figure in {each.figure for each in SUPPLIES} else None
 
 
-def _no_worse(case: Case, known: Sequence[Run]) -> Case:
+def _no_worse(case: Case, known: Sequence[Run], figure: str) -> Case:
     """Return a case that may take as much of what it asks for the least of as the best plan known,
     and what may be given away; without such a limit a hall that has no other holds any number."""
     meets, value = floors(case, -FLOOR_TOLERANCE), measure(case, case.objective)
     best = min((value(run) for run in known if meets(run)), default=math.inf)
-    limit = next(each for each in SUPPLIES if each.figure == _least_figure(case))
+    limit = next(each for each in SUPPLIES if each.figure == figure)
     most = limit.scale * (best + width_of(case.objective, best, case.given_away + START_GAP))
     given = case.limits[limit.field]
     if most >= (math.inf if given is None else given):
