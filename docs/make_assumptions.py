@@ -135,19 +135,19 @@ LEFT_OUT: Mapping[str, str] = {
     "jobs.0.training.model": "a rate measured on each type of system: one MFU stands for all",
     "jobs.0.training.scale": "what the rate loses with more GPUs",
     "jobs.0.power": "power caps of the GPUs",
-    "jobs.0.parallelisms.memory": "gradients, optimizer and activations: the weights alone must "
+    "jobs.0.parallelism.memory": "gradients, optimizer and activations: the weights alone must "
     "fit into the memory of a GPU",
     "jobs.0.checkpoint.local": "checkpoints that stay on the systems' own drives",
     "jobs.0.repair.classes": "repairs of different length",
     "site.feeds": "how many feeds bring the power, and what is left when one fails",
-    "site.weight_limit_kg": "what the floor bears",
-    "site.cooling.air_limit_kw": "how much heat the hall's air takes away",
-    "site.cooling.liquid_limit_kw": "how much heat its liquid takes away",
+    "site.weight_limit": "what the floor bears",
+    "site.cooling.air_limit": "how much heat the hall's air takes away",
+    "site.cooling.liquid_limit": "how much heat its liquid takes away",
     "site.floor": "where racks stand: cables have the lengths of a rule",
     "term.support_level": "levels of support: the usual one of each price",
     "software": "licences of software",
     "services": "installation and other services",
-    "targets.max_lead_time_days": "when it has to be there",
+    "targets.max_lead_time": "when it has to be there",
 }
 """What the example does not ask about, by the place where a problem file would."""
 
@@ -378,17 +378,10 @@ def _end(line: Line, end: str) -> float:
 def _left_out() -> Iterator[str]:
     yield "## What is left out"
     yield "The example does not say, so its plan does not heed:"
-    yield "\n".join(f"- {words} (`{_as_written(path)}`)" for path, words in LEFT_OUT.items())
+    places = ((path.replace("jobs.0.", "jobs[]."), words) for path, words in LEFT_OUT.items())
+    yield "\n".join(f"- {words} (`{place}`)" for place, words in places)
     yield "No plan counts:"
     yield "\n".join(f"- {words}" for words in ALWAYS)
-
-
-def _as_written(path: str) -> str:
-    """Return a path as a problem file has it, without the units of the model's fields."""
-    path = path.replace("parallelisms", "parallelism").replace("jobs.0.", "jobs[].")
-    for unit in ("_kg", "_kw", "_days"):
-        path = path.removesuffix(unit)
-    return path
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -10,6 +10,7 @@ from typing import get_args
 
 import pytest
 
+from planner import units
 from planner.figures import FIGURES, OBJECTIVES
 from planner.limits import LIMITS, Limit
 from planner.schema.plan import JobPlan, Loss, Repair, ShrunkPlan, Site, Totals
@@ -17,7 +18,7 @@ from planner.schema.problem import Objective as Asked
 from planner.studies.compare.differences import COMPARED
 from planner.studies.sensitivity.scenarios import columns
 from planner.studies.sensitivity.uncertain.uncertainty import OUTCOMES
-from planner.units import COMMON
+from planner.units import COMMON, Dimension
 from tests.workbook.conftest import written
 from tests.workbook.office import to_read
 from tests.world.gear_plans import plan
@@ -48,6 +49,8 @@ NOT_FIGURES = {
 """Fields of a plan's totals, jobs and site that are no figure, each with the reason."""
 
 UNITS = {unit for _, unit in COMMON} | {
+    each.unit for each in vars(units).values() if isinstance(each, Dimension)
+} | {
     "share", "USD/year", "1/year", "GPUs", "PFLOP/s", "days", "racks", "systems", "BTU/h", "TB/day",
     "replicas", "tokens", "parameters", "1/day", "h/year", "B", "times", "checkpoints",
     "appliances", "years", "units", "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -53,6 +54,7 @@ from planner.studies.changes import no_worse
 from planner.studies.sensitivity.solve import COUNTED
 from planner.verifier import verify
 from tests.optimizer.test_names import BOUNDS, everything_limited, row_name
+from tests.oracle.money import Market
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
 
@@ -171,6 +173,11 @@ def test_a_limit_in_whole_numbers_has_a_unit_of_such(limit: Limit) -> None:
     known = {each.alias or field: field for field, each in model.model_fields.items()}
     assert slot_of(model, known[name]).whole == (limit.unit in COUNTED_IN)
     assert (limit.path in COUNTED) == (limit.unit in COUNTED_IN)
+
+
+def test_the_enumeration_keeps_each_sum() -> None:
+    budgets = Market(everything().problem, {}, {}, ()).limits()
+    assert sum(map(math.isfinite, budgets)) == len(SUPPLIES), "a column in tests/oracle/money.py"
 
 
 def test_each_editable_limit_is_a_cell_and_no_other() -> None:

@@ -13,6 +13,7 @@ import pytest
 from planner import shipped
 from planner.inputs import Inputs, changed, value_at
 from planner.levers import Change, Lever, applied, levers
+from planner.limits import SUPPLIES
 from planner.loader import load, market, overrides, yaml12
 from planner.schema.problem import Problem
 from tests.world.random_cases import random_case, write_case
@@ -177,13 +178,11 @@ def test_the_problems_have_every_kind_of_lever(tmp_path: Path) -> None:
     found |= kinds(load(PROBLEMS["local_level"], settings=RARE_LEVELS))
     for seed in SEEDS:
         found |= kinds(load(write_case(random_case(seed), tmp_path)))
+    without = {limit.path for limit in SUPPLIES} - found
+    assert not without, "give each a value in RARE"
     assert found >= {
-        "site.facility_power", "site.it_power", "site.racks", "site.weight_limit",
-        "site.cooling.air_limit",
-        "site.cooling.liquid_limit", "site.feeds.power", "site.rack.power",
-        "site.rack.whole_rack_power", "budget.capex", "budget.opex_per_year", "budget.tco",
-        "budget.support_per_year", "budget.subscriptions_per_year", "budget.energy_per_year",
-        "budget.colocation_per_year", "budget.per_useful_gpu_hour", "budget.per_million_tokens",
+        "site.feeds.power", "site.rack.power", "site.rack.whole_rack_power",
+        "budget.per_useful_gpu_hour", "budget.per_million_tokens",
         "targets.min_gpus", "targets.min_goodput", "targets.min_useful_gpus",
         "targets.min_useful_pflops", "targets.max_days_to_train", "targets.max_lead_time",
         "storage.fill_limit", "storage.tolerate_down", "storage.max_families",
