@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
-from planner.case import Case, FamilyOffer, Storage, System
+from planner.case import Case, FamilyOffer, Storage, System, Way
 from planner.case.bandwidth import degraded, with_loss
 from planner.case.bounds import cap, cap_in_use
 from planner.case.model import Mode, Offer, Segment
@@ -20,12 +20,11 @@ from planner.optimizer.model import (
     LogRework,
     Model,
     NegativeExp,
-    NegativeSoftplus,
     Variable,
     combination,
     total,
 )
-from planner.sizing.throughput import ScaleLaw
+from planner.sizing.throughput import ScaleLaw, most_of_each_share
 
 # Goodput E as a concave function of the logarithms.
 #
@@ -131,13 +130,12 @@ def _one_share(build: Build, productive: Linear, argument: Linear, shift: float)
 
 # The law of scale: what N GPUs in one job leave of the rate of each, as a function of n = log N.
 #
-#     exponent: -e (n - log N0);   bubble: -log(1 + b e^n);   table: straight pieces in n
+#     exponent: -e (n - log N0);   bubble: steps;   table: straight pieces in n
 #
-# The first is linear, the second concave. A table that is concave is the least of its pieces; of
-# another one piece is chosen, so that the model holds the table itself.
-
-
-LEAST_BUBBLE = 1e-15
+# The first is linear. Of a bubble the micro-batches m of each copy of the model are chosen, and
+# with them the most GPUs that have so many and the log of their share, which does not depend on n.
+# A table that is concave is the least of its pieces; of another one piece is chosen, so that the
+# model holds the table itself.
 
 
 def scale(build: Build) -> Linear:
@@ -149,12 +147,31 @@ def scale(build: Build) -> Linear:
         return _table(build, law)
     if law.exponent:
         return -law.exponent * (build.n - math.log(law.reference))
-    left = build.model.var("log_scale", None, 0.0)
-    bubble = build.of_way("bubble", lambda way: max(way.bubble, LEAST_BUBBLE), -1)
-    low, high = build.gpus_range
-    bubbles = [max(way.bubble, LEAST_BUBBLE) for way in build.case.ways]
-    domain = (math.log(min(bubbles) * low), math.log(max(bubbles) * high))
-    build.model.link("log_scale", left, build.n + bubble, NegativeSoftplus(), domain, seeds=9)
+    return _even(build, law)
+
+
+def _even(build: Build, law: ScaleLaw) -> Linear:
+    model, left = build.model, build.model.var("log_scale", None, 0.0)
+    alike: dict[tuple[float, int], list[Way]] = {}
+    for way in build.case.ways:
+        assert way.gpus_max is not None
+        alike.setdefault((way.bubble, way.gpus_max), []).append(way)
+    flags, tops, shares = [], [], []
+    for place, ((bubble, filled), ways) in enumerate(alike.items()):
+        chosen = []
+        step = math.gcd(*(way.step_gpus for way in ways))
+        for gpus in most_of_each_share(filled, step, *build.gpus_range):
+            flag = model.var(f"even__{place}_{filled // gpus}", 0.0, 1.0, True)
+            chosen.append(flag)
+            tops.append(math.log(gpus) * flag)
+            shares.append(math.log(law.share(gpus, bubble, filled)) * flag)
+        flags += chosen
+        if len(alike) > 1:  # of which one way is in use
+            used = total(build.way_used[way.id] for way in ways)
+            model.row(f"even_{place}", total(chosen) - used, "==", 0.0)
+    model.row("even", total(flags), "==", 1.0)
+    model.row("even_gpus", build.n - total(tops), "<=", 0.0)
+    model.row("log_scale", left - total(shares), "<=", 0.0)
     return left
 
 

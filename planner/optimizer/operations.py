@@ -621,8 +621,8 @@ class Operation:
         if law is None:
             return np.ones(len(way))
         each, places = np.unique(np.stack([way, gpus]), axis=1, return_inverse=True)
-        bubbles = [one.bubble for one in self.case.ways]
-        shares = [law.share(n, bubbles[int(w)]) for w, n in each.T.tolist()]
+        of = [(one.bubble, one.gpus_max) for one in self.case.ways]
+        shares = [law.share(n, *of[int(w)]) for w, n in each.T.tolist()]
         return np.array(shares, dtype=float)[np.ravel(places)]
 
 
