@@ -502,7 +502,7 @@ class Operation:
                 np.where(above > worth, middle, high),
             )
             low = np.minimum(low, high)
-        return np.where(np.isfinite(worth), low * step, 0)
+        return np.where(np.isfinite(worth), np.maximum(low - TRIED, 0) * step, 0)
 
     def _served(
         self, way: Places, most: NDArray[np.int64], stores: Stores
