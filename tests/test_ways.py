@@ -108,7 +108,7 @@ def _scale(random: Random, law: str) -> Raw:
     if law == "exponent":
         return {"exponent": round(random.uniform(0.01, 0.3), 3), "reference": 16}
     if law == "bubble":
-        return {"micro_batches": random.choice((2, 4, 8, 64)), "interleave": random.choice((1, 2))}
+        return {"micro_batches": random.choice((2, 5, 7, 64)), "interleave": random.choice((1, 2))}
     shares, share = [], 1.0
     for gpus in (4, 12, 30, 80):
         shares.append({"gpus": gpus, "share": round(share, 4)})
@@ -265,6 +265,32 @@ def test_a_pipeline_waits_for_its_bubble() -> None:
     assert (job.gpus_used, job.scale_share) == (32, pytest.approx(6 / 9))
 
 
+@pytest.mark.parametrize(
+    ("micro_batches", "gpus", "each"),
+    [
+        (6, 24, 2),  # 24 / (1 + 3/2) are 9.6, and 32 GPUs with one each do 32 / (1 + 3/1)
+        (7, 24, 2),
+        (8, 32, 2),
+        (11, 32, 2),  # 32 / (1 + 3/2) are 12.8, and 24 GPUs with three each do 24 / (1 + 3/3)
+        (24, 32, 6),
+        (26, 32, 6),
+    ],
+)
+def test_copies_of_the_model_share_micro_batches_evenly(
+    micro_batches: int, gpus: int, each: int
+) -> None:
+    plan = planned(few(micro_batches))
+    assert plan.jobs[0].gpus_used == gpus
+    assert plan.jobs[0].scale_share == pytest.approx(each / (each + 3))
+    rest = each * gpus // 8
+    said = [text for text in plan.warnings if "micro-batches" in text]
+    assert bool(said) == (rest < micro_batches)
+    if said:
+        assert said[0].startswith(
+            f"a step takes {rest} micro-batches, {each} for each of {gpus // 8} "
+        )
+
+
 def few(micro_batches: int, *options: Raw, **job: Any) -> Request:
     """Return the small request with so few micro-batches a step; a copy of the model is 8 GPUs."""
     request = Request(maximize="goodput")
@@ -338,14 +364,15 @@ def test_it_is_said_why_no_more_systems_are_in_use() -> None:
 
 
 def test_a_goal_out_of_reach_of_the_micro_batches_asks_for_more_of_them() -> None:
-    """32 GPUs do 32 * 0.4 * 0.99 / (1 + 3 * 4 / B) PFLOP/s: 4.4 of them from B = 6.4 on."""
+    """GPUs do 0.4 * 0.99 / (1 + 3 / m) PFLOP/s: 4.4 of them 32 with m = 2 micro-batches for each
+    of four copies; 24 do 3.8 with 2, as do 6 and 7 micro-batches."""
     request = few(3)
     request.more["targets"] = {"min_useful_pflops": 4.4}
     found = api.solve_inputs(inputs_of(request.case())).infeasibility
     assert found is not None
     path = "jobs.0.training.scale.micro_batches"
     (change,) = (change for change in found.changes if change.path == path)
-    assert (change.from_text, change.not_enough_text, change.to_text) == ("3", "6", "7")
+    assert (change.from_text, change.not_enough_text, change.to_text) == ("3", "7", "8")
     assert path in {limit.path for limit in found.conflicts[0].limits}
 
 

@@ -89,6 +89,7 @@ def way_warnings(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
         )
     if not asked(inputs):
         return
+    yield from _uneven(inputs, case, operation)
     for system, choice in chosen(inputs, case, operation):
         row, model = choice.measured, models[system.id]
         alone = row is not None and job.training.scale is None
@@ -102,6 +103,23 @@ def way_warnings(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
             yield f"the power curve of {model} is weakly known: see its range and its source"
     if job.power is not None:
         yield from _without_curve(inputs, case, models)
+
+
+def _uneven(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
+    """Yield of how many micro-batches a step is, where copies of the model do not share all."""
+    job = inputs.problem.job
+    given = None if job.training.scale is None else job.training.scale.micro_batches
+    filled = min((way.gpus_max or 0 for _, way in case.in_use(operation.used, operation.ways)))
+    if given is None or filled % operation.gpus == 0:
+        return
+    each = filled // operation.gpus
+    copies = given * operation.gpus / filled
+    taken, shared = (f"{count:,.1f}".removesuffix(".0") for count in (each * copies, copies))
+    yield (
+        f"a step takes {taken} micro-batches, {each:,} for each of {shared} copies of the model, "
+        f"as they do not share {given:,} evenly: its batch is smaller than "
+        f"{of_job('training.scale.micro_batches', job.name)} says"
+    )
 
 
 def _without_curve(inputs: Inputs, case: Case, models: dict[str, str]) -> Iterator[str]:
@@ -185,7 +203,7 @@ def way_table(inputs: Inputs, plan: Plan) -> Ways | None:
         choice = every[way.id]
         if choice.option != every[taken.id].option:
             continue
-        share = 1.0 if law is None else law.share(job.gpus_used, way.bubble)
+        share = 1.0 if law is None else law.share(job.gpus_used, way.bubble, way.gpus_max)
         rated, usual = figures.it_power_kw(item, inputs), figures.typical_power_kw(item, inputs)
         most = None if rated is None else choice.point.power * rated
         tdp = item.gpu.tdp
@@ -206,7 +224,8 @@ def way_table(inputs: Inputs, plan: Plan) -> Ways | None:
         rows=tuple(rows),
         gpus_used=job.gpus_used,
         exponent=0.0 if law is None or law.table else law.exponent,
-        bubble=0.0 if law is None or law.table or law.exponent else taken.bubble,
+        bubble=taken.bubble,
+        filled=taken.gpus_max,
     )
 
 

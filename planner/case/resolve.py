@@ -627,7 +627,7 @@ def _rate_tflops(job: Job, choice: Choice, bubble: float) -> float:
     if law is None:
         return rate
     holds_at = choice.measured.gpus if choice.measured else job.training.scale_reference
-    return rate if holds_at is None else rate / law.share(holds_at, bubble)
+    return rate if holds_at is None else rate / law.share(holds_at, bubble, _gpus_max(job))
 
 
 def scale_law(job: Job) -> ScaleLaw | None:
@@ -636,7 +636,8 @@ def scale_law(job: Job) -> ScaleLaw | None:
     if scale is None:
         return None
     rows = tuple((float(row.gpus), row.share) for row in scale.table or ())
-    return ScaleLaw(scale.exponent or 0.0, float(scale.reference or 1), rows)
+    even = scale.micro_batches is not None
+    return ScaleLaw(scale.exponent or 0.0, float(scale.reference or 1), rows, even)
 
 
 def _gpus_max(job: Job) -> int | None:

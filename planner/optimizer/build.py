@@ -25,7 +25,7 @@ from planner.optimizer.model import (
     combination,
     total,
 )
-from planner.sizing.throughput import ScaleLaw
+from planner.sizing.throughput import ScaleLaw, most_of_each_share
 
 # Goodput E as a concave function of the logarithms.
 #
@@ -131,13 +131,18 @@ def _one_share(build: Build, productive: Linear, argument: Linear, shift: float)
 
 # The law of scale: what N GPUs in one job leave of the rate of each, as a function of n = log N.
 #
-#     exponent: -e (n - log N0);   bubble: -log(1 + b e^n);   table: straight pieces in n
+#     exponent: -e (n - log N0);   bubble: steps;   table: straight pieces in n
 #
-# The first is linear, the second concave. A table that is concave is the least of its pieces; of
-# another one piece is chosen, so that the model holds the table itself.
+# The first is linear. Of a bubble the micro-batches m of each copy of the model are chosen, and
+# with them the most GPUs that have so many and the log of their share, which does not depend on n;
+# of very many the smooth curve -log(1 + b e^n) above them is kept. A table that is concave is the
+# least of its pieces; of another one piece is chosen, so that the model holds the table itself.
 
 
 LEAST_BUBBLE = 1e-15
+MOST_STEPS = 400
+"""So many numbers of micro-batches a copy are told apart in the model; a limit that is given up
+leaves thousands."""
 
 
 def scale(build: Build) -> Linear:
@@ -149,12 +154,56 @@ def scale(build: Build) -> Linear:
         return _table(build, law)
     if law.exponent:
         return -law.exponent * (build.n - math.log(law.reference))
+    ends = _ends_of_steps(build)
+    if sum(map(len, ends.values())) > MOST_STEPS:
+        return _smooth(build)
+    return _even(build, law, ends)
+
+
+Ends = dict[tuple[float, int], list[int]]
+"""The most GPUs of each number of micro-batches a copy has, by the bubble and what B fill."""
+
+
+def _ends_of_steps(build: Build) -> Ends:
+    steps: dict[tuple[float, int], int] = {}
+    for way in build.case.ways:
+        assert way.gpus_max is not None
+        alike = way.bubble, way.gpus_max
+        steps[alike] = math.gcd(steps.get(alike, 0), way.step_gpus)
+    return {
+        alike: list(most_of_each_share(alike[1], step, *build.gpus_range))
+        for alike, step in steps.items()
+    }
+
+
+def _smooth(build: Build) -> Linear:
     left = build.model.var("log_scale", None, 0.0)
     bubble = build.of_way("bubble", lambda way: max(way.bubble, LEAST_BUBBLE), -1)
     low, high = build.gpus_range
     bubbles = [max(way.bubble, LEAST_BUBBLE) for way in build.case.ways]
     domain = (math.log(min(bubbles) * low), math.log(max(bubbles) * high))
     build.model.link("log_scale", left, build.n + bubble, NegativeSoftplus(), domain, seeds=9)
+    return left
+
+
+def _even(build: Build, law: ScaleLaw, ends: Ends) -> Linear:
+    model, left = build.model, build.model.var("log_scale", None, 0.0)
+    flags, tops, shares = [], [], []
+    for place, (alike, gpus_of_steps) in enumerate(ends.items()):
+        chosen = []
+        for gpus in gpus_of_steps:
+            flag = model.var(f"even__{place}_{alike[1] // gpus}", 0.0, 1.0, True)
+            chosen.append(flag)
+            tops.append(math.log(gpus) * flag)
+            shares.append(math.log(law.share(gpus, *alike)) * flag)
+        flags += chosen
+        if len(ends) > 1:  # of which one way is in use
+            ways = (way for way in build.case.ways if (way.bubble, way.gpus_max) == alike)
+            used = total(build.way_used[way.id] for way in ways)
+            model.row(f"even_{place}", total(chosen) - used, "==", 0.0)
+    model.row("even", total(flags), "==", 1.0)
+    model.row("even_gpus", build.n - total(tops), "<=", 0.0)
+    model.row("log_scale", left - total(shares), "<=", 0.0)
     return left
 
 

@@ -22,6 +22,7 @@ from planner.sizing import two_levels
 from planner.sizing.availability import Restarts, Shrunk, rework_factor
 from planner.sizing.demand import write_volume_tb_per_day
 from planner.sizing.goodput import best_interval_s, goodput, mtti_s
+from planner.sizing.throughput import most_of_each_share
 from planner.sizing.two_levels import TwoLevels
 
 TOLERANCE = 9e-8
@@ -156,7 +157,9 @@ def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, in
     """Return the best feasible operation near the given use of the GPUs, or None.
 
     N moves in growing steps from the proposed point for as long as ``value`` improves, which finds
-    the best N because value is unimodal in it. The ways are those given.
+    the best N because value is unimodal in it. Where copies of the model share micro-batches evenly
+    it is so among the N with one share alone: it begins at the best of the most N of each. The ways
+    are those given.
     """
     if mode == "local" and len(case.by_every) > 1:  # unimodal for each k by itself
         each = (best(one, mode, units, used, gpus, value, ways) for one in case.by_every)
@@ -166,29 +169,53 @@ def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, in
     if len(used) != 1:
         return start
     ((system, way),) = case.in_use(used, ways)
-    step = way.step_gpus
+    step, repair = way.step_gpus, case.job.repair
     at = cache(partial(_at, case, mode, units, system, way=way))
     most = most_allowed(case, way, units[system.id]) // step
-    found, here, moved = start, gpus // step, True
+    # Whole units in use round up, so a little beyond a worse number may stand a better one.
+    near = 0 if repair is None else NEAR_SHRINKING if repair.shrinks else NEAR
+    found, here, law = start, gpus // step, case.job.scale
+    if law is not None and law.even and way.gpus_max is not None:
+        ends = most_of_each_share(way.gpus_max, step, 1, most * step)
+        _, peak = _climb(at, start, here, most, near, lambda run: run.useful_gpus)
+        for there in (peak, *(end // step for end in ends)):
+            if _beats(at(there), found, value):
+                found, here = at(there), there
+    return _climb(at, found, here, most, near, value)[0]
+
+
+def _beats(run: Run | None, other: Run | None, value: Callable[[Run], float]) -> bool:
+    return run is not None and (other is None or value(run) > value(other))
+
+
+def _climb(at: Callable[[int], Run | None], found: Run | None, here: int, most: int, near: int,
+           value: Callable[[Run], float]) -> tuple[Run | None, int]:  # fmt: skip
+    """Return the best run of those with more or fewer steps of GPUs, and how many it has.
+
+    Args:
+        at: how so many steps run.
+        found: how it runs where it begins.
+        here: how many steps those are.
+        most: the most there are.
+        near: so many to either side are tried one by one at last.
+        value: what a run is worth.
+    """
+    moved = True
     while moved:  # a long step may have gone past the best N: turn round until neither side helps
         moved = False
         for direction in (1, -1):
             width = 1
             while width:
                 there = here + direction * width
-                other = at(there) if 1 <= there <= most else None
-                if other is not None and (found is None or value(other) > value(found)):
-                    found, here, width, moved = other, there, width * 2, True
+                if 1 <= there <= most and _beats(at(there), found, value):
+                    found, here, width, moved = at(there), there, width * 2, True
                 else:
                     width //= 2
-        if not moved and case.job.repair is not None:
-            # Whole units in use round up, so a little beyond a worse number may stand a better one.
-            near = NEAR_SHRINKING if case.job.repair.shrinks else NEAR
+        if near and not moved:
             for there in range(max(1, here - near), min(most, here + near) + 1):
-                other = at(there)
-                if other is not None and (found is None or value(other) > value(found)):
-                    found, here, moved = other, there, True
-    return found
+                if _beats(at(there), found, value):
+                    found, here, moved = at(there), there, True
+    return found, here
 
 
 def most_in_use(case: Case, units: int) -> int:
@@ -412,7 +439,7 @@ def _rate(case: Case, ways: list[Way], gpus: int) -> float:
     law = case.job.scale
     if law is None:
         return min(way.tflops_per_gpu for way in ways)
-    return min(way.tflops_per_gpu * law.share(gpus, way.bubble) for way in ways)
+    return min(way.tflops_per_gpu * law.share(gpus, way.bubble, way.gpus_max) for way in ways)
 
 
 def _mended(

@@ -164,6 +164,8 @@ class Operation:
         self.step = np.array([way.step_gpus for way in ways], dtype=np.int64)
         self.drives = Drives(case) if mode == "local" else None
         self.concave = None if job.scale is None else concave_above(job.scale)
+        self.even = job.scale is not None and job.scale.even
+        self.filled = np.array([way.gpus_max or 0 for way in ways], dtype=np.int64)
         self.flat_pflops = each([way.tflops_per_gpu for way in ways]) * (job.mfu or 0.0) * 1e-3
         per_hour, per_tokens = (case.limits[name] for name in PRICES)
         self.usd_per_gpu = None if per_hour is None else per_hour * case.rates.hours
@@ -416,7 +418,7 @@ class Operation:
         no better than the best so far, and falls: useful work without waiting has one peak, so no
         fewer are better then. Where it rises at first they begin at the peak: with fewer GPUs less
         is waited for, so no more are better than it; of a job that goes on with fewer replicas that
-        is not known, nor where a law of scale is not concave.
+        is not known, nor where a table of scale is not concave.
 
         Args:
             way: the place in `Case.ways` of the way in which each runs.
@@ -432,7 +434,7 @@ class Operation:
         # Where the interval follows from the time between interruptions, fewer GPUs may make
         # possible what more cannot do at all.
         rises = self.case.job.interval.policy == "lost_work"
-        dips = self.concave != self.case.job.scale  # then no peak is known
+        dips = self.concave != self.case.job.scale and not self.even  # then no peak is known
         dips |= self.case.job.repair is not None and self.case.job.repair.shrinks
         open_, first = np.flatnonzero(most >= least), 0
         while len(open_):
@@ -470,6 +472,9 @@ class Operation:
         """Return how many GPUs fewer than in use leave the most useful work in the second tries.
 
         None where that may not be, nor where systems are used in part: their ports come in jumps.
+        Where copies of the model share micro-batches evenly, the peak is of what no GPUs pass:
+        those above it are left out whose bound is no more than what it, or the end of a step below
+        it, is worth.
         """
         step = self.step[use.way]
         low, high = np.ones_like(step), ((use.gpus - least) // step).astype(np.int64)
@@ -480,8 +485,24 @@ class Operation:
             tried = use.gpus - middle * step
             at, before = self.without_waiting(use.twice(tried, tried + step)).reshape(2, -1)
             low, high = np.where(at > before, middle, low), np.where(at > before, high, middle - 1)
-        at, _ = self.worth(replace(use, gpus=use.gpus - low * step))
-        return np.where(np.isfinite(at), np.maximum(low - TRIED - 1, 0) * step, 0)
+        peak = use.gpus - low * step
+        at, _ = self.worth(replace(use, gpus=peak))
+        if not self.even:
+            return np.where(np.isfinite(at), np.maximum(low - TRIED - 1, 0) * step, 0)
+        filled = self.filled[use.way]
+        end = np.maximum(filled // -(-filled // peak) // step, 1) * step
+        worth = np.maximum(at, self.worth(replace(use, gpus=end))[0])
+        low, high = np.zeros_like(low), low
+        while (low < high).any():
+            middle = (low + high) // 2
+            self.ran += len(low)
+            above = self.without_waiting(replace(use, gpus=use.gpus - middle * step))
+            low, high = (
+                np.where(above > worth, low, middle + 1),
+                np.where(above > worth, middle, high),
+            )
+            low = np.minimum(low, high)
+        return np.where(np.isfinite(worth), np.maximum(low - TRIED, 0) * step, 0)
 
     def _served(
         self, way: Places, most: NDArray[np.int64], stores: Stores
@@ -621,8 +642,8 @@ class Operation:
         if law is None:
             return np.ones(len(way))
         each, places = np.unique(np.stack([way, gpus]), axis=1, return_inverse=True)
-        bubbles = [one.bubble for one in self.case.ways]
-        shares = [law.share(n, bubbles[int(w)]) for w, n in each.T.tolist()]
+        of = [(one.bubble, one.gpus_max) for one in self.case.ways]
+        shares = [law.share(n, *of[int(w)]) for w, n in each.T.tolist()]
         return np.array(shares, dtype=float)[np.ravel(places)]
 
 

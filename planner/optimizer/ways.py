@@ -7,7 +7,8 @@ in use, interval and mode. Where a
   and fills systems as b does, N is one of its numbers, on as many systems;
 - is interrupted, mended, checkpointed and restored as b is, goodput E is the same to the last bit;
 - provisions no more power, no sum over the bill is larger;
-- has no lower rate and no larger bubble, useful work N E f s(N) is no less, s the law of scale;
+- has no lower rate and no larger bubble, of as many copies of the model, useful work N E f s(N)
+  is no less, s the law of scale;
 
 every limit that the plan keeps it keeps in a, since every limit is a ceiling on the bill, a floor
 on work, or of what is the same in both; and the objective is no worse. So b goes, whatever is
@@ -64,7 +65,6 @@ def _covers(case: Case, one: Way, other: Way) -> bool:
         replica_gpus=one.replica_gpus,
         tensor_gpus=one.tensor_gpus,
         option=one.option,
-        gpus_max=one.gpus_max,
     )
     return (
         alike == one
@@ -72,7 +72,6 @@ def _covers(case: Case, one: Way, other: Way) -> bool:
         and one.power_share <= other.power_share
         and other.step_gpus % one.step_gpus == 0
         and one.least_gpus <= other.least_gpus
-        and (one.gpus_max or math.inf) >= (other.gpus_max or math.inf)
         and one.bubble <= other.bubble
         and (_replicas(one) == _replicas(other) or not _of_replicas(case.job))
         and set(case.unplaced.get(one.id, ())) <= set(case.unplaced.get(other.id, ()))

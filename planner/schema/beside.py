@@ -100,8 +100,9 @@ class Ways(Record):
     """The ways in which the job of a plan may run on its GPU systems with its replicas.
 
     ``chosen`` is the label of the plan's own. At other counts of GPUs in use than ``gpus_used`` a
-    GPU does another share of its rate: by an ``exponent``, or by the ``bubble`` of a pipeline, as
-    in `planner.sizing.throughput.ScaleLaw`; a law given as a table is not carried along.
+    GPU does another share of its rate: by an ``exponent``, or by the ``bubble`` of a pipeline whose
+    micro-batches fill so many GPUs, as in `planner.sizing.throughput.ScaleLaw`; a law given as a
+    table is not carried along.
     """
 
     sku: str
@@ -110,6 +111,7 @@ class Ways(Record):
     gpus_used: int
     exponent: float = 0.0
     bubble: float = 0.0
+    filled: int | None = None
 
 
 class Live(Record):

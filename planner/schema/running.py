@@ -395,7 +395,7 @@ class Scale(Model):
     GPUs, straight lines between them on logarithmic scales; the first row's share below it, the
     last line's slope beyond it. ``micro_batches``: the bubble of a pipeline where a step has so
     many micro-batches over all replicas, ``interleave`` stages to a GPU; each copy of the model
-    takes one at least, so they limit the GPUs in use.
+    takes as many as the others and one at least, so they limit the GPUs in use.
     """
 
     exponent: Share | None = None

@@ -1,13 +1,13 @@
 """What a GPU does at a power set point and in a job of so many GPUs: shares of its rate.
 
-Laws of scale are concave in the logarithm of the GPUs, or are made of straight pieces in it, so
-that a plan that weighs them against everything else can still be proven best.
+Laws of scale are concave in the logarithm of the GPUs, or are made of straight pieces or of steps
+in it, so that a plan that weighs them against everything else can still be proven best.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -51,19 +51,29 @@ class ScaleLaw(NamedTuple):
     Exactly one law holds: ``exponent`` e, ``(N / reference)^-e``; ``table`` of (GPUs, share),
     straight between rows on logarithmic scales, flat below the first and as its last piece beyond
     the last; or, where both are empty, the bubble of a pipeline: ``1 / (1 + N b)``, with ``b`` of
-    `pipeline_bubble`.
+    `pipeline_bubble`. ``even``: copies of the model cannot share a micro-batch, so each takes the
+    same whole number of them, and the bubble is that of as many GPUs as that number would fill.
     """
 
     exponent: float = 0.0
     reference: float = 1.0
     table: tuple[tuple[float, float], ...] = ()
+    even: bool = False
 
-    def share(self, gpus: float, bubble: float = 0.0) -> float:
-        """Return the share at so many GPUs."""
+    def share(self, gpus: float, bubble: float = 0.0, filled: int | None = None) -> float:
+        """Return the share at so many GPUs.
+
+        Args:
+            gpus: GPUs of the job, N.
+            bubble: what a pipeline's bubble takes per GPU, b.
+            filled: the GPUs whose copies of the model have one micro-batch of a step each.
+        """
         if self.table:
             return _interpolated(self.table, gpus)
         if self.exponent:
             return float((gpus / self.reference) ** -self.exponent)
+        if self.even and filled is not None:
+            gpus = filled / max(1, filled // gpus)
         return 1.0 / (1.0 + bubble * gpus)
 
     def pieces(self) -> list[tuple[float, float, float]]:
@@ -78,10 +88,10 @@ class ScaleLaw(NamedTuple):
 
 
 def concave_above(law: ScaleLaw) -> ScaleLaw:
-    """Return the least law that is nowhere below one, and concave in logarithms: of a table the
-    rows that no straight line between two others passes above."""
+    """Return a law that is nowhere below one, and concave in logarithms: of a table the rows that
+    no straight line between two others passes above, of even shares of micro-batches any shares."""
     if not law.table:
-        return law
+        return law._replace(even=False) if law.even else law
     first, last = law.table[0], law.table[-1]
     rows = [(1.0, first[1])] if first[0] > 1.0 else []
     rows += [*law.table, (FARTHEST * last[0], law.share(FARTHEST * last[0]))]
@@ -119,6 +129,22 @@ def pipeline_bubble(
         interleave=interleave,
     )
     return (pipeline - 1) / (replica_gpus * interleave * micro_batches)
+
+
+def most_of_each_share(filled: int, step: int, low: float, high: float) -> Iterator[int]:
+    """Yield the most GPUs of those whose copies of the model have m micro-batches of a step each,
+    for each m that there is, ascending: of such GPUs none does more than it would with more.
+
+    Args:
+        filled: the GPUs whose copies have one micro-batch each.
+        step: GPUs come in whole steps of so many.
+        low, high: the fewest and the most GPUs, not below one step.
+    """
+    at, most = max(1, int(low) // step), int(min(high, filled)) // step
+    while at <= most:
+        at = min(most, filled // (filled // (at * step)) // step)
+        yield at * step
+        at += 1
 
 
 class MemoryNeed(NamedTuple):

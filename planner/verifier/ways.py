@@ -272,9 +272,9 @@ def _left(law: Scale, job: Job, gpus: float) -> float:
         parallel = job.parallelism
         if parallel is None:
             return 1.0
-        replicas = gpus / (parallel.tensor * parallel.pipeline * parallel.context)
-        idle = (parallel.pipeline - 1) * replicas / (law.interleave * law.micro_batches)
-        return 1.0 / (1.0 + idle)
+        copy_gpus = parallel.tensor * parallel.pipeline * parallel.context
+        each = max(1, law.micro_batches * copy_gpus // int(gpus))
+        return each / (each + (parallel.pipeline - 1) / law.interleave)
     rows = [(row.gpus, row.share) for row in law.table or ()]
     if gpus <= rows[0][0]:
         return rows[0][1]

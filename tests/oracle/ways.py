@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from planner.schema.catalog import Item, Precision
 from planner.schema.problem import Job, Problem
@@ -125,8 +126,8 @@ def _left(job: Job, gpus: float) -> float:
     if law.micro_batches is not None:
         assert job.parallelism is not None
         stages = job.parallelism.pipeline
-        replica = stages * job.parallelism.tensor * job.parallelism.context
-        each = law.micro_batches * replica / gpus  # micro-batches of a replica in a step
+        copies = Fraction(int(gpus), stages * job.parallelism.tensor * job.parallelism.context)
+        each = max(1, math.floor(law.micro_batches / copies))  # all take as many in a step
         return each / (each + (stages - 1) / law.interleave)
     rows = [(math.log(row.gpus), math.log(row.share)) for row in law.table or ()]
     at = math.log(gpus)

@@ -9,6 +9,7 @@ from planner.optimizer import levels
 from planner.optimizer.context import Build
 from planner.optimizer.model import Linear
 from planner.optimizer.objective import log_useful_gpus, log_useful_pflops
+from planner.sizing.throughput import concave_above
 
 # Checkpoints drain within the allowed overlap and before the next one begins.
 #
@@ -152,5 +153,6 @@ def _scale_range(build: Build) -> tuple[float, float]:
     law, (low, high) = build.case.job.scale, build.gpus_range
     if law is None:
         return 0.0, 0.0
-    shares = [law.share(gpus, way.bubble) for way in build.case.ways for gpus in (low, high)]
-    return math.log(min(shares)), math.log(max(shares))
+    ways = [(way.bubble, way.gpus_max) for way in build.case.ways]
+    least = min(law.share(high, *way) for way in ways)
+    return math.log(least), math.log(max(concave_above(law).share(low, *way) for way in ways))

@@ -73,9 +73,10 @@ def scale(ways: Ways) -> str:
     """Return the formula of what other counts of GPUs in use leave of the rate, as a factor."""
     if ways.exponent:
         return f"*(gpus_in_use/{ways.gpus_used})^-{ways.exponent!r}"
-    if ways.bubble:
-        solved = 1.0 + ways.bubble * ways.gpus_used
-        return f"*{solved!r}/(1+{ways.bubble!r}*gpus_in_use)"
+    if ways.bubble and ways.filled is not None:
+        lost = ways.bubble * ways.filled
+        solved = 1.0 + lost / (ways.filled // ways.gpus_used)
+        return f"*{solved!r}/(1+{lost!r}/MAX(1,INT({ways.filled}/MAX(1,gpus_in_use))))"
     return ""
 
 
