@@ -27,7 +27,7 @@ ITERATIONS_OF_NODE = 250
 """What a node of a search takes as long as, whatever its iterations: HiGHS (1.15.1) needs 2 to 4 ms
 for one of 0.7 iterations where whole numbers have to meet an equation (800 entries)."""
 MOST_WORK = 50_000.0
-"""What no search passes, so that each ends: beyond it the best so far is taken, as at a time limit."""
+"""What no search passes, so that each ends: then the best so far is taken, as at a time limit."""
 MOST_ITERATIONS = 2**31 - 1
 PATIENCE = 0.05
 """How much of the time left a solver may run over: it looks at the clock now and then only."""
@@ -40,8 +40,9 @@ class Effort:
 
     Work is iterations of the simplex method, and nodes as so many, times the entries of the model,
     in millions. It is the same on every machine, however busy, so that an answer depends on a clock
-    only where the user asked for one; as a rule a hundred take a second to five. What is spent counts for the whole that
-    this is a part of, too. ``solves`` counts those of the process, for whoever shows how far it is.
+    only where the user asked for one; as a rule a hundred take one to five seconds. What is spent
+    counts for the whole that this is a part of, too. ``solves`` counts those of the process, for
+    whoever shows how far it is.
     """
 
     solves: ClassVar[int] = 0
@@ -87,11 +88,14 @@ class Effort:
     def spend(self, iterations: int, entries: int, nodes: int = 0) -> None:
         """Count a solve of a model with so many entries; its first node is no search."""
         iterations += ITERATIONS_OF_NODE * max(0, nodes - 1)
-        self.work += (ITERATIONS_OF_SOLVE + iterations) * entries / ENTRIES
+        self.count((ITERATIONS_OF_SOLVE + iterations) * entries / ENTRIES)
+        Effort.solves += 1
+
+    def count(self, work: float) -> None:
+        """Count work, for the whole, too."""
+        self.work += work
         if self.whole is not None:
-            self.whole.spend(iterations, entries)
-        else:
-            Effort.solves += 1
+            self.whole.count(work)
 
     def most_iterations(self, entries: int) -> int:
         """Return how many iterations a solve of a model may take."""

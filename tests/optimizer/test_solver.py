@@ -214,6 +214,20 @@ def test_what_a_part_may_do_is_what_the_whole_has_left() -> None:
     assert not whole.over
 
 
+@either
+def test_a_search_whose_nodes_take_no_iterations_is_counted(name: Literal["highs", "cbc"]) -> None:
+    """Whole numbers meet an equation of cents by chance alone: half the money for each vendor."""
+    model = Model("half", False)
+    one, two, other = (model.var(f"x{n}", 1.0, 20_000.0, True) for n in range(3))
+    shares = 138_388.33 / 4_205_623.65 * one + 145_639.25 / 4_205_623.65 * two
+    model.row("half", shares - other, "==", 0.0)
+    opened = session(name, model)
+    opened.objective(one + two + other, False)
+    effort = Effort(most_work=0.05)
+    assert solve(opened, effort=effort).status == "limit"
+    assert effort.work == pytest.approx(0.05, rel=0.1)
+
+
 def test_nodes_are_work_though_they_take_no_iterations() -> None:
     effort = Effort(most_work=1.0)
     effort.spend(0, 1000, nodes=1)
