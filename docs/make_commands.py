@@ -31,8 +31,8 @@ command: `~/.cache/planner` where nothing is said, none where it is empty.
 | 1 | internal error, or the plan disagreed with its independent verification (please report it) |
 | 2 | wrong use or input, a plan file that does not hold, a problem nothing limits; a line each |
 | 3 | infeasible: limits that cannot hold together are named; `audit`, `verify`: it does not hold |
-| 4 | the time limit was reached before any plan was found; `characterize`: the trace shows no job |
-| 5 | the time limit was reached with a plan whose gap is larger than asked |
+| 4 | the search ended before any plan was found; `characterize`: the trace shows no job |
+| 5 | the search ended with a plan whose gap is larger than asked |
 | 130 | interrupted |
 """
 

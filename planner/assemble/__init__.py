@@ -119,7 +119,8 @@ def with_cables(inputs: Inputs, case: Case, plan: Plan) -> Plan:
 
 def _cut(answer: Certificate) -> Iterator[str]:
     if answer.ties_cut:
-        yield "the time limit cut short the choice of the cheapest among equally good plans"
+        end = "the time limit" if answer.late else "the end of the search"
+        yield f"{end} cut short the choice of the cheapest among equally good plans"
 
 
 def _head(inputs: Inputs, case: Case) -> dict[str, Any]:

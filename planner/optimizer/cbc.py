@@ -85,7 +85,7 @@ class CbcSession:
             except pulp.PulpSolverError as error:
                 raise SolverError("CBC broke off without an answer") from error
             text = Path(log).read_text("utf-8") if Path(log).exists() else ""
-        effort.spend(_counted(text), entries)
+        effort.spend(_counted(text), entries, _nodes(text))
         outcome = self._read(text, relaxed)
         if outcome.status != "optimal" or relaxed or outcome.bound is None:
             return outcome
@@ -125,6 +125,11 @@ def _counted(log: str) -> int:
     counts = re.findall(r"Total iterations:\s+(\d+)", log)
     counts += re.findall(r"after (\d+) iterations", log)
     return sum(int(count) for count in counts)
+
+
+def _nodes(log: str) -> int:
+    """Return the nodes that CBC printed."""
+    return sum(int(count) for count in re.findall(r"Enumerated nodes:\s+(\d+)", log))
 
 
 def _objective_value(problem: Any, values: dict[str, float]) -> float:

@@ -48,6 +48,8 @@ ROUNDING = 1e-12
 """Sums added in another order differ by less, as a share."""
 NOISE = 1e-9
 """Scores of arrays and of one purchase differ by less."""
+USE = 25e-6
+"""The work that one use of a purchase is; see ``Effort``. Ten million take some five seconds."""
 MOST_ALIKE = 200
 """So many purchases that nothing but ties tells apart are compared one by one."""
 MOST_LISTED = 20_000
@@ -83,7 +85,7 @@ def enumerated(
         gap: how far from the best value its bound may be, as a share.
         known: plans of the case.
         ties: whether to choose among equally good plans.
-        effort: until when; work is counted otherwise than with models.
+        effort: until when; work is counted, but ends where ``Bands`` say.
     """
     ratio = case.objective in RATIOS
     least = not ratio and case.objective not in WORTH
@@ -182,6 +184,7 @@ class _Enumeration:
     def best(self) -> Found:
         """Return the best plan known, or none, with what no plan passes; see ``proven``."""
         bound = max(each.answer(0, self.limits, self._most) for each in self.cells)
+        self.effort.count(USE * sum(each.operation.ran for each in self.cells))
         self.proven = bound <= self._most()
         if self.run is None or bound == math.inf:
             return Found(self.run, self.value, stopped=not self.proven)

@@ -170,6 +170,7 @@ class HighsSession:
         """Solve the relaxation as it stands, with multipliers that prove the outcome."""
         highs, kinds = self.relaxation, highspy.HighsModelStatus
         highs.setOptionValue("presolve", "off")  # a dual ray is asked for where nothing is feasible
+        _limit(highs, MOST_STEPS, LONGEST_S)
         status = _run(highs)
         if status == kinds.kInfeasible:
             _, has_ray, ray = highs.getDualRay()
@@ -219,25 +220,26 @@ class HighsSession:
         """Run HiGHS within an effort and count it; None where it had to be left behind.
 
         HiGHS (1.15.1) looks at its clock only between its steps, which take seconds on large
-        models. Under a time limit it runs in a thread of its own, which is not waited for longer
-        than a little; the session is of no use afterwards.
+        models; presolve may not end at all. So a MILP, and all under a time limit, runs in a thread
+        of its own, which is waited for a little longer; the session is of no use afterwards.
+
+        Raises:
+            SolverError: without a time limit it went on for ``LONGEST_S``.
         """
         entries = highs.getNumNz()
-        most_nodes, most_iterations = effort.most_nodes(entries), effort.most_iterations(entries)
-        highs.setOptionValue("mip_max_nodes", most_nodes or highspy.kHighsIInf)
-        highs.setOptionValue("simplex_iteration_limit", most_iterations or highspy.kHighsIInf)
-        left_s = effort.left_s
-        end = math.inf if math.isinf(left_s) else highs.getRunTime() + left_s
-        highs.setOptionValue("time_limit", end)
-        if math.isinf(left_s) or self.kept:
-            status = _run(highs)
-        else:
-            status = _run_aside(highs, left_s + max(LEAST_PATIENCE_S, PATIENCE * left_s))
+        highs.setOptionValue("mip_max_nodes", effort.most_nodes(entries))
+        left_s = min(effort.left_s, LONGEST_S)
+        _limit(highs, effort.most_iterations(entries), left_s)
+        aside = not self.kept if math.isfinite(effort.left_s) else highs is self.milp
+        patience_s = left_s + max(LEAST_PATIENCE_S, PATIENCE * left_s)
+        status = _run_aside(highs, patience_s) if aside else _run(highs)
+        self.abandoned = status is None
+        if status in (None, highspy.HighsModelStatus.kTimeLimit) and math.isinf(effort.left_s):
+            raise SolverError(f"HiGHS has worked on one model for {LONGEST_S / 60:g} min")
         if status is None:
-            self.abandoned = True
             return None
         info = highs.getInfo()
-        effort.spend(max(0, info.simplex_iteration_count), entries)
+        effort.spend(max(0, info.simplex_iteration_count), entries, info.mip_node_count)
         return status
 
     def _begin_at_last(self, highs: Any) -> None:
@@ -291,6 +293,11 @@ class HighsSession:
 COST = 1e4
 """The largest cost HiGHS sees. Its tolerance on reduced costs (1e-7) is per unit bought: with costs
 of 1 a hundred thousand units of next to no use each could hide a hundredth of the objective."""
+MOST_STEPS = 1_000_000
+"""What no linear program of ours takes: hundreds of iterations are usual. One that goes round in
+circles ends there, without a verdict."""
+LONGEST_S = 1800.0
+"""The last safeguard, where nothing that is counted has ended HiGHS: no answer follows from it."""
 STOPPED = (
     highspy.HighsModelStatus.kTimeLimit,
     highspy.HighsModelStatus.kIterationLimit,
@@ -319,6 +326,12 @@ def _run(highs: Any) -> Any:
         highs.setOptionValue(option, usual)
         status = highs.getModelStatus()
     return status
+
+
+def _limit(highs: Any, iterations: int, left_s: float) -> None:
+    """Limit the next run: its iterations, and its time from now on."""
+    highs.setOptionValue("simplex_iteration_limit", min(iterations, MOST_STEPS))
+    highs.setOptionValue("time_limit", highs.getRunTime() + left_s)
 
 
 def _run_aside(highs: Any, patience_s: float) -> Any:

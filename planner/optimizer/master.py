@@ -28,6 +28,8 @@ CONFINE_SLACK = 1e-6
 RELEASED = 1e30
 """Infinite to both solvers: a row with this on its right holds nothing back."""
 WHOLE = 1e-6
+COUNT = 5e-4
+"""The work that one more number of units is for a chord: that of 20,000 takes half a second."""
 MANY_TYPES = 8
 """So many types of GPU system one model takes at once; of more each is a part of the search."""
 MANY_ITEMS = 40
@@ -228,6 +230,7 @@ class Master:
             self.session.bounds(variable, low, min(high, most))
         self._narrowed = dict(bounds)
         for chord in self.build.model.chords:
+            self.effort.count(COUNT * chord.width(*self.ends(chord.divided, bounds)))
             for row, factors, right in chord.rows(lambda variable: self.ends(variable, bounds)):
                 self.session.change(row, factors, right)
 

@@ -214,16 +214,20 @@ NEVER = 1e-30
 
 def erlang_b(spares: Numbers, load: Numbers) -> Numbers:
     """Return the share of time in which one unit more is out than spares stand by, by Erlang's
-    recursion."""
-    blocked, found = np.ones_like(load), np.ones_like(load)
-    places = spares.astype(np.int64) + 1
-    asked = np.bincount(places) > 0
-    for place in range(1, len(asked)):
-        blocked = blocked * load
+    recursion: over each load once, up to the most spares that stand by under it."""
+    loads, of = np.unique(load, return_inverse=True)
+    places, found = spares.astype(np.int64) + 1, np.ones_like(load)
+    order, ends = np.argsort(places, kind="stable"), np.cumsum(np.bincount(places))
+    last = np.zeros(len(loads), dtype=np.int64)
+    np.maximum.at(last, of, places)
+    blocked = np.ones_like(loads)
+    for place in range(1, len(ends)):
+        blocked = blocked * loads
         blocked /= place + blocked
-        if asked[place]:
-            np.copyto(found, blocked, where=places == place)
-        if place % 8 == 0 and np.all((blocked < NEVER) | (places <= place)):
-            np.copyto(found, blocked, where=places > place)
+        rows = order[ends[place - 1] : ends[place]]
+        found[rows] = blocked[of[rows]]
+        if place % 8 == 0 and np.all((blocked < NEVER) | (last <= place)):
+            rows = order[ends[place] :]
+            found[rows] = blocked[of[rows]]
             break
     return found

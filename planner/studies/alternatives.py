@@ -321,7 +321,7 @@ __all__ = ["alternatives"]
 
 FOR_THE_PLAN = 0.5
 """The share of a time limit that finding the best plan may take; the rest is for the others."""
-UNPROVEN = "the time limit was reached before anything was proven about how good a plan can be"
+UNPROVEN = "the search ended before anything was proven about how good a plan can be"
 
 
 def alternatives(

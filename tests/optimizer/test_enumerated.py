@@ -169,6 +169,13 @@ def test_time_holds_for_enumeration() -> None:
     assert whole.settled
 
 
+def test_enumeration_counts_as_work() -> None:
+    case = freed(needed(resolve(inputs_of(random_case(3003)))))
+    effort = Effort()
+    assert enumerated(case, GAP, ties=False, effort=effort) is not None
+    assert 0.0 < effort.work < 1.0
+
+
 @pytest.mark.parametrize("objective", ["cost", "power", "tco"])
 def test_a_plan_that_is_known_limits_a_hall_that_has_no_limit(objective: ObjectiveName) -> None:
     """Models took minutes where no idle limit was left: 20,000 systems of each type fitted."""

@@ -377,6 +377,19 @@ def test_limits_that_always_hold_have_their_rows() -> None:
     assert not {"overlap", "drain_fits"} & in_sync
 
 
+def test_clients_without_a_limit_move_no_more_than_storage_sends() -> None:
+    """A flag that is off by the solver's tolerance would else be worth much bandwidth."""
+    request = two_of_each(maximize="useful_gpus")
+    request.site |= {"it_power": "200 kW"}
+    request.storage["client_limit"] = {"read": "1000000 GB/s", "write": "1000000 GB/s"}
+    made = build(resolve(inputs_of(request.case())), "async")
+    rows = [row for row in made.model.rows if row.name.startswith("client_")]
+    assert len(rows) > 10
+    most = max(abs(factor) for row in rows for _, factor in row.terms()[0])
+    systems = sum(made.caps[system.id] for system in made.case.systems)
+    assert most <= systems * max(made.write_range[1], made.read_range[1])
+
+
 def test_no_limit_of_the_problem_file_is_forgotten_here() -> None:
     known = {*LIMITS, *BOUNDS}
     for section_name, model in (("budget", Budget), ("targets", Targets)):

@@ -19,11 +19,11 @@ from planner.loader import load
 from planner.optimizer import highs as highs_file
 from planner.optimizer import model as model_file
 from planner.optimizer.build import build
-from planner.optimizer.highs import HighsSession
+from planner.optimizer.highs import LONGEST_S, HighsSession
 from planner.optimizer.master import session
 from planner.optimizer.model import Model, evaluate
 from planner.optimizer.objective import EXPRESSIONS
-from planner.optimizer.solver import Effort, Session
+from planner.optimizer.solver import ITERATIONS_OF_NODE, Effort, Session
 from tests.optimizer.cases import market_split, solve
 
 SOLVERS: tuple[Literal["highs", "cbc"], ...] = ("highs", "cbc")
@@ -208,11 +208,32 @@ def test_what_a_part_may_do_is_what_the_whole_has_left() -> None:
     assert (part.left_work, whole.left_work) == pytest.approx((2.0, 6.0))
     assert whole.part(100.0).left_work == pytest.approx(6.0)
     assert part.most_iterations(1000) == 2000
-    assert part.most_nodes(1000) == 100
+    assert part.most_nodes(1000) == 2000 // ITERATIONS_OF_NODE
     part.spend(int(2e6), 1)
     assert part.over
     assert not whole.over
-    assert Effort().most_iterations(1000) is None
+
+
+@either
+def test_a_search_whose_nodes_take_no_iterations_is_counted(name: Literal["highs", "cbc"]) -> None:
+    """Whole numbers meet an equation of cents by chance alone: half the money for each vendor."""
+    model = Model("half", False)
+    one, two, other = (model.var(f"x{n}", 1.0, 20_000.0, True) for n in range(3))
+    shares = 138_388.33 / 4_205_623.65 * one + 145_639.25 / 4_205_623.65 * two
+    model.row("half", shares - other, "==", 0.0)
+    opened = session(name, model)
+    opened.objective(one + two + other, False)
+    effort = Effort(most_work=0.05)
+    assert solve(opened, effort=effort).status == "limit"
+    assert effort.work == pytest.approx(0.05, rel=0.1)
+
+
+def test_nodes_are_work_though_they_take_no_iterations() -> None:
+    effort = Effort(most_work=1.0)
+    effort.spend(0, 1000, nodes=1)
+    assert effort.most_nodes(1000) == 3
+    effort.spend(0, 1000, nodes=4)
+    assert effort.over
 
 
 def test_a_time_limit_moves_along_with_the_run_time_of_the_solver(
@@ -232,7 +253,7 @@ def test_a_time_limit_moves_along_with_the_run_time_of_the_solver(
         assert solve(opened, effort=Effort.within(1000.0)).status == "optimal"
     assert left == pytest.approx([1000.0] * 3, abs=100.0)
     assert solve(opened).status == "optimal"  # and without a limit there is none left over
-    assert math.isinf(left[3])
+    assert left[3] == pytest.approx(LONGEST_S, abs=100.0)
 
 
 def test_a_solver_that_runs_over_its_time_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,7 +130,7 @@ def test_a_choice_among_equals_that_is_cut_short_is_told(
     chosen = api.solve_with(inputs, Options())
     monkeypatch.setattr(joint, "run", proof_alone)
     plan = api.solve_with(inputs, Options())
-    note = "the time limit cut short the choice of the cheapest among equally good plans"
+    note = "the end of the search cut short the choice of the cheapest among equally good plans"
     assert plan.status == "optimal"
     assert plan.warnings[0] == note
     assert note not in chosen.warnings

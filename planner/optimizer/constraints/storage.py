@@ -67,8 +67,10 @@ def _clients(
 ) -> None:
     if not limits or not factors:
         return
-    base, most = _base(build, name, limits, one_replica)
     groups = sorted(set(factors.values()))
+    enough = delivered.upBound / groups[0]  # a system with more is never the limit
+    limits = {name: min(limit, enough) for name, limit in limits.items()}
+    base, most = _base(build, name, limits, one_replica)
     if len(groups) == 1:
         build.model.row(f"client_{name}", delivered - groups[0] * base, "<=", 0.0)
         return

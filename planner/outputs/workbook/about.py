@@ -20,10 +20,10 @@ _TITLE_LENGTH = 90
 
 _STATUS = {
     "optimal": "optimal: no plan is better by more than the gap below",
-    "feasible": "feasible: the time limit came before the proof; a better plan may exist",
+    "feasible": "feasible: the search ended before the proof; a better plan may exist",
     "infeasible": "infeasible: no plan keeps to every limit",
     "unbounded": "unbounded: nothing limits the objective",
-    "no_solution": "no plan was found within the time limit",
+    "no_solution": "no plan was found before the search ended",
 }
 _SOLVERS = {"highs": ("HiGHS", "highspy"), "cbc": ("CBC", "pulp")}
 """What each solver is called, and the package it comes with."""

@@ -49,7 +49,7 @@ Money = Literal["tco", "capex"]
 _OF_JOB = ("jobs.", "storage.")
 _WORK = 1500.0
 """How much work it may take to find which limits clash."""
-LATE = "the time limit was reached before a plan was found"
+LATE = "the search ended before a plan was found"
 
 
 @dataclass(frozen=True)

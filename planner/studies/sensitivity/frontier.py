@@ -264,7 +264,7 @@ HORIZONTAL: dict[Against, Figure] = {
 MESSAGES: dict[str, str] = {
     "infeasible": NO_PLAN,
     "unbounded": "nothing limits useful work: give a power, space or cost budget",
-    "no_solution": "the time limit was reached before the ends of the frontier were found",
+    "no_solution": "the search ended before the ends of the frontier were found",
 }
 STOPPED = (
     "the search ended before the end of the curve: the time was over, or the solver had no verdict"
