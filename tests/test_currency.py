@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from decimal import ROUND_HALF_UP, Decimal
+from inspect import get_annotations
 from pathlib import Path
 from random import Random
 from typing import get_args
@@ -222,7 +223,7 @@ NO_AMOUNTS = {
     "verification": _names("computed shortfall shown"),
     "beside": _names("shortfall within"),
     "bids": _names(
-        "amount better days_to_train first gap_asked goodput not_at quantity quoted rebate unit_net"
+        "amount better days_to_train first goodput not_at quantity quoted rebate unit_net"
     ),
     "comparison": _names(
         "at_least days_to_train difference distance gap given_away goodput "
@@ -270,6 +271,12 @@ def _held() -> set[tuple[type[Record], tuple[type[Record], ...]]]:
     return found
 
 
+def _stated_in(kind: type[Record], name: str) -> str:
+    """Return the module of the class that a field comes from."""
+    owner = next(each for each in kind.__mro__ if name in get_annotations(each))
+    return owner.__module__.rpartition(".")[2]
+
+
 def _parts(annotation: object) -> list[object]:
     parts = get_args(annotation)
     return [leaf for part in parts for leaf in _parts(part)] if parts else [annotation]
@@ -301,9 +308,8 @@ def test_each_unit_that_another_field_tells_is_found() -> None:
 def test_each_figure_of_a_result_tells_whether_it_is_money() -> None:
     """By its name, by the field that tells its unit, or because somebody thought about it."""
     open_ = {
-        (module, name)
+        (_stated_in(kind, name), name)
         for kind, _ in _held()
-        for module in [kind.__module__.rpartition(".")[2]]
         for name, mark in figures_by_unit(kind).items()
         if float in _parts(kind.model_fields[name].annotation) and mark is None
         and "usd" not in name.split("_")

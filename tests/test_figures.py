@@ -16,7 +16,7 @@ from planner.limits import LIMITS, Limit
 from planner.schema.plan import JobPlan, Loss, Repair, ShrunkPlan, Site, Totals
 from planner.schema.problem import Objective as Asked
 from planner.studies.compare.differences import COMPARED
-from planner.studies.sensitivity.scenarios import columns
+from planner.studies.sensitivity.scenarios import FIELD_OF, columns
 from planner.studies.sensitivity.uncertain.uncertainty import OUTCOMES
 from planner.units import COMMON, Dimension
 from tests.workbook.conftest import written
@@ -217,14 +217,13 @@ def test_nothing_is_called_as_it_was() -> None:
 
 
 def test_tables_of_studies_call_figures_by_their_labels() -> None:
-    named = {
-        "gpus_in_use": "gpus_used", "write_gb_per_s": "delivered_write_gb_per_s",
-        "read_gb_per_s": "delivered_read_gb_per_s",
-    }  # fmt: skip
     shown = [
-        *((named.get(c.name, c.name), c.label, c.unit) for c in columns((), (), "", named=False)),
+        *(
+            (FIELD_OF.get(c.name, c.name), c.label, c.unit)
+            for c in columns((), (), "", named=False)
+        ),
         *((row.name, row.label.removeprefix("lost to "), row.unit) for row in COMPARED),
-        *((named.get(o.name, o.name), o.figure.label, o.figure.unit) for o in OUTCOMES),
+        *((FIELD_OF.get(o.name, o.name), o.figure.label, o.figure.unit) for o in OUTCOMES),
     ]
     known = [(name, label, unit) for name, label, unit in shown if name in FIGURES]
     assert len(known) > 60

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
+from planner import shipped
 from planner.errors import InputError
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader import load
 from planner.loader.market import load_catalogs, load_prices
+from planner.schema.base import Identifier
+from planner.schema.problem import Problem
 
 PROBLEM = """\
 name: Hall
@@ -395,3 +400,31 @@ def test_the_same_files_read_from_another_folder_are_the_same_inputs(
     monkeypatch.chdir(tmp_path)
     assert inputs_to_text(load(problem)) == here
     assert str(problem.parents[1]) not in here
+
+
+SCHEMA = Problem.model_json_schema()
+A_NAME = TypeAdapter(Identifier).json_schema()["pattern"]
+
+
+def settings_of_names(part: dict[str, Any], path: str = "", name: str = "nothing") -> Iterator[str]:
+    """Yield what sets each field of a problem that holds a name of something, or several."""
+    if "$ref" in part:
+        part = SCHEMA["$defs"][part["$ref"].rpartition("/")[2]]
+    if part.get("pattern") == A_NAME:
+        yield f"{path}={name}"
+    for below in part.get("anyOf", ()):
+        yield from settings_of_names(below, path, name)
+    if "items" in part:
+        yield from settings_of_names(part["items"], path, f"[{name}]")
+    for step, below in part.get("properties", {}).items():
+        yield from settings_of_names(below, f"{path}.{step}".lstrip("."), name)
+
+
+@pytest.mark.parametrize("setting", sorted({*settings_of_names(SCHEMA)}))
+def test_each_name_in_a_problem_is_looked_up(setting: str) -> None:
+    """Where this fails: `named_fabrics` or `named_facilities` of planner/inputs.py."""
+    with pytest.raises(InputError) as told:
+        load(shipped.problem_files()["full_bill"], settings=(setting,))
+    (found,) = told.value.findings
+    assert str(found.path).startswith(setting.partition("=")[0])
+    assert "'nothing'" in found.message

@@ -33,7 +33,7 @@ from planner.case.model import (
 from planner.case.money import bill_item, unit_net_usd
 from planner.case.quantities import ROUNDING, AtLeast, Packed, RackDevice, Size, Steps, shares
 from planner.figures import STATED
-from planner.inputs import NOTHING_ASKED, Inputs, refusal
+from planner.inputs import NOTHING_ASKED, Inputs, named_fabrics, named_facilities, refusal
 from planner.schema.catalog import Category, Item
 from planner.schema.problem import Extra
 from planner.schema.site import RackPositions, Redundancy
@@ -505,19 +505,12 @@ def add_shared_racks(builder: CompanionsBuilder) -> None:
 
 
 def named_kinds(builder: CompanionsBuilder) -> list[Item]:
-    """Return every device that the problem names as a companion, in the plan or not."""
-    problem = builder.inputs.problem
-    network = problem.network
-    names = set(problem.extras)
-    clusters = [family.cluster for family in builder.inputs.families if family.cluster]
+    """Return every kind of thing that the problem names as a companion, in the plan or not."""
+    inputs = builder.inputs
+    names = {name for _, name, *_ in (*named_fabrics(inputs), *named_facilities(inputs))}
+    names |= set(inputs.problem.extras)
+    clusters = [family.cluster for family in inputs.families if family.cluster]
     names |= {part.item for cluster in clusters for part in cluster.parts}
-    if network.compute is not None:
-        names |= set(network.compute.switches)
-    for fabric in (network.storage, network.in_band, network.out_of_band):
-        if fabric is not None:
-            names.add(fabric.switch)
-    if problem.site.cooling.cdu is not None:
-        names.add(problem.site.cooling.cdu)
     kinds = [builder.item(name) for name in sorted(names)]
     return [item for item in kinds if item.consumes.racks is None]
 

@@ -84,13 +84,14 @@ def deliver(
     carried = inputs_to_text(inputs)
     written: list[Path] = []
     if plan.lines:
-        path = folder / stem_of(problem, plan.provenance.scenario)
+        name = stem_of(problem, plan.provenance.scenario)
+        path = folder / (name if audience == "internal" else f"{name}.{audience}")
         extra: dict[Path, bytes] = {}
         if cables:
-            sheet, extra = _cables(inputs, plan, path, audience)
+            sheet, extra = _cables(inputs, plan, path)
             studies = (*studies, sheet)
         if netbox:
-            extra |= _netbox(inputs, plan, path, audience)
+            extra |= _netbox(inputs, plan, path)
         edition = Edition(audience, prices, appendix)
         contents = _contents(plan, inputs, carried, path, bills, edition, studies) | extra
         write_all(contents)
@@ -138,20 +139,22 @@ def _contents(
     edition: Edition,
     studies: Studies,
 ) -> dict[Path, bytes]:
-    folder, stem, audience = path.parent, path.name, edition.audience
-    name = stem if audience == "internal" else f"{stem}.{audience}"
     books = _books(plan, inputs, carried, edition, studies)
-    names = (f"{name}.xlsx", f"{name}.appendix.xlsx")
-    contents = {folder / book: data for book, data in zip(names, books, strict=False)}
-    if audience == "internal":
-        contents[folder / f"{name}.plan.json"] = plan_json.to_bytes(plan, carried)
+    names = (_file(path, "xlsx"), _file(path, "appendix.xlsx"))
+    contents = dict(zip(names, books, strict=False))
+    if edition.audience == "internal":
+        contents[_file(path, "plan.json")] = plan_json.to_bytes(plan, carried)
     for kind in sorted(set(bills)):
-        contents[folder / f"{name}.bill.{kind}"] = _bill(plan, kind, edition)
+        contents[_file(path, f"bill.{kind}")] = _bill(plan, kind, edition)
     return contents
 
 
+def _file(path: Path, ending: str) -> Path:
+    return path.parent / f"{path.name}.{ending}"
+
+
 def _cables(
-    inputs: Inputs, plan: Plan, path: Path, audience: Audience
+    inputs: Inputs, plan: Plan, path: Path
 ) -> tuple[tuple[str, Callable[[Book], None]], dict[Path, bytes]]:
     """Return the cable schedule as a sheet and as a file: no money is in it."""
     from planner.assemble.cables import cable_schedule
@@ -159,15 +162,13 @@ def _cables(
     from planner.outputs.workbook import fabric as sheet
 
     schedule = cable_schedule(inputs, plan)
-    name = path.name if audience == "internal" else f"{path.name}.{audience}"
-    file = path.parent / f"{name}.cables.csv"
     return (
         (sheet.SCHEDULE_SHEET, partial(sheet.add_schedule, schedule=schedule)),
-        {file: netbox.schedule_csv(schedule)},
+        {_file(path, "cables.csv"): netbox.schedule_csv(schedule)},
     )
 
 
-def _netbox(inputs: Inputs, plan: Plan, path: Path, audience: Audience) -> dict[Path, bytes]:
+def _netbox(inputs: Inputs, plan: Plan, path: Path) -> dict[Path, bytes]:
     """Return the files for NetBox: no money is in them.
 
     Raises:
@@ -179,9 +180,8 @@ def _netbox(inputs: Inputs, plan: Plan, path: Path, audience: Audience) -> dict[
     if not plan.racks:
         message = "--netbox: the plan has no racks"
         raise InputError(Finding("netbox", message, fix="give site.rack: {height: 48 RU}"))
-    name = path.name if audience == "internal" else f"{path.name}.{audience}"
     contents = netbox.files(plan, cable_schedule(inputs, plan))
-    return {path.parent / f"{name}.netbox-{key}.csv": data for key, data in contents.items()}
+    return {_file(path, f"netbox-{key}.csv"): data for key, data in contents.items()}
 
 
 def _bill(plan: Plan, kind: BillFormat, edition: Edition) -> bytes:

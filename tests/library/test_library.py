@@ -347,6 +347,14 @@ def test_the_stub_is_what_is_made_of_the_functions() -> None:
             getattr(planner, name)
 
 
+FILES_NEEDED = {"audit", "bid", "characterize", "synthesize", "verify"}
+"""Studies of other files than a problem, which have tests of their own."""
+
+
+def test_each_study_of_a_problem_is_tried_here() -> None:
+    assert set(STUDIES) - set(FUNCTIONS) == FILES_NEEDED
+
+
 def test_each_study_has_its_function_with_the_options_of_its_command() -> None:
     """A name and a default more or less, or another one, would be told here."""
     left_out = {"output", "as_json", "quiet", "notes", "proof", "full"}

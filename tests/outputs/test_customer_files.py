@@ -12,16 +12,28 @@ from pathlib import Path
 
 import pytest
 import yaml
+from typer.main import get_command
 
 from planner import api, shipped
+from planner.cli import app
 from planner.loader.market import load_catalogs, load_prices
 from planner.outputs import plan_json
 from planner.outputs.audience import Audience, Prices, for_audience
 from planner.outputs.bill import bill, csv_bytes, json_bytes
 from planner.schema.base import PlanModel
 from planner.schema.plan import Assumption, IdleUnits, NotConsidered, Plan, PriceNote
-from tests.outputs.leaks import kept_numbers, leaks, money, opened, parts, patterns, spellings
+from tests.outputs.leaks import (
+    WORDS,
+    kept_numbers,
+    leaks,
+    money,
+    opened,
+    parts,
+    patterns,
+    spellings,
+)
 from tests.workbook.conftest import written
+from tests.world.commands import ran
 from tests.world.gear_plans import plan
 from tests.world.setups import CASES
 
@@ -141,6 +153,27 @@ def _strings(part: object) -> list[str]:
 def test_the_customers_bill_has_no_money(name: str, kind: str, plans: dict[str, Plan]) -> None:
     content = file(plans[name], kind, "customer")
     assert summary(found_in(plans[name], kind, content)) == []
+
+
+def test_no_further_file_that_the_command_writes_for_a_customer_has_money(tmp_path: Path) -> None:
+    """With every switch that it has: a new file is searched, too; the appendix is refused."""
+    own_book(tmp_path / "book.yaml")
+    problem, prices = shipped.problem_files()["enterprise_1MW"], f"prices=['{tmp_path}/book.yaml']"
+    switches = [each.opts[0] for each in get_command(app).commands["solve"].params
+                if getattr(each, "is_flag", False) and each.name != "appendix"]  # fmt: skip
+    folder = tmp_path / "out"
+    edition = ("--audience", "customer", "--prices", "none", "-o", str(folder))
+    done = ran("solve", str(problem), "--set", prices, *switches, *edition)
+    assert done.code == 0, done.err
+    amounts = {f"{amount:.2f}" for amount in money(api.solve(problem, settings=(prices,)))}
+    told = {amount for amount in amounts if not amount.endswith("0")}
+    further = {path for path in folder.iterdir() if path.suffix != ".xlsx"}
+    assert len(told) > 20 and len(further) > 9
+    for path in further:
+        assert path.name.startswith("enterprise_1MW.customer.")
+        text = path.read_text("utf-8")
+        assert not WORDS.search(text), path.name
+        assert not any(amount in text for amount in told), path.name
 
 
 @pytest.mark.exhaustive(keep=2)

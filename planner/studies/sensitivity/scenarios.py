@@ -101,10 +101,17 @@ def _worded(steps: list[str]) -> str:
     return " ".join(_WORDS.get(each, each) for word in words for each in word)
 
 
-def _figure(name: str, column: str = "") -> tuple[str, str, str]:
+FIELD_OF = {
+    "gpus_in_use": "gpus_used", "write_gb_per_s": "delivered_write_gb_per_s",
+    "read_gb_per_s": "delivered_read_gb_per_s",
+}  # fmt: skip
+"""The field of a plan that a column shows, where it is not called as the column."""
+
+
+def _figure(name: str) -> tuple[str, str, str]:
     """Return the column of a figure: its name, what it is called, its unit."""
-    figure = FIGURES[name]
-    return column or name, figure.label, figure.unit
+    figure = FIGURES[FIELD_OF.get(name, name)]
+    return name, figure.label, figure.unit
 
 
 PLACE, NAME = "scenario", "name"
@@ -121,15 +128,14 @@ _TOTALS = (
 )  # fmt: skip
 _JOB = (
     ("gpu_type", "GPU type", ""), ("storage_family", "storage family", ""),
-    _figure("gpus_used", "gpus_in_use"), ("mode", "checkpoint mode", ""),
+    _figure("gpus_in_use"), ("mode", "checkpoint mode", ""),
     *(_figure(name) for name in (
         "interval_s", "stall_s", "drain_s", "overlap", "restore_s", "mtti_s", "goodput",
-        "useful_gpus", "useful_pflops",
+        "useful_gpus", "useful_pflops", "write_gb_per_s", "read_gb_per_s", "days_to_train",
     )),
-    _figure("delivered_write_gb_per_s", "write_gb_per_s"),
-    _figure("delivered_read_gb_per_s", "read_gb_per_s"),
-    _figure("days_to_train"),
 )  # fmt: skip
+OF_TOTALS, OF_JOB = (tuple(name for name, *_ in rows) for rows in (_TOTALS, _JOB))
+"""The columns that a plan fills, by the part of it that does."""
 _TEXT = (("binding", "binding limits", ""), ("reason", "reason", ""))
 WHOLE = frozenset({PLACE, "racks", "gpus", "gpus_in_use", "storage_units"})
 WORDS = frozenset(

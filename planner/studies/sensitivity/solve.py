@@ -36,7 +36,14 @@ from planner.outputs.words import listed
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import PLANNED, RowStatus
 from planner.studies.request import SweepOptions
-from planner.studies.sensitivity.scenarios import COUNT_PREFIX, Row, Scenario
+from planner.studies.sensitivity.scenarios import (
+    COUNT_PREFIX,
+    FIELD_OF,
+    OF_JOB,
+    OF_TOTALS,
+    Row,
+    Scenario,
+)
 from planner.verifier import confirms, passed, verify
 
 
@@ -47,8 +54,9 @@ class Answer:
     The optimum lies between ``value`` and ``bound``; ``gap`` is their distance as a share of the
     value. ``certificate`` says how the bound was proven: by work on this scenario ("search"), by
     what was proven for others ("reused"), or by optimising it by itself ("alone"). ``log_value``
-    and ``log_bound`` are both as the model scales them. ``packed`` is the scenario in numbers,
-    where that was asked for: it takes a tenth of the room.
+    and ``log_bound`` are both as the model scales them. Where the options have a ``look``,
+    ``seen`` is what it returned and ``numbers`` the scenario in numbers, packed into a tenth of
+    the room or not.
     """
 
     scenario: Scenario
@@ -550,34 +558,13 @@ def _one_more(case: Case, run: Run) -> Iterator[purchase.PurchaseSums]:
 
 
 def _columns(plan: Plan, run: Run) -> Row:
-    totals, job = plan.totals, plan.jobs[0]
-    assert totals is not None
     storage = [line.working for line in plan.lines if line.category == "storage"]
+    worked_out: Row = {"storage_units": sum(storage), "mode": run.mode}
     figures: Row = {
-        "capex_usd": totals.capex_usd,
-        "opex_usd_per_year": totals.opex_usd_per_year,
-        "tco_usd": totals.tco_usd,
-        "it_power_kw": totals.it_power_kw,
-        "facility_power_kw": totals.facility_power_kw,
-        "racks": totals.racks,
-        "gpus": totals.gpus,
-        "storage_units": sum(storage),
-        "gpu_type": job.gpu_type,
-        "storage_family": job.storage_family,
-        "gpus_in_use": job.gpus_used,
-        "mode": run.mode,
-        "interval_s": job.interval_s,
-        "stall_s": job.stall_s,
-        "drain_s": job.drain_s,
-        "overlap": job.overlap,
-        "restore_s": job.restore_s,
-        "mtti_s": job.mtti_s,
-        "goodput": job.goodput,
-        "useful_gpus": job.useful_gpus,
-        "useful_pflops": job.useful_pflops,
-        "write_gb_per_s": job.delivered_write_gb_per_s,
-        "read_gb_per_s": job.delivered_read_gb_per_s,
-        "days_to_train": job.days_to_train,
+        name: getattr(part, FIELD_OF.get(name, name))
+        for part, names in ((plan.totals, OF_TOTALS), (plan.jobs[0], OF_JOB))
+        for name in names
+        if name not in worked_out
     }
     counts = {COUNT_PREFIX + name: count for name, count in run.units.items() if count}
-    return figures | counts
+    return figures | worked_out | counts

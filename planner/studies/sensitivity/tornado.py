@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from planner.errors import Finding, InputError
 from planner.infeasible import clash
@@ -18,7 +17,7 @@ from planner.loader.vary.place import NoPlaceError, short
 from planner.paths import job_path
 from planner.schema.plan import Status
 from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
-from planner.studies.request import Found, Request, SweepOptions, head_of
+from planner.studies.request import Found, Progress, Request, SweepOptions, head_of, ignore
 from planner.studies.sensitivity.scenarios import Scenario, label, labels
 from planner.studies.sensitivity.solve import NO_PLAN, Answer, name_limits
 from planner.studies.sensitivity.uncertain.distributions import Field
@@ -257,7 +256,7 @@ def study(
     options: SweepOptions | None = None,
     *,
     by: float = BY,
-    told: Callable[[int, int], None] | None = None,
+    told: Progress = ignore,
 ) -> Tornado:
     """Return what the best plan does when one input goes from low to high, all else as it stands.
 
@@ -279,16 +278,12 @@ def study(
     _refuse_twice(spans)
     sides = [side for span in spans for side in (span.low, span.high)]
     scenarios = [Scenario(place, side.changes) for place, side in enumerate(sides)]
-    heard = None if told is None else partial(_passed_on, told, len(scenarios))
-    found = _explained(inputs, answers(inputs, scenarios, options, heard))
+    solved = answers(inputs, scenarios, options, lambda done: told(done, len(scenarios)))
+    found = _explained(inputs, solved)
     swings = [
         _swing(span, found[2 * place], found[2 * place + 1]) for place, span in enumerate(spans)
     ]
     return _head(inputs, base, options, swings)
-
-
-def _passed_on(told: Callable[[int, int], None], asked: int, done: int) -> None:
-    told(done, asked)
 
 
 def _refuse_twice(spans: Sequence[Span]) -> None:
