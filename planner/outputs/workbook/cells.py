@@ -19,6 +19,7 @@ Role = Literal[
 INTEGER = "#,##0"
 DECIMAL_1 = "#,##0.0"
 DECIMAL_2 = "#,##0.00"
+DECIMAL_2_TO_4 = "#,##0.00##"
 DECIMAL_3 = "#,##0.000"
 GENERAL = "General"
 INTEGER_OR_DASH = '#,##0;-#,##0;"–"'
