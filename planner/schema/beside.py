@@ -143,9 +143,10 @@ class StorageOption(PlanModel):
     The plan's own (``chosen``) has what the plan has. ``fewer_systems`` GPU systems make room for
     it. ``shortfall`` is how far behind the proven bound its objective is, as a share; a checkpoint
     is saved every ``interval_s`` (each ``every``-th goes to storage; 0 without a local level), and
-    needs so much write bandwidth. ``low_usd``,
-    ``list_usd`` and ``high_usd`` are what its purchases come to at the ends of their prices'
-    ranges and at list; ``beside_usd`` is what everything else costs more than in the plan.
+    needs so much write bandwidth. ``low_usd``, ``list_usd`` and ``high_usd`` are what its purchases
+    come to at the ends of their prices' ranges and at list; ``beside_usd`` is what everything else
+    costs more than in the plan. Where the objective is money per work ``shortfall`` is of the
+    plan's work, and what that is worth is in ``beside_usd``.
     With those of all other vendors at list prices this is the cheapest where its unit is listed at
     ``even_usd`` or less, and at ``sure_usd`` or less wherever their quotes come in; None where
     several items make it up, no other vendor has one, or no price is low enough.
