@@ -171,3 +171,17 @@ def test_an_in_band_fabric_that_ends_a_plan_says_so() -> None:
     )
     plan = api.solve(problem_files()["10MW"], settings=settings)
     assert any("the in-band fabric is the largest" in text for text in plan.warnings)
+
+
+def test_a_type_that_is_named_and_cannot_be_had_is_told_first() -> None:
+    """The in-band switch has no ports of 200 Gb/s: without a word the plan was of the other."""
+    settings = (
+        "consider.gpu_systems=[nvidia_dgx_h200, nvidia_dgx_b200]",
+        "network.storage={switch: nvidia_sn5600}",
+        "network.in_band={switch: nvidia_sn4600c}",
+    )
+    plan = api.solve(problem_files()["10MW"], settings=settings)
+    said = "DGX B200 is to be considered and was not: no port of nvidia_sn4600c takes one of 200"
+    assert plan.warnings[0].startswith(said)
+    known = api.solve(problem_files()["10MW"], settings=settings[1:2])
+    assert not any("is to be considered" in text for text in known.warnings)

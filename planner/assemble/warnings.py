@@ -352,6 +352,7 @@ def warnings(
         _hours(case),
         _beyond_the_term(inputs, job),
         largest_fabrics(inputs, case, operation),
+        _named_in_vain(inputs),
         _prices(lines),
         way_warnings(inputs, case, operation),
         _support(lines),
@@ -392,6 +393,17 @@ def _not_considered(inputs: Inputs) -> Iterator[str]:
         yield f"known, but cannot be planned here ({listed}): {'; '.join(parts)}"
 
 
+def _named_in_vain(inputs: Inputs) -> Iterator[str]:
+    """Yield which GPU systems the problem names and cannot have, and why: whoever names one waits
+    for it. Those that lack a price or a figure are told with all others."""
+    named = inputs.problem.consider.gpu_systems or ()
+    for item in inputs.items:
+        if item.id in named and suitability.lacking(item, inputs) is None:
+            reason = suitability.why_not(item, inputs)
+            if reason is not None:
+                yield f"{item.model} is to be considered and was not: {reason}"
+
+
 def _liquid(inputs: Inputs, lines: list[Line]) -> Iterator[str]:
     """Yield that a plan needs a loop of liquid where nothing says that the hall has one."""
     site = inputs.problem.site
@@ -401,8 +413,8 @@ def _liquid(inputs: Inputs, lines: list[Line]) -> Iterator[str]:
         kw = math.fsum((line.it_power_kw or 0.0) * line.liquid_share for line in cooled)
         names = ", ".join(dict.fromkeys(line.model for line in cooled))
         yield (
-            f"{kw:,.4g} kW of heat goes to liquid ({names}), and nothing says that the hall has a "
-            "loop for it: site.cooling.liquid_limit: 0 kW plans without"
+            f"{kw:,.{1 if kw < 100 else 0}f} kW of heat goes to liquid ({names}), and nothing says "
+            "that the hall has a loop for it: site.cooling.liquid_limit: 0 kW plans without"
         )
 
 
