@@ -121,6 +121,7 @@ def test_the_bill_shows_a_percentage_with_all_its_digits(code: str) -> None:
     unit = row[7]
     assert unit.value == (8.875 if code == "USD" else "=8.875/usd_of_currency")
     assert unit.number_format == row[9].number_format == "#,##0.00##"
+    assert row[8].number_format.startswith("0.0##%")  # of 12.25 % no 12.3 that does not foot
 
 
 @pytest.mark.parametrize("audience", ["internal", "customer"])
