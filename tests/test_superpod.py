@@ -185,3 +185,16 @@ def test_a_type_that_is_named_and_cannot_be_had_is_told_first() -> None:
     assert plan.warnings[0].startswith(said)
     known = api.solve(problem_files()["10MW"], settings=settings[1:2])
     assert not any("is to be considered" in text for text in known.warnings)
+
+
+@pytest.mark.parametrize("switch", ["nvidia_q3400", "nvidia_sn5610"])
+def test_a_manager_at_ports_that_go_no_lower_is_told(switch: str) -> None:
+    settings = (
+        f"network.compute.switches=[{switch}]",
+        "consider.gpu_systems=[nvidia_dgx_b300]",
+        "site.facility_power=2 MW",
+    )
+    plan = api.solve(problem_files()["10MW"], settings=settings)
+    told = [text for text in plan.warnings if "ask the vendor which modules connect it" in text]
+    assert bool(told) == (switch == "nvidia_q3400")
+    assert all("the 4 links of the fabric manager" in text for text in told)

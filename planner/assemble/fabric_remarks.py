@@ -89,6 +89,7 @@ def fabric_remarks(
     yield from _other_switches(inputs, fabrics)
     yield from _uneven_uplinks(inputs, case, operation)
     yield from _consoles_on_reserve(case, operation)
+    yield from _manager_links(inputs, case, operation)
 
 
 def _other_switches(inputs: Inputs, fabrics: Sequence[FabricReport]) -> Iterator[str]:
@@ -185,4 +186,22 @@ def _consoles_on_reserve(case: Case, operation: Run) -> Iterator[str]:
                 f"{consoles:,.0f} consoles of in-band and management switches and of PDUs beside "
                 f"them have {free:,.0f} free out-of-band ports: raise "
                 "network.out_of_band.reserve_ports"
+            )
+
+
+def _manager_links(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
+    """Say where the fabric manager is plugged into ports that link no slower ones: what its own
+    ports are nobody states."""
+    values, known = case.companions.values(operation.units), inputs.by_id
+    for fabric in case.companions.fabrics:
+        switch = known[fabric.switch].switch
+        if fabric.design is None or not fabric.design.manager_ports or switch is None:
+            continue
+        lowest = {group.slowest_gbit_per_s for group in switch.ports if group.count == fabric.radix}
+        if None not in lowest and total(fabric.amount, values):
+            yield (
+                f"the {fabric.design.manager_ports} links of the fabric manager are counted like "
+                f"all others, but ports of {known[fabric.switch].model} link none below "
+                f"{max(filter(None, lowest)):g} Gb/s: ask the vendor which modules connect it "
+                "(network.compute.manager)"
             )
