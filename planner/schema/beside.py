@@ -102,6 +102,8 @@ class Ways(Record):
     ``chosen`` is the label of the plan's own. At other counts of GPUs in use than ``gpus_used`` a
     GPU does another share of its rate: by an ``exponent``, or by the ``bubble`` of a pipeline, as
     in `planner.sizing.throughput.ScaleLaw`; a law given as a table is not carried along.
+    ``batches`` are the micro-batches of a step times the stages to a GPU, ``stage_gpus`` the GPUs
+    of a stage: of a replica of another size the bubble follows from them, 0 where it does not.
     """
 
     sku: str
@@ -110,6 +112,8 @@ class Ways(Record):
     gpus_used: int
     exponent: float = 0.0
     bubble: float = 0.0
+    batches: int = 0
+    stage_gpus: int = 0
 
 
 class Live(Record):

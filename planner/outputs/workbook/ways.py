@@ -74,8 +74,11 @@ def scale(ways: Ways) -> str:
     if ways.exponent:
         return f"*(gpus_in_use/{ways.gpus_used})^-{ways.exponent!r}"
     if ways.bubble:
-        solved = 1.0 + ways.bubble * ways.gpus_used
-        return f"*{solved!r}/(1+{ways.bubble!r}*gpus_in_use)"
+        solved, each = 1.0 + ways.bubble * ways.gpus_used, repr(ways.bubble)
+        if ways.stage_gpus:
+            stages = f"(replica_gpus/{ways.stage_gpus}-1)/(replica_gpus*{ways.batches})"
+            each = f"IF(ISNUMBER(replica_gpus),{stages},0)"
+        return f"*{solved!r}/(1+{each}*gpus_in_use)"
     return ""
 
 
