@@ -14,11 +14,14 @@ import pytest
 
 from planner import api
 from planner.case import resolve
+from planner.errors import InputError
 from planner.optimizer import purchase
 from tests.optimizer.cases import furnish, group, ports, switch
 from tests.world.random_cases import inputs_of, write_case
 from tests.world.random_hardware import Raw, figure
 from tests.world.requests import Request, gpu_system, price
+
+PROBLEMS = Path(__file__).parent.parent / "problems"
 
 
 def counts(request: Request, gpu: int = 3, box: int = 2, **more: int) -> dict[str, float]:
@@ -211,6 +214,29 @@ def test_storage_of_another_protocol_than_its_switch_is_left_out() -> None:
     assert left_out == "edge, which its storage ports go to, has no infiniband ports"
     box["ports"]["storage"]["protocol"] = "ethernet"
     assert "box" not in dict(resolve(inputs_of(request.case())).not_considered)
+
+
+def test_xdr_modules_do_not_link_ndr_ports() -> None:
+    """NVIDIA: transceivers with lanes of 200 Gb/s cannot go down to 100 Gb/s."""
+    inputs = api.load(PROBLEMS / "10MW.yaml", settings=("network.compute.switches=[nvidia_q3400]",))
+    left_out = dict(resolve(inputs).not_considered)
+    for name, speed in (("nvidia_dgx_b200", 400), ("nvidia_gb200_nvl72", 400)):
+        assert left_out[name] == f"no switch of network.compute has ports of {speed} Gb/s"
+    assert "nvidia_gb300_nvl72" not in left_out
+    first = "network.compute.switches=[nvidia_q3400, nvidia_qm9700]"
+    fabrics = resolve(api.load(PROBLEMS / "10MW.yaml", settings=(first,))).companions.fabrics
+    served = {name: fabric.switch for fabric in fabrics for name in fabric.serves if fabric.design}
+    assert served["nvidia_dgx_b200"] == served["nvidia_gb200_nvl72"] == "nvidia_qm9700"
+    assert served["nvidia_dgx_b300"] == "nvidia_q3400"
+
+
+def test_extras_whose_ports_find_no_link_are_refused(tmp_path: Path) -> None:
+    request = furnished()
+    request.items[-2]["ports"] = {"in_band": ports(1, 800)}
+    request.more["extras"] = {"server": {"count": 5}}
+    path = write_case(request.case(), tmp_path)
+    with pytest.raises(InputError, match="takes its in-band ports of 800 Gb/s"):
+        api.load(path)
 
 
 SECTIONS: dict[str, tuple[str, ...]] = {

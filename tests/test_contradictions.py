@@ -33,6 +33,7 @@ PLACE = "    failures: llama3\n"
 """Where the job takes further demands."""
 RUN = "    parallelism: {tensor: 8, pipeline: 4}\n"
 INTERVAL = "      interval: {policy: optimal, min: 1 min, max: 4 h}\n"
+BATCHES = "      mfu: 40 %\n      scale: {micro_batches: 16}\n"
 FASTEST = "bf16_dense: {value: 989 TFLOP/s, source: sheet, confidence: high}"
 
 
@@ -180,6 +181,21 @@ CASES = (
         says="33.5 days cannot be met: 512 GPUs of the fastest type take at least 33.6 days "
         "without any interruption",
         fix="allow more days, or raise jobs.0.gpus.max",
+    ),
+    Case(
+        "days_of_micro_batches",
+        # 16 of 32 GPUs each are the same 512, fewer than may be used.
+        wrong=job("gpus: {max: 2048}")
+        | {"      mfu: 40 %\n": f"{BATCHES}      tokens: 1.4 T\n"}
+        | also(targets="{max_days_to_train: 33.5 days}"),
+        near=job("gpus: {max: 2048}")
+        | {"      mfu: 40 %\n": f"{BATCHES}      tokens: 1.4 T\n"}
+        | also(targets="{max_days_to_train: 33.61 days}"),
+        path="targets.max_days_to_train",
+        at="targets: {max_days_to_train: 33.5 days}",
+        says="33.5 days cannot be met: 512 GPUs of the fastest type take at least 33.6 days "
+        "without any interruption",
+        fix="allow more days, or raise jobs.0.training.scale.micro_batches",
     ),
     Case(
         "memory",

@@ -14,12 +14,13 @@ from planner import api
 from planner.errors import InputError, VerificationError
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs, inputs_to_text
-from planner.outputs import console, explain_text, plan_json
+from planner.outputs import console, explain_text, plan_json, why_text
 from planner.outputs.audience import for_audience
 from planner.schema.beside import StorageOption, StorageOptions
 from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective, Quantity
+from planner.shipped import problem_files
 from planner.verifier import verify
 from tests.test_exactness import inputs_of
 from tests.world.files import FILES, changed
@@ -355,3 +356,22 @@ def test_a_rival_beyond_any_fabric_is_none() -> None:
     least = Objective.model_validate({"minimize": "power"})
     case = replace(case, problem=case.problem.model_copy(update={"objective": least}))
     assert api.solve_inputs(inputs_of(case), explain=False).status == "optimal"
+
+
+@pytest.mark.parametrize("objective", ["usd_per_million_tokens", "usd_per_useful_gpu_hour"])
+def test_at_list_prices_no_rival_is_cheaper_per_work(objective: str) -> None:
+    """Storage that saves money and loses work was told to settle it at prices above its list."""
+    settings = (
+        f"objective={{minimize: {objective}}}",
+        "site.facility_power=2 MW",
+        "consider.gpu_systems=[nvidia_dgx_b200]",
+    )
+    plan = api.solve(problem_files()["10MW"], settings=settings)
+    found = plan.storage_options
+    assert found is not None
+    own = next(each for each in found.options if each.chosen)
+    assert rivals(plan)
+    for each in rivals(plan):
+        assert each.shortfall <= found.within + LOOSE
+        assert each.list_usd + each.beside_usd >= own.list_usd * (1 - LOOSE)
+    assert why_text.needs(plan, found).endswith("do it within 0.5 % of the work")

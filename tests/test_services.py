@@ -16,6 +16,8 @@ from planner.outputs.console import render
 from planner.schema.plan import Line, Plan
 from planner.verifier import verify
 from tests.oracle.test_bill import Bill, bill_of_two, companion, group, port, switch
+from tests.workbook.conftest import written
+from tests.workbook.office import to_read
 from tests.workbook.test_cover import opened, told
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
@@ -106,6 +108,20 @@ def test_a_percentage_is_not_rounded_to_cents_of_the_currency(code: str) -> None
         cents = 10.0**plan.shown_in.decimals
         assert row.unit_net is not None and row.unit_net == row.extended_net
         assert row.unit_net * cents == round(row.unit_net * cents)
+
+
+@pytest.mark.parametrize("code", ["USD", "JPY"])
+def test_the_bill_shows_a_percentage_with_all_its_digits(code: str) -> None:
+    """8.875 % was shown as 8.88, and divided by the rate as 8.87499999999999."""
+    request = served("hardware", "8.875")
+    request.more["exchange"] = {"JPY": {"usd": 0.0067, "on": "2026-11-20", "source": "BOJ"}}
+    request.more["currency"] = code
+    sheet = to_read(written(solved(request)))["BOM"]
+    (row,) = (cells for cells in sheet.iter_rows() if cells[4].value == "100 USD of hardware")
+    unit = row[7]
+    assert unit.value == (8.875 if code == "USD" else "=8.875/usd_of_currency")
+    assert unit.number_format == row[9].number_format == "#,##0.00##"
+    assert row[8].number_format.startswith("0.0##%")  # of 12.25 % no 12.3 that does not foot
 
 
 @pytest.mark.parametrize("audience", ["internal", "customer"])

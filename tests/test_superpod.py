@@ -145,3 +145,56 @@ def test_a_plan_that_the_largest_fabric_ends_says_so(power: str, ends: bool) -> 
     if said:
         assert plan.warnings[0] == said[0]
         assert "128 systems, whatever power, racks and money allow" in said[0]
+
+
+@pytest.mark.parametrize(("power", "kept_out"), [("150 MW", True), ("10 MW", False)])
+def test_a_type_that_its_largest_fabric_keeps_out_is_named(power: str, kept_out: bool) -> None:
+    settings = (f"site.facility_power={power}", "site.racks=5000", "budget.capex=10 BUSD")
+    plan = api.solve(problem_files()["10MW"], settings=settings)
+    said = [text for text in plan.warnings if "could not do as much as this plan" in text]
+    assert bool(said) == kept_out
+    if said:
+        assert plan.warnings[0] == said[0]
+        assert said[0].startswith("DGX GB200 NVL72 could not")
+        assert "Quantum-2 QM9700 connects at most 128 in three tiers" in said[0]
+
+
+def test_an_in_band_fabric_that_ends_a_plan_says_so() -> None:
+    """Switches of 32 ports of 400 Gb/s make 8,192 in three tiers, four of 100 Gb/s each."""
+    settings = (
+        "site.facility_power=600 MW",
+        "site.racks=30000",
+        "budget.capex=90 BUSD",
+        "consider.gpu_systems=[nvidia_dgx_b300]",
+        "network.storage.carries_in_band=false",
+        "network.in_band={switch: nvidia_sn4700}",
+    )
+    plan = api.solve(problem_files()["10MW"], settings=settings)
+    assert any("the in-band fabric is the largest" in text for text in plan.warnings)
+
+
+def test_a_type_that_is_named_and_cannot_be_had_is_told_first() -> None:
+    """The in-band switch has no ports of 200 Gb/s: without a word the plan was of the other."""
+    settings = (
+        "consider.gpu_systems=[nvidia_dgx_h200, nvidia_dgx_b200]",
+        "network.storage={switch: nvidia_sn5600}",
+        "network.in_band={switch: nvidia_sn4600c}",
+    )
+    plan = api.solve(problem_files()["10MW"], settings=settings)
+    said = "DGX B200 is to be considered and was not: no port of nvidia_sn4600c takes one of 200"
+    assert plan.warnings[0].startswith(said)
+    known = api.solve(problem_files()["10MW"], settings=settings[1:2])
+    assert not any("is to be considered" in text for text in known.warnings)
+
+
+@pytest.mark.parametrize("switch", ["nvidia_q3400", "nvidia_sn5610"])
+def test_a_manager_at_ports_that_go_no_lower_is_told(switch: str) -> None:
+    settings = (
+        f"network.compute.switches=[{switch}]",
+        "consider.gpu_systems=[nvidia_dgx_b300]",
+        "site.facility_power=2 MW",
+    )
+    plan = api.solve(problem_files()["10MW"], settings=settings)
+    told = [text for text in plan.warnings if "ask the vendor which modules connect it" in text]
+    assert bool(told) == (switch == "nvidia_q3400")
+    assert all("the 4 links of the fabric manager" in text for text in told)

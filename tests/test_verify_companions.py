@@ -281,6 +281,21 @@ def test_a_port_of_another_protocol_fits_no_switch() -> None:
         assert any("network.storage" in text for text in found.problems) is not fits
 
 
+def test_a_port_slower_than_modules_go_fits_no_switch() -> None:
+    for down_to, fits in (("50 Gbit/s", True), ("100 Gbit/s", True), ("200 Gbit/s", False)):
+        items = hardware()
+        for name, protocol in (("mesh", "ethernet"), ("weave", "infiniband")):
+            changed = switch(protocol, ("400 Gbit/s", 16, FIBRE))
+            changed["switch"]["ports"][0]["down_to"] = down_to
+            items[name] |= changed
+        items["gpu_a"]["ports"] = {"compute": port(2, "100 Gbit/s")}
+        items["box"]["ports"] = {"storage": port(2, "100 Gbit/s")}
+        network = {"compute": {"switches": ("weave",)}, "storage": {"switch": "mesh"}}
+        found = counted(inputs_of(problem(network=network), items), gpu_a=2, box=1)
+        for name in ("compute", "storage"):
+            assert any(f"network.{name}" in text for text in found.problems) is not fits
+
+
 @pytest.mark.parametrize(("redundancy", "pumps"), [("N", 2), ("N+1", 3), ("2N", 4)])
 def test_pumps_by_redundancy(redundancy: str, pumps: int) -> None:
     asked = problem()

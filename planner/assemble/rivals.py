@@ -15,10 +15,11 @@ from planner.assemble import assemble
 from planner.case import Case, Storage
 from planner.case.bandwidth import bought_nameplate, write_needed_gb_per_s
 from planner.case.money import discount, support_factor, support_usd_per_year, unit_net_usd
+from planner.figures import RATIOS
 from planner.inputs import Inputs
 from planner.optimizer.carriers import Carriers
 from planner.optimizer.joint import Certificate
-from planner.optimizer.objective import measure, natural
+from planner.optimizer.objective import measure, natural, work_of_ratio
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
 from planner.schema.beside import OptionItem, StorageOption, StorageOptions
@@ -64,6 +65,7 @@ class Desk:
         for carrier in carriers.found(self._at_list):
             rival = self._plan(carrier.operation)
             beside = self._beside_usd(carrier.operation) - self._beside_usd(chosen)
+            beside += self._dearer_work_usd(carrier.operation, chosen)
             self.check(rival)
             yield self._option(carrier.operation, carrier.dropped, carrier.shortfall, beside)
 
@@ -79,6 +81,14 @@ class Desk:
         return bill(self.case, operation.units, operation.ways)[figure] - sum(
             self._at_list(item, operation.units[item.id]) for item in self.case.storage
         )
+
+    def _dearer_work_usd(self, operation: Run, chosen: Run) -> float:
+        """Return what less work than the plan's is worth where the objective is money per work: at
+        the plan's work, its money would be so much more."""
+        if self.case.objective not in RATIOS:
+            return 0.0
+        share = work_of_ratio(self.case, chosen) / work_of_ratio(self.case, operation)
+        return bill(self.case, operation.units, operation.ways)["tco_usd"] * (share - 1.0)
 
     def _at_list(self, item: Storage, units: int) -> float:
         return item.purchased(units) * self.unit_usd(item.id, _list)

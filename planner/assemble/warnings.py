@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
+from planner.assemble.fabric_remarks import fabric_remarks, largest_fabrics
 from planner.assemble.shrinking import off_by
 from planner.assemble.ways import way_warnings
 from planner.case import Case, figures, suitability
 from planner.case.bandwidth import write_needed_gb_per_s
-from planner.case.fabrics import WORDS
-from planner.case.figures import CLIENT_GB_PER_S_PER_GPU, compute_port, fits
-from planner.case.model import Fabric
-from planner.case.quantities import total
+from planner.case.figures import CLIENT_GB_PER_S_PER_GPU
 from planner.currency import shown
 from planner.figures import ITEM_UNITS, STATED
 from planner.inputs import Inputs
@@ -26,13 +23,6 @@ from planner.schema.catalog import Figure, Item, Source
 from planner.schema.plan import Assumption, FabricReport, JobPlan, Line
 from planner.schema.running import DEFAULT_FAILURES
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.sizing.fabric import (
-    FabricSize,
-    PortDesign,
-    compute_sizes,
-    port_sizes,
-    smallest,
-)
 from planner.sizing.facility import HOURS_PER_YEAR
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, FIRST_ORDER_VALID_BELOW
 
@@ -40,8 +30,6 @@ CLOSE = 0.003
 """What the formula of a job that goes on with fewer replicas may be off by untold."""
 BOUND_CLOSE_FROM = 0.98
 """Availability from which on the bound is close where spares stand in each rack."""
-FULL_FROM = 0.98
-"""Share of its systems from which on the largest fabric is what ends a plan."""
 
 # What the plan rests on: every input that matters, with value, unit, source and confidence.
 
@@ -231,9 +219,7 @@ def remarks(
     yield from _without_drives(inputs, case)
     yield from _preference(case)
     yield from _unusual_shares(lines, job, fabrics)
-    yield from _other_switches(inputs, fabrics)
-    yield from _uneven_uplinks(inputs, case, operation)
-    yield from _consoles_on_reserve(case, operation)
+    yield from fabric_remarks(inputs, case, operation, fabrics)
     yield from _design_power(inputs, operation)
 
 
@@ -302,116 +288,6 @@ def _unusual_shares(
         )
 
 
-def _other_switches(inputs: Inputs, fabrics: Sequence[FabricReport]) -> Iterator[str]:
-    """Say which other switches of the list would fit: the first that fits is taken."""
-    known = inputs.by_id
-    compute = inputs.problem.network.compute
-    for fabric in fabrics if compute is not None else ():
-        if fabric.network != "compute" or compute is None:
-            continue
-        port = compute_port(known[fabric.serves[0]], fabric.planes)
-        others = [
-            known[name].model
-            for name in compute.switches
-            if name != fabric.switch_sku and port is not None and fits(known[name], port)
-        ]
-        if others:
-            yield (
-                f"the compute fabric is built of the first switch that fits, "
-                f"{known[fabric.switch_sku].model}; {', '.join(others)} would fit as well: another "
-                "order of network.compute.switches may give another plan"
-            )
-
-
-def _uneven_uplinks(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
-    """Say where a few more uplinks of each leaf would take fewer switches, and block less.
-
-    Uplinks are spread evenly, so spines are a divisor of them: 29 go to 29 spines or none.
-    """
-    values = case.companions.values(operation.units)
-    for fabric in case.companions.fabrics:
-        amount = round(total(fabric.amount, values))
-        size = smallest(fabric.sizes, amount) if fabric.sizes and not fabric.kinds else None
-        grouped = fabric.design is not None and fabric.design.rail_group
-        if size is None or size.tree.tiers < 2 or grouped:
-            continue
-        up, now = size.tree.uplinks_per_leaf, _switches(size)
-        found = []
-        for more in range(up + 1, fabric.radix // 2 + 1):
-            # Two digits, rounded up, give as many uplinks again, or it is left out below.
-            ratio = math.ceil(100 * (fabric.radix - more) / more - 1e-9) / 100
-            other = _with_ratio(inputs, fabric, ratio, amount)
-            if other is not None and other.tree.uplinks_per_leaf == more:
-                found.append((_switches(other), more, ratio))
-        fewest, more, ratio = min(found, default=(now, up, 1.0))
-        if fewest < now:
-            yield (
-                f"{up} uplinks of each leaf of the {WORDS[fabric.network]} fabric "
-                f"(oversubscription {fabric.oversubscription:g}) spread evenly over "
-                f"{size.tree.spines} spines: it has {fabric.planes * now:,} switches. With "
-                f"oversubscription {ratio:g}, {more} uplinks, it would have "
-                f"{fabric.planes * fewest:,} and block less"
-            )
-
-
-def _switches(size: FabricSize) -> int:
-    return size.tree.leaves + size.tree.spines + size.tree.cores
-
-
-def _with_ratio(inputs: Inputs, fabric: Fabric, ratio: float, amount: int) -> FabricSize | None:
-    """Return the size of a fabric for as much, at another oversubscription; None for none."""
-    if fabric.design is not None:
-        sizes = compute_sizes(replace(fabric.design, oversubscription=ratio), amount)
-    else:
-        asked = inputs.problem.network
-        named = asked.in_band if fabric.network == "in_band" else asked.storage
-        least = 2 if named is None else named.min_switches
-        sizes = port_sizes(PortDesign(fabric.radix, fabric.parts_per_port, ratio, least), amount)
-    return smallest(sizes, amount) if sizes and sizes[-1].capacity >= amount else None
-
-
-def _largest_fabric(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
-    """Say where a compute fabric is the largest that its switches make, and full: what ends a plan
-    then is no limit of the problem."""
-    models = {item.id: item.model for item in inputs.items}
-    for fabric in case.companions.fabrics:
-        if fabric.design is None or not fabric.sizes:  # none: not one system finds a port
-            continue
-        most = fabric.sizes[-1].capacity
-        larger = compute_sizes(fabric.design, most + 1)[-1].capacity > most
-        used = total(fabric.amount, case.companions.values(operation.units))
-        if not larger and used > FULL_FROM * most:
-            yield (
-                f"the compute fabric is the largest that {models[fabric.switch]} makes in three "
-                f"tiers: {most:,} systems, whatever power, racks and money allow; more take a "
-                "switch with more ports (network.compute.switches)"
-            )
-
-
-def _consoles_on_reserve(case: Case, operation: Run) -> Iterator[str]:
-    """Say where more consoles use free ports of management switches than there are."""
-    companions = case.companions
-    managing = [fabric for fabric in companions.fabrics if fabric.network == "out_of_band"]
-    values = companions.values(operation.units)
-    late = ("in_band", "converged", "out_of_band")
-    consoles = sum(
-        values[f"{fabric.prefix}.switches"]
-        for fabric in companions.fabrics
-        if fabric.network in late
-    )
-    if companions.shared is not None:
-        consoles += companions.shared_pdus_per_rack * values[companions.shared.name]
-    for fabric in managing:
-        ports = values[f"{fabric.prefix}.switches"] * fabric.radix
-        free = ports - total(fabric.amount, values)
-        if consoles > free:
-            yield (
-                f"{consoles:,.0f} consoles of in-band and management switches and of PDUs beside "
-                f"them have {free:,.0f} free out-of-band ports: raise "
-                "network.out_of_band.reserve_ports"
-            )
-
-
 def _design_power(inputs: Inputs, operation: Run) -> Iterator[str]:
     """Say what reference designs provide beyond the draw that the plan counts."""
     for item in inputs.items:
@@ -475,7 +351,8 @@ def warnings(
     groups = (
         _hours(case),
         _beyond_the_term(inputs, job),
-        _largest_fabric(inputs, case, operation),
+        largest_fabrics(inputs, case, operation),
+        _named_in_vain(inputs),
         _prices(lines),
         way_warnings(inputs, case, operation),
         _support(lines),
@@ -516,6 +393,17 @@ def _not_considered(inputs: Inputs) -> Iterator[str]:
         yield f"known, but cannot be planned here ({listed}): {'; '.join(parts)}"
 
 
+def _named_in_vain(inputs: Inputs) -> Iterator[str]:
+    """Yield which GPU systems the problem names and cannot have, and why: whoever names one waits
+    for it. Those that lack a price or a figure are told with all others."""
+    named = inputs.problem.consider.gpu_systems or ()
+    for item in inputs.items:
+        if item.id in named and suitability.lacking(item, inputs) is None:
+            reason = suitability.why_not(item, inputs)
+            if reason is not None:
+                yield f"{item.model} is to be considered and was not: {reason}"
+
+
 def _liquid(inputs: Inputs, lines: list[Line]) -> Iterator[str]:
     """Yield that a plan needs a loop of liquid where nothing says that the hall has one."""
     site = inputs.problem.site
@@ -525,8 +413,8 @@ def _liquid(inputs: Inputs, lines: list[Line]) -> Iterator[str]:
         kw = math.fsum((line.it_power_kw or 0.0) * line.liquid_share for line in cooled)
         names = ", ".join(dict.fromkeys(line.model for line in cooled))
         yield (
-            f"{kw:,.4g} kW of heat goes to liquid ({names}), and nothing says that the hall has a "
-            "loop for it: site.cooling.liquid_limit: 0 kW plans without"
+            f"{kw:,.{1 if kw < 100 else 0}f} kW of heat goes to liquid ({names}), and nothing says "
+            "that the hall has a loop for it: site.cooling.liquid_limit: 0 kW plans without"
         )
 
 

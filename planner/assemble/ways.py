@@ -224,9 +224,22 @@ def way_table(inputs: Inputs, plan: Plan) -> Ways | None:
         rows=tuple(rows),
         gpus_used=job.gpus_used,
         exponent=0.0 if law is None or law.table else law.exponent,
-        bubble=taken.bubble,
         filled=taken.gpus_max,
+        lost=taken.bubble * (taken.gpus_max or 0),
+        **_stages(asked_job),
     )
+
+
+def _stages(job: Job) -> dict[str, int]:
+    """Return by what the bubble of a replica of another size follows, as an edit of it is read:
+    whole tensor groups, a stage each."""
+    scale, parallel = job.training.scale, job.parallelism
+    if scale is None or scale.micro_batches is None or parallel is None:
+        return {}
+    if parallel.context > 1 or parallel.expert_gpus > 1:
+        return {}
+    given = {"micro_batches": scale.micro_batches, "interleave": scale.interleave}
+    return given | {"stage_gpus": parallel.tensor}
 
 
 def _title(inputs: Inputs, item: Item, source: str) -> str:

@@ -21,7 +21,7 @@ from planner.errors import Finding, InputError
 from planner.foreign_workbooks import open_xlsx
 from planner.outputs.workbook import study_sheets
 from planner.outputs.workbook.cells import InputCell, Scalar
-from planner.outputs.workbook.fingerprint import DATA_SHEET, Packed, UnreadableError, unpack
+from planner.outputs.workbook.fingerprint import DATA_SHEET, Packed, UnreadableError, build, unpack
 from planner.outputs.workbook.fingerprint import DATA_SHEET as DATA
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.verification import Edit
@@ -194,15 +194,28 @@ def edits(
     by_place = {(cell.sheet, cell.cell): cell for cell in inputs}
     found = list(_swapped(opened, written)) or list(_structure(opened, written, by_place))
     if found:
-        raise InputError(_clipped(opened.name, found))
+        raise _refusal(opened, found)
     changed: list[Edit] = []
     for sheet in written.worksheets:
         if sheet.title not in (DATA, *study_sheets(written.sheetnames)):
             _compare_sheet(opened, sheet, by_place, changed, found)
     if found:
-        raise InputError(_clipped(opened.name, found))
+        raise _refusal(opened, found)
     added = tuple(name for name in opened.cells.sheetnames if name not in written.sheetnames)
     return tuple(changed), added
+
+
+def _refusal(opened: Opened, found: list[Finding]) -> InputError:
+    """Return the error of what was found, which in another build's workbook may be no edit."""
+    findings = _clipped(opened.name, found)
+    if opened.packed.build != build():
+        message = (
+            f"written by another build of {opened.packed.tool}: what follows may be its own texts "
+            "and formulas, which nobody edited"
+        )
+        fix = "solve its problem again and type its edits into the new workbook"
+        findings.insert(0, Finding("version", message, opened.name, fix=fix))
+    return InputError(findings)
 
 
 def _clipped(name: str, found: list[Finding]) -> list[Finding]:

@@ -343,13 +343,13 @@ class Fit(NamedTuple):
 
 
 def group_for(switch: Switch, speed_gbit_per_s: float, form: str | None = None) -> PortGroup | None:
-    """Return the port group of the least speed that is fast enough, or None.
+    """Return the port group of the least speed that takes a port, or None.
 
     Of a switch with links for the form of a port only the groups that have one are tried.
     """
     made_for = [g for g in switch.ports if g.made_for(form)]
-    fast = [g for g in made_for or switch.ports if g.speed_gbit_per_s >= speed_gbit_per_s]
-    return min(fast, key=lambda group: group.speed_gbit_per_s, default=None)
+    taking = [g for g in made_for or switch.ports if g.takes(speed_gbit_per_s)]
+    return min(taking, key=lambda group: group.speed_gbit_per_s, default=None)
 
 
 def base_group(switch: Switch) -> PortGroup:
@@ -469,5 +469,5 @@ def no_port_group(item: Item, inputs: Inputs) -> str | None:
         if group_for(switch.switch, port.speed_gbit_per_s, port.form) is None:
             made = any(group.made_for(port.form) for group in switch.switch.ports)
             form = f" made for {port.form} ends" if made else ""
-            return f"no port of {switch.id}{form} is as fast as {port.speed_gbit_per_s:g} Gb/s"
+            return f"no port of {switch.id}{form} takes one of {port.speed_gbit_per_s:g} Gb/s"
     return None

@@ -243,9 +243,12 @@ def _reasons(oracle: Oracle, everything: Sequence[Lever]) -> tuple[str, ...]:
 
 
 def _left_out(inputs: Inputs, kind: str) -> str:
-    """Return why each product of a kind is left out, those with the same reason together."""
+    """Return why each product of a kind is left out, those with the same reason together.
+
+    Those that the problem does not want come last.
+    """
     names: dict[str, list[str]] = {}
-    for item in inputs.items:
+    for item in sorted(inputs.items, key=lambda i: suitability.not_wanted(i, inputs.problem) or ""):
         reason = suitability.why_not(item, inputs) if item.category == kind else None
         if reason is not None:
             names.setdefault(reason, []).append(item.id)

@@ -20,7 +20,7 @@ from planner.inputs import (
 )
 from planner.loader.contradictions import contradictions, level_faults
 from planner.paths import job_path, steps_of
-from planner.schema.catalog import Category, Item
+from planner.schema.catalog import Category, Item, Switch
 from planner.schema.prices import NO_SUPPORT
 from planner.schema.problem import FixedInterval, OptimalInterval, Problem, Quantity
 
@@ -85,6 +85,7 @@ def _network(inputs: Inputs) -> Iterator[Fault]:
             yield "manager", "network.compute.manager", message, fix
     yield from _transceivers(inputs, known)
     yield from _edges(inputs, known)
+    yield from _extras(inputs, known)
     if managing is not None and managing.switch in known:
         switch = known[managing.switch].switch
         ports = 0
@@ -137,16 +138,15 @@ def _uplinks(inputs: Inputs, known: Mapping[str, Item]) -> Iterator[Fault]:
     lower = known.get(network.out_of_band.switch)
     if upper is None or lower is None or upper.switch is None or lower.switch is None:
         return
-    fastest = max(group.speed_gbit_per_s for group in upper.switch.ports)
     top = max(lower.switch.ports, key=lambda group: group.speed_gbit_per_s)
     uplink, asked = top.speed_gbit_per_s, network.out_of_band.uplinks
     if asked > top.count:
         message = f"{lower.id} has {top.count} uplinks of {uplink:g} Gb/s, not {asked}"
         yield "ports", "network.out_of_band.uplinks", message, f"give {top.count} or fewer"
     place = f"network.{'storage' if in_band is network.converged else 'in_band'}.switch"
-    if uplink > fastest:
-        message = f"no port of {upper.id} is as fast as the {uplink:g} Gb/s uplinks of {lower.id}"
-        yield "ports", place, message, "choose a faster switch"
+    if not _takes(upper.switch, uplink):
+        message = f"no port of {upper.id} takes the {uplink:g} Gb/s uplinks of {lower.id}"
+        yield "ports", place, message, "choose another switch"
     spoken, heard = lower.switch.protocol, upper.switch.protocol
     if spoken != heard:
         message = f"the {spoken} uplinks of {lower.id} fit no {heard} port of {upper.id}"
@@ -165,11 +165,41 @@ def _edges(inputs: Inputs, known: Mapping[str, Item]) -> Iterator[Fault]:
         item = known.get(fabric.switch) if fabric is not None else None
         if fabric is None or fabric.edge is None or item is None or item.switch is None:
             continue
-        fastest = max(group.speed_gbit_per_s for group in item.switch.ports)
-        if fabric.edge.speed_gbit_per_s > fastest:
-            asked = f"{fabric.edge.speed_gbit_per_s:g} Gb/s"
-            message = f"no port of {item.id} is as fast as {asked}"
-            yield "ports", f"network.{key}.edge.speed", message, f"give {fastest:g} Gb/s or less"
+        speed = fabric.edge.speed_gbit_per_s
+        if not _takes(item.switch, speed):
+            speeds = ", ".join(f"{group.speed_gbit_per_s:g}" for group in item.switch.ports)
+            message = f"no port of {item.id} takes {speed:g} Gb/s: its ports have {speeds} Gb/s"
+            yield (
+                "ports",
+                f"network.{key}.edge.speed",
+                message,
+                "give one of these, or another switch",
+            )
+
+
+def _extras(inputs: Inputs, known: Mapping[str, Item]) -> Iterator[Fault]:
+    """Yield in-band ports of extras that no port of the fabric takes."""
+    network = inputs.problem.network
+    fabric = network.in_band or network.converged
+    item = known.get(fabric.switch) if fabric is not None else None
+    if item is None or item.switch is None:
+        return
+    for name in inputs.problem.extras:
+        port = known[name].ports.in_band if name in known else None
+        if port is None or (
+            port.protocol in (None, item.switch.protocol)
+            and _takes(item.switch, port.speed_gbit_per_s)
+        ):
+            continue
+        kind = f"{port.protocol} " if port.protocol else ""
+        message = (
+            f"no port of {item.id} takes its {kind}in-band ports of {port.speed_gbit_per_s:g} Gb/s"
+        )
+        yield "ports", f"extras.{name}", message, "choose another switch for that fabric"
+
+
+def _takes(switch: Switch, speed_gbit_per_s: float) -> bool:
+    return any(group.takes(speed_gbit_per_s) for group in switch.ports)
 
 
 def _items(inputs: Inputs) -> Iterator[Fault]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from planner.inputs import Inputs, weights_gb_per_gpu
 from planner.paths import job_path
 from planner.schema.catalog import Item
-from planner.schema.problem import FixedInterval, OptimalInterval
+from planner.schema.problem import FixedInterval, Job, OptimalInterval
 from planner.schema.running import LocalLevel
 from planner.sizing.two_levels import remote_share
 
@@ -111,7 +111,8 @@ def _goodput(inputs: Inputs) -> Iterator[Contradiction]:
 def _days(inputs: Inputs) -> Iterator[Contradiction]:
     """Yield a deadline that the most GPUs, never stopping, do not meet."""
     job, most_days = inputs.problem.job, inputs.problem.targets.max_days_to_train
-    tokens, mfu, most = job.training.tokens, job.training.mfu, job.gpus.max
+    tokens, mfu = job.training.tokens, job.training.mfu
+    most, path = _most_gpus(job)
     parameters = job.training.active_parameters or job.parameters
     if None in (most_days, tokens, mfu, most, parameters):
         return
@@ -130,8 +131,19 @@ def _days(inputs: Inputs) -> Iterator[Contradiction]:
         yield (
             "targets.max_days_to_train",
             message,
-            f"allow more days, or raise {job_path('gpus.max')}",
+            f"allow more days, or raise {path}",
         )
+
+
+def _most_gpus(job: Job) -> tuple[int | None, str]:
+    """Return the most GPUs that a job may use, and the path of what says so: its limit, or the
+    micro-batches of a step, of which each copy of the model takes one."""
+    batches = None if job.training.scale is None else job.training.scale.micro_batches
+    each = max((option.batch_gpus for option in job.options), default=0)
+    found = [(job.gpus.max, job_path("gpus.max"))] if job.gpus.max is not None else []
+    if batches is not None and each:
+        found.append((batches * each, job_path("training.scale.micro_batches")))
+    return min(found, default=(None, ""))
 
 
 def _memory(inputs: Inputs) -> Iterator[Contradiction]:

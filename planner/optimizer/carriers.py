@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 from planner.case import Case, Storage
 from planner.case.model import Segment
-from planner.figures import OBJECTIVES
+from planner.figures import OBJECTIVES, RATIOS
 from planner.optimizer import purchase
 from planner.optimizer.goals import floors
 from planner.optimizer.guess import orderly
-from planner.optimizer.objective import measure, natural
+from planner.optimizer.objective import measure, natural, work_of_ratio
 from planner.optimizer.operate import Run, most_in_use, operate
 
 MOST_UNITS = 4096
@@ -107,9 +107,13 @@ class Carriers:
     def worth(self, operation: Run) -> float:
         """Return by which share an operation is worse than what no plan passes.
 
-        An objective in money is what prices decide: by it nothing is better or worse here.
+        An objective in money is what prices decide: by it nothing is better or worse here, but for
+        the work that money is paid for, which is compared with the plan's.
         """
         case = self.case
+        if case.objective in RATIOS:
+            planned = work_of_ratio(case, self.chosen)
+            return max(0.0, 1.0 - work_of_ratio(case, operation) / planned)
         if OBJECTIVES[case.objective].figure.money or self.bound is None:
             return 0.0
         value = natural(case.objective, measure(case, case.objective)(operation))
@@ -182,7 +186,8 @@ class Carriers:
         found = operate(self.case, like.mode, units, like.used, like.gpus, like.ways)
         if found is None or purchase.broken_needs(self.case, units):
             return False
-        return not self.case.maximise or self.worth(found) <= self.within + 1e-9
+        by_work = self.case.maximise or self.case.objective in RATIOS
+        return not by_work or self.worth(found) <= self.within + 1e-9
 
     def _run(self, units: Mapping[str, int], like: Run) -> Run | None:
         """Return the operation on such a purchase if it does the job and may be ordered.

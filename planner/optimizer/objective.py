@@ -269,6 +269,12 @@ def useful_hours(case: Case, operation: Run) -> float:
     return operation.useful_gpus * case.rates.hours
 
 
+def work_of_ratio(case: Case, operation: Run) -> float:
+    """Return the useful work of the term that the case's objective pays for: hours, or tokens."""
+    hours = case.objective == "usd_per_useful_gpu_hour"
+    return useful_hours(case, operation) if hours else million_tokens(case, operation)
+
+
 def million_tokens(case: Case, operation: Run) -> float:
     """Return the million tokens trained in the term."""
     return operation.useful_pflops(case.job.mfu or 0.0) * case.million_tokens_per_pflops()

@@ -81,7 +81,10 @@ def needs(plan: Plan, found: StorageOptions) -> str:
 
 
 def _near(plan: Plan, found: StorageOptions) -> str:
-    """Return how far behind the best what stands for it may be: of money that does not matter."""
+    """Return how far behind the best what stands for it may be: of money that does not matter, of
+    money per work the work does."""
+    if plan.objective.name in RATIOS:
+        return f" within {percent(found.within)} of the work"
     return "" if plan.objective.unit == "USD" else f" within {percent(found.within)} of the best"
 
 

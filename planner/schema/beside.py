@@ -100,9 +100,11 @@ class Ways(Record):
     """The ways in which the job of a plan may run on its GPU systems with its replicas.
 
     ``chosen`` is the label of the plan's own. At other counts of GPUs in use than ``gpus_used`` a
-    GPU does another share of its rate: by an ``exponent``, or by the ``bubble`` of a pipeline whose
-    micro-batches fill so many GPUs, as in `planner.sizing.throughput.ScaleLaw`; a law given as a
-    table is not carried along.
+    GPU does another share of its rate: by an ``exponent``, or by what a pipeline has ``lost`` of a
+    step, in micro-batches, where those of a step come to one for each copy of the model on
+    ``filled`` GPUs, as in `planner.sizing.throughput.ScaleLaw`; a law given as a table is not
+    carried along. ``micro_batches`` of a step, ``interleave`` stages to a GPU and the
+    ``stage_gpus`` of one say the same of a replica of another size, 0 where nothing does.
     """
 
     sku: str
@@ -110,8 +112,11 @@ class Ways(Record):
     rows: tuple[WayRow, ...]
     gpus_used: int
     exponent: float = 0.0
-    bubble: float = 0.0
     filled: int | None = None
+    lost: float = 0.0
+    micro_batches: int = 0
+    interleave: int = 1
+    stage_gpus: int = 0
 
 
 class Live(Record):
@@ -145,9 +150,10 @@ class StorageOption(PlanModel):
     The plan's own (``chosen``) has what the plan has. ``fewer_systems`` GPU systems make room for
     it. ``shortfall`` is how far behind the proven bound its objective is, as a share; a checkpoint
     is saved every ``interval_s`` (each ``every``-th goes to storage; 0 without a local level), and
-    needs so much write bandwidth. ``low_usd``,
-    ``list_usd`` and ``high_usd`` are what its purchases come to at the ends of their prices'
-    ranges and at list; ``beside_usd`` is what everything else costs more than in the plan.
+    needs so much write bandwidth. ``low_usd``, ``list_usd`` and ``high_usd`` are what its purchases
+    come to at the ends of their prices' ranges and at list; ``beside_usd`` is what everything else
+    costs more than in the plan. Where the objective is money per work ``shortfall`` is of the
+    plan's work, and what that is worth is in ``beside_usd``.
     With those of all other vendors at list prices this is the cheapest where its unit is listed at
     ``even_usd`` or less, and at ``sure_usd`` or less wherever their quotes come in; None where
     several items make it up, no other vendor has one, or no price is low enough.

@@ -208,10 +208,12 @@ class PortGroup(Model):
     """One way to use the whole front panel: so many ports of one speed.
 
     A port of a form that one of ``forms`` is for uses a group that has such a link. ``copper`` are
-    the cables that serve between two such switches as far as they reach.
+    the cables that serve between two such switches as far as they reach. Ports slower than
+    ``down_to`` find no link: modules of other lanes do not come up with those of the group.
     """
 
     speed_gbit_per_s: LinkSpeed = Field(alias="speed")
+    slowest_gbit_per_s: LinkSpeed | None = Field(default=None, alias="down_to")
     count: PositiveWhole
     link: Link | None = None
     forms: tuple[FormLink, ...] = ()
@@ -220,6 +222,11 @@ class PortGroup(Model):
     def made_for(self, form: str | None) -> FormLink | None:
         """Return the link for ports of a form, or None."""
         return next((link for link in self.forms if link.form == form), None)
+
+    def takes(self, speed_gbit_per_s: float) -> bool:
+        """Say whether a port of a speed links with a port of the group."""
+        slowest = self.slowest_gbit_per_s or 0.0
+        return slowest <= speed_gbit_per_s <= self.speed_gbit_per_s
 
 
 class PowerPoint(Model):

@@ -103,7 +103,7 @@ class Plugged(NamedTuple):
         fast = [
             group
             for group in groups
-            if group.speed_gbit_per_s >= self.speed_gbit_per_s
+            if _linked(group, self.speed_gbit_per_s)
             and (not fitting or group.speed_gbit_per_s in fitting)
         ]
         if not fast:
@@ -161,11 +161,20 @@ class Fabric:
         return self.leaf_switches + self.spine_switches + self.core_switches
 
 
-def slowest(switch: Item, least_gbit_per_s: float = 0.0) -> PortGroup | None:
-    """Return the slowest group of at least a speed."""
+def _linked(group: PortGroup, speed_gbit_per_s: float) -> bool:
+    """Say whether a port comes up with a group's: neither too fast nor slower than it goes down."""
+    return not (
+        speed_gbit_per_s > group.speed_gbit_per_s
+        or (group.slowest_gbit_per_s is not None and speed_gbit_per_s < group.slowest_gbit_per_s)
+    )
+
+
+def slowest(switch: Item, port_gbit_per_s: float | None = None) -> PortGroup | None:
+    """Return the slowest group; of a port's speed, the slowest that such a port comes up with."""
     groups = () if switch.switch is None else switch.switch.ports
-    enough = [group for group in groups if group.speed_gbit_per_s >= least_gbit_per_s]
-    return min(enough, key=lambda group: group.speed_gbit_per_s, default=None)
+    if port_gbit_per_s is not None:
+        groups = tuple(group for group in groups if _linked(group, port_gbit_per_s))
+    return min(groups, key=lambda group: group.speed_gbit_per_s, default=None)
 
 
 def fastest(switch: Item) -> PortGroup | None:

@@ -25,6 +25,10 @@ from planner.verifier.money import (
 )
 from planner.verifier.placement import shared_racks
 
+_PAID_FOR = {
+    "usd_per_useful_gpu_hour": "useful_gpus", "usd_per_million_tokens": "useful_pflops",
+}  # fmt: skip
+"""What an objective of money per work pays for."""
 _ENOUGH = 1e-6
 """By which share a bandwidth may miss what is needed: tolerances of the search."""
 _WITHIN = 0.005
@@ -157,10 +161,13 @@ def _check_shortfall(
         ledger.fail(f"{name}: no such objective as {goal.name!r}")
         return
     asked = OBJECTIVES[goal.name]
-    if asked.figure.money:
+    per_work = _PAID_FOR.get(goal.name)
+    if asked.figure.money and per_work is None:
         ledger.same(name, option.shortfall, 0.0)
     known = {each.sku: each.units for each in option.items if each.sku in basis.items}
-    if goal.bound is None or option.fewer_systems or asked.sense == "minimize":
+    best = goal.bound if per_work is None else getattr(plan.jobs[0], per_work)
+    measured = per_work is not None or asked.sense == "maximize"
+    if best is None or option.fewer_systems or not measured:
         return
     systems = {
         sku: count for sku, count in decisions.counts.items()
@@ -178,10 +185,11 @@ def _check_shortfall(
     if not plates or not all(read > 0 and write > 0 for read, write in plates):
         ledger.fail(f"{name}: the job cannot run on it")
         return
-    value = _work(ledger, basis, changed, plan, plan.jobs[0], name)
+    figure = per_work or asked.figure.name
+    value = _work(ledger, basis, changed, figure, plan.jobs[0], name)
     if value is None:
         return
-    behind = max(0.0, goal.bound - value) / max(abs(goal.bound), 1e-12)
+    behind = max(0.0, best - value) / max(abs(best), 1e-12)
     ledger.require(
         abs(option.shortfall - behind) <= _ENOUGH,
         f"{name}: the plan says {option.shortfall:.12g}, computed {behind:.12g}",
@@ -189,15 +197,14 @@ def _check_shortfall(
 
 
 def _work(
-    ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan, job: JobPlan, name: str
+    ledger: Ledger, basis: Basis, decisions: Decisions, figure: str, job: JobPlan, name: str
 ) -> float | None:
-    """Return the value of the plan's objective on other decisions, which must let the job run."""
+    """Return a figure of the job on other decisions, which must let it run; GPUs in use of none."""
     clients = find_clients(Ledger(), basis, decisions, job)
     if clients is None or decisions.interval_s <= 0:
         ledger.fail(f"{name}: the job cannot run on it")
         return None
     figures, _ = compute_figures(basis, decisions, clients)
-    figure = OBJECTIVES[plan.objective.name].figure.name
     value: float | None = getattr(figures, figure, float(decisions.gpus_used))
     if value is None:
         ledger.fail(f"{name}: the job's work is not known")
@@ -237,7 +244,8 @@ def check_next_step(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Pl
     if spread:
         spread = {**spread, step.sku: spread.get(step.sku, 0) + step.systems}
     job = plan.jobs[0].model_copy(update={"systems_by_type": spread})
-    value = _work(ledger, basis, then, plan, job, name)
+    figure = OBJECTIVES[plan.objective.name].figure.name
+    value = _work(ledger, basis, then, figure, job, name)
     if value is not None:
         ledger.require(
             abs(step.value - value) <= _ENOUGH * abs(value),

@@ -278,3 +278,21 @@ def test_what_micro_batches_fill_follows_the_replicas(
     cell = source.cell(kind, key)
     shown = checks(shown_after(source.content, {(cell.sheet, cell.cell): value}))
     assert shown["micro_batches"] == (used, most, "OVER" if used > most else "OK")
+
+
+def test_the_bubble_follows_the_replicas(tmp_path: Path) -> None:
+    """A pipeline of 16 stages idles more than one of 8; the sheets kept the bubble of 8."""
+    source = book("10MW", "jobs.0.training.scale={micro_batches: 48}")
+    found = audit(
+        edited(source, tmp_path / "edited.xlsx", {("figure", "replica_gpus"): 128.0}),
+        solve_again=False,
+    )
+    assert found.edited is not None
+    job, before = found.edited.jobs[0], source.plan.jobs[0]
+    assert job.useful_pflops is not None and before.useful_pflops is not None
+    rate = job.useful_pflops / job.useful_gpus
+    assert rate < 0.9 * before.useful_pflops / before.useful_gpus
+    cell = source.cell("figure", "replica_gpus")
+    shown = named(source.content, shown_after(source.content, {(cell.sheet, cell.cell): 128.0}))
+    pflops, gpus = (float(str(shown[name])) for name in ("useful_pflops", "useful_gpus"))
+    assert math.isclose(pflops / gpus, rate, rel_tol=1e-9)

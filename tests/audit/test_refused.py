@@ -178,6 +178,23 @@ def test_another_version(source: Book, tmp_path: Path, monkeypatch: pytest.Monke
     only(refused(path), "written by planner", "this is planner 9.9.9")
 
 
+def test_texts_and_formulas_of_another_build_are_no_edits(
+    source: Book, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The version stays the same from one release to the next, and sheets do not."""
+
+    def other(document: Workbook) -> None:
+        document["TCO"]["A5"] = "as it was called before"
+
+    path = changed(source, tmp_path, other)
+    only(refused(path), "TCO!A5")
+    monkeypatch.setattr(import_module("planner.auditor.reader"), "build", lambda: "a later one")
+    first, second = refused(path)
+    assert "written by another build of planner" in first
+    assert "solve its problem again and type its edits into the new workbook" in first
+    assert "TCO!A5" in second
+
+
 def test_a_sheet_is_gone(source: Book, tmp_path: Path) -> None:
     def remove(document: Workbook) -> None:
         document.remove(document["Checks"])

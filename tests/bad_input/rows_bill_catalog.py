@@ -371,8 +371,8 @@ ROWS: tuple[Row, ...] = (
         "uplinks_too_fast",
         "{speed: 100 Gb/s, count: 4}",
         "{speed: 400 Gb/s, count: 4}",
-        "no port of mesh is as fast as the 400 Gb/s uplinks of tick",
-        "choose a faster switch",
+        "no port of mesh takes the 400 Gb/s uplinks of tick",
+        "choose another switch",
         at=("problem.yaml", "    switch: mesh"),
     ),
     net(

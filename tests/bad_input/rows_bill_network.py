@@ -102,7 +102,7 @@ ROWS: tuple[Row, ...] = (
         (
             "edge_too_fast",
             "storage: {switch: mesh, edge: {ports: 2, speed: 1600 Gb/s}}",
-            "no port of mesh is as fast as 1600 Gb/s; give",
+            "no port of mesh takes 1600 Gb/s: its ports have",
         ),
     ),
     bill(

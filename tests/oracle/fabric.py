@@ -95,12 +95,16 @@ def _bundled(bundles: int, radix: int, uplinks: int) -> Tree | None:
 
 
 def group_for(switch: Switch, speed_gbit_per_s: float, form: str | None = None) -> PortGroup | None:
-    """Return the slowest port group that is fast enough, of those for a form if there are any."""
+    """Return the slowest port group that is fast enough, of those for a form if there are any.
+
+    A group whose modules go no lower than a speed has none for what is slower.
+    """
     special = any(link.form == form for group in switch.ports for link in group.forms)
     fast = [
         g
         for g in switch.ports
         if g.speed_gbit_per_s >= speed_gbit_per_s * (1.0 - SLIVER)
+        and (g.slowest_gbit_per_s or 0.0) <= speed_gbit_per_s * (1.0 + SLIVER)
         and (not special or any(link.form == form for link in g.forms))
     ]
     return min(fast, key=lambda g: g.speed_gbit_per_s, default=None)

@@ -19,6 +19,7 @@ Role = Literal[
 INTEGER = "#,##0"
 DECIMAL_1 = "#,##0.0"
 DECIMAL_2 = "#,##0.00"
+DECIMAL_2_TO_4 = "#,##0.00##"
 DECIMAL_3 = "#,##0.000"
 GENERAL = "General"
 INTEGER_OR_DASH = '#,##0;-#,##0;"–"'
@@ -27,6 +28,8 @@ DECIMAL_3_OR_DASH = '#,##0.000;-#,##0.000;"–"'
 PERCENT_OR_DASH = '0.0%;-0.0%;"–"'
 DECIMAL_1_OR_DASH = '#,##0.0;-#,##0.0;"–"'
 PERCENT = "0.0%"
+DISCOUNT = '0.0##%;-0.0##%;"–"'
+"""With all digits that a quote has: list, discount and net of a printed line are to agree."""
 PERCENT_2 = "0.00%"
 SMALL = "0.000E+00"
 

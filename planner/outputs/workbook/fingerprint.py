@@ -27,6 +27,9 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from typing import NamedTuple
 
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
@@ -289,7 +292,8 @@ class Packed:
     """What a workbook carries of itself: JSON texts of plan and inputs, and when it was written.
 
     ``studies`` names the sheets that are records of studies, which it does not carry; ``live`` is
-    what figures follow an edit by, as JSON (`live_of`).
+    what figures follow an edit by, as JSON (`live_of`); ``build`` is of what wrote it (`build`),
+    empty of workbooks that do not say.
     """
 
     tool: str
@@ -298,6 +302,16 @@ class Packed:
     inputs: str
     studies: tuple[str, ...] = ()
     live: str = "{}"
+    build: str = ""
+
+
+@cache
+def build() -> str:
+    """Return a digest of the code that writes workbooks: a version does not change with each."""
+    digest = sha256()
+    for file in sorted(Path(__file__).parents[1].rglob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def add_data(book: Book, plan: Plan, inputs: str, studies: tuple[str, ...] = ()) -> None:
@@ -311,7 +325,7 @@ def add_data(book: Book, plan: Plan, inputs: str, studies: tuple[str, ...] = ())
     """
     text = plan.model_dump_json()
     live = book.live.model_dump_json()
-    packed = Packed(plan.provenance.tool, book.created, text, inputs, studies, live)
+    packed = Packed(plan.provenance.tool, book.created, text, inputs, studies, live, build())
     page = Page(book, DATA_SHEET, "Data for planner audit")
     for row, text in enumerate(_PACKED, start=2):
         page.text(row, 0, text, "subtitle")
@@ -337,6 +351,7 @@ def pack(packed: Packed) -> str:
         "inputs": packed.inputs,
         "studies": packed.studies,
         "live": packed.live,
+        "build": packed.build,
     }
     return base64.b64encode(zlib.compress(json.dumps(whole).encode(), 6)).decode()
 
@@ -359,7 +374,8 @@ def unpack(chunks: Iterable[str]) -> Packed:
         created = datetime.fromisoformat(whole["created"])
         studies = tuple(map(str, whole.get("studies", ())))
         live = Live.model_validate_json(whole.get("live", "{}")).model_dump_json()
-        return Packed(whole["tool"], created, whole["plan"], whole["inputs"], studies, live)
+        given = whole["tool"], created, whole["plan"], whole["inputs"]
+        return Packed(*given, studies, live, str(whole.get("build", "")))
     except (binascii.Error, zlib.error, ValueError, KeyError, TypeError) as error:
         if isinstance(error, UnreadableError):
             raise

@@ -73,10 +73,16 @@ def scale(ways: Ways) -> str:
     """Return the formula of what other counts of GPUs in use leave of the rate, as a factor."""
     if ways.exponent:
         return f"*(gpus_in_use/{ways.gpus_used})^-{ways.exponent!r}"
-    if ways.bubble and ways.filled is not None:
-        lost = ways.bubble * ways.filled
-        solved = 1.0 + lost / (ways.filled // ways.gpus_used)
-        return f"*{solved!r}/(1+{lost!r}/MAX(1,INT({ways.filled}/MAX(1,gpus_in_use))))"
+    if ways.filled is not None and (ways.lost or ways.stage_gpus):
+        solved = 1.0 + ways.lost / (ways.filled // ways.gpus_used)
+        lost, filled = repr(ways.lost), repr(ways.filled)
+        if ways.stage_gpus:
+            lost = f"(replica_gpus/{ways.stage_gpus}-1)/{ways.interleave}"
+            filled = f"{ways.micro_batches}*replica_gpus"
+        factor = f"{solved!r}/(1+{lost}/MAX(1,INT({filled}/MAX(1,gpus_in_use))))"
+        if ways.stage_gpus:
+            factor = f"IF(ISNUMBER(replica_gpus),{factor},{solved!r})"
+        return f"*{factor}"
     return ""
 
 

@@ -24,7 +24,7 @@ from planner.outputs.workbook.bom.columns import (
     without_idle,
 )
 from planner.outputs.workbook.book import RATE, Book, counted_name
-from planner.outputs.workbook.cells import InputCell, Range, Role
+from planner.outputs.workbook.cells import DECIMAL_2_TO_4, InputCell, Range, Role
 from planner.outputs.workbook.page import Page
 from planner.schema.plan import Line, Plan
 from planner.schema.prices import DAYS_PER_MONTH, LEAD_TIME
@@ -82,16 +82,23 @@ class BomPage(Page):
         self.columns = columns
         limits = (limit.name.split(".") for limit in book.plan.limits)
         self.limited = {parts[1] for parts in limits if len(parts) > 1}
-        self._places: dict[Role, dict[str, tuple[int, Format]]] = {}
+        self._places: dict[tuple[Role, bool], dict[str, tuple[int, Format]]] = {}
         self._known: dict[int, dict[str, float | None]] = {}
 
-    def places(self, role: Role) -> Mapping[str, tuple[int, Format]]:
-        """Return where each column of the plan is, and the look of its cells in a role."""
-        found = self._places.get(role)
+    def places(self, role: Role, percentage: bool = False) -> Mapping[str, tuple[int, Format]]:
+        """Return where each column of the plan is, and the look of its cells in a role.
+
+        Args:
+            role: of the cells.
+            percentage: whether the line's price is a percentage, which cents would not show whole.
+        """
+        found = self._places.get((role, percentage))
         if found is None:
-            found = self._places[role] = {
+            precise = ("unit_list", "unit_net", "solved_unit_list") if percentage else ()
+            found = self._places[role, percentage] = {
                 column.key: (index, self.book.formats.get(
-                    role, column.number, "center" if column.key == "lead_time" else ""))
+                    role, DECIMAL_2_TO_4 if column.key in precise else column.number,
+                    "center" if column.key == "lead_time" else ""))
                 for index, column in enumerate(self.columns.listed)
             }  # fmt: skip
         return found
@@ -131,11 +138,17 @@ _SHRUNK = ("part_number", "vendor", "lead_time", "section")
 class BomRow:
     """One row of it; a figure whose column the plan does not need is not written."""
 
-    def __init__(self, page: BomPage, row: int, role: Role = "formula") -> None:
-        self.page, self.row, self.role = page, row, role
+    def __init__(
+        self, page: BomPage, row: int, role: Role = "formula", *, percentage: bool = False
+    ) -> None:
+        self.page, self.row, self.role, self._percentage = page, row, role, percentage
         self._sheet = page.book.sheet(page.name)
         self._cells = self._sheet.row(row, page.columns.last)
-        self._places = page.places(role)
+        self._places = self._in(role)
+
+    def _in(self, role: Role) -> Mapping[str, tuple[int, Format]]:
+        """Return where each column is, and the look of the row's cells in a role."""
+        return self.page.places(role, self._percentage)
 
     def text(self, key: str, text: str) -> None:
         """Write a string into a column that the plan needs."""
@@ -167,7 +180,7 @@ class BomRow:
 
     def put(self, key: str, value: float | None, role: Role | None = None) -> None:
         """Write a number into a column, in the row's own look by default."""
-        places = self._places if role is None else self.page.places(role)
+        places = self._places if role is None else self._in(role)
         if key in places:
             index, style = places[key]
             self._cells[index] = self._sheet.number(value, style)
@@ -176,7 +189,7 @@ class BomRow:
         """Write a cell that the reader may change; its column's rule is laid over it later."""
         if not self.has(key):
             return
-        index, style = self.page.places("input")[key]
+        index, style = self._in("input")[key]
         opened = OPEN[key]
         value = getattr(line, opened.field) if opened.field else None
         value = listed(line) if key == "unit_list" else value
@@ -205,9 +218,9 @@ class BomRow:
         self.put(key, listed(line), role)
         if index is None or listed_usd is None or rate is None:
             return
-        usd = float(f"{listed_usd * rate:.15g}")
+        usd = as_written(listed_usd * rate)
         text = f"={in_cents(line, f'{usd!r}/{RATE}')}"
-        self.page.sheet.write_formula(self.row, index, text, self.page.places(role)[key][1])
+        self.page.sheet.write_formula(self.row, index, text, self._in(role)[key][1])
 
     def put_price(self, key: str, line: Line, value: float | None) -> None:
         """Write an amount of a price list, which follows the rate where it is in USD there.
@@ -223,7 +236,7 @@ class BomRow:
         if index is None or value is None or rate is None:
             return
         style = self._places[key][1]
-        usd = float(f"{value * rate:.15g}")
+        usd = as_written(value * rate)
         self.page.sheet.write_formula(self.row, index, f"={usd!r}/{RATE}", style)
 
     def follows(self, line: Line) -> bool:
@@ -237,6 +250,12 @@ class BomRow:
             self._cells[index] = self._sheet.formula(text, style)
             if plan is not None:
                 self.page.book.expect(self.page.name, self.row, index, plan)
+
+
+def as_written(usd: float) -> float:
+    """Return an amount of a price list that went to another currency and back, without the noise of
+    two divisions: prices have fewer digits."""
+    return float(f"{usd:.13g}")
 
 
 NO_WAY: Mapping[str, str] = {}
@@ -257,7 +276,7 @@ def add_line(page: BomPage, number: int, entry: Entry) -> None:
     """
     plan, line = page.book.plan, entry.line
     known = page.known(line)
-    row = BomRow(page, number)
+    row = BomRow(page, number, percentage=line.is_percentage)
     _identity(row, line, entry.label, line.section)
     _counts(row, line)
     _add_money(row, plan, line, known)
