@@ -99,7 +99,6 @@ class Processes:
     """Processes that do tasks of one kind.
 
     Args:
-        count: how many.
         do: what is done with each task; it, tasks and results are pickled.
         alone_s: the first is a thread of this process, and none is started before this process
             has used so many seconds of a processor; None: all are processes, from the start.

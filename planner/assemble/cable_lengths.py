@@ -32,7 +32,6 @@ def cut_to_length(
     """Return the cables as they are ordered.
 
     Args:
-        inputs: what the plan was made from.
         cables: the links with the parts that the bill counts.
         between: the ports of links between switches, by their place in ``cables``.
     """
@@ -148,7 +147,6 @@ def parts_by_length(
     Lines of which units are owned are left out: nobody knows the lengths of these.
 
     Args:
-        inputs: what the plan was made from.
         plan: a plan with lines.
         schedule: its cables, cut to length.
     """

@@ -98,7 +98,6 @@ def cable_schedule(inputs: Inputs, plan: Plan, case: Case | None = None) -> Cabl
     """Return every cable of a plan.
 
     Args:
-        inputs: what the plan was made from.
         plan: a plan with lines and racks.
         case: the same inputs in numbers, where they are at hand.
     """

@@ -66,8 +66,6 @@ def next_step(
     """Return what more GPU systems would give and need, of the type most of which is in place.
 
     Args:
-        case: the problem in numbers.
-        operation: the plan's.
         limits: the limits as the plan reports them.
         value: the plan's value of the objective, in its own unit.
 

@@ -302,9 +302,6 @@ def lines(
     """Return a line for everything in the plan: GPU systems, storage, what comes with them.
 
     Args:
-        inputs: the problem, catalogs and prices.
-        case: the same in numbers.
-        operation: the plan's.
         fabrics: those of the plan, which say what switches are for.
         idle: what is owned and stands idle.
     """

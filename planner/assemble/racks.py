@@ -25,12 +25,7 @@ from planner.sizing.placement import Box, Filled, Space, mixed, uniform
 
 
 def placed(inputs: Inputs, racks: Sequence[RackGroup]) -> tuple[RackGroup, ...]:
-    """Return racks with the positions that they take; as they are without groups of positions.
-
-    Args:
-        inputs: the problem and the catalogs.
-        racks: the racks, numbered.
-    """
+    """Return racks with the positions that they take; as they are without groups of positions."""
     groups = inputs.problem.site.positions
     if not groups:
         return tuple(racks)

@@ -201,7 +201,6 @@ def basis_of(item: Item, side: str) -> str:
     """Return what an item's bandwidth is: its basis, and of a measured one by what.
 
     Args:
-        item: a storage item.
         side: read or write.
     """
     figure = item.sizes or getattr(item.provides, side)
@@ -225,11 +224,7 @@ def with_options(
     Nothing is added where the plan buys no storage.
 
     Args:
-        inputs: the problem, catalogs and prices.
-        case: the same in numbers.
-        answer: what the optimiser proved.
         plan: the plan of it.
-        solver: the solver's name.
         check: computes a plan with other storage again, and raises where that does not agree.
     """
     run = answer.operation

@@ -17,7 +17,6 @@ def off_by(case: Case, o: Run) -> float | None:
     where there are too many states.
 
     Args:
-        case: the case.
         o: how the job runs.
     """
     job, repair = case.job, case.job.repair

@@ -228,7 +228,6 @@ def enlarged(inputs: Inputs, counts: Mapping[str, int]) -> Case:
     Fabrics are worked out only as far as limits let a plan grow; an edited one may go further.
 
     Args:
-        inputs: the problem.
         counts: the units in the cluster, by item.
     """
     case = resolve(inputs)
@@ -257,10 +256,6 @@ def growth(inputs: Inputs, plan: Plan) -> tuple[Growth, ...]:
     """Return how a plan's companions grow with its GPU systems and with its storage.
 
     Nothing where the plan has no companions.
-
-    Args:
-        inputs: what the plan was made from.
-        plan: the plan.
     """
     lines = [line for line in plan.lines if line.parent is None]
     core = {line.sku: line.working for line in lines if line.section in ("Compute", "Storage")}

@@ -49,7 +49,6 @@ def audit(path: Path, options: Options | None = None, *, solve_again: bool = Tru
     """Read an edited workbook back and compare it with the solved and with the best plan.
 
     Args:
-        path: the workbook.
         options: how to solve again under the edited inputs.
         solve_again: whether to; without, edited inputs have no best plan to compare with.
 

@@ -127,8 +127,6 @@ def apply(
     Args:
         name: the workbook, for messages.
         inputs: what the solved plan was made from.
-        plan: the solved plan.
-        edits: what was changed.
         quantities: the units in place as the edited workbook lists them, by catalog id.
         live: what the workbook carries besides its plan.
 
@@ -174,7 +172,6 @@ def in_usd(edits: Sequence[Edit], plan: Plan) -> tuple[Edit, ...]:
 
     Args:
         edits: what was changed, in the currency that the workbook shows.
-        plan: the solved plan.
     """
     old = new = plan.shown_in.usd
     for edit in edits:

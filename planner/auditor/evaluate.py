@@ -53,7 +53,6 @@ class Listed:
         """Return what a workbook lists.
 
         Args:
-            opened: the workbook.
             plan: the plan that it was made from.
             edits: what was edited in it.
             cells: its inputs.
@@ -287,7 +286,6 @@ def stale(
     the workbook lists what the edited cluster needs, cold spares included.
 
     Args:
-        opened: the workbook.
         written: the same as planner writes it, whose names say where the figures are.
         draft: its quantities.
         edited: the plan as re-computed.

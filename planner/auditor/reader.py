@@ -184,7 +184,6 @@ def edits(
     """Return the edits of the inputs, and the sheets that were added.
 
     Args:
-        opened: the workbook that came back.
         written: the same workbook as planner writes it, with formulas.
         inputs: the cells that may be edited.
 

@@ -49,7 +49,6 @@ def derive_companions(
     """Return the companions of a case's offers.
 
     Args:
-        inputs: the problem and the catalogs.
         case: the problem in numbers, without companions yet.
         tops: the most units of each offer that a plan can hold.
         known: companions that cost and take the same, however many there are of what.

@@ -73,7 +73,6 @@ def explain(
 
     Args:
         inputs: a problem that is known to have none.
-        solver: which solver to ask.
         weights: what a change of a limit counts in changes of several, by path; 1 unless given.
         keep: paths that must not be changed.
         effort: what a time limit allows; ``WORK`` holds in any case.
@@ -110,7 +109,6 @@ def clash(inputs: Inputs, *, solver: SolverName = "highs", work: float = WORK) -
 
     Args:
         inputs: a problem that is known to have no plan.
-        solver: which solver to ask.
         work: how much that may take; where it is not enough, none are returned.
     """
     oracle = Oracle(inputs, solver, Effort(most_work=work))

@@ -277,7 +277,6 @@ def together(
 
     Args:
         oracle: of a problem that has no plan.
-        levers: what may be moved.
         weights: what a change of a lever's whole value counts, by path; 1 unless given.
         known: the weighted sum of the smallest change of one lever.
 

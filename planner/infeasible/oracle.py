@@ -49,7 +49,6 @@ class Oracle:
 
     Args:
         inputs: the problem as it stands.
-        solver: which solver to ask.
         effort: how far to go in all; questions beyond it are not decided.
     """
 

@@ -68,7 +68,6 @@ def settled(
     What the problem says itself counts first.
 
     Args:
-        problem: the problem.
         book_rates: rates of its price books.
         shown: the currency of the last price book that names one.
         place: file and line that name the currency.

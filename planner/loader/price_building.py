@@ -64,7 +64,6 @@ def built(price: Price, item: Item, items: Mapping[str, Item], rates: Mapping[st
     that most of the price comes from; the note tells every part.
 
     Args:
-        price: a price with parts.
         item: what it is the price of.
         items: all items by id.
         rates: the rates of the books in use.

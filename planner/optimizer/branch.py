@@ -400,8 +400,6 @@ def split_counts(master: Master, node: Node, values: Mapping[str, float]) -> lis
     whose worth is known without the model.
 
     Args:
-        master: the model.
-        node: the part to split.
         values: the solver's, none where it gave none: then a range is halved.
     """
     build = master.build

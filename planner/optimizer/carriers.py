@@ -78,7 +78,6 @@ class Carriers:
     """What carries the chosen operation, with what it is compared by.
 
     Args:
-        case: the problem in numbers.
         chosen: the plan's operation.
         bound: what no plan passes, in the objective's own unit; None where nothing is proven.
         within: the share of it that another plan may be worse.
@@ -214,7 +213,6 @@ def fewest(item: Storage, does: Callable[[int], bool]) -> int | None:
     """Return the fewest units of an item that will do, None where none do.
 
     Args:
-        item: the item.
         does: whether so many do; if so many do, more do, unless more units bring less bandwidth.
     """
     low, high = max(item.min_units, item.low, 1), min(item.high or MOST_UNITS, MOST_UNITS)

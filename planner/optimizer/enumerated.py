@@ -79,7 +79,6 @@ def enumerated(
     """Return the best plan of a case; None where enumeration does not cover it.
 
     Args:
-        case: the problem in numbers.
         gap: how far from the best value its bound may be, as a share.
         known: plans of the case.
         ties: whether to choose among equally good plans.

@@ -93,7 +93,6 @@ def optimise(
     """Return the best plan of a case with its certificate.
 
     Args:
-        case: the problem in numbers.
         solver: HiGHS in process, or the CBC that PuLP bundles as a cross-check.
         gap: the largest distance to the bound, as a share of the objective.
         effort: how far to go; beyond it the best plan so far is taken. Without: to the end.
@@ -533,7 +532,6 @@ def fitted(case: Case, run: Run) -> Run | None:
     """Return an operation at its best under a case; None where that refuses its purchase or use.
 
     Args:
-        case: the problem in numbers.
         run: an operation of another case with the same products.
     """
     ids = {offer.id for offer in case.offers()}

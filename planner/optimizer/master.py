@@ -306,9 +306,7 @@ def bounds_with(
     """Return for each item a value of the objective that no plan with it passes.
 
     Args:
-        case: the problem in numbers.
         ids: GPU systems (which are then to be in use) and storage items.
-        solver: which solver to ask.
         effort: how far to go; beyond it nothing is told any more.
     """
     if effort.over:  # building the models alone takes its time

@@ -236,11 +236,9 @@ def operate(
     With a local level also each how many-th of its checkpoints goes on to storage is the best.
 
     Args:
-        case: the problem in numbers.
         mode: how checkpoints are saved.
         units: units in the cluster by item.
         used: systems in use by type.
-        gpus: GPUs in use.
         ways: the ways in which, by id; a type that none is given of runs in its first.
     """
     job = case.job
@@ -301,11 +299,9 @@ def run_at(
     """Return the purchase run as somebody says, whatever limits that breaks.
 
     Args:
-        case: the problem in numbers.
         mode: how checkpoints are saved.
         units: units in place by item.
         used: systems in use by type, at least one.
-        gpus: GPUs in use.
         interval_s: start of one checkpoint to the start of the next, s.
         ways: the ways in which, by id; a type that none is given of runs in its first.
         every: each how many-th checkpoint goes on to storage.
@@ -452,7 +448,6 @@ def short_of_units(job: Job, run: Run, shrunk: Shrunk) -> float:
     What it spares in restarts, which those that are out do not make, is taken off.
 
     Args:
-        job: the job.
         run: how it runs.
         shrunk: what it does, with the spares of the run or others.
     """

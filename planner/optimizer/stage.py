@@ -61,7 +61,6 @@ def run(
 
     Args:
         master: the model; keeps the tangents that are added.
-        goal: what to optimise.
         start: a feasible operation to begin with, of a goal before this.
         least: what is worse is not sought.
         known: a feasible operation where there was no goal before.

@@ -89,8 +89,6 @@ def bill(plan: Plan, audience: Audience = "internal", prices: Prices | None = No
     """Return the bill of a plan.
 
     Args:
-        plan: the plan as solved.
-        audience: whom it is for.
         prices: which prices it shows, by default those of the audience.
     """
     code, plan = plan.shown_in.code, restated(for_audience(plan, audience, prices))

@@ -154,8 +154,6 @@ def chosen(count: int, most: int | None, kept: Collection[int] = ()) -> list[int
     """Return the places of rows to show: all, or evenly chosen with those kept among them.
 
     Args:
-        count: how many rows there are.
-        most: how many to show.
         kept: places of rows that are never left out.
     """
     if most is None or count <= most:
@@ -317,7 +315,6 @@ def render(found: FirstScreen, parts: Collection[str], whole: Callable[[], str])
     """Return a first screen, and after it what was asked for.
 
     Args:
-        found: the first screen.
         parts: what else to tell, of ``PARTS``.
         whole: returns the text of the whole result, which ``full`` adds.
     """

@@ -79,7 +79,6 @@ def render_comparison(found: Comparison, *, everything: bool = False) -> str:
     """Return the whole screen, at most 100 columns wide for up to three plans.
 
     Args:
-        found: the comparison.
         everything: whether to list what is the same in all, too.
     """
     keys = [side.key for side in found.sides]
@@ -107,7 +106,6 @@ def first_comparison(found: Comparison, *, everything: bool = False) -> FirstScr
     """Return what one page says: what changed and why it matters, and the main figures.
 
     Args:
-        found: the comparison.
         everything: whether what is the same in all is asked for, too: then all of it is told.
     """
     if everything or not _comparable(found):

@@ -88,7 +88,6 @@ def files(plan: Plan, schedule: CableSchedule) -> dict[str, bytes]:
 
     Args:
         plan: a plan with lines.
-        schedule: its cables.
     """
     # A link for which no port is free connects nothing.
     cables = tuple(cable for cable in schedule.cables if cable.lower.port and cable.upper.port)

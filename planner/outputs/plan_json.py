@@ -26,7 +26,6 @@ def to_bytes(plan: Plan, inputs: str | None = None) -> bytes:
     """Return the plan as indented UTF-8 JSON with a final newline.
 
     Args:
-        plan: the plan.
         inputs: the text of what it was made from; without it readers of the file refuse it.
     """
     return (carrying(plan, inputs).model_dump_json(indent=2) + "\n").encode()

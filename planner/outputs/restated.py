@@ -50,7 +50,6 @@ def restated_columns(
     Args:
         columns: what the columns are.
         rows: their values, amounts in USD.
-        money: the currency.
     """
     if money.usd == 1.0:
         return dict(rows)
@@ -68,8 +67,6 @@ def _model(
     """Return a record restated.
 
     Args:
-        model: the record.
-        money: the currency.
         held_by: the records that hold it, the nearest first.
         paid: whether all of its figures are amounts.
     """

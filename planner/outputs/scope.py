@@ -25,11 +25,7 @@ class Entry(NamedTuple):
         return f"{self.number}.0"
 
     def part_label(self, index: int) -> str:
-        """Return the number of a component, such as ``3.1``.
-
-        Args:
-            index: which of the components, from 0.
-        """
+        """Return the number of a component, such as ``3.1``."""
         return f"{self.number}.{index + 1}"
 
     def ordered_label(self, index: int) -> str:
@@ -122,12 +118,7 @@ def limited(plan: Plan, name: str) -> bool:
 
 
 def tells_ratio(plan: Plan, limit: str) -> bool:
-    """Return whether money per useful work says something: of a complete bill, or as it is asked.
-
-    Args:
-        plan: the plan.
-        limit: the limit on it.
-    """
+    """Return whether money per useful work says something: of a complete bill, or as it is asked."""
     return complete(plan) or limited(plan, limit) or plan.objective.name == f"usd_{limit}"
 
 

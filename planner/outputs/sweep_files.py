@@ -48,7 +48,6 @@ def write_csv(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]], stre
     Args:
         columns: what stands in a row, in this order.
         rows: values by the names of columns; what is missing or None is an empty cell.
-        stream: where the text goes.
     """
     names = [column.name for column in columns]
     _write_heads(names, stream)

@@ -106,7 +106,6 @@ def stretches(study: Sweep, rows: Rows, over: Column) -> list[Stretch]:
 
     Args:
         study: what the columns are.
-        rows: the table.
         over: the input, which has numbers alone.
     """
     names = ("gpus_in_use", *(c.name for c in study.columns if c.kind == "count"))
@@ -131,7 +130,6 @@ def reasons(rows: Rows, places: Iterable[int] | None = None) -> list[NoPlanReaso
     """Return why rows have no plan, the most frequent reason first.
 
     Args:
-        rows: the table.
         places: which of its rows, all by default.
     """
     told: dict[tuple[str, str], Counter[str]] = {}

@@ -102,7 +102,6 @@ def measured(found: Measured | None, unit: Unit, *, narrow: bool = False) -> str
 
     Args:
         found: the figure; a dash where there is none.
-        unit: its unit.
         narrow: for lack of room, tell an uneven range by its wider side.
     """
     if found is None or not math.isfinite(found.value):

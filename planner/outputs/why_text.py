@@ -372,7 +372,6 @@ def verdict(why: WhyNot, item: Item, *, money_shown: bool = True) -> str:
 
     Args:
         why: what it is part of.
-        item: the item.
         money_shown: whether amounts of money may be named.
     """
     if item.kind == "left_out":

@@ -452,7 +452,6 @@ def scale(values: Iterable[float | None], unit: str) -> Scale:
 
     Args:
         values: the figures; those that are not known do not count.
-        unit: their unit.
     """
     shown = currency.shown()
     one = shown.usd if "USD" in unit else 1.0
@@ -478,7 +477,6 @@ def results(values: Iterable[float | None], unit: str) -> Scale:
 
     Args:
         values: the figures; those that are not known do not count.
-        unit: their unit.
     """
     there = [value for value in values if value is not None]
     written = scale(there, unit)

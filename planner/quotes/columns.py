@@ -102,7 +102,6 @@ def headers(grid: Grid, mapping: Mapping[QuoteField, str]) -> list[Header]:
     """Return the headers of every table of a file, from top to bottom.
 
     Args:
-        grid: the file.
         mapping: the headers of columns by what they hold, where somebody says so.
 
     Raises:

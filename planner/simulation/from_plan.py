@@ -85,7 +85,6 @@ def job_run(
     """Return a plan's job as it runs on some appliances.
 
     Args:
-        job: the job.
         stores: what it writes to and reads from.
         failures: when it fails, by default without memory at its mean.
         interval_s: another interval than its own.

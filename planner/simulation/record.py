@@ -390,7 +390,6 @@ def record(
     """Return what happens under given disturbances, and where each job's time went.
 
     Args:
-        world: what is simulated.
         disturbances: what strikes from outside.
         length_s: how long the run is.
         lane: which of the runs that the disturbances are for.

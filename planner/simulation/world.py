@@ -169,7 +169,6 @@ def draw(world: World, length_s: float, seed: int, lanes: int = 1, block: int = 
     """Return the disturbances of some runs.
 
     Args:
-        world: what is simulated.
         length_s: how long each run is.
         seed: of all draws.
         lanes: how many runs.

@@ -71,8 +71,6 @@ def extremes(inputs: Inputs, case: Case, worst: float) -> Iterator[Extreme]:
     """Yield every direction that leads to an extreme plan of the problem.
 
     Args:
-        inputs: the problem.
-        case: the same in numbers.
         worst: the worst value of its objective that will do.
     """
     floor = no_worse(inputs, case.objective, worst, FLOOR_MARGIN)
@@ -340,8 +338,6 @@ def alternatives(
     differ most are returned.
 
     Args:
-        inputs: the problem, catalogs and prices.
-        options: how to solve.
         within: how far behind the best a plan may be, as a share of the objective.
         most: how many plans to return, the best one included.
         told: is told how many directions of how many were looked in.
@@ -442,7 +438,6 @@ def run(request: Request, *, within: float, most: int) -> Found:
     """Find plans of a problem that are nearly as good as the best and differ from it.
 
     Args:
-        request: the problem, and how to solve.
         within: how far behind the best a plan may be, as a share of the objective.
         most: how many plans to show.
 

@@ -113,8 +113,6 @@ def explain(
     """Return why the best plan of a problem is what it is.
 
     Args:
-        inputs: the problem, catalogs and prices.
-        options: how to solve.
         steps: by how much to move a limit, by path, as the user wrote it.
         asked: items whose absence is to be explained exactly, with their break-even price.
         questions: how many proofs items that were not asked for may take, None for any number.
@@ -162,7 +160,6 @@ def run(
     """Explain the plan of a problem, or why there is none.
 
     Args:
-        request: the problem, and how to solve.
         step: how far to move limits, each as ``path=value``.
         why_not: items whose absence to explain exactly.
         weight: without a plan, what a change counts beside others, each as ``path=number``.

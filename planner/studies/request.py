@@ -179,7 +179,6 @@ def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
     """Return what every record of a study says of its problem: its objective, its currency, ...
 
     Args:
-        inputs: the problem.
         gap_asked: how exactly each plan is asked for.
     """
     from planner.figures import objective_unit

@@ -208,8 +208,6 @@ def next_step(
     """Return where loosening a limit begins to pay, None where it never does.
 
     Args:
-        inputs: the problem.
-        options: which solver to ask.
         base: its best plan.
         lever: a limit that binds.
         known: plans that may do with the limit loosened.

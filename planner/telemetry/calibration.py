@@ -173,7 +173,6 @@ def read_log(path: Path, job: str | None = None) -> JobLog:
     """Return what a log says of a job.
 
     Args:
-        path: the CSV file.
         job: the job's name in it; it may be left out where there is only one.
 
     Raises:
@@ -326,8 +325,6 @@ def calibration(found: JobFound, problem: Problem, name: str, known: Known) -> C
     """Return the measurements of a job as overrides of a problem.
 
     Args:
-        found: the job.
-        problem: the problem.
         name: the problem's file, for the record.
         known: what telemetry cannot tell.
     """

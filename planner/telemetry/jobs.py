@@ -78,7 +78,6 @@ def job(
     """Return a job with its figures.
 
     Args:
-        name: what to call it.
         track: its checkpoints.
         trace: what they were found in.
         writes: all bursts of writing.

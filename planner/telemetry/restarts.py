@@ -102,7 +102,6 @@ def breaks(
     gap. A restoring read is one job's only.
 
     Args:
-        tracks: the jobs.
         holes: what is not known of the trace.
         busy: bursts of writing.
         reads: bursts of reading, None where the trace has none.
@@ -154,8 +153,6 @@ def broken_off(track: Track, bursts: Bursts, free: NDArray[np.bool_]) -> NDArray
     """Return the bursts that a job began when its rhythm asked for it, and did not finish.
 
     Args:
-        track: the job.
-        bursts: bursts of writing.
         free: which of them are no job's.
     """
     gaps = np.flatnonzero(track.multiples() == 0)
@@ -207,7 +204,6 @@ def _undisplaced(track: Track, slack_s: Numbers) -> NDArray[np.int64]:
     keep the rhythm; a job that was interrupted leaves no short one.
 
     Args:
-        track: the job.
         slack_s: how far each gap may be from its rhythm.
     """
     gaps = np.diff(track.times)

@@ -33,7 +33,6 @@ def tell_apart(found: Sequence[Track], bursts: Bursts, sample_s: float) -> list[
     Round by round, since an event that is found tells where the next is to be expected.
 
     Args:
-        found: the jobs.
         bursts: bursts of writing, in order of time.
         sample_s: the usual width of a sample.
     """
@@ -82,8 +81,6 @@ def _choose(
     """Return how many checkpoints of each job a burst holds: of those asked for, what makes it up.
 
     Args:
-        found: the jobs.
-        bursts: all bursts.
         left: those that are no job's.
         asked: how many checkpoints each job's rhythm asks for in each of these.
     """
@@ -187,8 +184,6 @@ def place_all(found: Sequence[Track], bursts: Bursts, traffic: Traffic) -> list[
     part is taken away before the next.
 
     Args:
-        found: the jobs.
-        bursts: bursts of writing.
         traffic: what is written above the background; changed.
     """
     result = list(found)

@@ -504,8 +504,6 @@ def ask(track: Track, bursts: Bursts, places: Places, slack_s: float) -> tuple[P
     """Return when a job's rhythm asks for checkpoints within bursts, and which of them.
 
     Args:
-        track: the job.
-        bursts: all bursts.
         places: the ones to look at, in order of time.
         slack_s: how far a checkpoint may begin outside of its burst.
 
@@ -533,7 +531,6 @@ def fill(track: Track, bursts: Bursts, pool: Pool, sample_s: float) -> Track:
     another job's. Round by round, since an event that is found tells where the next may be.
 
     Args:
-        track: the job.
         bursts: bursts of writing, in order of time.
         pool: what is left of them; changed.
         sample_s: the usual width of a sample.

@@ -46,7 +46,6 @@ def close(stated: float | None, computed: float | None, tolerance: float = RELAT
     """Return whether two figures agree; an unknown figure agrees with an unknown one only.
 
     Args:
-        stated: what the plan says.
         computed: what the re-computation says, in the same unit.
         tolerance: relative.
     """
@@ -80,7 +79,6 @@ class Ledger:
 
         Args:
             name: the figure's place in the plan.
-            stated: what the plan says.
             computed: what the re-computation says, in the same unit.
         """
         if not close(stated, computed):

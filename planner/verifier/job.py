@@ -91,8 +91,6 @@ def compute_figures(
     """Return every figure of the job, and the times its goodput follows from.
 
     Args:
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
         clients: what the GPU systems can write and read.
     """
     job, used = basis.problem.job, decisions.gpus_used
@@ -248,14 +246,7 @@ def _capacity_needed_tb(basis: Basis, size_gb: float) -> float:
 
 
 def check_job(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) -> JobFigures | None:
-    """Re-compute the job, compare every figure, and return them; None where nothing follows.
-
-    Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
-        plan: the plan to check.
-    """
+    """Re-compute the job, compare every figure, and return them; None where nothing follows."""
     stated, job = plan.jobs[0], basis.problem.job
     _check_replicas(ledger, basis, decisions, stated)
     clients = find_clients(ledger, basis, decisions, stated)
@@ -395,10 +386,6 @@ def check_degraded(
     """Re-compute the job with appliances down, compare it and return it.
 
     Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
-        stated: the plan's job.
         figures: the job with everything up, as re-computed.
     """
     down = basis.problem.storage.tolerate_down

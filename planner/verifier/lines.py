@@ -68,11 +68,7 @@ def check_lines(
     """Re-compute every line, and require one for everything that is needed.
 
     Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
         companions: what must come with it.
-        plan: the plan to check.
     """
     _check_needed(ledger, basis, companions, plan)
     standing = {each.sku: each for each in companions.room.sets if each.sku is not None}
@@ -302,11 +298,8 @@ def check_line_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: 
     """Re-compute the money of a line that has a price, and require none where it has not.
 
     Args:
-        ledger: takes the disagreements.
-        basis: the problem and the prices.
         name: the line's place in the plan.
         item: what the line is for.
-        line: the line to check.
     """
     known, said = sale(basis, item), vars(line)
     start, end = known.start, known.end
@@ -383,11 +376,8 @@ def check_consumption(ledger: Ledger, basis: Basis, name: str, item: Item, line:
     """Check power, heat, height and weight, per unit and for the line.
 
     Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
         name: the line's place in the plan.
         item: what the line is for.
-        line: the line to check.
     """
     count, figures = line.quantity, basis.of_unit(item)
     power_kw = basis.drawn_kw(item)

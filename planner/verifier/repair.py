@@ -204,7 +204,6 @@ def _grows(
     Args:
         now: its states.
         rises: what comes back.
-        rhythm: its times.
         share: of interruptions, that take a unit out.
         each_s: mean time between failures of one replica, s.
     """
@@ -327,8 +326,6 @@ def find_units(basis: Basis, decisions: Decisions, failures_per_gpu_day: float) 
     """Return what the decisions make of the repairs, None where the problem states none.
 
     Args:
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
         failures_per_gpu_day: of the type in use.
     """
     repair = basis.problem.job.repair
@@ -346,7 +343,6 @@ def compute(units: Units, kept: float, rhythm: ProgressTimes) -> RepairFigures:
     Args:
         units: what the decisions make of it.
         kept: goodput while the job does not wait.
-        rhythm: the job's times.
     """
     basis, decisions, repair, unit = units.basis, units.decisions, units.repair, units.unit
     gpus, spares, per_gpu = decisions.gpus_used, units.spares, units.per_gpu
@@ -471,9 +467,7 @@ def check(
     """Compare what the plan states of repairs, and require what the problem asks of them.
 
     Args:
-        ledger: takes the disagreements.
         repair: what the problem says.
-        stated: the plan's job.
         mended: as re-computed.
         mtti_s: mean time to interruption, s.
     """

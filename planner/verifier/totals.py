@@ -80,11 +80,7 @@ def check_totals(
     """Re-compute the totals, compare them, and return them.
 
     Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
         companions: what must come with it.
-        plan: the plan to check.
     """
     # The lines' money is verified line by line; it knows which way half a cent went.
     lines = [line for line in plan.lines if line.parent is None]
@@ -211,7 +207,6 @@ def running_costs(
     """Return what the plan costs; energy and all that includes it only with a term.
 
     Args:
-        basis: the problem and the prices.
         lines: the lines of the bill without components, verified.
         sums: those of all items in place, by figure.
     """
@@ -251,15 +246,7 @@ def _energy_usd(basis: Basis, sums: Mapping[str, float | None]) -> float | None:
 def check_ratios(
     ledger: Ledger, basis: Basis, plan: Plan, tco_usd: float | None, figures: JobFigures
 ) -> Ratios:
-    """Re-compute what a useful GPU-hour and a million tokens cost, compare and return them.
-
-    Args:
-        ledger: takes the disagreements.
-        basis: the problem.
-        plan: the plan to check.
-        tco_usd: the total cost as re-computed.
-        figures: the job as re-computed.
-    """
+    """Re-compute what a useful GPU-hour and a million tokens cost, compare and return them."""
     ratios = _ratios(basis, tco_usd, figures)
     stated: Totals | None = plan.totals
     if stated is not None:

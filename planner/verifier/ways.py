@@ -52,8 +52,6 @@ def check_ways(
     """Return the pace of each type in use by identifier; compare all that the plan says of it.
 
     Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
         stated: the job of the plan, whose types are in the catalogs.
         open_spread: whether the problem gives several options to spread a replica.
     """

@@ -31,8 +31,6 @@ def applied(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
     Nothing is checked: see ``checked``. A figure of a catalog keeps its source and confidence.
 
     Args:
-        inputs: validated inputs.
-        changes: what to change, in this order.
         recorded: whether plans made of them record the changes in their provenance.
     """
     changes = tuple(changes)
@@ -131,7 +129,6 @@ def checked(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
     """Return the inputs with changes made, as reading them from files would check them.
 
     Args:
-        inputs: validated inputs.
         changes: what to change, in this order, each value as its own field takes it.
         recorded: whether plans made of them record the changes in their provenance.
 
@@ -157,7 +154,6 @@ def check_key(
     where a problem has what they can contradict.
 
     Args:
-        changes: what is changed.
         problem: of what, where that is known.
     """
     changes = tuple(changes)

@@ -121,7 +121,6 @@ def texts(spec: str, slot: Slot) -> Sequence[str]:
     """Return the values that a spec means, as texts.
 
     Args:
-        spec: a range or a list.
         slot: what may stand at the place.
 
     Raises:

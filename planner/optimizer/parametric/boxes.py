@@ -272,7 +272,6 @@ class Boxed:
         and which they are.
 
         Args:
-            boxes: some boxes.
             taken: what their lowest corners take at least.
             more: what may be taken above that.
             need: the score.

@@ -44,7 +44,6 @@ class Ratios(Bands):
     """Cells of one problem that asks for the least money per useful work.
 
     Args:
-        case: the problem.
         mode: how checkpoints are saved.
         supplies: what is limited, and the TCO.
         plans: takes in plans; its scores are those of the problem, the less the better.

@@ -54,7 +54,6 @@ def report(title: str, plans: Sequence[ShownPlan], studies: Sequence[Shown]) -> 
     """Return the report as one HTML text; without a chart that needs a script it has none.
 
     Args:
-        title: its heading.
         plans: a single one is what the studies are about; several stand side by side first.
         studies: what to show, in this order.
     """

@@ -356,7 +356,6 @@ def across(panel: Panel, width_px: float) -> Ends:
     """Return the ends of the x axis, as positions, with room for what is written in rows.
 
     Args:
-        panel: the panel.
         width_px: how wide it will be drawn.
     """
     grid = _grid(panel)

@@ -72,7 +72,6 @@ def draw(axes: Axes, panel: Panel, width_px: float, letters: int | None = None) 
 
     Args:
         axes: what is drawn on.
-        panel: what is drawn.
         width_px: how wide it is.
         letters: the most on a line, where it is so narrow that lines are wrapped; else None.
     """

@@ -65,7 +65,6 @@ def hall(plan: Plan, site: Site | None = None) -> tuple[Chart, DataTable] | None
     """Return the hall from above and its racks as a table, None where nothing is placed.
 
     Args:
-        plan: a plan.
         site: how racks stand and how many the hall takes, where that is at hand.
     """
     if not plan.racks:
@@ -240,11 +239,7 @@ class _Tier(NamedTuple):
 
 
 def fabrics(plan: Plan) -> tuple[Chart, DataTable] | None:
-    """Return every fabric drawn in layers and all of them as a table, None where there is none.
-
-    Args:
-        plan: a plan.
-    """
+    """Return every fabric drawn in layers and all of them as a table, None where there is none."""
     if not plan.fabrics:
         return None
     names = {line.sku: product(line) for line in plan.lines}

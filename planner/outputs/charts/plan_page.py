@@ -104,7 +104,6 @@ def answer(plan: Plan, level: int) -> str:
     """Return the first screen: the plan in a sentence, nine figures, what holds it.
 
     Args:
-        plan: the plan.
         level: of the headings in it.
     """
     totals = plan.totals
@@ -176,7 +175,6 @@ def storage(plan: Plan, of: str = "") -> str:
     """Return who else could supply the storage, at which money, and whose quote decides.
 
     Args:
-        plan: the plan.
         of: what it goes by, where there are several.
     """
     found = plan.storage_options
@@ -300,7 +298,6 @@ def bill(plan: Plan, of: str = "") -> str:
     """Return the whole bill, with its sums; money has no column where the edition shows none.
 
     Args:
-        plan: the plan.
         of: what it goes by, where there are several.
     """
     lines = own_lines(plan)

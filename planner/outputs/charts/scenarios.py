@@ -146,7 +146,6 @@ def beside(record: Path, study: Sweep) -> Rows:
 
     Args:
         record: the sweep's JSON.
-        study: what stands in it.
 
     Raises:
         InputError: there is no table, it cannot be read, or it is that of another sweep.

@@ -93,7 +93,6 @@ def charts(study: AnyStudy, rows: Rows | None = None) -> tuple[Chart, ...]:
     """Return the charts of a study.
 
     Args:
-        study: its record.
         rows: the table of a sweep, by column; other studies have none.
     """
     return _family(study).charts(study, rows or {})
@@ -108,7 +107,6 @@ def headline(study: AnyStudy, rows: Rows | None = None) -> str:
     """Return the finding of a study in a sentence or two.
 
     Args:
-        study: its record.
         rows: the table of a sweep, by column.
     """
     parts = list(_family(study).findings(study, rows or {}))
@@ -121,7 +119,6 @@ def tables(study: AnyStudy, rows: Rows | None = None) -> dict[str, tuple[DataTab
     """Return the tables that follow each chart of a study, by the chart's name.
 
     Args:
-        study: its record.
         rows: the table of a sweep, by column.
     """
     found = _family(study).tables(study, rows or {})

@@ -49,12 +49,7 @@ _MOST_NAMED = 3
 
 
 def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
-    """Return the chart of a sweep.
-
-    Args:
-        study: its record.
-        rows: its table, by column.
-    """
+    """Return the chart of a sweep."""
     return (_chart(study, rows),)
 
 

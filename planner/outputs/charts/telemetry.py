@@ -327,7 +327,6 @@ def bandwidth(record: Characterization, table: Columns) -> Chart:
     """Return the chart of bandwidth against size: a point for a checkpoint, a star for a job.
 
     Args:
-        record: the jobs.
         table: the checkpoints, by column.
     """
     jobs = [

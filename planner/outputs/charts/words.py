@@ -193,7 +193,6 @@ def figures(
     Args:
         head: what they are.
         values: in the record's unit, None where there is none.
-        unit: the record's.
         given: whether they were given, and are told exactly, or computed.
     """
     written = scale(values, unit) if given else results(values, unit)
@@ -232,7 +231,6 @@ def render_table(table: DataTable, totals: Sequence[str] = (), of: str = "") -> 
     """Return a table as HTML, which says how many rows there are where it is cut.
 
     Args:
-        table: the table.
         totals: a last row under it, a text for each column; empty for none.
         of: what tells it from others of its title, for who hears the page.
     """

@@ -137,7 +137,6 @@ def _meter_factor(book: Book, lines: _Lines) -> str:
     """Return the formula of the PUE of the storage line: of liquid and air in proportion.
 
     Args:
-        book: the workbook.
         lines: what `_find_lines` returned.
     """
     share = lines.storage.line.liquid_share
@@ -177,7 +176,6 @@ def _rule_steps(lines: _Lines, rule: VendorRule) -> list[Step]:
 
     Args:
         lines: what is counted in.
-        rule: the rule.
     """
     units = f"ROUNDUP(bom_gpus/{rule.per_gpus},0)"
 
@@ -376,8 +374,6 @@ def _begin_row(page: GridPage, row: int, label: str, note: str) -> Role | None:
     """Write the texts of a row; return the look of its figures, None for their own.
 
     Args:
-        page: the sheet.
-        row: the row.
         label: how the sizing is called.
         note: what its last column says; one that is indented is the plan's own.
     """
@@ -410,7 +406,6 @@ def _add_takes(
     """Write what each sizing takes.
 
     Args:
-        page: the sheet.
         lines: what is counted in.
         listed: the sizings.
         row: first row.
@@ -487,7 +482,6 @@ def _add_buys(
     """Write what each sizing does for the job; return the row of the first.
 
     Args:
-        page: the sheet.
         lines: what is counted in.
         listed: the sizings, the plan's own first.
         taken: their rows, as `_add_takes` returned them.
@@ -569,7 +563,6 @@ def _add_power_chart(
     """Draw the power of storage by rule.
 
     Args:
-        page: the sheet.
         first: row of the first sizing.
         last: row of the last.
         column: the column of kW.
@@ -588,7 +581,6 @@ def _add_gain_chart(
     """Draw what the additional bandwidth adds next to what its power would feed.
 
     Args:
-        page: the sheet.
         first: row of the first sizing.
         last: row of the last.
         columns: useful GPUs added, and GPUs that the power would feed.

@@ -80,7 +80,6 @@ def add_tiles(page: Page, row: int) -> int:
     """Write nine figures in a large type, what is maximised or minimised among them.
 
     Args:
-        page: the sheet.
         row: the row of the values; their labels stand under it.
 
     Returns:
@@ -141,7 +140,6 @@ def add_answer(page: Page, row: int, core: Sequence[int]) -> None:
     """Write the plan in a sentence, and how good it is in another.
 
     Args:
-        page: the sheet.
         row: where the first one stands.
         core: rows of the page's table that name GPU systems and storage, and how many.
     """

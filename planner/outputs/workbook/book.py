@@ -240,8 +240,6 @@ def new_workbook(stream: BinaryIO, title: str, created: datetime, **properties: 
 
     Args:
         stream: where the bytes go, open for writing.
-        title: the document's title.
-        created: its date.
         properties: what else the document says of itself.
     """
     options = {"in_memory": True, "default_format_properties": dict(DEFAULT_LOOK)}

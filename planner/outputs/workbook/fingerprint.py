@@ -304,7 +304,6 @@ def add_data(book: Book, plan: Plan, inputs: str, studies: tuple[str, ...] = ())
     """Add the sheet.
 
     Args:
-        book: the workbook.
         plan: the plan, whole.
         inputs: the plan's inputs as JSON.
         studies: the names of sheets that are records of studies.

@@ -35,7 +35,6 @@ def usable_gpus(job: JobPlan, line: Line) -> str:
     """Return how many GPUs of one system can hold parts of replicas, by the GPUs of a replica.
 
     Args:
-        job: the job.
         line: a line of a GPU type that it uses.
     """
     domain = gpus_of_system(job, line)

@@ -72,7 +72,6 @@ class Page:
         """Write the first cells of a row in one look, blank where there is no text.
 
         Args:
-            row: the row.
             texts: what the first of them say.
             role: their look.
             columns: how many they are.
@@ -107,12 +106,9 @@ class Page:
 
         Args:
             name: its workbook-wide name, empty for none.
-            row: its row.
-            column: its column.
             value: what the solved plan has there; None leaves it blank.
             number: number format.
             label: what it is, in words.
-            unit: its unit.
             allowed: what it may hold, by default any number from 0.
             kind: what it is an input of.
             key: which one of that kind, by default the name.
@@ -143,9 +139,6 @@ class Page:
         """Write a formula; what it shows in the file is worked out from its text.
 
         Args:
-            row: the cell's row.
-            column: the cell's column.
-            formula: its text.
             number: number format.
             role: the look of the cell.
             align: horizontal alignment, empty for the role's own.
@@ -165,8 +158,6 @@ class Page:
         An edit can make a sum incomplete that was not, so it is a formula wherever there are flags.
 
         Args:
-            row: the cell's row.
-            column: the cell's column.
             flag: names that mark incomplete sums, joined by ``&``; empty for none.
             texts: what stands for a complete sum, and for an incomplete one; without quotes.
             role: the look of the cell.
@@ -214,7 +205,6 @@ class Page:
         """Write a message over the first columns, coloured by how it begins.
 
         Args:
-            row: the message's row.
             formula: the message.
             bad: the beginnings that turn it red.
             plan: what it says of the solved plan.
@@ -236,7 +226,6 @@ class Page:
         """Make a row as high as its longest wrapped text, up to a limit.
 
         Args:
-            row: the row.
             texts: each text with the width of its column in characters.
         """
         lines = max((_lines(text, width) for text, width in texts), default=1)
@@ -265,8 +254,6 @@ class Page:
         """Colour a cell while its text meets a condition; the text says the same in words.
 
         Args:
-            row: the cell's row.
-            column: the cell's column.
             criteria: a text criterion of the spreadsheet writer, such as ``begins with``.
             value: what it is compared with.
             kind: which colours.

@@ -100,8 +100,6 @@ def _heading(page: Page, row: int, first: int, titles: Sequence[str]) -> None:
     """Write the header row of a table.
 
     Args:
-        page: the sheet.
-        row: its row.
         first: its first column.
         titles: what stands over each column; the first one is the table's title.
     """
@@ -123,9 +121,6 @@ def _live(
     """Write a figure that another sheet works out.
 
     Args:
-        page: the sheet.
-        row: the cell's row.
-        column: the cell's column.
         formula: a formula over names, without the equals sign, that may be blank or a text.
         number: number format.
         text: what stands where there is no number.
@@ -147,9 +142,6 @@ def _quotient(
     """Write a quotient of two cells.
 
     Args:
-        page: the sheet.
-        row: the cell's row.
-        column: the cell's column.
         over: the name or address of the dividend.
         under: that of the divisor.
         number: number format.
@@ -176,7 +168,6 @@ def _add_bill(page: Page, row: int) -> tuple[int, _Bill]:
     """Write the bill: its total, GPU systems and storage, then every section.
 
     Args:
-        page: the sheet.
         row: its first row.
 
     Returns:
@@ -250,7 +241,6 @@ def _add_limits(page: Page, row: int) -> int:
     """Write what holds the plan: limits that bind, then those with the least room.
 
     Args:
-        page: the sheet.
         row: its first row.
 
     Returns:
@@ -361,7 +351,6 @@ def _add_losses(page: Page, row: int) -> int:
     """Write where the wall-clock time goes.
 
     Args:
-        page: the sheet.
         row: its first row.
 
     Returns:
@@ -439,7 +428,6 @@ def _column_chart(
     """Return a chart of the sections of the bill with a label on every column.
 
     Args:
-        page: the sheet.
         title: what it shows, with the unit.
         up: title of the axis of values, with the unit.
         place: first and last row, column of the categories, column of the values.

@@ -313,7 +313,6 @@ def _add_ratios(page: Page, row: int) -> int:
     """Write both tables.
 
     Args:
-        page: the sheet.
         row: their first row.
 
     Returns:

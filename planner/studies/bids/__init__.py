@@ -111,7 +111,6 @@ def evaluate(
 
     Args:
         desk: the problem, how to solve, and whether quantities are as quoted.
-        quotes: the bids.
         progress: is told how many parts of the work are done, of how many.
     """
     inputs = desk.inputs

@@ -28,7 +28,6 @@ def mapping_of(path: Path | None, items: Mapping[str, Item]) -> QuoteMap:
     """Return how a vendor's quotes are laid out; nothing is said of it where there is no file.
 
     Args:
-        path: the mapping.
         items: the products that it may name, by id.
 
     Raises:
@@ -114,7 +113,6 @@ def read_bids(
 
     Args:
         files: XLSX and CSV files.
-        inputs: the problem.
         vendor: who bids.
         mapping: how a file is laid out.
         date: of a quote.

@@ -353,7 +353,6 @@ class Desk:
         """Return what a unit costs with its support and subscription where they count, USD.
 
         Args:
-            item: the product.
             price: what is asked for it.
             discounted: whether the book's discounts are off it.
         """

@@ -39,7 +39,6 @@ def best_mix(desk: Desk, tenders: Sequence[Tender], best: Judged | None) -> tupl
     """Return the best award of lots among bids, and why there is none or not all were tried.
 
     Args:
-        desk: the problem and how to solve.
         tenders: the bids that can be judged.
         best: the best bid by itself, where one meets every limit.
     """
@@ -98,8 +97,6 @@ def _choices(desk: Desk, tenders: Sequence[Tender], *, book: bool) -> tuple[list
     """Return every award to be tried, and whether there are too many to try all.
 
     Args:
-        desk: the problem.
-        tenders: the bids.
         book: whether a lot may be bought at the book's prices though there are bids on it.
     """
     found = list(islice(_every(desk, tenders, book=book), MOST_AWARDS + 1))
@@ -242,7 +239,6 @@ class PriceShares:
     """A bid at other shares of its prices; each is planned once.
 
     Args:
-        desk: the problem.
         judged: plans the bid at a share of its prices.
         others: what the other bids are ranked by, the best first.
     """
@@ -272,7 +268,6 @@ def break_even(
     which it is not there is one where that changes. It is sought where a straight line has it.
 
     Args:
-        desk: the problem.
         found: the bid as quoted.
         quoted_usd: what it asks for.
         others: what the other bids that meet every limit are ranked by, the best first.
@@ -365,7 +360,6 @@ def holdings(desk: Desk, bids: Mapping[str, Money]) -> tuple[dict[str, Holding],
     prices, so the least lead over each other bid lies in a corner of the ranges.
 
     Args:
-        desk: the problem.
         bids: the bids that meet every limit, by key, the first one first.
     """
     if not bids:

@@ -112,7 +112,6 @@ def tender_of(key: str, quote: Quote, inputs: Inputs, *, free: bool) -> Tender:
     Args:
         key: the letter that the bid goes by.
         quote: the quote, matched with the problem's catalogs.
-        inputs: the problem.
         free: whether quantities are free.
     """
     rebate = _rebate(quote)
@@ -261,7 +260,6 @@ def lot_counts(
     """Return the units of a lot in place: with their spares they come to what is quoted.
 
     Args:
-        tender: the bid.
         category: the lot.
         inputs: the problem, which says what share of spares is bought besides.
         free: whether the quantities are free.
@@ -288,7 +286,6 @@ def laid_over(
     """Return a problem in which bids are what is on offer.
 
     Args:
-        inputs: the problem.
         prices: what bids ask for products, and whose price it is.
         lots: the counts of each lot that bids have; lots that are not named are as they were.
         charges: what comes on top.

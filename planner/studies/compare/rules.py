@@ -160,7 +160,6 @@ def on_storage(rows: Sequence[RuleRow], measure: Measure) -> Iterator[str]:
     """Yield clauses; nothing where there is no choice.
 
     Args:
-        rows: the whole table.
         measure: what the rows are measured by.
     """
     vendors = [(row, row.outcome) for row in rows if row.group == "vendor" and row.outcome]
@@ -371,9 +370,7 @@ def rules_table(
     """Return the table of a problem; each row is a plan solved and verified on its own.
 
     Args:
-        inputs: the problem.
         base: the problem's own plan.
-        options: how to solve each row.
         told: hears how many rows of how many are solved.
     """
     solved = [(inputs.problem, base)]
@@ -410,9 +407,7 @@ def _answer(
 
     Args:
         ask: the row.
-        inputs: the problem.
         solved: problems with their plans; a new one is added.
-        options: how to solve.
     """
     if ask.reason is not None:
         return _Answer(ask, False, None, ask.reason)
@@ -472,7 +467,6 @@ def run(request: Request, *, rules: bool, everything: bool) -> Found:
     """Compare plans, problem files and workbooks with the first, or a problem's plan by rules.
 
     Args:
-        request: the files, and how to solve.
         rules: whether to compare one problem's plan with those by other rules, modes and storage.
         everything: whether to list what is the same in all, too.
 

@@ -110,7 +110,6 @@ def read_side(
     """Return the plan of one file; a problem file is solved.
 
     Args:
-        path: the file.
         settings: ``path=value`` changes, laid over a problem file.
         scenario: a named scenario, laid over a problem file.
         options: how to solve a problem file.
@@ -426,7 +425,6 @@ def sentences(
         side: the other.
         place: which of the sides it is.
         inputs: every input of the comparison.
-        lines: every line of it.
     """
     yield _changed(first, side, place, inputs)
     if not side.there:

@@ -361,7 +361,6 @@ def study(
     that no other passes, proven to the gap, and verified.
 
     Args:
-        inputs: the problem, catalogs and prices.
         options: how exactly to solve, how long at most for each plan, and who works.
         against: the write bandwidth of the storage bought, capex, or power at the meter.
         points: how many points to find at most; where there are more, they are spread.
@@ -442,7 +441,6 @@ def run(request: Request, *, against: Sequence[Against], points: int) -> Found:
     """Tell the most useful work of a problem against storage bandwidth, money or power.
 
     Args:
-        request: the problem, and how to solve.
         against: what work is held against, each once; a frontier for each, for all if empty.
         points: how many plans to find at most for each.
 

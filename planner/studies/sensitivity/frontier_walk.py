@@ -47,8 +47,6 @@ class Question:
         """Return the question of a problem.
 
         Args:
-            inputs: the problem, catalogs and prices.
-            options: how exactly to solve.
             needs_draw: leave out what has no known power draw.
         """
         if needs_draw:
@@ -92,7 +90,6 @@ class Question:
 
         Args:
             axis: along what.
-            case: the problem in numbers.
             floor: the work, in its own unit.
             start: a plan that does it.
         """

@@ -72,7 +72,6 @@ def label(inputs: Inputs, path: str, known: dict[str, str]) -> str:
     """Return what a path is called: as its limit, or in the words of the path.
 
     Args:
-        inputs: the problem.
         path: what is varied.
         known: what limits are called.
     """
@@ -151,7 +150,6 @@ def columns(
     Args:
         axes: those of the inputs.
         items: those of the items that any plan buys.
-        unit: the objective's.
         named: whether scenarios have names.
     """
     names = [Column(name=NAME, label="name", kind="text")] if named else []
@@ -317,7 +315,6 @@ def named_bases(inputs: Inputs, problem: Path, names: Sequence[str]) -> list[Bas
 
     Args:
         inputs: the problem as it stands; its settings are laid over every scenario.
-        problem: its file.
         names: which of them; all where none is given.
 
     Raises:

@@ -232,7 +232,6 @@ def prepare(
     Args:
         inputs: those of its base.
         group: the scenarios.
-        options: how exactly to solve.
         like: another group, of which is taken over what is the same.
 
     Raises:

@@ -115,7 +115,6 @@ def around(
     Whole numbers go at least one up and down. None where there is no number, or no way to go.
 
     Args:
-        inputs: the problem.
         field: where the number stands.
         by: the share.
         least: go no lower.
@@ -191,7 +190,6 @@ def defaults(inputs: Inputs, by: float, counts: Mapping[str, int]) -> list[Span]
     then prices and draws: all of them at once, and those of what the best plan buys one by one.
 
     Args:
-        inputs: the problem.
         by: the share.
         counts: units by item of the best plan, nothing where there is none.
     """
@@ -262,7 +260,6 @@ def study(
     """Return what the best plan does when one input goes from low to high, all else as it stands.
 
     Args:
-        inputs: the problem, catalogs and prices.
         ranges: what to vary, each as ``PATH=LOW:HIGH`` or ``PATH=+-20%``; none for every number
             that may matter.
         options: how exactly to solve, and how long at most for each end.
@@ -377,7 +374,6 @@ def run(request: Request, *, vary: Sequence[str], by: float) -> Found:
     """Tell which inputs the best plan of a problem depends on most.
 
     Args:
-        request: the problem, and how to solve.
         vary: what to vary, each as ``PATH=LOW:HIGH`` or ``PATH=+-20%``; none for every number that
             may matter.
         by: how far those go to either side, as a share.

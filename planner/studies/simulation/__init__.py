@@ -231,7 +231,6 @@ def compare(
     """Return the intervals from short to long, the place of the best, whether it is better.
 
     Args:
-        world: what was simulated.
         planned: the plan's job, whose limits say what is allowed.
         length_s: of a run.
         runs: what came out, by interval.
@@ -295,7 +294,6 @@ def timeline(world: World, given: Disturbances, length_s: float) -> Timeline:
     """Return the stretch that shows most of what happens.
 
     Args:
-        world: what is simulated.
         given: the disturbances of the runs, of which the first is shown.
         length_s: how long they are.
     """
@@ -378,7 +376,6 @@ def study(plan: Plan, options: SimulationOptions, progress: Progress | None = No
     """Simulate a plan that has a job.
 
     Args:
-        plan: the plan.
         options: what to simulate, and how often.
         progress: is told how many runs of how many are done.
 
@@ -505,7 +502,6 @@ def _repair(job: JobRun, a_year: dict[str, float]) -> RepairSeen | None:
     """Return what was assumed of repairs and what happened, None where there are none.
 
     Args:
-        job: the job.
         a_year: what happened in a year on average, by the names in ``TimeSpent``.
     """
     units = job.units

@@ -111,7 +111,6 @@ def mending_of(options: SimulationOptions, plan: Plan) -> Mending:
     """Return how units of a plan's job are repaired.
 
     Args:
-        options: what is asked for.
         plan: it must say how hardware is repaired where anything is asked.
 
     Raises:
@@ -173,7 +172,6 @@ def failures_of(options: SimulationOptions, mean_s: float) -> Failures:
     """Return when a plan's job fails.
 
     Args:
-        options: what is asked for.
         mean_s: the plan's mean time between interruptions.
 
     Raises:
@@ -234,8 +232,6 @@ def require_sense(world: World, options: SimulationOptions, events: float) -> No
     """Refuse what cannot be simulated, or not in any sensible time.
 
     Args:
-        world: what is to be simulated.
-        options: how.
         events: of one run, about.
 
     Raises:

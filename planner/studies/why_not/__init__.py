@@ -37,9 +37,7 @@ def why_not(
     """Return what a plan is not, and by how much it would be worse.
 
     Args:
-        inputs: the problem, catalogs and prices that the plan was made from.
         plan: its best plan.
-        options: how it was solved.
         asked: items to answer exactly, with their break-even prices, whatever work it takes.
         questions: how many proofs what was not asked for may take beyond the forced plans; None
             for any number.
@@ -76,9 +74,7 @@ def most_asked(inputs: Inputs, plan: Plan, options: Options, questions: int | No
     """Return how many questions that takes at most, about, of which the forced plans are told.
 
     Args:
-        inputs: the problem.
         plan: its best plan.
-        options: how it was solved.
         questions: how many proofs there may be beyond the forced plans.
     """
     study = Study(inputs, plan, options, WORK, PATIENCE * WORK, options.effort)

@@ -125,7 +125,6 @@ def break_even(study: Study, name: str, *, asked: bool) -> BreakEven:
     """Return the highest price of an item at which it enters the plan.
 
     Args:
-        study: the problem.
         name: an item on offer that the plan does not hold.
         asked: whether to go on when the time is over.
     """

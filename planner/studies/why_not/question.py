@@ -151,8 +151,6 @@ def demanding(study: Study, name: str, inputs: Inputs | None = None) -> Case:
     """Return the case of plans with at least one unit of an item (of a GPU system: in use).
 
     Args:
-        study: the problem.
-        name: the item.
         inputs: the problem at other prices.
     """
     inputs = inputs or study.inputs
@@ -313,7 +311,6 @@ def keeping(case: Case, worst: float) -> Case:
     """Return the case of least money whose plans are no worse in the case's objective.
 
     Args:
-        case: the problem in numbers.
         worst: the worst value of its objective that will do, in the objective's own unit.
     """
     limits, job = case.limits, case.job

@@ -251,7 +251,6 @@ def add_line(page: BomPage, number: int, entry: Entry) -> None:
     """Write a line that counts: quantity and discount are inputs, the rest follows.
 
     Args:
-        page: the sheet.
         number: zero-based row.
         entry: the line.
     """
@@ -314,7 +313,6 @@ def add_part(page: BomPage, number: int, entry: Entry, index: int, bundle_row: i
     """Write a component: its count follows its bundle, its figures are informative.
 
     Args:
-        page: the sheet.
         number: zero-based row.
         entry: the bundle.
         index: which of its components.
@@ -344,7 +342,6 @@ def add_length(page: BomPage, number: int, entry: Entry, index: int, bundle_row:
     Where the line's count follows an edit, its lengths keep their shares of it.
 
     Args:
-        page: the sheet.
         number: zero-based row.
         entry: the line that counts.
         index: which of what is ordered of it.
@@ -492,9 +489,6 @@ def _add_money(row: BomRow, plan: Plan, line: Line, known: dict[str, float | Non
     """Write the money of a line.
 
     Args:
-        row: its row.
-        plan: the plan.
-        line: the line.
         known: its figures.
     """
     if not row.has("unit_net"):

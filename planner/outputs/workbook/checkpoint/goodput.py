@@ -19,8 +19,6 @@ def goodput_sections(plan: Plan, job: JobPlan, ways: Ways | None) -> list[Result
     """Return the results under their headings; they rest on those of `model_sections`.
 
     Args:
-        plan: the plan.
-        job: its job.
         ways: the ways in which the job may run, where they stand on a sheet.
     """
     waiting = () if job.repair is None else _waiting(plan, job, job.repair)

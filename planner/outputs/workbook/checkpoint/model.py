@@ -22,12 +22,7 @@ from planner.schema.plan import JobPlan, Line, Plan
 
 
 def model_sections(plan: Plan, job: JobPlan) -> list[Results]:
-    """Return the results under their headings, each after what it rests on.
-
-    Args:
-        plan: the plan.
-        job: its job.
-    """
+    """Return the results under their headings, each after what it rests on."""
     return [
         ("GPUs and bandwidth", (*_gpus(plan, job), *_bandwidth(plan, job))),
         ("Checkpoint", _checkpoint(job)),

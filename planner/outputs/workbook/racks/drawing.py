@@ -316,8 +316,6 @@ def room(width_pt: float, height_pt: float, font_size: float) -> Room:
     """Return what text fits into a block.
 
     Args:
-        width_pt: its width, points.
-        height_pt: its height, points.
         font_size: size of the font, points.
     """
     lines = max(1, int(height_pt / (font_size * _LINE_SPACING)))
@@ -375,7 +373,6 @@ class Drawing:
 
         Args:
             groups: the racks drawn.
-            row: where to write it.
         """
         there = {
             kind_in(group, device.sku, self._kinds) for group in groups for device in group.devices
@@ -388,7 +385,6 @@ class Drawing:
         """Draw racks side by side, all on one floor, and return the next free row.
 
         Args:
-            groups: the racks.
             row: the first row.
         """
         tallest = max(rows(group) for group in groups)

@@ -211,7 +211,6 @@ def _add_questions(page: GridPage, row: int) -> tuple[list[_Asked], int]:
     """Write the inputs with their low and high values, and the chart of what they matter.
 
     Args:
-        page: the sheet.
         row: first row.
 
     Returns:
@@ -231,7 +230,6 @@ def _add_answers(page: GridPage, asked: list[_Asked], row: int) -> int:
     """Write what each condition does, its swing next to the question; return the next free row.
 
     Args:
-        page: the sheet.
         asked: what `_add_questions` returned.
         row: first row.
     """

@@ -69,7 +69,6 @@ class LiveRow:
         """Write cells, each after those it reads.
 
         Args:
-            steps: what to write.
             emphasis: the look of the cells instead of their own.
             emphasised: keys of the cells that have that look, None for all.
         """
@@ -250,8 +249,6 @@ def write_case(
     """Write the model for one condition: what is asked for, and to the right how it comes about.
 
     Args:
-        page: the sheet.
-        row: the row.
         shown: keys of the model that are asked for, with their columns.
         workings: first column of the others that these rest on, in the order of `workings_titles`.
         varied: formulas of what is not as in the plan, by keys of `VARIED`.

@@ -113,7 +113,6 @@ def add_bandwidth(page: GridPage, row: int) -> int:
     """Write what more and less storage bandwidth does; return the next free row.
 
     Args:
-        page: the sheet.
         row: first row.
     """
     sweep, lines = _table(page, row, _BANDWIDTH, BANDWIDTHS)
@@ -127,7 +126,6 @@ def add_interval(page: GridPage, row: int) -> int:
     """Write what shorter and longer intervals do; return the next free row.
 
     Args:
-        page: the sheet.
         row: first row.
     """
     sweep, lines = _table(page, row, _INTERVAL, INTERVALS)
@@ -238,7 +236,6 @@ def add_power(page: GridPage, row: int) -> int:
     """Write what PUE and electricity price do, where the plan has them; return the next free row.
 
     Args:
-        page: the sheet.
         row: first row.
     """
     book = page.book

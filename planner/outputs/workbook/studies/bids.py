@@ -45,12 +45,7 @@ def sheets(found: Bids) -> dict[str, Sheet]:
 
 
 def add(book: Book, found: Bids) -> None:
-    """Add the sheet of the bids side by side.
-
-    Args:
-        book: the workbook.
-        found: the bids.
-    """
+    """Add the sheet of the bids side by side."""
     mixed = 0 if found.mix is None else 1
     widths = [_LABEL, _UNIT, *[_EACH] * (len(found.bids) + mixed)]
     page = Stack(book, SHEET, f"{found.problem}: bids side by side", widths)
@@ -134,12 +129,7 @@ def _texts(page: Stack, bids: Sequence[Bid], read: Callable[[Bid], list[str]]) -
 
 
 def add_lines(book: Book, found: Bids) -> None:
-    """Add the sheet of differences line by line.
-
-    Args:
-        book: the workbook.
-        found: the bids.
-    """
+    """Add the sheet of differences line by line."""
     bids = [bid for bid in found.bids if bid.lines]
     widths = [17.0, 46.0, *[11.0, 11.0, 15.0, 17.0, 16.0] * len(bids)]
     money = in_money("USD")
@@ -191,12 +181,7 @@ _TRAIL = (
 
 
 def add_trail(book: Book, found: Bids) -> None:
-    """Add the sheet of which cell became which figure.
-
-    Args:
-        book: the workbook.
-        found: the bids.
-    """
+    """Add the sheet of which cell became which figure."""
     page = Stack(book, TRAIL, f"{found.problem}: from cells to figures", [w for _, w in _TRAIL])
     hashes = "; ".join(f"{bid.key}: {bid.file}, SHA-256 {bid.sha256}" for bid in found.bids)
     page.introduction([f"Every line of every file, and which figure it became. {hashes}. {RECORD}"])

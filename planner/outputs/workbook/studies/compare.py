@@ -32,8 +32,6 @@ def add_bill(book: Book, found: Comparison, *, everything: bool = False) -> None
     """Add the sheet.
 
     Args:
-        book: the workbook.
-        found: the comparison.
         everything: whether to list lines that are the same in all, too.
     """
     keys = [side.key for side in found.sides]
@@ -110,8 +108,6 @@ def add(book: Book, found: Comparison, *, everything: bool = False) -> None:
     """Add the sheet.
 
     Args:
-        book: the workbook.
-        found: the comparison.
         everything: whether to list what is the same in all, too.
     """
     grid = _Grid(book, found)

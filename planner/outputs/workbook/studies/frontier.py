@@ -43,8 +43,6 @@ def add_curve(page: Stack, study: Frontier, rows: tuple[int, int, int | None], a
     """Draw the curve.
 
     Args:
-        page: the sheet.
-        study: what to draw.
         rows: of the first point, of the last one, and of the first rule for storage, if any.
         at: where the chart begins.
     """
@@ -165,12 +163,7 @@ def _figure(name: str, width: float, read: Callable[[FrontierPoint], Scalar]) ->
 
 
 def add(book: Book, study: Frontier) -> None:
-    """Add the sheet of a frontier.
-
-    Args:
-        book: the workbook.
-        study: what to show.
-    """
+    """Add the sheet of a frontier."""
     columns = _columns(study)
     widths = [7.0, 11.0, *(column.width for column in columns)]
     title = heading(study)

@@ -62,7 +62,6 @@ def add(book: Book, study: Alternatives) -> None:
 
     Args:
         book: the workbook; an edition without money leaves out what is money.
-        study: what to show.
     """
     columns = [column for column in _COLUMNS if book.money or not column.money]
     heads = [

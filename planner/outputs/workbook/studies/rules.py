@@ -47,7 +47,6 @@ def columns(measure: Measure, *, money: bool) -> list[Column]:
 
     Args:
         measure: what the rows are measured by.
-        money: whether the edition shows money.
     """
     shown = [
         Column("Storage bought", 31, GENERAL, lambda plan: _bought(plan.storage)),
@@ -108,7 +107,6 @@ def add_bars(
     """Draw a column of neighbouring rows as bars.
 
     Args:
-        page: the sheet.
         title: what the bars show, with its unit.
         cells: first and last row, and the column; the labels stand in the first column.
         number: number format of the labels at the bars.
@@ -160,7 +158,6 @@ def add(book: Book, table: RulesTable) -> None:
 
     Args:
         book: the workbook; an edition without money leaves out what is money.
-        table: what to show.
     """
     shown = columns(table.measure, money=book.money)
     heads = [("", 29.0), ("What it asks", 48.0), *((c.title, c.width) for c in shown)]

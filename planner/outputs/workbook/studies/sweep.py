@@ -88,7 +88,6 @@ def add_table(book: Book, study: Sweep, rows: Rows) -> TablePlace:
     """Add the sheet; return where its cells are.
 
     Args:
-        book: the workbook.
         study: what the columns are.
         rows: the table, by column; a column without any value is left out.
     """
@@ -148,7 +147,6 @@ def format_of(column: Column, values: Sequence[Any]) -> str:
     """Return the number format of a column: inputs show every digit that tells them apart.
 
     Args:
-        column: the column.
         values: what it holds.
     """
     there = [v for v in map(known, values) if is_number(v) and math.isfinite(v)]
@@ -293,11 +291,9 @@ def add_curve(
     """Draw the objective and the bound that no plan passes over one input.
 
     Args:
-        page: the sheet.
         study: what the columns are.
         over: the input, which has numbers alone.
         table: where its values are.
-        rows: the table, by column.
         at: where the chart begins.
     """
     across = [float(value) for value in rows[over.name][: table.rows]]
@@ -333,11 +329,9 @@ def add_bars(
     """Draw the objective of each choice of an input.
 
     Args:
-        page: the sheet.
         study: what the columns are.
         over: the input, which is a choice.
         table: where its values are.
-        rows: the table, by column.
         at: where the chart begins.
     """
     if "objective" not in table.columns:
@@ -364,9 +358,7 @@ def add_lines(page: Stack, study: Sweep, found: Matrix, top: int, at: int) -> No
     """Draw the columns of a matrix as lines over the input that goes down.
 
     Args:
-        page: the sheet.
         study: what the columns are.
-        found: the matrix.
         top: the row of its heads.
         at: where the chart begins.
     """
@@ -432,9 +424,7 @@ def add(book: Book, study: Sweep, rows: Rows) -> None:
     """Add the sheet, and the sheet of its rows.
 
     Args:
-        book: the workbook.
         study: what the columns are and how the scenarios ended.
-        rows: the table, by column.
     """
     inputs = varied(study, rows)
     found = matrix(study, rows, inputs)

@@ -61,7 +61,6 @@ def add_spread(page: Stack, shown: Sequence[tuple[int, Percentiles]], at: int) -
     """Draw bars from the 5th to the 95th percentile of each outcome about its median.
 
     Args:
-        page: the sheet.
         shown: row of each outcome in the table, and the outcome.
         at: where the chart begins.
     """
@@ -102,7 +101,6 @@ def add_breaks(page: Stack, first: int, last: int, at: int) -> None:
     """Draw how often limits are broken.
 
     Args:
-        page: the sheet.
         first: row of the first limit that is.
         last: row of the last.
         at: where the chart begins.
@@ -119,7 +117,6 @@ def add_indices(page: Stack, first: int, last: int, at: int) -> None:
     """Draw first-order and total indices with their confidence.
 
     Args:
-        page: the sheet.
         first: row of the first input.
         last: row of the last.
         at: where the chart begins.
@@ -169,12 +166,7 @@ def sheets(study: Uncertain) -> dict[str, Sheet]:
 
 
 def add(book: Book, study: Uncertain) -> None:
-    """Add the sheet.
-
-    Args:
-        book: the workbook.
-        study: what to show.
-    """
+    """Add the sheet."""
     widths = (_LABEL, _TEXT, *[_NUMBER] * _NUMBERS)
     page = Stack(book, SHEET, "What becomes of the plan where inputs are not known exactly", widths)
     page.introduction(

@@ -76,7 +76,6 @@ def add_why_not(book: Book, study: WhyNot) -> None:
 
     Args:
         book: the workbook; an edition without money leaves out what is money.
-        study: what to show.
     """
     columns = [column for column in _COLUMNS if book.money or not column.money]
     heads = [
@@ -184,12 +183,7 @@ _NO_PLAN_HEADERS = (
 
 
 def add_no_plan(book: Book, found: Infeasibility) -> None:
-    """Add the sheet.
-
-    Args:
-        book: the workbook.
-        found: why there is no plan.
-    """
+    """Add the sheet."""
     page = Stack(book, NO_PLAN_SHEET, _NO_PLAN_TITLE, [width for _, width in _NO_PLAN_HEADERS])
     page.row = FIRST_ROW
     page.sheet.repeat_rows(page.heads([title for title, _ in _NO_PLAN_HEADERS], 30))
@@ -256,7 +250,6 @@ def add(book: Book, found: Explanation) -> None:
     """Add the sheet.
 
     Args:
-        book: the workbook.
         found: what to show, of a problem that has a plan.
     """
     page = Page(book, SHEET, _TITLE)

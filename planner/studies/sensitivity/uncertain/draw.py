@@ -57,12 +57,7 @@ _LEAST_BYTES, _MOST_BYTES = 10.0, 14.0
 
 
 def usual(inputs: Inputs, case: Case) -> tuple[Unknown, ...]:
-    """Return the inputs that a problem has and that are usually not known, with distributions.
-
-    Args:
-        inputs: the problem, catalogs and prices.
-        case: the same in numbers.
-    """
+    """Return the inputs that a problem has and that are usually not known, with distributions."""
     found = []
     for path, text, reason in _usual(inputs, case):
         try:
@@ -193,9 +188,7 @@ def unknowns(inputs: Inputs, dists: Sequence[str], draw: Draw) -> tuple[Unknown,
     """Return the inputs that a study draws.
 
     Args:
-        inputs: the problem, catalogs and prices.
         dists: ``PATH=DISTRIBUTION`` of each; none for what is usually not known.
-        draw: how they are to be drawn.
 
     Raises:
         InputError: a distribution or the way to draw cannot be.

@@ -81,7 +81,6 @@ def operated(case: Case, run: Run) -> Run | None:
     """Return a purchase run at its best under a case; None where it breaks a limit.
 
     Args:
-        case: a scenario in numbers.
         run: the purchase, as it is run in another scenario.
     """
     units = _units(case, run)
@@ -99,7 +98,6 @@ def worths(case: Case, runs: Sequence[Run]) -> Numbers:
     """Return what purchases are worth under a case at their best, nan where one breaks a limit.
 
     Args:
-        case: a scenario in numbers.
         runs: the purchases, as they are run in other scenarios.
     """
     if not _known_as_arrays(case):
@@ -314,7 +312,6 @@ def candidates(
         case: the problem as it stands.
         planned: its plan, None where it has none.
         answers: the best plan of each scenario.
-        most: how many to return.
     """
     chosen: dict[Key, Run] = {} if planned is None else {purchase_of(planned): planned}
     found: dict[Key, Run] = {}
@@ -437,7 +434,6 @@ def order(matrix: Numbers, *, first: bool) -> list[int]:
     """Return the places of the candidates by regret, in the worst scenario, then on average.
 
     Args:
-        matrix: their regret.
         first: whether the first one stays first.
     """
     worst, mean = matrix.max(axis=0), matrix.mean(axis=0)
@@ -458,9 +454,7 @@ def compared(
     """Return the candidates with what their columns say.
 
     Args:
-        runs: the candidates.
         worths: their value (column) in each scenario (row), nan where they break a limit.
-        matrix: their regret.
         planned: whether the first is the plan of the problem as it stands.
         gap: a plan is among the best where none is known to be better by more than this share.
         maximise: whether more is better.

@@ -158,7 +158,6 @@ def indices(
     """Return the indices of each input, and what there is to say about them.
 
     Args:
-        unknowns: the inputs.
         worths: the objective at each point of the design; nan where there is no plan.
         seed: of the resampling that the confidence comes from.
     """
@@ -324,10 +323,8 @@ def study(
     plan passes is better than that by no more than the gap.
 
     Args:
-        inputs: the problem, catalogs and prices.
         dists: ``PATH=DISTRIBUTION`` of each input; none for what is usually not known.
         options: how exactly to solve each scenario.
-        draw: how scenarios are drawn.
         plan: the best plan of the problem as it stands, where it is known.
         told: hears how many scenarios are solved.
         ask: what answers scenarios.
@@ -476,9 +473,7 @@ def run(
     """Tell what becomes of a problem's plan where inputs are not known exactly.
 
     Args:
-        request: the problem, and how to solve.
         dist: ``PATH=DISTRIBUTION`` of each input; none for what is usually not known.
-        samples: how many scenarios to draw.
         method: how they are drawn.
         seed: the same one draws the same.
         indices: whether to explain the spread by inputs, which takes more scenarios.
