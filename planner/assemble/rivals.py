@@ -314,7 +314,7 @@ def _settled_by(options: Sequence[StorageOption]) -> tuple[str, ...]:
 
 def _across(options: Sequence[StorageOption]) -> Iterator[str]:
     """Say where bandwidths of unlike basis are compared: one vendor's word, another's benchmark."""
-    told: dict[str, list[str]] = {}
+    sides_of: dict[str, list[str]] = {}
     for side in ("write", "read"):
         kinds: dict[str, list[str]] = {}
         for option in options:
@@ -322,6 +322,6 @@ def _across(options: Sequence[StorageOption]) -> Iterator[str]:
                 kinds.setdefault(getattr(item, f"{side}_basis"), []).append(item.model)
         if len(kinds) > 1:
             parts = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items())
-            told.setdefault(parts, []).append(side)
-    for parts, sides in told.items():
+            sides_of.setdefault(parts, []).append(side)
+    for parts, sides in sides_of.items():
         yield f"{' and '.join(sides)} bandwidths of storage are compared across bases: {parts}"

@@ -519,9 +519,9 @@ def _not_considered(inputs: Inputs) -> Iterator[str]:
 def _liquid(inputs: Inputs, lines: list[Line]) -> Iterator[str]:
     """Yield that a plan needs a loop of liquid where nothing says that the hall has one."""
     site = inputs.problem.site
-    told = site.cooling.cdu is not None or site.cooling.liquid_limit_kw is not None
+    liquid_stated = site.cooling.cdu is not None or site.cooling.liquid_limit_kw is not None
     cooled = [line for line in lines if line.liquid_share]
-    if cooled and not told and site.pue_air == site.pue_liquid:
+    if cooled and not liquid_stated and site.pue_air == site.pue_liquid:
         kw = math.fsum((line.it_power_kw or 0.0) * line.liquid_share for line in cooled)
         names = ", ".join(dict.fromkeys(line.model for line in cooled))
         yield (

@@ -250,8 +250,8 @@ def _priced(price: Price | None, list_usd: float) -> Price:
     """Return a price that was typed into the workbook; what comes with the price stays."""
     if price is None:
         return Price.model_construct(list_usd=list_usd, **_TYPED)
-    told = {"low_usd": None, "high_usd": None, "parts": (), "note": None}
-    return price.model_copy(update={"list_usd": list_usd, **_TYPED, **told})
+    cleared = {"low_usd": None, "high_usd": None, "parts": (), "note": None}
+    return price.model_copy(update={"list_usd": list_usd, **_TYPED, **cleared})
 
 
 def _installed(draft: Draft, sku: str, count: int) -> None:

@@ -156,8 +156,8 @@ def _kept(price: Quoted, book: Price | None) -> dict[str, str]:
     if book is None:
         return {}
     kept: dict[str, str] = {}
-    told = price.support_usd_per_year is not None or price.support_included_years is not None
-    support = None if told else book.support_per_year
+    quoted = price.support_usd_per_year is not None or price.support_included_years is not None
+    support = None if quoted else book.support_per_year
     if support is not None:
         kept["support_per_year"] = (
             f"{100.0 * support.share:.12g} %" if isinstance(support, SupportShare)

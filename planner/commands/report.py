@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import BaseModel
 
 from planner.commands import EXIT_CODES
-from planner.commands.running import progress
+from planner.commands.running import show_progress
 from planner.commands.solve import created_today, listed, study_sheets
 from planner.currency import shown_in
 from planner.errors import StoppedError
@@ -120,8 +120,8 @@ def report(study: Study, request: Request, own: Mapping[str, Any]) -> Report:
     Raises:
         InputError: an option or a file is wrong, or a file cannot be written.
     """
-    with progress(study.name, study.counts, quiet=request.quiet) as told:
-        return _reported(study, replace(request, progress=told), own)
+    with show_progress(study.name, study.counts, quiet=request.quiet) as progress:
+        return _reported(study, replace(request, progress=progress), own)
 
 
 def _reported(study: Study, request: Request, own: Mapping[str, Any]) -> Report:

@@ -11,20 +11,19 @@ import math
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Thread
 from types import FrameType
 
 from planner import terminal
+from planner.processes import Progress, ignore
 
 _AGAIN_S = 1.0
 
 AFTER_S, EVERY_S = 1.0, 0.25
 """How long a command may take without a word, and how often its line is written anew."""
-
-Told = Callable[[int, int], None]
 
 
 def heed() -> None:
@@ -44,14 +43,10 @@ def _stop(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _silent(done: int, asked: int) -> None:
-    """Say nothing."""
-
-
 @contextmanager
-def progress(
+def show_progress(
     command: str, counts: str = "", *, quiet: bool = False, deadline: float = math.inf
-) -> Iterator[Told]:
+) -> Iterator[Progress]:
     """Show how far a command has come, on a terminal and from its second second on.
 
     It yields what is told how many of how many are done, from which rate and time left follow.
@@ -64,7 +59,7 @@ def progress(
         deadline: when it ends at the latest, by ``time.monotonic``.
     """
     if quiet or not sys.stderr.isatty():
-        yield _silent
+        yield ignore
         return
     course = Course(command, counts, deadline)
     over = Event()

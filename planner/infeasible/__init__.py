@@ -247,8 +247,8 @@ def _left_out(inputs: Inputs, kind: str) -> str:
         reason = suitability.why_not(item, inputs) if item.category == kind else None
         if reason is not None:
             names.setdefault(reason, []).append(item.id)
-    told = (f"{', '.join(skus)}: {reason}" for reason, skus in names.items())
-    return "; ".join(told) or "the catalogs hold none"
+    reasons = (f"{', '.join(skus)}: {reason}" for reason, skus in names.items())
+    return "; ".join(reasons) or "the catalogs hold none"
 
 
 def _other_vendors(inputs: Inputs, kind: str) -> str | None:
@@ -262,12 +262,12 @@ def _other_vendors(inputs: Inputs, kind: str) -> str | None:
         for vendor in sorted({item.vendor for item in items})
         if _sold_by(changed(inputs, "consider.vendors", (*considered, vendor)), items, vendor)
     ]
-    told = f"consider.vendors names {', '.join(considered)} alone, who sell none"
+    message = f"consider.vendors names {', '.join(considered)} alone, who sell none"
     if not helping:
-        return told
+        return message
     first = f"consider.vendors: [{', '.join((*considered, helping[0]))}]"
     also = f" (or {', '.join(helping[1:])})" if helping[1:] else ""
-    return f"{told}; add a vendor that does, as in {first}{also}"
+    return f"{message}; add a vendor that does, as in {first}{also}"
 
 
 def _sold_by(inputs: Inputs, items: Sequence[Item], vendor: str) -> bool:

@@ -367,9 +367,9 @@ def _points(title: str, texts: Sequence[str]) -> list[str]:
 def _more(found: FirstScreen, parts: Collection[str]) -> str:
     """Return the options that tell more, with what each tells."""
     many = len(found.notes) > MOST_NOTES
-    told = {
+    texts = {
         "full": f"--full {found.full}" if found.full else "",
         "notes": f"--notes all {len(found.notes)}" if many else "",
         "proof": "--proof" if found.proof else "",
     }
-    return ", ".join(text for part, text in told.items() if text and part not in parts)
+    return ", ".join(text for part, text in texts.items() if text and part not in parts)

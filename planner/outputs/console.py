@@ -169,13 +169,13 @@ def _table(rows: list[list[str]], sections: list[Summed], total: list[str]) -> l
 
 def _without_columns(rows: list[list[str]], sections: list[Summed], total: list[str]) -> list[str]:
     """Return the bill for a screen with no room for columns: figures stand under their name."""
-    told = [
+    lines_above = [
         *rows,
         *(["", f"{name}: {', '.join(parts)}", "", *sums] for name, parts, sums in sections),
     ]
     most = max(len(row[0]) for row in rows) if rows else 0
     lines = []
-    for count, name, gives, power, racks, price in [*told, total]:
+    for count, name, gives, power, racks, price in [*lines_above, total]:
         under = INDENT + " " * (most + len(_GAP))
         lines += wrapped(name, f"{INDENT}{count:>{most}}{_GAP}", under)
         racks = racks and f"{racks} rack{'' if racks == '1' else 's'}"
@@ -326,14 +326,14 @@ def render_parts(plan: Plan, parts: Collection[str]) -> str:
     """Return those parts of the screen that are named: lines, run, network, notes, proof."""
     assert plan.totals is not None
     totals, job = plan.totals, plan.jobs[0]
-    told: dict[str, Callable[[], list[str]]] = {
+    writers: dict[str, Callable[[], list[str]]] = {
         "lines": lambda: [bill(plan, totals), why_text.headline(plan)],
         "run": lambda: [run_part(plan, job), _limits(plan)],
         "network": lambda: [_fabrics(plan)],
         "proof": lambda: [_proof(plan)],
         "notes": lambda: [standing_idle(plan), _notes(plan, whole=True)],
     }
-    chosen = [text for part, tell in told.items() if part in parts for text in tell()]
+    chosen = [text for part, tell in writers.items() if part in parts for text in tell()]
     return joined(chosen) if any(chosen) else ""
 
 

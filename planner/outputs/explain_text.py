@@ -147,8 +147,8 @@ def _instead(found: Explanation) -> str:
     worse = sorted((row for row in rows if row not in alike), key=lambda row: row.loss or 0.0)
     texts = [f"as good: {listed(list(map(_forced, alike)))}"] if alike else []
     shown = worse[:_MOST_MORE] + worse[_MOST_MORE:][-1:]
-    told = [f"{_forced(row)} {why_text.difference(why, row)}" for row in shown]
-    return "; ".join([*texts, *([f"behind: {', '.join(told)}"] if told else [])])
+    rivals = [f"{_forced(row)} {why_text.difference(why, row)}" for row in shown]
+    return "; ".join([*texts, *([f"behind: {', '.join(rivals)}"] if rivals else [])])
 
 
 def _forced(row: Forced) -> str:

@@ -118,7 +118,7 @@ def limited(plan: Plan, name: str) -> bool:
 
 
 def tells_ratio(plan: Plan, limit: str) -> bool:
-    """Return whether money per useful work says something: of a complete bill, or as it is asked."""
+    """Return whether to state money per useful work: the bill is complete, or it was asked for."""
     return complete(plan) or limited(plan, limit) or plan.objective.name == f"usd_{limit}"
 
 

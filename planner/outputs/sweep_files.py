@@ -109,8 +109,8 @@ def table_schema(columns: Sequence[Column], types: Mapping[str, str]) -> pa.Sche
     """Return the Parquet schema of columns; each field tells its label, unit, kind and path."""
     fields = []
     for column in columns:
-        told = {key: str(value) for key, value in column.model_dump().items() if value}
-        fields.append(pa.field(column.name, _TYPES[types[column.name]], metadata=told))
+        metadata = {key: str(value) for key, value in column.model_dump().items() if value}
+        fields.append(pa.field(column.name, _TYPES[types[column.name]], metadata=metadata))
     return pa.schema(fields, metadata={"columns": json.dumps([c.name for c in columns])})
 
 

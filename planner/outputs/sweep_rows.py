@@ -132,14 +132,14 @@ def reasons(rows: Rows, places: Iterable[int] | None = None) -> list[NoPlanReaso
     Args:
         places: which of its rows, all by default.
     """
-    told: dict[tuple[str, str], Counter[str]] = {}
+    counts: dict[tuple[str, str], Counter[str]] = {}
     for place in range(length(rows)) if places is None else places:
         status, text = str(cell(rows, "status", place)), str(cell(rows, "reason", place) or "")
         if status not in PLANNED:
-            told.setdefault((status, _NUMBER.sub("", text)), Counter())[text] += 1
+            counts.setdefault((status, _NUMBER.sub("", text)), Counter())[text] += 1
     found = [
         NoPlanReason(status, next(iter(texts)), texts.total(), len(texts) > 1)
-        for (status, _), texts in told.items()
+        for (status, _), texts in counts.items()
     ]
     return sorted(found, key=lambda each: -each.rows)
 

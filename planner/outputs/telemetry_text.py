@@ -239,8 +239,8 @@ def _rows(overrides: Sequence[Override]) -> list[list[str]]:
 
 
 def _sources(overrides: Sequence[Override]) -> list[str]:
-    told = dict.fromkeys(f"{each.label}: {each.source}" for each in overrides if each.source)
-    return points(*(one_line(text, _TEXT) for text in told))
+    sources = dict.fromkeys(f"{each.label}: {each.source}" for each in overrides if each.source)
+    return points(*(one_line(text, _TEXT) for text in sources))
 
 
 def _use(found: Calibration) -> list[str]:
@@ -297,14 +297,14 @@ def first(record: Characterization) -> FirstScreen:
         return FirstScreen(entire=True)
     read, *_ = _read_texts(record)
     found = record.calibration
-    told = [
+    measured_texts = [
         f"{each.label} {stated(each.measured, each.unit)}" for each in
         (found.overrides if found is not None else ())
     ]  # fmt: skip
     answer = [
         ("Found", " ".join(_findings(record))),
         ("Read", read),
-        ("Measured", "; ".join(told)),
+        ("Measured", "; ".join(measured_texts)),
         ("Not seen", "; ".join(one_line(text, _TEXT) for text in _unresolved(record))),
         ("Aside", "; ".join(_aside(record))),
     ]
@@ -317,7 +317,7 @@ def first(record: Characterization) -> FirstScreen:
         tuple(answer),
         below=(_first_jobs(record),),
         notes=tuple(notes),
-        full=f"{full}, the options that plan with what was measured" if told else full,
+        full=f"{full}, the options that plan with what was measured" if measured_texts else full,
     )
 
 
@@ -445,8 +445,8 @@ def _flaws(record: Characterization, samples: int) -> Iterator[str]:
     )
     if missing:
         share = missing / (samples + missing)
-        told = percent(share, 2) if share >= 5e-5 else "less than 0.01 %"
-        yield f"{counted(missing, 'sample')} missing ({told})"
+        text = percent(share, 2) if share >= 5e-5 else "less than 0.01 %"
+        yield f"{counted(missing, 'sample')} missing ({text})"
     if repeated:
         yield counted(repeated, "repeated sample")
     if steps:

@@ -120,11 +120,13 @@ def _main_figures(audit: Audit) -> Table:
     plans = [plan for plan in (audit.solved, audit.edited, audit.best) if plan is not None]
     heads = ("solved", "edited", "best now")
     rows = {name: read for name, read in _ROWS if name in _TOLD_FIRST}
-    told = {name: [in_its_currency(read)(plan) for plan in plans] for name, read in rows.items()}
-    told = {name: cells for name, cells in told.items() if set(cells) - {"-", "not known"}}
-    labels = Column("", tuple(FIGURES[name].title for name in told), words=True, gives_way=True)
+    cells_of = {
+        name: [in_its_currency(read)(plan) for plan in plans] for name, read in rows.items()
+    }
+    cells_of = {name: cells for name, cells in cells_of.items() if set(cells) - {"-", "not known"}}
+    labels = Column("", tuple(FIGURES[name].title for name in cells_of), words=True, gives_way=True)
     columns = [
-        Column(head, tuple(cells[at] for cells in told.values()))
+        Column(head, tuple(cells[at] for cells in cells_of.values()))
         for at, head in enumerate(heads[: len(plans)])
     ]
     return Table("Main figures", (labels, *columns))
@@ -291,8 +293,8 @@ def _against(solved: Plan, edited: Plan) -> Iterator[str]:
         ("useful work", *work, lambda rate: quantity(rate, "PFLOP/s"), 0.05),
     )  # fmt: skip
     said = [
-        f"{name} {'+' if new > old else '-'}{told(abs(new - old))}"
-        for name, old, new, told, least in changes
+        f"{name} {'+' if new > old else '-'}{write(abs(new - old))}"
+        for name, old, new, write, least in changes
         if old is not None and new is not None and abs(new - old) >= least
     ]
     yield f"Against the solved plan: {', '.join(said) or 'the same money, power and work'}."

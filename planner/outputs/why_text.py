@@ -426,8 +426,8 @@ def details(why: WhyNot, item: Item) -> list[str]:
     if item.kind == "left_out":
         return [f"It cannot be planned with: {item.reason}."]
     if item.kind == "no_plan":
-        told = f": {item.reason}" if item.reason else ""
-        return [f"No plan of this problem holds even one unit of it{told}."]
+        because = f": {item.reason}" if item.reason else ""
+        return [f"No plan of this problem holds even one unit of it{because}."]
     return [_standing(why, item), *_price(item)]
 
 

@@ -310,8 +310,8 @@ _BY_ITSELF = ("USD", "USD/year", "s", "share", "")
 
 def titled(label: str, unit: str) -> str:
     """Return a label with its unit, where neither the figures nor the label tell it."""
-    told = unit in _BY_ITSELF or unit.casefold() in label.casefold()
-    return label if told else f"{label}, {in_money(unit)}"
+    unit_is_clear = unit in _BY_ITSELF or unit.casefold() in label.casefold()
+    return label if unit_is_clear else f"{label}, {in_money(unit)}"
 
 
 def valued(value: float | str, unit: str) -> str:

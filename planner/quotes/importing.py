@@ -278,9 +278,9 @@ def _valid_until(notes: Iterable[Row], date: str | None) -> _Until:
         cells = [row.cells[column] for column in sorted(row.cells)]
         for at, cell in enumerate(cells):
             if isinstance(cell.value, str) and _HOLDS.search(cell.text):
-                told = [_day(each, date) for each in cells[at : at + 2]]
-                days += [day for day in told[: 1 if told[0] else 2] if day is not None]
-                unclear += [] if any(told) else [f"{cell.name} ('{cell.text[:60]}')"]
+                found = [_day(each, date) for each in cells[at : at + 2]]
+                days += [day for day in found[: 1 if found[0] else 2] if day is not None]
+                unclear += [] if any(found) else [f"{cell.name} ('{cell.text[:60]}')"]
     return _Until(min(days).isoformat() if days else "", tuple(unclear))
 
 

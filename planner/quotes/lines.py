@@ -113,9 +113,9 @@ def decimal_of(grid: Grid, tables: Sequence[Header]) -> Decimal:
         if name != "discount" and (cell := row.cells.get(header.fields.get(name, -1))) is not None
         and isinstance(cell.value, str)
     ]  # fmt: skip
-    told = style(texts)
-    if told is not None:
-        return told
+    mark = style(texts)
+    if mark is not None:
+        return mark
     ways: tuple[Decimal, Decimal] = ("point", "comma")
     right = [sum(_multiplies(line) for line in _lines(grid, tables, way)) for way in ways]
     if right[0] != right[1]:

@@ -12,10 +12,10 @@ from planner.api import FOR_THE_SEARCH, Options, solve_with
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.levers import levers
-from planner.processes import Task
+from planner.processes import Progress, Task, ignore
 from planner.schema.explanation import Explanation, Without
 from planner.schema.plan import Plan
-from planner.studies.request import Found, Progress, Request, ignore
+from planner.studies.request import Found, Request
 from planner.studies.why_not import most_asked, why_not
 from planner.studies.workforce import SECONDS_ALONE, Waiting, answered
 from planner.studies.worth import Idle, Worths, check_names
@@ -74,7 +74,7 @@ class Questions:
             asked=self.asked, questions=self.questions, known=known,
         )  # fmt: skip
 
-    def answers(self, told: Progress, *, jobs: int, dask: str | None) -> dict[Hashable, Any]:
+    def answers(self, progress: Progress, *, jobs: int, dask: str | None) -> dict[Hashable, Any]:
         """Return all answers by kind and place; where no limit can be asked for only why not."""
         worths = self.worths
         limits, open_ = range(len(worths.movable)), range(len(worths.open))
@@ -86,7 +86,7 @@ class Questions:
             sizes |= {("idle", 0): 1} | {("without", place): 1 for place in open_}
             sizes |= {("limit", place): 1 for place in limits}
         waiting, found = Waiting(first), dict[Hashable, Any]()
-        each = answered(self, waiting, sizes, told, jobs=jobs, dask=dask, alone_s=SECONDS_ALONE)
+        each = answered(self, waiting, sizes, progress, jobs=jobs, dask=dask, alone_s=SECONDS_ALONE)
         for key, answer in each:
             found[key] = answer
             if key == ("idle", 0):
@@ -106,7 +106,7 @@ def explain(
     asked: tuple[str, ...] = (),
     questions: int | None = QUESTIONS,
     plan: Plan | None = None,
-    told: Progress = ignore,
+    progress: Progress = ignore,
     jobs: int = 1,
     dask: str | None = None,
 ) -> Explanation:
@@ -117,7 +117,7 @@ def explain(
         asked: items whose absence is to be explained exactly, with their break-even price.
         questions: how many proofs items that were not asked for may take, None for any number.
         plan: the best plan, where it is known.
-        told: hears how many questions of how many are answered.
+        progress: is called with how many questions of how many are answered.
         jobs: how many processes to use, 0 for as many as there are cores.
         dask: the address of a Dask scheduler whose workers answer instead.
 
@@ -131,7 +131,7 @@ def explain(
     worths = Worths.of(inputs, plan, options, steps or {})
     if not plan.jobs:
         return Explanation(plan=plan)
-    found = Questions(worths, asked, questions).answers(told, jobs=jobs, dask=dask)
+    found = Questions(worths, asked, questions).answers(progress, jobs=jobs, dask=dask)
     rows = [found["limit", place] for place in range(len(worths.movable)) if worths.base]
     others = [found["without", place] for place in range(len(worths.open))]
     undecided = [text for _, texts in rows for text in texts] if worths.base else [EVERY]
@@ -177,7 +177,7 @@ def run(
         options,
         steps=dict(pairs("--step", step)),
         asked=tuple(why_not),
-        told=request.progress,
+        progress=request.progress,
         jobs=request.jobs,
         dask=request.dask,
     )

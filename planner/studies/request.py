@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.outputs.words import clean
+from planner.processes import Progress, ignore
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -20,18 +21,11 @@ if TYPE_CHECKING:
     from planner.optimizer.solver import Effort
     from planner.schema.plan import Plan
 
-Progress = Callable[[int, int], None]
-"""Is told how many are done, of how many."""
-
 PROBLEMS = (".yaml", ".yml")
 """How names of problem files end."""
 
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')
 """What a system does not take in the name of a file, or takes for a folder."""
-
-
-def ignore(done: int, asked: int) -> None:
-    """Show nothing."""
 
 
 def _now() -> tuple[float, float]:

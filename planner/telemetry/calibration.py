@@ -102,12 +102,12 @@ def _share(part: int, whole: int) -> Measured | None:
 
 def _by_kind(failures: Sequence[LogRow]) -> dict[str, float]:
     """Return the share of each class, rounded so that they add up to 1 as written."""
-    told = Counter(row.kind for row in failures if row.kind)
-    known = sum(told.values())
+    counts = Counter(row.kind for row in failures if row.kind)
+    known = sum(counts.values())
     if not known or known < COMPLETE * len(failures):
         return {}
-    first, *others = [name for name, _ in told.most_common()]
-    shares = {name: round(told[name] / known, _PLACES) for name in others}
+    first, *others = [name for name, _ in counts.most_common()]
+    shares = {name: round(counts[name] / known, _PLACES) for name in others}
     return {first: round(1.0 - sum(shares.values()), _PLACES), **shares}
 
 
@@ -472,17 +472,17 @@ def _classes(job: Job, log: JobLog | None) -> Iterator[Override | str]:
     stated = job.failure_shares
     if not stated:
         return
-    told = {} if log is None else log.mended.classes
-    if log is None or not told:
+    logged = {} if log is None else log.mended.classes
+    if log is None or not logged:
         yield "shares of failures: a job log tells, with its column class (--log)"
-    elif set(told) != set(stated):
+    elif set(logged) != set(stated):
         yield (
-            f"shares of failures: the log has {', '.join(sorted(told))}, "
+            f"shares of failures: the log has {', '.join(sorted(logged))}, "
             f"the problem {', '.join(sorted(stated))}"
         )
     else:
         source = f"job log, {_many(log.failures, 'failure')}"
-        for name, share in told.items():
+        for name, share in logged.items():
             path, now = f"{_JOB}.failures.shares.{name}", f"{stated[name]:g}"
             yield _override(path, f"share of {name}", "", Measured(value=share), source, now)
 

@@ -127,12 +127,12 @@ def _confirm(gaps: Breaks, own: Restores) -> Breaks:
     so is one beside a checkpoint that was told apart from others', where reads confirm any.
     """
     places = np.flatnonzero(gaps.broken | gaps.open)
-    told = gaps.broken[places]
+    by_rhythm = gaps.broken[places]
     seen = own.count > 0
     if not seen.any():
         return replace(gaps, possible=gaps.possible + own.possible, contested=own.possible)
-    sure = np.sum(seen & told) >= _MOSTLY * told.sum()
-    kept = seen | (told & (own.hidden | (gaps.exact[places] & ~sure)))
+    sure = np.sum(seen & by_rhythm) >= _MOSTLY * by_rhythm.sum()
+    kept = seen | (by_rhythm & (own.hidden | (gaps.exact[places] & ~sure)))
     broken, confirmed = (np.zeros(len(gaps.steps), dtype=bool) for _ in range(2))
     broken[places[kept]], confirmed[places[seen]] = True, True
     attempts = np.zeros(len(gaps.steps), dtype=np.int64)

@@ -209,9 +209,9 @@ def _check_companion_racks(
 def _check_description(
     ledger: Ledger, basis: Basis, name: str, item: Item, line: Line, section: str
 ) -> None:
-    told = basis.known.kept("told", item.id, (item,), lambda: _told(item))
+    expected = basis.known.kept("expected", item.id, (item,), lambda: _told(item))
     ledger.equal(f"{name}.section", line.section, section)
-    ledger.all_equal(name, vars(line), told)
+    ledger.all_equal(name, vars(line), expected)
 
 
 def _told(item: Item) -> Mapping[str, object]:

@@ -348,7 +348,7 @@ def compute(units: Units, kept: float, rhythm: ProgressTimes) -> RepairFigures:
     gpus, spares, per_gpu = decisions.gpus_used, units.spares, units.per_gpu
     load = per_gpu * gpus
     other, other_h = _unit(basis, decisions, by_tray=unit.per_system == 1), None
-    told = other != unit and not isinstance(repair.spares, int) and not units.shrinks
+    tell_other = other != unit and not isinstance(repair.spares, int) and not units.shrinks
     if units.shrinks:
         short, out = units.short(units.states, rhythm), _out(units.states)
         waits, grow_s = short.waits, sum(rhythm.growing_s)
@@ -358,7 +358,7 @@ def compute(units: Units, kept: float, rhythm: ProgressTimes) -> RepairFigures:
         waits, shrunk = _waits(unit, spares, per_gpu, gpus), None
         out = units_out(max(0, spares), load)
         more = waits - waiting_share(max(0, spares) + 1, load)
-    if told:
+    if tell_other:
         left = _spares(decisions, repair, other)
         other_h = HOURS_PER_YEAR * _waits(other, left, per_gpu, gpus)
     return RepairFigures(
@@ -375,7 +375,7 @@ def compute(units: Units, kept: float, rhythm: ProgressTimes) -> RepairFigures:
         units_out=None if unit.in_rack else out,
         waiting_h_per_year=HOURS_PER_YEAR * waits,
         next_spare_gpus=None if unit.in_rack else gpus * kept * more,
-        other_unit=("tray" if other.per_system > 1 else "system") if told else None,
+        other_unit=("tray" if other.per_system > 1 else "system") if tell_other else None,
         other_waiting_h_per_year=other_h,
         shrunk=shrunk,
     )

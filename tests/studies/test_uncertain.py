@@ -28,6 +28,7 @@ from planner.optimizer.parametric.search import Search
 from planner.optimizer.solver import Effort
 from planner.outputs import blocks, uncertain_text
 from planner.outputs.charts import picture
+from planner.processes import Progress
 from planner.schema.plan import Plan
 from planner.schema.problem import FailureRate, Quantity
 from planner.schema.sensitivity import Uncertain
@@ -66,7 +67,7 @@ FAILURES = "jobs.0.failures.per_gpu_day=loguniform(0.0005, 0.005)"
 
 
 def alone(
-    inputs: Inputs, scenarios: Sequence[Scenario], options: SweepOptions, told: object = None
+    inputs: Inputs, scenarios: Sequence[Scenario], options: SweepOptions, progress: object = None
 ) -> list[Answer]:
     """Answer each scenario by itself."""
     found = []
@@ -689,17 +690,22 @@ def test_no_indices_of_what_does_not_change(small: str) -> None:
 
 def test_progress_counts_every_scenario(small: str) -> None:
     inputs, plan = read(small)
-    heard: list[int] = []
+    heard: list[tuple[int, int]] = []
     draw = Draw("lhs", 8, 1, True)
 
     def ask(
-        inputs: Inputs, each: Sequence[Scenario], options: SweepOptions, told: uncertainty.Told
+        inputs: Inputs, each: Sequence[Scenario], options: SweepOptions, progress: Progress
     ) -> Sequence[Answer]:
-        told(len(each))
-        return saying(linear)(inputs, each, options, told)
+        progress(len(each), len(each))
+        return saying(linear)(inputs, each, options, progress)
 
-    study(inputs, LINEAR, EXACT, draw, plan=plan, told=heard.append, ask=ask)
-    assert heard == [8, draw.scenarios(3)] == [8, 8 + 8 * 5]
+    def progress(done: int, asked: int) -> None:
+        heard.append((done, asked))
+
+    study(inputs, LINEAR, EXACT, draw, plan=plan, progress=progress, ask=ask)
+    whole = draw.scenarios(3)
+    assert whole == 8 + 8 * 5
+    assert heard == [(8, whole), (whole, whole)]
 
 
 def test_report_prints_and_writes(

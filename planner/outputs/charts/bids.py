@@ -111,13 +111,13 @@ def findings(study: Bids, _rows: Rows) -> Iterator[str]:
 
 def tables(study: Bids, _rows: Rows) -> dict[str, tuple[DataTable, ...]]:
     """Return the tables of bids, under the chart."""
-    told = (
+    lists = (
         ("Limits that are broken", broken(study)),
         (TO_WIN, to_win(study)),
         ("Look at this", remarks(study)),
     )
     first, *others = tables_under(view(study)).get("bids", ())
-    return {"bids": (first, *(_points(*each) for each in told), *others)}
+    return {"bids": (first, *(_points(*each) for each in lists), *others)}
 
 
 def _points(title: str, texts: Iterable[str]) -> DataTable:

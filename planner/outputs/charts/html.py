@@ -78,19 +78,19 @@ def report(title: str, plans: Sequence[ShownPlan], studies: Sequence[Shown]) -> 
             f"<style>\n{_own('report.css')}</style>",
         )
     )
-    without = told = ""
+    without = embedded = ""
     if script:
         without = (
             "<noscript><p>Values under the pointer need JavaScript; charts and tables do not.</p>"
             "</noscript>\n"
         )
         content = f'<script type="application/json" id="charts">{data(page.content())}</script>'
-        told = f"{content}\n<script>{script}</script>\n"
+        embedded = f"{content}\n<script>{script}</script>\n"
     skip = tag("a", "Skip to the content", {"class": "skip", "href": f"#{sections[0].place}"})
     top = f"{skip}\n<header>\n{tag('h1', text(title))}\n{contents}\n</header>"
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{top}\n<main>\n'
-        f"{without}{parts}\n</main>\n{told}</body>\n</html>\n"
+        f"{without}{parts}\n</main>\n{embedded}</body>\n</html>\n"
     )
 
 

@@ -331,10 +331,10 @@ def powers(values: Sequence[float], unit: str = "") -> tuple[tuple[float, str], 
     for every, steps in _STEPS:
         places = [step * 10.0**power for power in exponents if power % every == 0 for step in steps]
         inside = [place for place in places if low / _BEYOND <= place <= high * _BEYOND]
-        told = tuple((place, plain(place, unit)) for place in inside)
-        if len(found) >= _LEAST_TICKS and not _fit(told):
+        ticks = tuple((place, plain(place, unit)) for place in inside)
+        if len(found) >= _LEAST_TICKS and not _fit(ticks):
             break
-        found = told
+        found = ticks
     return found
 
 

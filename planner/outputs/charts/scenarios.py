@@ -97,12 +97,12 @@ class Scenarios:
             for column in columns
             if column.kind == "count"
         }
-        told = (
+        cells = (
             (column, self.text_of(column, row))
             for column in columns
             if column.name in _ALSO and column.label != goal(self.sweep)
         )
-        also = [f"{self.found_label(column)}: {said}" for column, said in told if said]
+        also = [f"{self.found_label(column)}: {said}" for column, said in cells if said]
         return [*(counted_lines(counts) if counts else []), *also]
 
     def gaps(self) -> list[float | None]:

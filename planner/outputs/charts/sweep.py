@@ -179,8 +179,8 @@ def _layers(
     yield Line(f"best {name}", places, tuple(ys))
     found = [(x, y, hover) for x, y, hover in zip(xs, ys, hovers, strict=True) if y is not None]
     points = tuple(x for x, _, _ in found), tuple(y for _, y, _ in found)
-    told = tuple(hover for _, _, hover in found)
-    yield Points("a scenario", *points, told, size=6.0 if len(found) <= _FEW else 3.5)
+    texts = tuple(hover for _, _, hover in found)
+    yield Points("a scenario", *points, texts, size=6.0 if len(found) <= _FEW else 3.5)
 
 
 def _stretches(xs: Sequence[float], ys: Sequence[float | None], log: bool) -> Iterator[_Gap]:
@@ -359,12 +359,12 @@ def _names(
         rows_of.setdefault(str(table.rows[column.name][row]), []).append(row)
     shown = dict(list(rows_of.items())[:MOST_NAMES])
     places = {row: place for place, rows in enumerate(shown.values()) for row in rows}
-    told = [row for row in kept if row in places]
-    unit, values = _found(table, told)
+    rows_shown = [row for row in kept if row in places]
+    unit, values = _found(table, rows_shown)
     one_each = len(rows_of) == table.length
     aside = 0.0 if one_each else _JITTER / 2
-    heights = tuple(places[row] + _AT + aside * (row % _STEPS - 2) for row in told)
-    hovers = tuple(table.hover(row, inputs) for row in told)
+    heights = tuple(places[row] + _AT + aside * (row % _STEPS - 2) for row in rows_shown)
+    hovers = tuple(table.hover(row, inputs) for row in rows_shown)
     points = Points("a scenario", values, heights, hovers, hollow=not one_each, size=_SIZE)
     title = column.label if len(inputs) > 1 else ""
     if len(shown) < len(rows_of):

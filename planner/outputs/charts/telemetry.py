@@ -270,14 +270,14 @@ def _marked(
             heights = _peaks(table, rows)
             if len(jobs) > _MOST_AT_PEAKS:
                 heights = (top * (_LANES_FROM + place * _LANE),) * len(rows)
-            told = hovers(record, table, rows, name)
+            texts = hovers(record, table, rows, name)
             shown = "" if hollow else name
-            yield Points(shown, _middles(table, rows), heights, told, *look(place), hollow, size)
+            yield Points(shown, _middles(table, rows), heights, texts, *look(place), hollow, size)
     other = np.flatnonzero(of_kind(table, ("other",)))
     if len(other):
-        told = hovers(record, table, other, "other burst")
+        texts = hovers(record, table, other, "other burst")
         places = _middles(table, other), _peaks(table, other)
-        yield Points("other bursts", *places, told, "quiet", "star", True, size)
+        yield Points("other bursts", *places, texts, "quiet", "star", True, size)
 
 
 def _middles(table: Columns, rows: Places) -> tuple[float, ...]:
@@ -420,8 +420,8 @@ def _points(
             continue
         sizes = tuple((table["size_gb"][rows] / x.size).tolist())
         rates = tuple(table["mean_gb_per_s"][rows].tolist())
-        told = hovers(record, table, rows, name)
-        yield Points(name, sizes, rates, told, *look(place), hollow=True, size=5.0)
+        texts = hovers(record, table, rows, name)
+        yield Points(name, sizes, rates, texts, *look(place), hollow=True, size=5.0)
 
 
 def _medians(jobs: Sequence[JobFound], x: Scale) -> Points:

@@ -197,8 +197,8 @@ def figures(
     """
     written = scale(values, unit) if given else results(values, unit)
     texts = tuple("" if value is None else written.text(value) for value in values)
-    told = written.unit.casefold() in head.casefold()
-    return DataColumn(head if told else f"{head}, {written.unit}", texts)
+    unit_in_head = written.unit.casefold() in head.casefold()
+    return DataColumn(head if unit_in_head else f"{head}, {written.unit}", texts)
 
 
 def tables_under(view: Iterable[blocks.Block]) -> dict[str, tuple[DataTable, ...]]:

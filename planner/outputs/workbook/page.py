@@ -115,8 +115,8 @@ class Page:
         """
         allowed = allowed or Range()
         self.scalar(row, column, value, number, "input")
-        told = unit if name == RATE else in_money(unit)
-        prompt = f"{label}, {told}" if unit else label
+        unit_shown = unit if name == RATE else in_money(unit)
+        prompt = f"{label}, {unit_shown}" if unit else label
         self.sheet.data_validation(row, column, row, column, allowed.validation(prompt))
         if name:
             self.define(name, row, column)

@@ -251,13 +251,13 @@ def _add_limits(page: Page, row: int) -> int:
     _heading(page, row, _LABEL, heads)
     page.text(row, _WORTH, better, "heading", "left")
     numbered = list(enumerate(page.book.plan.limits, start=1))
-    told = [pair for pair in numbered if not pair[1].exact]
-    told.sort(key=lambda pair: (not pair[1].binding, _is_count(pair[1]), -(_use(pair[1]) or 0.0)))
+    listed = [pair for pair in numbered if not pair[1].exact]
+    listed.sort(key=lambda pair: (not pair[1].binding, _is_count(pair[1]), -(_use(pair[1]) or 0.0)))
     style = page.book.workbook.add_format(_BAR_LOOK)
-    for number, limit in told[:_MOST_LIMITS]:
+    for number, limit in listed[:_MOST_LIMITS]:
         row += 1
         _limit(page, row, number, limit, style)
-    left = len(numbered) - len(told[:_MOST_LIMITS])
+    left = len(numbered) - len(listed[:_MOST_LIMITS])
     row += 1
     see = ": see Checks" if page.book.inside else ""
     more = f"; {left} more, with more room{see}" if left else ""
@@ -288,8 +288,8 @@ def _number(limit: LimitReport) -> str:
 
 def _label(limit: LimitReport) -> str:
     """Return a limit's label with its unit, where the label does not say it."""
-    told = limit.unit in ("", "share", "1", *limit.label.split())
-    unit = "" if told else f", {in_money(limit.unit)}"
+    unit_is_clear = limit.unit in ("", "share", "1", *limit.label.split())
+    unit = "" if unit_is_clear else f", {in_money(limit.unit)}"
     label = _short(limit.label, _LABEL_LENGTH - len(unit)) + unit
     return capital(label)
 

@@ -143,10 +143,12 @@ def read_bids(
             dated=False,
         )
         quote = read_quote(path, said, items)
-        told = [each for each in quote.asked if each.category and each.known and not each.figures]
-        more, remarks = _described(quote, told, inputs)
+        in_full = [
+            each for each in quote.asked if each.category and each.known and not each.figures
+        ]
+        more, remarks = _described(quote, in_full, inputs)
         if more is not inputs:
-            names = {each.part_number or each.description: each.id for each in told}
+            names = {each.part_number or each.description: each.id for each in in_full}
             named = said.mapping.model_copy(update={"items": {**names, **said.mapping.items}})
             inputs, items = more, {item.id: item for item in more.items}
             quote = read_quote(path, replace(said, mapping=named), items)
@@ -169,14 +171,14 @@ def _run_out(quote: Quote) -> Iterator[str]:
 
 
 def _described(
-    quote: Quote, told: Sequence[Asked], inputs: Inputs
+    quote: Quote, in_full: Sequence[Asked], inputs: Inputs
 ) -> tuple[Inputs, tuple[str, ...]]:
     """Return the problem with products that a vendor describes in full, and what is to be said."""
     taken = {item.id for item in inputs.items}
-    told = [each for each in told if each.id not in taken]
-    if not told:
+    in_full = [each for each in in_full if each.id not in taken]
+    if not in_full:
         return inputs, ()
-    text = catalog_text(quote.model_copy(update={"asked": tuple(told)}))
+    text = catalog_text(quote.model_copy(update={"asked": tuple(in_full)}))
     try:
         catalog = validated(Catalog, yaml12.parse(text, f"what {quote.file} describes", "catalog"))
     except InputError as error:
@@ -191,7 +193,7 @@ def _described(
     remarks = tuple(
         f"{each.cell}: {each.description or each.part_number} is in no catalog of the problem; it "
         "is planned with the figures that its vendor states"
-        for each in told
+        for each in in_full
     )
     return replace(
         inputs,

@@ -81,8 +81,10 @@ class Tender:
 
         Support that names no sort of product is that of all of them.
         """
-        told = (supports(charge.label) for charge in self.charges if charge.kind == "support")
-        return any(not sorts or item.category in sorts for sorts in told)
+        sorts_of_all = (
+            supports(charge.label) for charge in self.charges if charge.kind == "support"
+        )
+        return any(not sorts or item.category in sorts for sorts in sorts_of_all)
 
     @property
     def quoted_usd(self) -> float:
@@ -164,10 +166,10 @@ def place(line: QuoteLine) -> str:
 
 def _charges(quote: Quote, goods: Mapping[str, Goods], rebate: float) -> Iterator[BidCharge]:
     """Yield what is asked for beside products of the catalogs."""
-    told = {cell for price in quote.prices for cell in price.support_cells}
+    counted = {cell for price in quote.prices for cell in price.support_cells}
     for line in quote.lines:
         product = line.kind == "item" and line.item in goods
-        if line.kind not in _COUNTED or product or place(line) in told or not line.amount:
+        if line.kind not in _COUNTED or product or place(line) in counted or not line.amount:
             continue
         if line.amount < 0.0 and rebate:
             continue

@@ -11,6 +11,7 @@ from planner.inputs import Change, Inputs, applied
 from planner.loader.checks import check_problem
 from planner.outputs.words import counted, decimals, listed, relative, write_figure
 from planner.paths import job_path
+from planner.processes import Progress, ignore
 from planner.schema.catalog import Family
 from planner.schema.comparison import Measure, Outcome, RowGroup, RuleRow, RulesTable
 from planner.schema.plan import Plan
@@ -25,7 +26,7 @@ from planner.studies.compare.side_by_side import (
     worse_by,
     write_loss,
 )
-from planner.studies.request import PROBLEMS, Found, Progress, Request, ignore
+from planner.studies.request import PROBLEMS, Found, Request
 
 _RULE, _MODE, _FAMILIES = "storage.rule", job_path("checkpoint.mode"), "consider.storage_families"
 _VENDORS = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
@@ -242,8 +243,8 @@ def argument(rows: Sequence[RuleRow], measure: Measure, max_overlap: float) -> t
     demand = rows[0].outcome
     if demand is None:
         return (f"There is no plan by the demand law: {rows[0].reason or 'none was found'}.",)
-    told = [_Told(row, row.outcome, demand, measure) for row in rows[1:] if row.outcome]
-    rules = [each for each in told if each.row.group == "rule"]
+    compared = [_Told(row, row.outcome, demand, measure) for row in rows[1:] if row.outcome]
+    rules = [each for each in compared if each.row.group == "rule"]
     worst = max((each for each in rules if not each.alike), key=lambda e: e.worse, default=None)
     sentences = []
     if worst is not None and worst.worse > 0:
@@ -252,7 +253,7 @@ def argument(rows: Sequence[RuleRow], measure: Measure, max_overlap: float) -> t
     clauses = [*_rules(rules, max_overlap), *_without([row for row in rows if row.group == "rule"])]
     if clauses:
         sentences.append(_sentence("; ".join(clauses)))
-    sentences += [_sentence(_mode(each)) for each in told if each.row.group == "mode"]
+    sentences += [_sentence(_mode(each)) for each in compared if each.row.group == "mode"]
     storage = "; ".join(on_storage(rows, measure))
     return (*sentences, *([_sentence(storage)] if storage else []))
 
@@ -275,9 +276,9 @@ def _worst(worst: _Told) -> str:
     return _sentence(text)
 
 
-def _gpus(told: _Told) -> Iterator[str]:
+def _gpus(compared: _Told) -> Iterator[str]:
     """Yield what differs in the GPUs in use."""
-    plan, demand = told.plan, told.demand
+    plan, demand = compared.plan, compared.demand
     if {each.sku for each in plan.systems} != {each.sku for each in demand.systems}:
         bought = listed([f"{each.quantity:,} {each.product}" for each in plan.systems])
         yield f"runs on other GPU systems ({bought})"
@@ -333,25 +334,25 @@ def _without(rules: Sequence[RuleRow]) -> Iterator[str]:
     missing = [row for row in rules if row.outcome is None]
     for reason in dict.fromkeys(row.reason for row in missing):
         names = _named([row for row in missing if row.reason == reason])
-        told = reason or "none was found"
-        yield f"with {names} {told if told.startswith('no plan') else f'there is no plan: {told}'}"
+        why = reason or "none was found"
+        yield f"with {names} {why if why.startswith('no plan') else f'there is no plan: {why}'}"
 
 
-def _mode(told: _Told) -> str:
+def _mode(compared: _Told) -> str:
     """Return what writing checkpoints the other way does."""
-    units, needed = told.plan.storage_units, told.demand.storage_units
+    units, needed = compared.plan.storage_units, compared.demand.storage_units
     storage = ""
-    if told.plan.storage != told.demand.storage:
-        bought = listed([f"{each.quantity:,} {each.product}" for each in told.plan.storage])
+    if compared.plan.storage != compared.demand.storage:
+        bought = listed([f"{each.quantity:,} {each.product}" for each in compared.plan.storage])
         storage = f" and buys {bought} for storage"
-        if [e.sku for e in told.plan.storage] == [e.sku for e in told.demand.storage]:
+        if [e.sku for e in compared.plan.storage] == [e.sku for e in compared.demand.storage]:
             storage = f" and takes {counted(units, 'storage unit')} instead of {needed:,}"
     does = (
         "does as well, within what is proven"
-        if told.alike
-        else write_loss(told.worse, told.measure)
+        if compared.alike
+        else write_loss(compared.worse, compared.measure)
     )
-    return f"with {told.row.label} checkpoints the same job {does}{storage}"
+    return f"with {compared.row.label} checkpoints the same job {does}{storage}"
 
 
 @dataclass(frozen=True)
@@ -365,20 +366,20 @@ class _Answer:
 
 
 def rules_table(
-    inputs: Inputs, base: Plan, options: Options, told: Progress = ignore
+    inputs: Inputs, base: Plan, options: Options, progress: Progress = ignore
 ) -> RulesTable:
     """Return the table of a problem; each row is a plan solved and verified on its own.
 
     Args:
         base: the problem's own plan.
-        told: hears how many rows of how many are solved.
+        progress: is called with how many rows of how many are solved.
     """
     solved = [(inputs.problem, base)]
     asked = tuple(asks(inputs))
     options = replace(options, rivals=False)  # a row shows what a plan buys, not what else could do
     answers = []
     for place, ask in enumerate(asked):
-        told(place, len(asked))
+        progress(place, len(asked))
         answers.append(_answer(ask, inputs, solved, options.turn(len(asked) - place)))
     plans = [answer.plan for answer in answers if answer.plan is not None]
     flops = any(plan.jobs and plan.jobs[0].useful_pflops is not None for plan in plans)

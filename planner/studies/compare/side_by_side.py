@@ -243,8 +243,8 @@ def write_loss(worse: float, measure: Measure, amount: str = "", *, many: bool =
     other = ("has", "have", f"{{}} {{}} {measure.label}")
     one, several, rest = _SAID.get(measure.name, other)
     more = (worse > 0) == (measure.sense == "minimize")
-    told = rest.format(amount or relative(worse), "more" if more else "less")
-    return f"{several if many else one} {told}"
+    amount_and_side = rest.format(amount or relative(worse), "more" if more else "less")
+    return f"{several if many else one} {amount_and_side}"
 
 
 def proven_alike(worse: float, *gaps: float | None) -> bool:
@@ -317,8 +317,8 @@ def why_none(inputs: Inputs, families: tuple[str, ...]) -> str | None:
             return f"the problem asks for {item.model}, which is other storage"
     reasons = [why_not(item, inputs) for item in storage if item.family in kept]
     if None not in reasons:
-        told = sorted({reason for reason in reasons if reason is not None})
-        return f"none of it can be planned: {'; '.join(told[:_MOST_REASONS])}"
+        distinct = sorted({reason for reason in reasons if reason is not None})
+        return f"none of it can be planned: {'; '.join(distinct[:_MOST_REASONS])}"
     return None
 
 
@@ -443,10 +443,10 @@ def sentences(
 def _changed(first: Read, side: Read, place: int, inputs: Sequence[FigureRow]) -> str:
     """Say which inputs differ; where none that a plan states does, what was set for the run."""
     rows = [row for row in inputs if _differs(row, place, both=first.there and side.there)]
-    told = [row for row in rows if row.group not in _TOLD] or rows
-    parts = [_input(row, place) for row in told[:_MOST_INPUTS]]
-    if len(told) > _MOST_INPUTS:
-        parts.append(f"and {counted(len(told) - _MOST_INPUTS, 'more input')}")
+    listed_rows = [row for row in rows if row.group not in _TOLD] or rows
+    parts = [_input(row, place) for row in listed_rows[:_MOST_INPUTS]]
+    if len(listed_rows) > _MOST_INPUTS:
+        parts.append(f"and {counted(len(listed_rows) - _MOST_INPUTS, 'more input')}")
     inputs_told = f"Inputs that differ: {'; '.join(parts)}."
     if not side.edits:
         return inputs_told if parts else "All inputs that a plan states are the same."

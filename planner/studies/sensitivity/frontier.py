@@ -13,10 +13,11 @@ from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import natural
+from planner.processes import Progress, ignore
 from planner.schema.plan import Status
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 from planner.sizing.demand import VENDOR_RULES
-from planner.studies.request import Found, Progress, Request, SweepOptions, head_of, ignore
+from planner.studies.request import Found, Request, SweepOptions, head_of
 from planner.studies.sensitivity.frontier_walk import (
     COST,
     LESS_STORAGE,
@@ -353,7 +354,7 @@ def study(
     *,
     against: Sequence[Against] = AGAINST,
     points: int = POINTS,
-    told: Progress = ignore,
+    progress: Progress = ignore,
 ) -> list[Frontier]:
     """Return the most useful work of a problem against what is held or limited.
 
@@ -364,7 +365,7 @@ def study(
         options: how exactly to solve, how long at most for each plan, and who works.
         against: the write bandwidth of the storage bought, capex, or power at the meter.
         points: how many points to find at most; where there are more, they are spread.
-        told: hears how many of how many points, at most, are found.
+        progress: is called with how many of how many points, at most, are found.
 
     Raises:
         InputError: the problem demands what cannot be planned.
@@ -377,7 +378,7 @@ def study(
     sizes: dict[Hashable, int] = {part: _size(part, points) for part, _ in tasks}
     found = dict(
         answered(
-            parts, Waiting(tasks), sizes, told,
+            parts, Waiting(tasks), sizes, progress,
             jobs=options.jobs, dask=options.dask, alone_s=SECONDS_ALONE,
         )
     )  # fmt: skip
@@ -449,6 +450,6 @@ def run(request: Request, *, against: Sequence[Against], points: int) -> Found:
     """
     names = tuple(dict.fromkeys(against or AGAINST))
     found = study(
-        request.inputs, request.each(), against=names, points=points, told=request.progress
+        request.inputs, request.each(), against=names, points=points, progress=request.progress
     )
     return Found(tuple(found), tuple(each.status for each in found), plan=request.plan)

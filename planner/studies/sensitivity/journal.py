@@ -61,10 +61,10 @@ class Journal:
                 raise InputError(
                     Finding("partial", message, str(self.folder / entry.name), fix="remove it")
                 )
-        told = self.folder / KEY
-        if not told.exists() or told.read_text("utf-8", "replace") != key:
+        key_file = self.folder / KEY
+        if not key_file.exists() or key_file.read_text("utf-8", "replace") != key:
             self._remove_all()
-            told.write_text(key)
+            key_file.write_text(key)
 
     def has(self, number: int) -> bool:
         """Say whether a piece is done, and can be read."""

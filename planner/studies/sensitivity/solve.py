@@ -365,22 +365,22 @@ def explained(asked: Asked, answers: Sequence[Answer]) -> list[Answer]:
     points, paths = values(asked.group), asked.group.paths
     top = points.max(axis=0) if paths else points[0]
     loose = {place: float((points[place] / top.clip(1e-300)).sum()) for place in places}
-    told: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     found = 0
     for place in sorted(places, key=lambda place: (-loose[place], place)):
-        if place in told or found >= MOST:
+        if place in reasons or found >= MOST:
             continue
         levers = clash(asked.inputs_of(place), work=WORK)
         found += 1
         columns = [paths.index(lever.path) for lever in levers if lever.path in paths]
         for other in places:
-            if other not in told and (points[other] <= points[place])[columns].all():
-                told[other] = name_limits(
+            if other not in reasons and (points[other] <= points[place])[columns].all():
+                reasons[other] = name_limits(
                     levers, dict(zip(paths, points[other].tolist(), strict=True))
                 )
     found_out = list(answers)
     for place in places:
-        found_out[place] = replace(answers[place], reason=told.get(place, NO_PLAN))
+        found_out[place] = replace(answers[place], reason=reasons.get(place, NO_PLAN))
     return found_out
 
 

@@ -54,7 +54,7 @@ class Course:
     scenarios: Scenarios
     options: SweepOptions
     journal: Journal
-    told: Callable[[int, int], None]
+    progress: Callable[[int, int], None]
     done: int = 0
     kept: dict[int, int] = field(default_factory=dict)
     _layout: list[tuple[int, list[int]]] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Course:
         Raises:
             InputError: the journal cannot be written.
         """
-        self.told(0, len(self.scenarios))
+        self.progress(0, len(self.scenarios))
         for number, rows in workforce.rows(self._waiting()):
             self.journal.put(number, rows)
             self._count(number, len(rows))
@@ -97,7 +97,7 @@ class Course:
     def _count(self, number: int, rows: int) -> None:
         self.kept[number] = rows
         self.done += rows
-        self.told(self.done, len(self.scenarios))
+        self.progress(self.done, len(self.scenarios))
 
     def _numbered(self) -> Iterator[tuple[int, list[int]]]:
         """Yield the number of each piece and the places of its scenarios."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from planner.errors import Finding, InputError
 from planner.infeasible import clash
@@ -16,6 +15,7 @@ from planner.levers.model import written
 from planner.loader.vary import checked
 from planner.loader.vary.place import NoPlaceError, short
 from planner.paths import job_path
+from planner.processes import Progress, ignore
 from planner.schema.plan import Status
 from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
 from planner.studies.request import Found, Request, SweepOptions, head_of
@@ -255,7 +255,7 @@ def study(
     options: SweepOptions | None = None,
     *,
     by: float = BY,
-    told: Callable[[int, int], None] | None = None,
+    progress: Progress = ignore,
 ) -> Tornado:
     """Return what the best plan does when one input goes from low to high, all else as it stands.
 
@@ -264,7 +264,7 @@ def study(
             that may matter.
         options: how exactly to solve, and how long at most for each end.
         by: where no ranges are given, how far to go to either side, as a share.
-        told: hears how many ends of how many are solved.
+        progress: is called with how many ends of how many are solved.
 
     Raises:
         InputError: a range cannot be read, or an input is varied twice.
@@ -276,16 +276,11 @@ def study(
     _refuse_twice(spans)
     sides = [side for span in spans for side in (span.low, span.high)]
     scenarios = [Scenario(place, side.changes) for place, side in enumerate(sides)]
-    heard = None if told is None else partial(_passed_on, told, len(scenarios))
-    found = _explained(inputs, answers(inputs, scenarios, options, heard))
+    found = _explained(inputs, answers(inputs, scenarios, options, progress))
     swings = [
         _swing(span, found[2 * place], found[2 * place + 1]) for place, span in enumerate(spans)
     ]
     return _head(inputs, base, options, swings)
-
-
-def _passed_on(told: Callable[[int, int], None], asked: int, done: int) -> None:
-    told(done, asked)
 
 
 def _refuse_twice(spans: Sequence[Span]) -> None:
@@ -297,14 +292,14 @@ def _refuse_twice(spans: Sequence[Span]) -> None:
 
 def _explained(inputs: Inputs, found: Sequence[Answer]) -> list[tuple[Answer, str]]:
     """Return answers with why there is no plan, where there is none."""
-    told, left = [], MOST_EXPLAINED
+    explained, left = [], MOST_EXPLAINED
     for answer in found:
         reason = answer.reason
         if answer.status == "infeasible" and not reason:
             reason = why(inputs, answer.scenario.changes) if left else NO_PLAN
             left = max(0, left - 1)
-        told.append((answer, reason))
-    return told
+        explained.append((answer, reason))
+    return explained
 
 
 def _swing(span: Span, low: tuple[Answer, str], high: tuple[Answer, str]) -> Swing:
@@ -381,7 +376,7 @@ def run(request: Request, *, vary: Sequence[str], by: float) -> Found:
     Raises:
         InputError: the problem or a range is wrong.
     """
-    found = study(request.inputs, vary, request.each(), by=by, told=request.progress)
+    found = study(request.inputs, vary, request.each(), by=by, progress=request.progress)
     ends = {end.status for swing in found.swings for end in (swing.low, swing.high)}
     ended = "failed" if "failed" in ends else found.status
     return Found((found,), (ended,), plan=request.plan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from types import TracebackType
@@ -11,7 +11,7 @@ from typing import Any, Literal
 from planner.errors import InputError, PlannerError
 from planner.inputs import Inputs
 from planner.loader.vary import checked
-from planner.processes import Lost
+from planner.processes import Lost, Progress, ignore
 from planner.studies.request import DEFAULT_GAP, SweepOptions
 from planner.studies.sensitivity.scenarios import Row, Scenario
 from planner.studies.sensitivity.solve import (
@@ -214,15 +214,14 @@ def answers(
     inputs: Inputs,
     scenarios: Sequence[Scenario],
     options: SweepOptions,
-    told: Callable[[int], None] | None = None,
+    progress: Progress = ignore,
 ) -> list[Answer]:
-    """Return an answer for each scenario, in order; ``told`` hears how many are done."""
+    """Return an answer for each scenario, in order."""
     parts = pieces(scenarios)
     found: dict[int, Answer] = {}
     with Workers(Work({"": inputs}, options), len(parts)) as workers:
         for _, done in workers.answers(enumerate(parts)):
             many = len(found) >= MOST_WHOLE
             found |= {each.scenario.index: each.packed() if many else each for each in done}
-            if told is not None:
-                told(len(found))
+            progress(len(found), len(scenarios))
     return [found[scenario.index] for scenario in scenarios]

@@ -11,6 +11,7 @@ import numpy as np
 
 from planner.api import Options
 from planner.errors import Finding, InputError
+from planner.processes import Progress
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.simulation import (
     Doing,
@@ -30,7 +31,7 @@ from planner.simulation.from_plan import appliances, copies_of, full_mtti_s, wor
 from planner.simulation.history import History, Interruption
 from planner.simulation.operation import Array, Empirical, Failures, Weibull
 from planner.simulation.record import record
-from planner.simulation.replicate import Progress, Replications, Runs, confidence, events, replicate
+from planner.simulation.replicate import Replications, Runs, confidence, events, replicate
 from planner.simulation.world import Disturbances, JobRun, World, draw
 from planner.sizing import two_levels
 from planner.sizing.availability import (

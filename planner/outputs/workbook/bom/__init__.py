@@ -389,8 +389,8 @@ def _add_lead_time(page: BomPage, lines: tuple[int, int], row: int) -> None:
         lines: the first and the last row of the bill.
     """
     plan = page.book.plan
-    told = any(line.lead_time_days is not None for line in scope.own_lines(plan))
-    if not told or not (scope.complete(plan) or scope.limited(plan, "lead_time")):
+    any_known = any(line.lead_time_days is not None for line in scope.own_lines(plan))
+    if not any_known or not (scope.complete(plan) or scope.limited(plan, "lead_time")):
         return
     first, last = lines[0], max(lines)
     bought = page.columns.span("purchased", first, last)

@@ -46,7 +46,7 @@ def quantity_name(number: int) -> str:
 
 
 def working_name(line: Line, number: int) -> str:
-    """Return a formula for the units of a line in the cluster: without owned ones that stand idle."""
+    """Return a formula for the units of a line in the cluster, less owned ones that stand idle."""
     return without_idle(line, quantity_name(number))
 
 

@@ -295,9 +295,9 @@ def _as_solved(row: BomRow, line: Line) -> None:
 
 def _lead_time(row: BomRow, line: Line) -> None:
     """Write how long delivery takes, and the upper end of it in days; blank counts for none."""
-    told = line.lead_time is None or re.fullmatch(LEAD_TIME, line.lead_time)
+    readable = line.lead_time is None or re.fullmatch(LEAD_TIME, line.lead_time)
     row.input("remark", line)
-    if not row.has("solved_lead_time") or not told:
+    if not row.has("solved_lead_time") or not readable:
         row.text("lead_time", line.lead_time or "")
         row.put("lead_days", line.lead_time_days)
         return

@@ -90,8 +90,8 @@ class _Grid(Stack):
     ) -> None:
         """Write a figure of every plan and its changes from the first."""
         number = number_format(unit, values)
-        told = "" if unit == "share" else in_money(unit)
-        cells: list[Cell] = [label, told]
+        unit_shown = "" if unit == "share" else in_money(unit)
+        cells: list[Cell] = [label, unit_shown]
         cells += [(value, number) for value in values]
         self.line([*cells, *((change, signed(number)) for change in changes[1:])])
 

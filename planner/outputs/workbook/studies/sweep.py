@@ -557,12 +557,12 @@ def _stretch(
 
 def _why_none(page: Stack, rows: Rows) -> None:
     """Write why rows have no plan, the most frequent reason first."""
-    told = reasons(rows)
-    if not told:
+    found = reasons(rows)
+    if not found:
         return
     page.heading("Why rows have no plan")
-    for each in told[:_MOST_REASONS]:
+    for each in found[:_MOST_REASONS]:
         at = page.line([STATUS.get(each.status, each.status), (each.rows, INTEGER)])
-        _beside(page, at, 2, each.in_words or "no reason is told")
-    if len(told) > _MOST_REASONS:
-        page.sentences([f"{len(told) - _MOST_REASONS:,} more reasons are in the table."])
+        _beside(page, at, 2, each.in_words or "no reason is found")
+    if len(found) > _MOST_REASONS:
+        page.sentences([f"{len(found) - _MOST_REASONS:,} more reasons are in the table."])

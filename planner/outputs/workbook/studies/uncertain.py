@@ -226,9 +226,9 @@ def _outcome(each: Percentiles) -> list[Cell]:
     figures = (each.mean, each.least, each.p5, each.p25, each.p50, each.p75, each.p95, each.most)
     number = number_format(each.unit, figures)
     unit = "" if each.unit == "share" else in_money(each.unit)
-    told: list[Cell] = [each.label, unit]
-    told.append((each.count, INTEGER))
-    return [*told, *((figure, number) for figure in figures)]
+    cells: list[Cell] = [each.label, unit]
+    cells.append((each.count, INTEGER))
+    return [*cells, *((figure, number) for figure in figures)]
 
 
 def _breaks(page: Stack, study: Uncertain) -> None:

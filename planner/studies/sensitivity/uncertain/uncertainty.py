@@ -21,6 +21,7 @@ from planner.loader.vary.apply import applied
 from planner.optimizer import operate, purchase
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import given
+from planner.processes import Progress, ignore
 from planner.schema.plan import Plan, Status
 from planner.schema.sensitivity import PLANNED, Index, Percentiles, Uncertain, UncertainInput
 from planner.studies.request import Found, Request, SweepOptions, head_of
@@ -302,8 +303,7 @@ def _roomy(case: Case) -> Case:
     return replace(case, limits=case.limits.but(**wide))
 
 
-Told = Callable[[int], None]
-Ask = Callable[[Inputs, Sequence[Scenario], SweepOptions, Told | None], Sequence[Answer]]
+Ask = Callable[[Inputs, Sequence[Scenario], SweepOptions, Progress], Sequence[Answer]]
 """What answers scenarios."""
 
 
@@ -314,7 +314,7 @@ def study(
     draw: Draw | None = None,
     *,
     plan: Plan | None = None,
-    told: Told | None = None,
+    progress: Progress = ignore,
     ask: Ask = answers,
 ) -> Uncertain:
     """Return what a problem's answer becomes where inputs are not known exactly.
@@ -326,7 +326,7 @@ def study(
         dists: ``PATH=DISTRIBUTION`` of each input; none for what is usually not known.
         options: how exactly to solve each scenario.
         plan: the best plan of the problem as it stands, where it is known.
-        told: hears how many scenarios are solved.
+        progress: is called with how many scenarios of how many are solved.
         ask: what answers scenarios.
 
     Raises:
@@ -341,11 +341,15 @@ def study(
     drawn = values(unsure, points(draw.method, len(unsure), draw.samples, draw.seed))
     planned = _operation(case, plan)
     looking = replace(options, look=partial(view, planned))
-    found = ask(inputs, scenarios(unsure, drawn), looking, told)
+    whole = draw.scenarios(len(unsure))
+    found = ask(inputs, scenarios(unsure, drawn), looking, lambda done, _: progress(done, whole))
     runs = candidates(case, planned, found)
     seen = list(scenes(inputs, found, planned, runs))
-    after = None if told is None else lambda done: told(len(found) + done)
-    known = _indices(inputs, unsure, options, draw, ask, after) if draw.indices else {}
+    known = {}
+    if draw.indices:
+        known = _indices(
+            inputs, unsure, options, draw, ask, lambda done, _: progress(len(found) + done, whole)
+        )
     return Uncertain(
         **head_of(inputs, options.gap),
         base=plan.objective.value,
@@ -431,11 +435,11 @@ def _compared(
 
 def _indices(
     inputs: Inputs, unsure: tuple[Unknown, ...], options: SweepOptions, draw: Draw, ask: Ask,
-    told: Told | None,
+    progress: Progress,
 ) -> dict[str, object]:  # fmt: skip
     """Return the indices, from scenarios of their own."""
     drawn = values(unsure, design(unsure, draw.samples, draw.seed))
-    found = ask(inputs, scenarios(unsure, drawn), options, told)
+    found = ask(inputs, scenarios(unsure, drawn), options, progress)
     there = [each.value if each.status in PLANNED else None for each in found]
     worths = np.array([math.nan if value is None else value for value in there])
     made, note = indices(unsure, worths, draw.seed)
@@ -482,7 +486,7 @@ def run(
         InputError: the problem, a distribution or an option is wrong.
     """
     inputs, draw = request.inputs, Draw(method, samples, seed, indices)
-    asked = draw.scenarios(len(unknowns(inputs, dist, draw)))  # refused before anything is solved
+    unknowns(inputs, dist, draw)  # refuses what is wrong before anything is solved
     plan = request.plan()
     found = study(
         inputs,
@@ -490,7 +494,7 @@ def run(
         request.each(),
         draw,
         plan=plan,
-        told=lambda done: request.progress(done, asked),
+        progress=request.progress,
     )
     ended = "failed" if found.statuses.get("failed") else found.status
     return Found((found,), (ended,), plan=lambda: plan)
