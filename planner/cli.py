@@ -545,7 +545,7 @@ def main() -> None:
     open_closed_streams()
     _settle_in()
     follow()
-    running.heed()
+    running.catch_interrupts()
     _leave(_run(_as_asked(sys.argv[1:])))
 
 
@@ -643,7 +643,7 @@ def _run(application: Callable[..., Any]) -> int:
 
 def _interrupted() -> int:
     """Say what is there of a command that was interrupted, and how to go on."""
-    running.heard()
+    running.interrupt_handled()
     from planner.commands.solve import listed
     from planner.whole_files import put_in_place
 

@@ -80,7 +80,7 @@ def tell(count: int) -> None:
 
 
 @contextmanager
-def listening(say: Callable[[int], None]) -> Iterator[None]:
+def progress_to(say: Callable[[int], None]) -> Iterator[None]:
     """Have what is told in this thread heard meanwhile."""
     before, _LISTENER.say = getattr(_LISTENER, "say", None), say
     try:
@@ -270,7 +270,7 @@ class _Here:
         try:
             self._heard.put((self, b""))
             do = self._tasks.get()
-            with listening(lambda count: self._heard.put((self, _so_far(count)))):
+            with progress_to(lambda count: self._heard.put((self, _so_far(count)))):
                 while self._wanted:
                     task = self._tasks.get()
                     if self._wanted:
@@ -380,7 +380,7 @@ def _serve(channel: Connection) -> None:
         do = do or pickle.loads(packed)
         return pickle.dumps((True, do(pickle.loads(task))), pickle.HIGHEST_PROTOCOL)
 
-    with listening(lambda count: say(_so_far(count))):
+    with progress_to(lambda count: say(_so_far(count))):
         while True:
             fine, answer = _attempted(done, heard.get())
             say(answer if fine else pickle.dumps((False, answer)))

@@ -32,7 +32,7 @@ CENT, SPAN_USD = 0.01, 1e6
 
 
 @dataclass(frozen=True)
-class Desk:
+class RivalSearch:
     """A plan and the money by which what could stand in its place is weighed."""
 
     inputs: Inputs
@@ -230,14 +230,14 @@ def with_options(
     run = answer.operation
     if run is None or not any(item.purchased(run.units[item.id]) for item in case.storage):
         return plan
-    desk = Desk(inputs, case, answer, plan, solver, check)
-    options = sorted(_unlike(desk.options()), key=_total)
-    priced = [_priced(desk, each, options) for each in options]
+    search = RivalSearch(inputs, case, answer, plan, solver, check)
+    options = sorted(_unlike(search.options()), key=_total)
+    priced = [_priced(search, each, options) for each in options]
     found = StorageOptions(
         read_gb_per_s=_read_needed(case, run),
         usable_tb=case.job.capacity_needed_tb,
-        within=desk.within,
-        counted="term" if desk.whole_term else "purchase",
+        within=search.within,
+        counted="term" if search.whole_term else "purchase",
         options=tuple(priced),
         choice=_choice(priced),
         settled_by=_settled_by(priced),
@@ -279,13 +279,13 @@ def _rivals(own: StorageOption, options: Sequence[StorageOption]) -> list[Storag
     return [each for each in options if vendors(each) != vendors(own)]
 
 
-def _priced(desk: Desk, own: StorageOption, options: Sequence[StorageOption]) -> StorageOption:
+def _priced(search: RivalSearch, own: StorageOption, options: Sequence[StorageOption]) -> StorageOption:
     """Return an option with the prices at which it is cheaper than those of all other vendors."""
     rivals = _rivals(own, options)
     if not rivals:
         return own
-    even = desk.price_below(own, min(map(_total, rivals)))
-    sure = desk.price_below(own, min(each.low_usd + each.beside_usd for each in rivals))
+    even = search.price_below(own, min(map(_total, rivals)))
+    sure = search.price_below(own, min(each.low_usd + each.beside_usd for each in rivals))
     return own.model_copy(update={"even_usd": even, "sure_usd": sure})
 
 

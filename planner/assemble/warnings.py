@@ -481,7 +481,7 @@ def warnings(
         _support(lines),
         _job(case, job),
         _figures(inputs, operation),
-        _mended(job, inputs, case, operation),
+        _repair_warnings(job, inputs, case, operation),
         remarks(inputs, case, operation, lines, job, fabrics),
         _unknown(lines),
         _lead_times(lines),
@@ -617,7 +617,7 @@ def _figures(inputs: Inputs, operation: Run) -> Iterator[str]:
             yield f"{item.model}: weak sources for {names}; confirm before ordering"
 
 
-def _mended(job: JobPlan, inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
+def _repair_warnings(job: JobPlan, inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
     """What a reader of the time waited for repairs must know of it."""
     asked = inputs.problem.job.repair
     if job.repair is None or asked is None:

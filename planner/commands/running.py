@@ -26,14 +26,14 @@ AFTER_S, EVERY_S = 1.0, 0.25
 """How long a command may take without a word, and how often its line is written anew."""
 
 
-def heed() -> None:
+def catch_interrupts() -> None:
     """Have Ctrl-C heard from now on, unless whoever started this process ignores it."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stop)
         signal.signal(signal.SIGALRM, _stop)
 
 
-def heard() -> None:
+def interrupt_handled() -> None:
     """Say that it was heard: it comes no more."""
     signal.setitimer(signal.ITIMER_REAL, 0)
 
@@ -61,7 +61,7 @@ def show_progress(
     if quiet or not sys.stderr.isatty():
         yield ignore
         return
-    course = Course(command, counts, deadline)
+    course = ProgressLine(command, counts, deadline)
     over = Event()
     clock = Thread(target=course.follow, args=(over,), daemon=True)
     clock.start()
@@ -74,7 +74,7 @@ def show_progress(
 
 
 @dataclass
-class Course:
+class ProgressLine:
     """How far a command has come, and since when it runs, by ``time.monotonic``."""
 
     command: str

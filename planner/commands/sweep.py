@@ -23,7 +23,7 @@ from planner.studies.registry import SWEEP
 from planner.studies.request import Found, Request, SweepOptions
 from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import scenarios as scenarios_of
-from planner.studies.sensitivity.sweep import Course, SweptRows, beside
+from planner.studies.sensitivity.sweep import RunningSweep, SweptRows, beside
 from planner.studies.sensitivity.workers import Workers
 from planner.whole_files import write_all
 
@@ -68,7 +68,7 @@ def run(
     )
     partial = folder / f".{request.stem}.sweep.partial"
     with _journal(partial, _key(inputs, asked, options)) as journal:
-        course = Course(inputs, chosen, options, journal, request.progress)
+        course = RunningSweep(inputs, chosen, options, journal, request.progress)
         stopped = _run(course)
         base = solve_with(inputs, Options(gap=options.gap, explain=False)) if workbook else None
         study, rows, written = _write(course.table(), folder / f"{request.stem}.sweep", base)
@@ -89,7 +89,7 @@ def _journal(folder: Path, key: str) -> Iterator[Journal]:
         except KeyboardInterrupt:
             if journal.empty:
                 raise
-            running.heard()
+            running.interrupt_handled()
             kept = f"what is done is kept in {listed([folder])}"
             said = f"interrupted: {kept}; the same command goes on from there"
             raise StoppedError(said) from None
@@ -98,7 +98,7 @@ def _journal(folder: Path, key: str) -> Iterator[Journal]:
                 journal.forget()
 
 
-def _run(course: Course) -> bool:
+def _run(course: RunningSweep) -> bool:
     """Work on every piece; say whether the user stopped it before its end."""
     try:
         with Workers(course.work, course.pieces, kept=True) as workers:
@@ -106,7 +106,7 @@ def _run(course: Course) -> bool:
     except KeyboardInterrupt:
         if not course.done:
             raise
-        running.heard()
+        running.interrupt_handled()
         return True
     return False
 

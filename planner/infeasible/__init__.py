@@ -92,7 +92,7 @@ def explain(
         combined = _combined(oracle, free, clashes, weights or {}, helped)
     except UndecidedError:
         undecided.append("several limits together")
-    changes = tuple(_told(oracle, paths, helped, undecided))
+    changes = tuple(_changes_of_one(oracle, paths, helped, undecided))
     return Infeasibility(
         reasons=_reasons(oracle, everything),
         conflicts=tuple(
@@ -119,7 +119,7 @@ def clash(inputs: Inputs, *, solver: SolverName = "highs", work: float = WORK) -
         return ()
 
 
-def _told(
+def _changes_of_one(
     oracle: Oracle,
     everything: Sequence[Lever],
     helped: Sequence[tuple[Lever, Threshold | None]],
@@ -129,13 +129,13 @@ def _told(
     for place, (lever, found) in enumerate(helped):
         because: Sequence[Lever] = ()
         try:
-            because = _because(oracle, everything, lever, found) if place < _TOLD else ()
+            because = _blockers(oracle, everything, lever, found) if place < _TOLD else ()
         except UndecidedError:
             undecided.append(f"what asks for no smaller change of {lever.path}")
         yield _step(lever, found, because)
 
 
-def _because(
+def _blockers(
     oracle: Oracle, everything: Sequence[Lever], lever: Lever, found: Threshold | None
 ) -> tuple[Lever, ...]:
     """Return what asks for so large a change: with a little less, these stand in the way."""

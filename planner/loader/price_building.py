@@ -83,7 +83,7 @@ def built(price: Price, item: Item, items: Mapping[str, Item], rates: Mapping[st
         "date": min((rate.date for rate, _ in sized), key=latest_day),
         "source": main.source,
         "confidence": min((rate.confidence for rate, _ in sized), key=_ORDER.index),
-        "note": "; ".join(["built of " + ", ".join(_told(*pair) for pair in sized)]
+        "note": "; ".join(["built of " + ", ".join(_text_of_part(*pair) for pair in sized)]
                           + ([price.note] if price.note else [])),
     }  # fmt: skip
     if yearly:
@@ -98,7 +98,7 @@ def _sum(sized: list[tuple[Rate, float]], field: str) -> float:
     return round(sum(each), 2)
 
 
-def _told(rate: Rate, amount: float) -> str:
+def _text_of_part(rate: Rate, amount: float) -> str:
     unit = {"unit": "", "raw_tb": " TB", "usable_tb": " TB usable", "used_tb": " TB"}[rate.per]
     often = " a year" if rate.every == "year" else ""
     whole = rate.usd * amount

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from planner.figures import OBJECTIVES
 from planner.outputs.blocks import Column, FirstScreen, Table, joined, screen
-from planner.outputs.scope import decided_on
+from planner.outputs.scope import decided_lines
 from planner.outputs.words import (
     INDENT,
     amount_of,
@@ -46,12 +46,12 @@ def what_it_is(alternative: Alternative) -> str:
 
 def bought(plan: Plan) -> str:
     """Return the GPU systems and the storage of a plan."""
-    return ", ".join(f"{line.working:,} × {line.model}" for line in decided_on(plan))
+    return ", ".join(f"{line.working:,} × {line.model}" for line in decided_lines(plan))
 
 
 def units(plan: Plan, section: str) -> int:
     """Return the units in place of a section."""
-    return sum(line.working for line in decided_on(plan, section))
+    return sum(line.working for line in decided_lines(plan, section))
 
 
 def command(found: Alternatives, alternative: Alternative) -> str | None:

@@ -111,7 +111,7 @@ def _buy(plan: Plan, totals: Totals) -> str:
     """Return GPU systems and storage by name, the rest by how many."""
     own = scope.own_lines(plan)
     systems, storage = (
-        [so_many(line.working, product(line)) for line in scope.decided_on(plan, section)]
+        [so_many(line.working, product(line)) for line in scope.decided_lines(plan, section)]
         for section in ("Compute", "Storage")
     )
     text = f"{listed(systems)} ({totals.gpus:,} GPUs)" if systems else ""
@@ -170,7 +170,7 @@ def _power(plan: Plan, totals: Totals) -> str:
 
 def _binds(plan: Plan) -> str:
     """Return what holds the plan, and what the next GPU systems would need and give."""
-    binding = scope.holding(plan)
+    binding = scope.binding_limits(plan)
     texts = [f"{limit.label} ({_reached(limit)})" for limit in binding[:_MOST_BINDING]]
     left = len(binding) - _MOST_BINDING
     text = listed([*texts, *([f"{left} more"] if left > 0 else [])]) or _nearest(plan)
@@ -183,7 +183,7 @@ def _nearest(plan: Plan) -> str:
     used = [
         (each.value / each.limit, each)
         for each in plan.limits
-        if each.sense == "<=" and each.limit > 0.0 and scope.may_be_short(each)
+        if each.sense == "<=" and each.limit > 0.0 and scope.can_run_short(each)
     ]
     share, nearest = max(used, key=lambda one: one[0], default=(0.0, None))
     if nearest is None or share < NEAR:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from planner.figures import OBJECTIVES, RATIOS
 from planner.outputs import console, why_text
 from planner.outputs.blocks import FirstScreen, joined
-from planner.outputs.scope import decided_on
+from planner.outputs.scope import decided_lines
 from planner.outputs.why_text import holds, signed, small, worth
 from planner.outputs.words import INDENT, counted, listed, money, product, ratio, so_many, wrapped
 from planner.schema.explanation import Explanation, Forced, Marginal
@@ -82,7 +82,7 @@ def _bought(found: Explanation) -> str:
     """Return GPU systems and storage by name, and what they are worth."""
     value = found.plan.objective.value
     assert value is not None
-    units = [so_many(line.working, product(line)) for line in decided_on(found.plan)]
+    units = [so_many(line.working, product(line)) for line in decided_lines(found.plan)]
     return f"{listed(units)}: {_amount(found, value)}"
 
 
@@ -176,7 +176,7 @@ def _without(found: Explanation) -> str:
 
 def _title(found: Explanation) -> str:
     plan = found.plan
-    counts = ", ".join(f"{line.working:,} {line.model}" for line in decided_on(plan))
+    counts = ", ".join(f"{line.working:,} {line.model}" for line in decided_lines(plan))
     goal = plan.objective
     assert goal.value is not None
     lines = [_named(found), *wrapped(f"{counts}: {_amount(found, goal.value)}")]

@@ -97,7 +97,7 @@ def own_lines(plan: Plan) -> list[Line]:
     return [line for line in plan.lines if line.parent is None]
 
 
-def decided_on(plan: Plan, *sections: str) -> list[Line]:
+def decided_lines(plan: Plan, *sections: str) -> list[Line]:
     """Return the lines of GPU systems, then of storage, that stand in place; or of one section."""
     return [
         line
@@ -157,13 +157,13 @@ def shared_racks(plan: Plan) -> int:
     return max(0, plan.totals.racks - sum(line.racks or 0 for line in own_lines(plan)))
 
 
-def holding(plan: Plan) -> list[LimitReport]:
+def binding_limits(plan: Plan) -> list[LimitReport]:
     """Return the limits that bind; how the problem is put, only where nothing is short."""
     found = [limit for limit in plan.limits if limit.binding]
-    return [limit for limit in found if may_be_short(limit)] or found
+    return [limit for limit in found if can_run_short(limit)] or found
 
 
-def may_be_short(limit: LimitReport) -> bool:
+def can_run_short(limit: LimitReport) -> bool:
     """Say whether a limit is of something that there can be too little of."""
     return limit.name != "gpu_types" and not limit.name.endswith(".installed")
 

@@ -158,7 +158,7 @@ def _repairs(job: JobSimulated) -> Iterator[str]:
         yield f"{number(seen.grown_per_year, 1)} restarts with more replicas"
 
 
-def mended(job: JobSimulated) -> str:
+def repair_text(job: JobSimulated) -> str:
     """Return what is assumed of repairs, nothing where there are none."""
     seen = job.repair
     if seen is None:
@@ -228,7 +228,7 @@ def first(study: Simulation) -> FirstScreen:
     return FirstScreen(
         _heading(study),
         tuple(answer),
-        notes=tuple(text for job in jobs for text in (mended(job), other_plan(job)) if text),
+        notes=tuple(text for job in jobs for text in (repair_text(job), other_plan(job)) if text),
         proof=(
             *(
                 f"{job.name}: the mean lies between {percent(job.goodput.low, digits(job))} and "
@@ -283,7 +283,7 @@ def _goodput(study: Simulation, job: JobSimulated) -> str:
         f"Single runs of {span(study.length_s)}: {percent(found.p5, places)} to "
         f"{percent(found.p95, places)} in nine of ten."
     )
-    words = (mended(job), verdict(study, job), single, other_plan(job))
+    words = (repair_text(job), verdict(study, job), single, other_plan(job))
     said = " ".join(part for part in words if part)
     head = wrapped(f"{job.name}: {saved}, {assumed(job.failures)}", "", "  ")
     return "\n".join([*head, *aligned(lines, left=(0, 2)), *wrapped(said)])

@@ -17,7 +17,16 @@ from typing import Any
 
 from planner.currency import Currency, known, rates, shown, shown_in
 from planner.errors import Finding, InputError, PlannerError
-from planner.processes import LOST, Lost, Processes, Progress, Task, TaskProgress, ignore, listening
+from planner.processes import (
+    LOST,
+    Lost,
+    Processes,
+    Progress,
+    Task,
+    TaskProgress,
+    ignore,
+    progress_to,
+)
 
 SECONDS_ALONE = 3.0
 """So many seconds of a processor are worked here before other processes are started."""
@@ -86,7 +95,7 @@ class Workforce:
             yield from self.others.results(tasks)
             return
         for key, task in tasks:
-            with listening(partial(self._progress, key)):
+            with progress_to(partial(self._progress, key)):
                 found = self.do(task)
             yield (key, task), found
 

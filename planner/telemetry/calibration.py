@@ -56,7 +56,7 @@ class LogRow(Protocol):
 
 
 @dataclass(frozen=True)
-class Mended:
+class LoggedRepairs:
     """What a log says of hardware and of kinds of failures; None or empty where it says too little.
 
     Attributes:
@@ -72,7 +72,7 @@ class Mended:
     classes: dict[str, float]
 
 
-def mended(rows: Sequence[LogRow]) -> Mended:
+def logged_repairs(rows: Sequence[LogRow]) -> LoggedRepairs:
     """Return what a job's log says of hardware and kinds of failures.
 
     Time that units are still out at the end of the log counts, so that long repairs are not left
@@ -89,7 +89,9 @@ def mended(rows: Sequence[LogRow]) -> Mended:
     out_s += sum(rows[-1].at_s - began for times in since.values() for began in times)
     failures = [row for row in rows if row.event == "failure"]
     out = sum(row.event == "unit_out" for row in rows)
-    return Mended(per_event(out_s, ended), _share(out, len(failures)), out, _by_kind(failures))
+    return LoggedRepairs(
+        per_event(out_s, ended), _share(out, len(failures)), out, _by_kind(failures)
+    )
 
 
 def _share(part: int, whole: int) -> Measured | None:
@@ -140,7 +142,7 @@ class JobLog:
         restart_s: from a failure until computing goes on, the restoring read included.
         local_restart_s: the same of restarts from the local level, ``remote_restart_s`` of those
             from storage; None where the log does not tell the levels.
-        mended: what it says of repairs and kinds of failures.
+        repairs: what it says of repairs and kinds of failures.
         mtti_s: wall-clock time per failure.
         failures, checkpoints: how many the log has.
         start_s, end_s: its first and last event, on its own clock.
@@ -154,7 +156,7 @@ class JobLog:
     checkpoints: int
     start_s: float
     end_s: float
-    mended: Mended
+    repairs: LoggedRepairs
     local_restart_s: Measured | None = None
     remote_restart_s: Measured | None = None
 
@@ -267,7 +269,7 @@ def _log(rows: list[_Row], job: str) -> JobLog:
         checkpoints=sum(row.event == "checkpoint_begin" for row in rows),
         start_s=rows[0].at_s,
         end_s=rows[-1].at_s,
-        mended=mended(rows),
+        repairs=logged_repairs(rows),
         local_restart_s=_usual(_spans(rows, *RESTART, "local")),
         remote_restart_s=_usual(_spans(rows, *RESTART, "remote")),
     )
@@ -453,7 +455,7 @@ def _repair(job: Job, log: JobLog | None) -> Iterator[Override | str]:
     if job.repair.classes:
         yield "repair: the problem states it by class, and a log tells one mean"
         return
-    said = None if log is None else log.mended
+    said = None if log is None else log.repairs
     if said is None or said.repair_s is None or said.share is None:
         yield "repair: a job log tells, with its events unit_out and unit_back (--log)"
         return
@@ -472,7 +474,7 @@ def _classes(job: Job, log: JobLog | None) -> Iterator[Override | str]:
     stated = job.failure_shares
     if not stated:
         return
-    logged = {} if log is None else log.mended.classes
+    logged = {} if log is None else log.repairs.classes
     if log is None or not logged:
         yield "shares of failures: a job log tells, with its column class (--log)"
     elif set(logged) != set(stated):

@@ -115,7 +115,7 @@ def breaks(
         which = gaps.broken | gaps.open
         start, end, broken = gaps.start_s[which], gaps.end_s[which], gaps.broken[which]
         rhythm = track.interval_s, track.tolerance_s
-        tried.append(Tried(start, end, broken, track.size_gb, *rhythm))
+        tried.append(JobGaps(start, end, broken, track.size_gb, *rhythm))
     owned = restores(tried, reads, lasts_s)
     return [_confirm(gaps, own) for gaps, own in zip(found, owned, strict=True)]
 
@@ -284,7 +284,7 @@ _FAN_OUT = 0.5
 
 
 @dataclass(frozen=True)
-class Tried:
+class JobGaps:
     """The gaps of a job in which restores may lie, each between two of its checkpoints.
 
     Attributes:
@@ -341,7 +341,7 @@ class _Pairs:
     anew: NDArray[np.bool_]
 
 
-def restores(jobs: Sequence[Tried], reads: Bursts, lasts_s: float) -> list[Restores]:
+def restores(jobs: Sequence[JobGaps], reads: Bursts, lasts_s: float) -> list[Restores]:
     """Return which reads are whose restores.
 
     Args:
@@ -372,7 +372,7 @@ def restores(jobs: Sequence[Tried], reads: Bursts, lasts_s: float) -> list[Resto
     ]
 
 
-def _pairs(jobs: Sequence[Tried], reads: Bursts) -> _Pairs:
+def _pairs(jobs: Sequence[JobGaps], reads: Bursts) -> _Pairs:
     parts = []
     for number, job in enumerate(jobs):
         first = np.searchsorted(reads.start_s, job.start_s)
@@ -391,7 +391,7 @@ def _pairs(jobs: Sequence[Tried], reads: Bursts) -> _Pairs:
 
 
 def _usual(
-    number: int, job: Tried, pairs: _Pairs, owner: Places, reads: Bursts, lasts_s: float
+    number: int, job: JobGaps, pairs: _Pairs, owner: Places, reads: Bursts, lasts_s: float
 ) -> float:
     """Return what a restore of a job reads, over its checkpoint's size; 0 where none shows.
 
@@ -450,7 +450,7 @@ def _larger(pairs: _Pairs, owner: Places, usual: Numbers) -> Places:
     return np.flatnonzero(large & (owner[pairs.read] < 0))
 
 
-def _count(number: int, job: Tried, pairs: _Pairs, rows: Places) -> NDArray[np.int64]:
+def _count(number: int, job: JobGaps, pairs: _Pairs, rows: Places) -> NDArray[np.int64]:
     """Return how many of some rows lie in each gap of a job."""
     own = rows[pairs.job[rows] == number]
     return np.bincount(pairs.gap[own], minlength=len(job.start_s)).astype(np.int64)

@@ -98,7 +98,7 @@ def compute_figures(
     rate = failures_per_gpu_day(basis, decisions)
     stall_s, rhythm = _rhythm(basis, decisions, storage, SECONDS_PER_DAY / (rate * used))
     units = repair.find_units(basis, decisions, rate)
-    rhythm = rhythm if units is None else units.mended(rhythm)
+    rhythm = rhythm if units is None else units.with_repairs(rhythm)
     share = levels.goodput(rhythm)
     paces = decisions.paces or as_sold(basis, decisions.gpu_types)
     pace = slowest(paces, job, used)
@@ -268,8 +268,8 @@ def check_job(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) ->
     check_levels(ledger, basis, decisions, stated)
     kept = figures.goodput / (1.0 - rhythm.waits)
     units = repair.find_units(basis, decisions, figures.failures_per_gpu_day)
-    mended = None if units is None else repair.compute(units, kept, rhythm)
-    repair.check(ledger, job.repair, stated, mended, rhythm.mtti_s)
+    repaired = None if units is None else repair.compute(units, kept, rhythm)
+    repair.check(ledger, job.repair, stated, repaired, rhythm.mtti_s)
     hot = hot_spares(basis, systems_by_type(decisions, stated))
     ledger.equal("jobs.hot_spare_systems", stated.hot_spare_systems, sum(hot.values()))
     ledger.require(figures.goodput > 0, "jobs.goodput: the job makes no progress")
@@ -459,6 +459,6 @@ def rhythms(
 
     def at(interval_s: float) -> levels.ProgressTimes:
         rhythm = replace(found, interval_s=interval_s)
-        return rhythm if units is None else units.mended(rhythm)
+        return rhythm if units is None else units.with_repairs(rhythm)
 
     return at

@@ -209,12 +209,12 @@ def _check_companion_racks(
 def _check_description(
     ledger: Ledger, basis: Basis, name: str, item: Item, line: Line, section: str
 ) -> None:
-    expected = basis.known.kept("expected", item.id, (item,), lambda: _told(item))
+    expected = basis.known.kept("expected", item.id, (item,), lambda: _description_of(item))
     ledger.equal(f"{name}.section", line.section, section)
     ledger.all_equal(name, vars(line), expected)
 
 
-def _told(item: Item) -> Mapping[str, object]:
+def _description_of(item: Item) -> Mapping[str, object]:
     """Return what a line repeats of the catalog, whatever its count."""
     trade = {
         "country_of_origin": item.trade.origin,

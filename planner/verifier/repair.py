@@ -310,7 +310,7 @@ class Units:
         a_day = self.failures_per_gpu_day * self.decisions.gpus_used
         return _short(states, rhythm, self.share, SECONDS_PER_DAY / a_day)
 
-    def mended(self, rhythm: ProgressTimes) -> ProgressTimes:
+    def with_repairs(self, rhythm: ProgressTimes) -> ProgressTimes:
         """Return the times of the job with its swaps, and what it waits for repairs."""
         gpus = self.decisions.gpus_used
         rhythm = replace(rhythm, swapped=self.share, swap_s=self.repair.swap_s)
@@ -352,7 +352,7 @@ def compute(units: Units, kept: float, rhythm: ProgressTimes) -> RepairFigures:
     if units.shrinks:
         short, out = units.short(units.states, rhythm), _out(units.states)
         waits, grow_s = short.waits, sum(rhythm.growing_s)
-        shrunk = _told(basis, decisions, units.states, short, grow_s)
+        shrunk = _shrunk_figures(basis, decisions, units.states, short, grow_s)
         more = waits - units.short(units.states_with(max(0, spares) + 1), rhythm).waits
     else:
         waits, shrunk = _waits(unit, spares, per_gpu, gpus), None
@@ -393,7 +393,7 @@ def _out(running: _Running) -> float:
     return math.fsum(out * share for out, share in enumerate(running.shares))
 
 
-def _told(
+def _shrunk_figures(
     basis: Basis, decisions: Decisions, running: _Running, short: _Short, grow_s: float
 ) -> ShrunkPlan:
     states = list(zip(running.shares, running.replicas, strict=True))
@@ -461,21 +461,21 @@ def check(
     ledger: Ledger,
     repair: Repair | None,
     stated: JobPlan,
-    mended: RepairFigures | None,
+    found: RepairFigures | None,
     mtti_s: float,
 ) -> None:
     """Compare what the plan states of repairs, and require what the problem asks of them.
 
     Args:
         repair: what the problem says.
-        mended: as re-computed.
+        found: as re-computed.
         mtti_s: mean time to interruption, s.
     """
-    if repair is None or mended is None or stated.repair is None:
-        ledger.equal("jobs.repair", stated.repair is None, mended is None)
+    if repair is None or found is None or stated.repair is None:
+        ledger.equal("jobs.repair", stated.repair is None, found is None)
         return
-    _check_shrunk(ledger, stated.repair.shrunk, mended.shrunk)
-    for name, computed in vars(mended).items():
+    _check_shrunk(ledger, stated.repair.shrunk, found.shrunk)
+    for name, computed in vars(found).items():
         said = getattr(stated.repair, name)
         if name == "shrunk" or said == computed:
             continue
@@ -483,10 +483,10 @@ def check(
             ledger.equal(f"jobs.repair.{name}", said, computed)
         else:
             ledger.same(f"jobs.repair.{name}", said, computed)
-    ledger.require(mended.spares >= 0, "jobs.repair.spares: fewer stand by than the job needs")
-    longest_s = longest_swap_share(mended.hardware_share) * mtti_s
-    if mended.swap_s > longest_s * (1 + LONGEST_SWAP):
-        text = f"a swap of {mended.swap_s:.6g} s is longer than the {longest_s:.6g} s of the proof"
+    ledger.require(found.spares >= 0, "jobs.repair.spares: fewer stand by than the job needs")
+    longest_s = longest_swap_share(found.hardware_share) * mtti_s
+    if found.swap_s > longest_s * (1 + LONGEST_SWAP):
+        text = f"a swap of {found.swap_s:.6g} s is longer than the {longest_s:.6g} s of the proof"
         ledger.breach("jobs.repair.swap_s", text)
 
 

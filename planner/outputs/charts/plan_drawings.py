@@ -259,7 +259,7 @@ def _fabric_panel(fabric: FabricReport, names: dict[str, str], models: dict[str,
     middles = [place * step - _BETWEEN / 2 for place in range(1, len(tiers))]
     layers: tuple[Layer, ...] = (
         *(
-            Line("", *_sheaf(place * step + _HIGH, (place + 1) * step), tone="quiet", thin=True)
+            Line("", *_links(place * step + _HIGH, (place + 1) * step), tone="quiet", thin=True)
             for place in range(len(tiers) - 1)
         ),
         Boxes("devices", (0.0,), (0.0,), _ACROSS, _HIGH, (devices.text,), (devices.hover,),
@@ -320,7 +320,7 @@ def _switches(count: int, tier: str) -> str:
     return counted(count, f"{tier} switch".strip(), f"{tier} switches".strip())
 
 
-def _sheaf(low: float, high: float) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
+def _links(low: float, high: float) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
     """Return lines from each of some places of a layer to each of the next."""
     at = [_ACROSS * (place + 0.5) / _MESH for place in range(_MESH)]
     x = [value for one in at for other in at for value in (one, other, None)]

@@ -25,7 +25,7 @@ from planner.outputs.charts.words import (
     text,
     words,
 )
-from planner.outputs.scope import decided_on, holding, own_lines
+from planner.outputs.scope import binding_limits, decided_lines, own_lines
 from planner.outputs.sensitivity_words import STATUS
 from planner.outputs.why_text import decided, needed, units
 from planner.outputs.words import (
@@ -114,7 +114,7 @@ def answer(plan: Plan, level: int) -> str:
         tag("li", tag("b", text(value)) + tag("span", text(name)))
         for value, name in _tiles(plan, job)
     )
-    binding = [limit.label for limit in holding(plan) if not limit.exact]
+    binding = [limit.label for limit in binding_limits(plan) if not limit.exact]
     idle = standing_idle(plan)
     step = plan.next_step
     better = next_step(plan, step) if step is not None and step.needs else ""
@@ -144,7 +144,7 @@ _MOST_NAMED = 4
 
 def _sentence(plan: Plan, totals: Totals, job: JobPlan) -> str:
     """Return what to buy, what it does, and what that takes."""
-    named = [so_many(line.working, product(line)) for line in decided_on(plan)]
+    named = [so_many(line.working, product(line)) for line in decided_lines(plan)]
     more = len(named) - _MOST_NAMED
     said = listed([*named[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
     said += f": {job.gpus_used:,} GPUs in use"
@@ -231,7 +231,7 @@ def _figures(plan: Plan) -> dict[str, str]:
     found["buys"] = bought(plan)
     tiles = ((value, name.partition(" (")[0]) for value, name in _tiles(plan, job))
     found |= {name: value for value, name in tiles}
-    binding = [limit.label for limit in holding(plan) if not limit.exact]
+    binding = [limit.label for limit in binding_limits(plan) if not limit.exact]
     return found | {
         FIGURES["interval_s"].label: duration(job.interval_s),
         "what holds it": listed(binding) or "no limit",

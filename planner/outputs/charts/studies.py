@@ -35,7 +35,7 @@ class Family(Protocol):
         """Return the tables that follow each chart, by the chart's name."""
 
 
-class _Told:
+class _ToldByView:
     """A kind of study without charts, by what its view says."""
 
     def __init__(self, view: Callable[[Any], list[Block]]) -> None:
@@ -81,7 +81,7 @@ def tell_by_view(kind: type[AnyStudy], view: Callable[[Any], list[Block]]) -> No
         kind: its record.
         view: takes one and returns what it says.
     """
-    FAMILIES.setdefault(kind, _Told(view))
+    FAMILIES.setdefault(kind, _ToldByView(view))
 
 
 def _family(study: AnyStudy) -> Family:

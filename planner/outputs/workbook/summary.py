@@ -17,7 +17,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 from planner import currency
 from planner.figures import FIGURES, capital
 from planner.limits import known as known_limit
-from planner.outputs.scope import Entry, holding
+from planner.outputs.scope import Entry, binding_limits
 from planner.outputs.why_text import decided, needed, units
 from planner.outputs.words import clean, in_money, next_step, product, quantity
 from planner.outputs.workbook.answer import COUNT, NAME, TILES, add_answer, add_tiles
@@ -375,7 +375,7 @@ def _loss(page: Page, row: int, label: str, name: str, role: Role = "cross") -> 
 
 def _binding(book: Book) -> str:
     """Return which limits stop a better plan, in words."""
-    labels = [limit.label for limit in holding(book.plan)]
+    labels = [limit.label for limit in binding_limits(book.plan)]
     if not labels:
         return "As solved, no limit binds"
     verb = "these bind" if len(labels) > 1 else "this binds"

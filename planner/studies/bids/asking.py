@@ -153,7 +153,7 @@ def read_bids(
             inputs, items = more, {item.id: item for item in more.items}
             quote = read_quote(path, replace(said, mapping=named), items)
         findings = (*quote.findings, *remarks, *unlikely(quote.prices, inputs.prices),
-                    *_run_out(quote))  # fmt: skip
+                    *_expired(quote))  # fmt: skip
         quotes.append(quote.model_copy(update={"findings": findings}))
     names_given = [quote.vendor for quote in quotes]
     twice = next((name for name in names_given if names_given.count(name) > 1), None)
@@ -164,7 +164,7 @@ def read_bids(
     return tuple(quotes), inputs
 
 
-def _run_out(quote: Quote) -> Iterator[str]:
+def _expired(quote: Quote) -> Iterator[str]:
     """Yield that a quote's prices no longer hold."""
     if quote.valid_until and date_type.fromisoformat(quote.valid_until) < today():
         yield f"its prices held until {quote.valid_until}: ask for them anew"

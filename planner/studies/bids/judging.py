@@ -79,7 +79,7 @@ class Judged:
 
 
 @dataclass
-class Desk:
+class Judge:
     """The problem at the book's prices, how to solve, and what offers are measured by."""
 
     inputs: Inputs
@@ -147,7 +147,7 @@ class Desk:
         job, flops = plan.jobs[0], self.measure.name.endswith("pflops")
         return self.usd(plan) / ((job.useful_pflops if flops else job.useful_gpus) or math.nan)
 
-    def judge(
+    def assess(
         self,
         tenders: Sequence[Tender],
         prices: Mapping[str, tuple[Price, Tender]],
@@ -427,12 +427,12 @@ def own_measure(goal: Objective) -> BidMeasure:
 
 
 def offered(
-    desk: Desk, tenders: Sequence[Tender], lots: Counts, owners: Mapping[str, Tender]
+    judge: Judge, tenders: Sequence[Tender], lots: Counts, owners: Mapping[str, Tender]
 ) -> dict[str, tuple[Price, Tender]]:
     """Return what bids ask for products: of a lot its owner, of anything else the cheapest.
 
     Args:
-        desk: the problem, and which money counts.
+        judge: the problem, and which money counts.
         tenders: the bids that are taken.
         lots: the counts of the lots that they have.
         owners: whose a lot is, by category, where several bids are taken.
@@ -445,10 +445,10 @@ def offered(
                 continue
             if category in owners and owners[category] is not tender:
                 continue
-            price = price_of(goods, tender, desk.inputs)
+            price = price_of(goods, tender, judge.inputs)
             known = found.get(sku)
-            each = desk.unit_usd(goods.item, price, discounted=False)
-            if known is None or each < desk.unit_usd(goods.item, known[0], discounted=False):
+            each = judge.unit_usd(goods.item, price, discounted=False)
+            if known is None or each < judge.unit_usd(goods.item, known[0], discounted=False):
                 found[sku] = price, tender
     return found
 

@@ -356,7 +356,7 @@ def _service(number: int, tender: Tender, charge: BidCharge) -> Item:
     )
 
 
-def traced(tender: Tender) -> Iterator[TraceRow]:
+def trace_lines(tender: Tender) -> Iterator[TraceRow]:
     """Yield every line of a bid's file, and which figure it became."""
     quote = tender.quote
     support = {cell: each.item for each in quote.prices for cell in each.support_cells}
@@ -376,11 +376,13 @@ def traced(tender: Tender) -> Iterator[TraceRow]:
             currency=quote.currency,
             usd_per_unit=rate,
             usd=None if line.amount is None else line.amount * rate,
-            became="; ".join((_became(line, tender, support.get(place(line))), *line.remarks)),
+            became="; ".join(
+                (_figure_of_line(line, tender, support.get(place(line))), *line.remarks)
+            ),
         )
 
 
-def _became(line: QuoteLine, tender: Tender, supports: str | None) -> str:
+def _figure_of_line(line: QuoteLine, tender: Tender, supports: str | None) -> str:
     """Return which figure a line became."""
     less = f", less {100 * tender.rebate:.3f} % of discounts on the whole" if tender.rebate else ""
     if line.kind in NOT_COUNTED:

@@ -33,7 +33,7 @@ _VENDORS = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
 
 
 @dataclass(frozen=True)
-class Ask:
+class RowQuestion:
     """A row to fill: what changes against the problem, or why there is nothing to solve."""
 
     group: RowGroup
@@ -53,7 +53,7 @@ class Ask:
         return applied(inputs, self.changes, recorded=True)
 
 
-def asks(inputs: Inputs) -> tuple[Ask, ...]:
+def row_questions(inputs: Inputs) -> tuple[RowQuestion, ...]:
     """Return the rows of the table in their order; the demand law is the first.
 
     Every row but those of the rules sizes storage by the demand law, whatever the problem asks
@@ -70,26 +70,26 @@ def by_demand(inputs: Inputs) -> tuple[Change, ...]:
     return (Change(_RULE, "demand", "demand"),)
 
 
-def _demand(inputs: Inputs) -> Ask:
+def _demand(inputs: Inputs) -> RowQuestion:
     checkpoint = inputs.problem.job.checkpoint
     drain = f"a checkpoint is on storage within {100 * checkpoint.max_overlap:g} % of the interval"
     wait = f"GPUs wait for checkpoints {100 * checkpoint.max_blocking:g} % of the time at most"
     asked = {"async": drain, "sync": wait, "open": f"{drain}, or {wait}"}[checkpoint.mode]
     change = Change(_RULE, "demand", "demand")
-    return Ask(
+    return RowQuestion(
         "demand", "demand", "what the job needs", f"{asked[0].upper()}{asked[1:]}", (change,)
     )
 
 
-def _by_rules(inputs: Inputs) -> Iterator[Ask]:
+def _by_rules(inputs: Inputs) -> Iterator[RowQuestion]:
     own = inputs.problem.storage.rule
     if isinstance(own, CustomRule):
         asked = _bandwidth(own.read, own.write, own.per_gpus)
-        yield Ask("rule", own.name, f"'{own.name}'", f"{asked} (the problem's own)")
+        yield RowQuestion("rule", own.name, f"'{own.name}'", f"{asked} (the problem's own)")
     for rule in VENDOR_RULES.values():
         label = f"{_VENDORS[rule.family]} {rule.name}"
         asked = _bandwidth(rule.read_gb_per_s, rule.write_gb_per_s, rule.per_gpus)
-        yield Ask("rule", rule.name, label, asked, (Change(_RULE, rule.name, rule.name),))
+        yield RowQuestion("rule", rule.name, label, asked, (Change(_RULE, rule.name, rule.name),))
 
 
 def _bandwidth(read: float, write: float, gpus: int) -> str:
@@ -97,7 +97,7 @@ def _bandwidth(read: float, write: float, gpus: int) -> str:
     return f"{read:g} GB/s read and {write:g} GB/s write for {each}"
 
 
-def _modes(inputs: Inputs) -> Iterator[Ask]:
+def _modes(inputs: Inputs) -> Iterator[RowQuestion]:
     """Yield the ways to write checkpoints that the problem does not ask for, or both."""
     own = inputs.problem.job.checkpoint.mode
     for mode, label, asked in (
@@ -106,10 +106,10 @@ def _modes(inputs: Inputs) -> Iterator[Ask]:
     ):
         if mode != own:
             changes = (*by_demand(inputs), Change(_MODE, mode, mode))
-            yield Ask("mode", mode, label, asked, changes)
+            yield RowQuestion("mode", mode, label, asked, changes)
 
 
-def _variants(inputs: Inputs) -> Iterator[Ask]:
+def _variants(inputs: Inputs) -> Iterator[RowQuestion]:
     for pair in families.variants(inputs):
         for family in pair:
             yield _storage(inputs, "variant", family.id, _named_family(family), _software(family),
@@ -132,7 +132,7 @@ def _software(family: Family) -> str:
     )
 
 
-def _one_vendor(inputs: Inputs) -> Iterator[Ask]:
+def _one_vendor(inputs: Inputs) -> Iterator[RowQuestion]:
     """Yield each vendor alone, where there is a choice."""
     vendors = families.by_vendor(inputs)
     if len(vendors) < 2:
@@ -144,14 +144,14 @@ def _one_vendor(inputs: Inputs) -> Iterator[Ask]:
 
 def _storage(
     inputs: Inputs, group: RowGroup, name: str, label: str, asked: str, names: tuple[str, ...]
-) -> Ask:
+) -> RowQuestion:
     """Return a row with storage of these families alone."""
     reason = families.why_none(inputs, names)
     if reason is not None:
-        return Ask(group, name, label, asked, reason=reason)
+        return RowQuestion(group, name, label, asked, reason=reason)
     kept = families.allowed(inputs, names)
     only = Change(_FAMILIES, kept, f"[{', '.join(kept)}]")
-    return Ask(group, name, label, asked, (*by_demand(inputs), only))
+    return RowQuestion(group, name, label, asked, (*by_demand(inputs), only))
 
 
 _Found = tuple[RuleRow, Outcome]
@@ -213,7 +213,7 @@ def _variant(plain: _Found, variant: _Found, measure: Measure) -> str:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _ComparedRow:
     """A row that has a plan, next to the plan by the demand law."""
 
     row: RuleRow
@@ -243,7 +243,7 @@ def argument(rows: Sequence[RuleRow], measure: Measure, max_overlap: float) -> t
     demand = rows[0].outcome
     if demand is None:
         return (f"There is no plan by the demand law: {rows[0].reason or 'none was found'}.",)
-    compared = [_Told(row, row.outcome, demand, measure) for row in rows[1:] if row.outcome]
+    compared = [_ComparedRow(row, row.outcome, demand, measure) for row in rows[1:] if row.outcome]
     rules = [each for each in compared if each.row.group == "rule"]
     worst = max((each for each in rules if not each.alike), key=lambda e: e.worse, default=None)
     sentences = []
@@ -262,7 +262,7 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _worst(worst: _Told) -> str:
+def _worst(worst: _ComparedRow) -> str:
     """Return what the rule that does worst costs."""
     plan, demand, measure = worst.plan, worst.demand, worst.measure
     what = write_loss(worst.worse, measure)
@@ -276,7 +276,7 @@ def _worst(worst: _Told) -> str:
     return _sentence(text)
 
 
-def _gpus(compared: _Told) -> Iterator[str]:
+def _gpus(compared: _ComparedRow) -> Iterator[str]:
     """Yield what differs in the GPUs in use."""
     plan, demand = compared.plan, compared.demand
     if {each.sku for each in plan.systems} != {each.sku for each in demand.systems}:
@@ -291,7 +291,7 @@ def _gpus(compared: _Told) -> Iterator[str]:
         )
 
 
-def _rules(rules: Sequence[_Told], max_overlap: float) -> Iterator[str]:
+def _rules(rules: Sequence[_ComparedRow], max_overlap: float) -> Iterator[str]:
     """Yield clauses on rules that are worse, as good, and better."""
     worse = [each for each in rules if not each.alike and each.worse > 0]
     alike = [each for each in rules if each.alike]
@@ -315,7 +315,7 @@ def _named(rows: Sequence[RuleRow]) -> str:
     return f"the {listed([row.label for row in rows])} {'rule' if len(rows) == 1 else 'rules'}"
 
 
-def _why(better: _Told, max_overlap: float) -> str:
+def _why(better: _ComparedRow, max_overlap: float) -> str:
     """Return what a rule that does better lets pass: it takes the place of a limit."""
     overlap = better.plan.overlap
     if better.plan.mode == "sync" or overlap <= max_overlap:
@@ -338,7 +338,7 @@ def _without(rules: Sequence[RuleRow]) -> Iterator[str]:
         yield f"with {names} {why if why.startswith('no plan') else f'there is no plan: {why}'}"
 
 
-def _mode(compared: _Told) -> str:
+def _mode(compared: _ComparedRow) -> str:
     """Return what writing checkpoints the other way does."""
     units, needed = compared.plan.storage_units, compared.demand.storage_units
     storage = ""
@@ -359,7 +359,7 @@ def _mode(compared: _Told) -> str:
 class _Answer:
     """A row's plan, or why there is none."""
 
-    ask: Ask
+    ask: RowQuestion
     own: bool
     plan: Plan | None
     reason: str | None
@@ -375,7 +375,7 @@ def rules_table(
         progress: is called with how many rows of how many are solved.
     """
     solved = [(inputs.problem, base)]
-    asked = tuple(asks(inputs))
+    asked = tuple(row_questions(inputs))
     options = replace(options, rivals=False)  # a row shows what a plan buys, not what else could do
     answers = []
     for place, ask in enumerate(asked):
@@ -402,7 +402,7 @@ def rules_table(
 
 
 def _answer(
-    ask: Ask, inputs: Inputs, solved: list[tuple[Problem, Plan]], options: Options
+    ask: RowQuestion, inputs: Inputs, solved: list[tuple[Problem, Plan]], options: Options
 ) -> _Answer:
     """Return the plan of a row; problems that are the same are solved once.
 
@@ -433,7 +433,7 @@ def _check(inputs: Inputs) -> None:
         raise InputError(errors)
 
 
-def _why_not(ask: Ask, plan: Plan) -> str | None:
+def _why_not(ask: RowQuestion, plan: Plan) -> str | None:
     """Return why there is no plan in a few words; solving tells more of it.
 
     What the row itself changes is left out: that it stands in the way is what the row shows.

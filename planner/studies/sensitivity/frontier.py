@@ -143,7 +143,7 @@ _STORAGE_KNEE = (
 
 
 @dataclass(frozen=True)
-class Shore:
+class StorageStart:
     """What the frontier of storage is looked for from: the best plan, and how far it may go.
 
     ``ends`` are the least and the most bandwidth of any plan; ``late`` says that one is not proven.
@@ -157,7 +157,7 @@ class Shore:
     late: bool
 
     @classmethod
-    def of(cls, question: Question, best: Certificate) -> Shore:
+    def of(cls, question: Question, best: Certificate) -> StorageStart:
         """Return it for the best plan of a problem."""
         if best.operation is None or best.value is None or best.bound is None:
             raise Ended(best)
@@ -181,21 +181,21 @@ class Side:
     stopped: bool
 
 
-def storage_side(shore: Shore, axis: Axis, most: int) -> Side:
+def storage_side(start: StorageStart, axis: Axis, most: int) -> Side:
     """Return one side of the goldilocks curve of a problem, best plan and all.
 
     Args:
-        shore: where it begins.
+        start: where it begins.
         axis: less storage or more.
         most: how many points there are to be on both sides.
     """
-    less, more = _shares(shore.top.x, shore.ends, most - 1)
+    less, more = _shares(start.top.x, start.ends, most - 1)
     if axis is LESS_STORAGE:
-        found = _branch(shore.question, axis, shore.best, shore.top, shore.ends[0], less)
+        found = _branch(start.question, axis, start.best, start.top, start.ends[0], less)
     else:
-        found = _branch(shore.far, axis, shore.best, shore.top, shore.ends[1], more)
-    points = tuple(_storage_points(shore, axis, found.stops))
-    stopped = found.stopped or shore.late
+        found = _branch(start.far, axis, start.best, start.top, start.ends[1], more)
+    points = tuple(_storage_points(start, axis, found.stops))
+    stopped = found.stopped or start.late
     return Side(tuple(found.stops), points, found.complete, stopped)
 
 
@@ -241,13 +241,15 @@ def _branch(
     return found
 
 
-def _storage_points(shore: Shore, axis: Axis, stops: Sequence[Stop]) -> Iterator[FrontierPoint]:
+def _storage_points(
+    start: StorageStart, axis: Axis, stops: Sequence[Stop]
+) -> Iterator[FrontierPoint]:
     """Yield stops as points.
 
     No problem file holds a bandwidth, so they are verified as plans of the problem itself.
     """
-    question = shore.question
-    place, gap = Place(question.inputs, question.case, shore.top.bound), question.options.gap
+    question = start.question
+    place, gap = Place(question.inputs, question.case, start.top.bound), question.options.gap
     for stop in stops:
         assert stop.level is not None
         ends = (stop.x, stop.level) if axis is LESS_STORAGE else (stop.level, stop.x)
@@ -310,9 +312,9 @@ class Parts:
             best = self._best_drawn if part == "power" else self._best
             return limited_curve(question, AXES[part], best, self.points)
         if part == "marks":
-            return marks(self._shore.question)
+            return marks(self._storage_start.question)
         axis = LESS_STORAGE if part == "less" else MORE_STORAGE
-        return storage_side(self._shore, axis, self.points)
+        return storage_side(self._storage_start, axis, self.points)
 
     def question(self, against: Against) -> Question:
         """Return what is asked along an axis.
@@ -340,8 +342,8 @@ class Parts:
         return self._best if same else self._drawn.best()
 
     @cached_property
-    def _shore(self) -> Shore:
-        return Shore.of(replace(self._any, known={}), self._best)
+    def _storage_start(self) -> StorageStart:
+        return StorageStart.of(replace(self._any, known={}), self._best)
 
 
 SECONDS_ALONE = 1.0

@@ -21,7 +21,7 @@ from planner.schema.problem import Objective
 from planner.schema.sensitivity import FrontierMark, FrontierPoint
 from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.solve import confirmed
-from planner.studies.why_not.question import keeping
+from planner.studies.why_not.question import case_no_worse
 
 Work = Literal["goodput", "useful_gpus"]
 END_GAP = 1e-6
@@ -85,7 +85,7 @@ class Question:
         """Return an operation's useful work."""
         return math.exp(measure(self.case, self.case.objective)(operation))
 
-    def frugal(self, axis: Axis, case: Case, floor: float, start: Run) -> Run | None:
+    def farthest(self, axis: Axis, case: Case, floor: float, start: Run) -> Run | None:
         """Return the plan that goes farthest along an axis of those that do so much work.
 
         Args:
@@ -94,12 +94,16 @@ class Question:
             start: a plan that does it.
         """
         within = self._within_reach(case)
-        found = None if self.options.effort.late else self._farthest(axis, within, floor, start)
+        found = (
+            None
+            if self.options.effort.late
+            else self._farthest_by_search(axis, within, floor, start)
+        )
         if found is not None:
             return found
-        return self.solve(_aimed(keeping(within, floor), axis)).operation
+        return self.solve(_aimed(case_no_worse(within, floor), axis)).operation
 
-    def _farthest(self, axis: Axis, case: Case, floor: float, start: Run) -> Run | None:
+    def _farthest_by_search(self, axis: Axis, case: Case, floor: float, start: Run) -> Run | None:
         """Return the same to the gap, by asking for plans beyond the last one found and for none.
 
         None where enumeration leaves it open.
@@ -134,9 +138,9 @@ class Question:
         here, work = axis.x(self.case, operation), self.work(operation)
         fewer = replace(self.case, systems=systems).billed_as(self.case)
         fixed = self._limited(fewer, axis, here)
-        least = keeping(fixed, work)
+        least = case_no_worse(fixed, work)
         if least.objective == COST.objective and not self.options.effort.late:
-            cheaper = self._farthest(COST, fixed, work, operation)
+            cheaper = self._farthest_by_search(COST, fixed, work, operation)
             if cheaper is not None:
                 return cheaper
         found = self.solve(least).operation
@@ -429,7 +433,7 @@ def settled(
     bound, work = natural(name, answer.bound), natural(name, answer.value)
     floor = min(work, bound / (1.0 + question.options.gap) * (1.0 + FLOOR_NOISE))
     operation = answer.operation
-    farther = question.frugal(axis, case, floor, operation)
+    farther = question.farthest(axis, case, floor, operation)
     if farther is not None:
         ahead = axis.x(case, farther) - axis.x(case, operation)
         # At the same place more work is better, and nothing else counts.

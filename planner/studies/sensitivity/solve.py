@@ -179,11 +179,11 @@ def _halves(
 
 
 @dataclass(frozen=True)
-class Asked:
+class PreparedGroup:
     """A group ready to be solved: inputs and case under the loosest limits, limits of each.
 
     ``limits`` has a row for each scenario and a column for each supply that the group changes;
-    ``fate`` is what decides whether its values go together.
+    ``check_result_key`` is what decides whether its values go together.
     """
 
     inputs: Inputs
@@ -191,7 +191,7 @@ class Asked:
     group: Group
     options: SweepOptions
     limits: NDArray[np.float64]
-    fate: tuple[object, ...]
+    check_result_key: tuple[object, ...]
 
     @property
     def supplies(self) -> tuple[Limit, ...]:
@@ -225,8 +225,8 @@ class Asked:
 
 
 def prepare(
-    inputs: Inputs, group: Group, options: SweepOptions, like: Asked | None = None
-) -> Asked:
+    inputs: Inputs, group: Group, options: SweepOptions, like: PreparedGroup | None = None
+) -> PreparedGroup:
     """Return a group ready to be solved.
 
     Args:
@@ -244,8 +244,8 @@ def prepare(
         for path, value in zip(group.paths, most.tolist(), strict=True)
     ]
     changes = (*group.shared, *loosest)
-    fate = group.base, check_key(changes, inputs.problem)
-    if like is not None and like.fate == fate:
+    check_result_key = group.base, check_key(changes, inputs.problem)
+    if like is not None and like.check_result_key == check_result_key:
         top = replace(applied(inputs, changes), warnings=like.inputs.warnings)
     else:
         top = checked(inputs, changes)
@@ -254,14 +254,14 @@ def prepare(
     for place, path in enumerate(group.paths):
         column = points[:, place].tolist()
         limits[:, place] = [limit_at(top.problem, path, value) for value in column]
-    return Asked(top, case, group, options, limits, fate)
+    return PreparedGroup(top, case, group, options, limits, check_result_key)
 
 
 def _typed(path: str, value: float) -> float | int:
     return round(value) if path in COUNTED else value
 
 
-def solve(asked: Asked) -> list[Answer]:
+def solve(asked: PreparedGroup) -> list[Answer]:
     """Return an answer for each scenario of a group, in order."""
     divided = not _stands_alone(asked.case)
     options = asked.options
@@ -290,10 +290,10 @@ def solve(asked: Asked) -> list[Answer]:
         else _answer(asked, place, each, sign)
         for place, each in enumerate(found)
     ]
-    return [_seen(asked, *each) for each in enumerate(answered)] if options.look else answered
+    return [_with_view(asked, *each) for each in enumerate(answered)] if options.look else answered
 
 
-def _seen(asked: Asked, place: int, answer: Answer) -> Answer:
+def _with_view(asked: PreparedGroup, place: int, answer: Answer) -> Answer:
     """Return an answer with its scenario in numbers and what is seen in it."""
     case, look = asked.case_of(place), asked.options.look
     return replace(answer, numbers=case, seen=None if look is None else look(case, answer))
@@ -307,7 +307,7 @@ def _stands_alone(case: Case) -> bool:
     return asked or not (case.systems and case.storage)
 
 
-def _by_itself(asked: Asked, place: int) -> Answer:
+def _by_itself(asked: PreparedGroup, place: int) -> Answer:
     scenario, options = asked.group.scenarios[place], asked.options
     case = resolve(asked.inputs_of(place))
     end = optimise(case, gap=options.gap, effort=options.effort, ties=False)
@@ -319,7 +319,7 @@ def _by_itself(asked: Asked, place: int) -> Answer:
     )  # fmt: skip
 
 
-def _answer(asked: Asked, place: int, found: Found, sign: float) -> Answer:
+def _answer(asked: PreparedGroup, place: int, found: Found, sign: float) -> Answer:
     scenario, case = asked.group.scenarios[place], asked.case
     run = found.operation
     if run is None:
@@ -353,7 +353,7 @@ WORK = 3000.0
 NO_PLAN = "no plan meets every limit"
 
 
-def explained(asked: Asked, answers: Sequence[Answer]) -> list[Answer]:
+def explained(asked: PreparedGroup, answers: Sequence[Answer]) -> list[Answer]:
     """Return answers with a reason where there is no plan.
 
     Limits that cannot hold together cannot do so where those of them that are changed are tighter
@@ -397,7 +397,7 @@ def name_limits(levers: Sequence[Lever], here: Mapping[str, float]) -> str:
     return f"{listed(names)} cannot hold together"
 
 
-def rows(asked: Asked, answers: Sequence[Answer]) -> list[Row]:
+def rows(asked: PreparedGroup, answers: Sequence[Answer]) -> list[Row]:
     """Return the row of each answer of a group; every plan is verified where it is first used."""
     found = [blank(answer) for answer in answers]
     users: dict[int, list[int]] = {}
@@ -408,7 +408,7 @@ def rows(asked: Asked, answers: Sequence[Answer]) -> list[Row]:
     taken = np.zeros_like(allowed)
     for places in users.values():
         try:
-            plan = _Used.of(asked, places[0], answers[places[0]])
+            plan = _VerifiedPlan.of(asked, places[0], answers[places[0]])
         except VerificationError as error:
             for place in places:
                 found[place] |= {"status": "failed", "reason": str(error)}
@@ -416,13 +416,13 @@ def rows(asked: Asked, answers: Sequence[Answer]) -> list[Row]:
         taken[places] = plan.takes
         for place, names in zip(places, plan.binding(supplies, allowed[places]), strict=True):
             found[place] = plan.row | _answer_cells(answers[place]) | {"binding": names}
-    for place, names in _passed(supplies, taken, allowed).items():
+    for place, names in _limits_passed(supplies, taken, allowed).items():
         said = f"the plan breaks a limit of this scenario: {names}"
         found[place] = blank(answers[place]) | {"status": "failed", "reason": said}
     return found
 
 
-def _passed(
+def _limits_passed(
     supplies: Sequence[Limit], taken: NDArray[np.float64], allowed: NDArray[np.float64]
 ) -> dict[int, str]:
     """Return by scenario which of its limits the plan passes that is shown for it, if any.
@@ -479,7 +479,7 @@ def _answer_cells(answer: Answer) -> Row:
 
 
 @dataclass(frozen=True)
-class _Used:
+class _VerifiedPlan:
     """A verified plan: its columns, and what decides under other limits which of them bind.
 
     It is verified under the loosest limits of its group: what follows from these inputs is worked
@@ -493,7 +493,7 @@ class _Used:
     more: NDArray[np.float64]
 
     @classmethod
-    def of(cls, asked: Asked, place: int, answer: Answer) -> _Used:
+    def of(cls, asked: PreparedGroup, place: int, answer: Answer) -> _VerifiedPlan:
         """Return a plan's columns once its independent re-computation agrees, under the limits of
         the first scenario, too, that it is shown for.
 

@@ -47,7 +47,7 @@ class Workforce(Protocol):
 
 
 @dataclass
-class Course:
+class RunningSweep:
     """A sweep under way: its scenarios, the work, and what is done of it."""
 
     inputs: Inputs
@@ -126,12 +126,12 @@ class Course:
 class SweptRows:
     """The rows that are done, in the order of their scenarios, and the record of them."""
 
-    course: Course
+    course: RunningSweep
     columns: tuple[Column, ...]
     types: dict[str, str]
 
     @classmethod
-    def of(cls, course: Course) -> SweptRows:
+    def of(cls, course: RunningSweep) -> SweptRows:
         """Return the table of a course as far as it has come."""
         scenarios = course.scenarios
         used = {

@@ -16,8 +16,8 @@ from planner.studies.request import DEFAULT_GAP, SweepOptions
 from planner.studies.sensitivity.scenarios import Row, Scenario
 from planner.studies.sensitivity.solve import (
     Answer,
-    Asked,
     Group,
+    PreparedGroup,
     blank,
     explained,
     groups,
@@ -38,7 +38,7 @@ class Work:
     options: SweepOptions
 
     @cached_property
-    def _last(self) -> list[Asked]:
+    def _last(self) -> list[PreparedGroup]:
         """The last group that was solved here: of it is taken over what is the same."""
         return []
 
@@ -62,7 +62,7 @@ class Work:
                 found |= _rows(asked, answers)
         return [found.get(each.index) or blank(_refused(each)) for each in scenarios]
 
-    def _solved(self, group: Group) -> Iterator[tuple[Asked | None, list[Answer]]]:
+    def _solved(self, group: Group) -> Iterator[tuple[PreparedGroup | None, list[Answer]]]:
         """Yield what is asked of a group with its answers, in parts where one has to stand apart.
 
         Of the group before is taken over what is the same.
@@ -86,7 +86,7 @@ class Work:
 
     def _checked(
         self, group: Group, error: InputError
-    ) -> Iterator[tuple[Asked | None, list[Answer]]]:
+    ) -> Iterator[tuple[PreparedGroup | None, list[Answer]]]:
         """Yield the answers of a group whose loosest limits contradict something: tighter ones may
         not."""
         if len(group.scenarios) == 1:
@@ -105,7 +105,7 @@ class Work:
             yield from self._solved(part)
 
 
-def _rows(asked: Asked | None, answers: Sequence[Answer]) -> dict[int, Row]:
+def _rows(asked: PreparedGroup | None, answers: Sequence[Answer]) -> dict[int, Row]:
     if asked is None:
         return {each.scenario.index: blank(each) for each in answers}
     try:

@@ -50,9 +50,9 @@ from planner.studies.simulation.options import (
     SimulationOptions,
     beside,
     failures_of,
-    mending_of,
     outages_of,
     planned_of,
+    repairs_of,
     require_numbers,
     require_sense,
 )
@@ -431,7 +431,7 @@ def _world(plan: Plan, options: SimulationOptions) -> tuple[World, tuple[JobPlan
         interval_s=options.interval_s,
         planned=planned_of(options.planned),
         outages=outages_of(options.outages),
-        mending=mending_of(options, plan),
+        repairs=repairs_of(options, plan),
     )
     return world, (plan.jobs[0], *said)
 

@@ -15,12 +15,12 @@ from planner.studies.why_not.plans import Contest, Rival
 from planner.studies.why_not.question import (
     ENOUGH,
     Study,
+    case_no_worse,
+    case_with_item,
     costs_least,
-    demanding,
-    insisting,
-    keeping,
     limits_money,
     only_type,
+    problem_demanding,
     without_money,
 )
 
@@ -302,7 +302,7 @@ def _exactly(study: Study, reason: ItemReason) -> None:
     """Find and prove the best plan with an item."""
     if reason.impossible or reason.exact:
         return
-    case = demanding(study, reason.name)
+    case = case_with_item(study, reason.name)
     answer = study.prove(case, gap=study.options.gap)
     if answer.status == "infeasible":
         reason.impossible = True
@@ -321,8 +321,8 @@ def _tied_perhaps(study: Study, reason: ItemReason) -> bool:
 
 def _cheapest(study: Study, reason: ItemReason) -> None:
     """Find the cheapest plan with an item among those that tie, or prove that there is none."""
-    case = demanding(study, reason.name)
-    answer = study.prove(keeping(case, study.tied))
+    case = case_with_item(study, reason.name)
+    answer = study.prove(case_no_worse(case, study.tied))
     if answer.status == "infeasible":
         reason.closer(study.tied_loss, None)
     elif answer.operation is not None and answer.value is not None:
@@ -337,7 +337,7 @@ def _cheapest(study: Study, reason: ItemReason) -> None:
 
 def _stands_in_the_way(study: Study, reason: ItemReason) -> None:
     """Tell which limits keep every plan with an item out."""
-    insisted = insisting(study, reason.name)
+    insisted = problem_demanding(study, reason.name)
     if insisted is not None:
         inputs, path = insisted
         found = api.why_infeasible(inputs, replace(study.options, keep=(path,)))

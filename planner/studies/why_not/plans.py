@@ -30,12 +30,12 @@ from planner.studies.why_not.question import (
     ENOUGH,
     Study,
     at_price,
+    case_no_worse,
+    case_with_item,
+    case_within_money,
     costs_least,
-    demanding,
-    keeping,
     limits_money,
     money_of,
-    within_money,
 )
 
 LEAST_USD = 0.005
@@ -79,7 +79,7 @@ class Contest:
 
     def find(self, list_usd: float) -> Rival | bool:
         """Return a rival at a list price; False where there is none, True where it stays open."""
-        case = demanding(self.study, self.name, at_price(self.study, self.name, list_usd))
+        case = case_with_item(self.study, self.name, at_price(self.study, self.name, list_usd))
         if case.objective in RATIOS:
             found = self._at_least_ratio(case, list_usd)
             if found is not None:
@@ -115,12 +115,12 @@ class Contest:
         study = self.study
         cases = [self._tied(case)]
         if not costs_least(case) and limits_money(case):
-            cases.append(keeping(case, _beyond(study)))
+            cases.append(case_no_worse(case, _beyond(study)))
         return cases
 
     def _tied(self, case: Case) -> Case:
-        kept = keeping(case, self.study.tied)
-        return within_money(kept, self.most_usd)
+        kept = case_no_worse(case, self.study.tied)
+        return case_within_money(kept, self.most_usd)
 
     @cached_property
     def most_usd(self) -> float:
@@ -381,7 +381,7 @@ def cheap(study: Study, case: Case, answer: Answer) -> Run:
     fixed = tuple(
         replace(system, low=wanted[system.id], high=wanted[system.id]) for system in case.systems
     )
-    trimmed = study.prove(replace(keeping(case, value * slack), systems=fixed), gap=1e-3)
+    trimmed = study.prove(replace(case_no_worse(case, value * slack), systems=fixed), gap=1e-3)
     return found if trimmed.operation is None else trimmed.operation
 
 

@@ -147,14 +147,14 @@ class Study:
                 self.known.setdefault(name, []).append(operation)
 
 
-def demanding(study: Study, name: str, inputs: Inputs | None = None) -> Case:
+def case_with_item(study: Study, name: str, inputs: Inputs | None = None) -> Case:
     """Return the case of plans with at least one unit of an item (of a GPU system: in use).
 
     Args:
         inputs: the problem at other prices.
     """
     inputs = inputs or study.inputs
-    for path, value in _narrowing(study, name):
+    for path, value in _unneeded_offers(study, name):
         try:
             narrowed = changed(inputs, path, value)
             resolve(narrowed)
@@ -164,7 +164,7 @@ def demanding(study: Study, name: str, inputs: Inputs | None = None) -> Case:
     return replace(resolve(inputs), must_use=(name,))
 
 
-def insisting(study: Study, name: str) -> tuple[Inputs, str] | None:
+def problem_demanding(study: Study, name: str) -> tuple[Inputs, str] | None:
     """Return the problem with an item demanded in its own terms, and where that stands in it.
 
     A GPU system is made the only one, since one that is demanded may stand idle. None where the
@@ -181,7 +181,7 @@ def insisting(study: Study, name: str) -> tuple[Inputs, str] | None:
     return inputs, path
 
 
-def _narrowing(study: Study, name: str) -> list[tuple[str, tuple[str, ...]]]:
+def _unneeded_offers(study: Study, name: str) -> list[tuple[str, tuple[str, ...]]]:
     """Return what need not be on offer where a plan holds the item."""
     case = study.case
     item = next((each for each in case.storage if each.id == name), None)
@@ -307,7 +307,7 @@ def costs_least(case: Case) -> bool:
     return case.objective == money_of(case)
 
 
-def keeping(case: Case, worst: float) -> Case:
+def case_no_worse(case: Case, worst: float) -> Case:
     """Return the case of least money whose plans are no worse in the case's objective.
 
     Args:
@@ -326,7 +326,7 @@ def keeping(case: Case, worst: float) -> Case:
     return least.billed_as(case)
 
 
-def within_money(case: Case, most_usd: float) -> Case:
+def case_within_money(case: Case, most_usd: float) -> Case:
     """Return a case of least money that may spend so much of it at most."""
     name = BY_NAME[OBJECTIVES[money_of(case)].limit].field
     kept: dict[str, Any] = {name: _least(case.limits[name], most_usd)}

@@ -299,7 +299,7 @@ def _goodput(book: Book) -> list[Step]:
     return [
         Step("mtti", FIGURES["mtti_s"].column, f"86400/({{failures}}*gpus_in_use{_seen(book)})",
              DECIMAL_1),
-        *_mended(book),
+        *_repair_steps(book),
         Step("charged", "Stall plus slowdown x drain, s", "{stall}+{slowdown}*{drain}", DECIMAL_3),
         Step("goodput", FIGURES["goodput"].heading, _goodput_formula("{interval}", book),
              PERCENT_2),
@@ -316,7 +316,7 @@ def _seen(book: Book) -> str:
     return "*failing_share" if shrinks else ""
 
 
-def _mended(book: Book) -> list[Step]:
+def _repair_steps(book: Book) -> list[Step]:
     """Return what repairs and swaps leave, where the problem states them."""
     if book.job is None or book.job.repair is None:
         return []

@@ -32,7 +32,7 @@ Passed = float | None
 _NUMBERED = re.compile(r"(stock|require_vendor|split)_(.+)")
 
 
-def spent_over(case: Case, units: Mapping[str, int], ways: Collection[str]) -> dict[str, Passed]:
+def limits_passed(case: Case, units: Mapping[str, int], ways: Collection[str]) -> dict[str, Passed]:
     """Return the limits that a purchase passes, however it is run."""
     found: dict[str, Passed] = {}
     for row in purchase.broken_rows(case, units, ways):
@@ -104,7 +104,7 @@ def worths(case: Case, runs: Sequence[Run]) -> Numbers:
         best = [operated(case, run) for run in runs]
         return np.array([np.nan if run is None else worth(case, run) for run in best], dtype=float)
     found = np.full(len(runs), np.nan)
-    had = [(place, _had(case, run)) for place, run in enumerate(runs)]
+    had = [(place, _available_counts(case, run)) for place, run in enumerate(runs)]
     places = np.array([place for place, units in had if units is not None], dtype=np.int64)
     if not len(places):
         return found
@@ -140,7 +140,7 @@ def _known_as_arrays(case: Case) -> bool:
     )
 
 
-def _had(case: Case, run: Run) -> dict[str, int] | None:
+def _available_counts(case: Case, run: Run) -> dict[str, int] | None:
     """Return the counts of a purchase, None where its counts may not be had."""
     units = _units(case, run)
     if units is None or not orderly(case, units) or purchase.broken_by_counts(case, units):
@@ -158,13 +158,13 @@ def tried(case: Case, run: Run) -> Tried:
     if units is None:
         return Tried(None, {"products": None})
     broken: dict[str, Passed] = {} if orderly(case, units) else {"orders": None}
-    broken |= spent_over(case, units, run.ways)
+    broken |= limits_passed(case, units, run.ways)
     if "fabric" in broken:
         return Tried(None, broken)
     run = replace(run, units=units)
     found = _best(case, run)
     if found is None:
-        found = _at_all(case, run)
+        found = _run_despite_limits(case, run)
         broken |= {"running": None} if found is None else passed_by(case, found)
     return Tried(found, broken)
 
@@ -207,10 +207,10 @@ def _runs(case: Case, mode: Mode, run: Run, order: Order) -> Iterator[Run]:
         found = operate.best(case, mode, run.units, used, gpus, order, run.ways)
         if found is not None:
             near = True
-            yield found if len(used) == 1 else _climbed(case, found, order)
+            yield found if len(used) == 1 else _local_search(case, found, order)
 
 
-def _climbed(case: Case, run: Run, order: Order) -> Run:
+def _local_search(case: Case, run: Run, order: Order) -> Run:
     """Return the best use of several types that one system more or less at a time leads to."""
     types = [system for system in case.systems if run.used.get(system.id)]
     better: Run | None = run
@@ -242,12 +242,12 @@ def _starts(case: Case, run: Run) -> Iterator[Use]:
     types = [system for system in case.systems if run.used.get(system.id)]
     parts = range(PARTS, 0, -1)
     if len(types) > 1:
-        yield from (use for part in parts if (use := _together(case, run, types, part))[0])
+        yield from (use for part in parts if (use := _parts_of_types(case, run, types, part))[0])
     for system in types:
-        yield from (use for part in parts if (use := _one(case, run, system, part))[0])
+        yield from (use for part in parts if (use := _parts_of_type(case, run, system, part))[0])
 
 
-def _together(case: Case, run: Run, types: Sequence[System], part: int) -> Use:
+def _parts_of_types(case: Case, run: Run, types: Sequence[System], part: int) -> Use:
     """Return so many parts of the systems of several types that could be in use."""
     most = {each.id: operate.most_in_use(case, run.units[each.id]) for each in types}
     used = {name: count * part // PARTS for name, count in most.items()}
@@ -257,7 +257,7 @@ def _together(case: Case, run: Run, types: Sequence[System], part: int) -> Use:
     return sum(gpus.values()), {name: count for name, count in fewest.items() if count}
 
 
-def _one(case: Case, run: Run, system: System, part: int) -> Use:
+def _parts_of_type(case: Case, run: Run, system: System, part: int) -> Use:
     """Return so many parts of the GPUs of a type that could be in use, in whole steps."""
     way = system.way(run.ways)
     gpus = operate.most_allowed(case, way, run.units[system.id])
@@ -265,7 +265,7 @@ def _one(case: Case, run: Run, system: System, part: int) -> Use:
     return gpus, {system.id: way.systems_for(gpus)}
 
 
-def _at_all(case: Case, run: Run) -> Run | None:
+def _run_despite_limits(case: Case, run: Run) -> Run | None:
     """Return a purchase run for the most useful work, whatever limits that breaks."""
     job = replace(case.job, max_restore_s=None, ingest_per_gpu_gb_per_s=0.0, gpus_max=None)
     patient = replace(case, job=job).of_any_size()

@@ -291,12 +291,12 @@ def _case(inputs: Inputs, answer: Answer) -> Case | None:
     try:
         there = applied(inputs, answer.scenario.changes)
         case = resolve(there)
-        return replace(case, companions=with_companions(there, _roomy(case)).companions)
+        return replace(case, companions=with_companions(there, _with_room(case)).companions)
     except InputError:
         return None
 
 
-def _roomy(case: Case) -> Case:
+def _with_room(case: Case) -> Case:
     """Return a case with room for what was bought for another one, to work out its fabrics."""
     supplies = given(case.limits)
     wide = {each.field: ROOM * case.limits.given(each.field) for each in supplies}

@@ -27,7 +27,7 @@ _LEFT_OUT = 0.02
 _LARGER = 0.9
 
 
-def tell_apart(found: Sequence[Track], bursts: Bursts, sample_s: float) -> list[Track]:
+def separate_overlapping(found: Sequence[Track], bursts: Bursts, sample_s: float) -> list[Track]:
     """Return the jobs with the checkpoints that hide in bursts that are no job's yet.
 
     Round by round, since an event that is found tells where the next is to be expected.
