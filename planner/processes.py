@@ -73,7 +73,7 @@ _LISTENER = local()
 
 
 def tell(count: int) -> None:
-    """Say how much of the task at hand is done, to whoever listens."""
+    """Report how much of the task at hand is done."""
     say: Callable[[int], None] | None = getattr(_LISTENER, "say", None)
     if say is not None:
         say(count)
@@ -81,7 +81,7 @@ def tell(count: int) -> None:
 
 @contextmanager
 def progress_to(say: Callable[[int], None]) -> Iterator[None]:
-    """Have what is told in this thread heard meanwhile."""
+    """Have progress of tasks in this thread reported to a callback."""
     before, _LISTENER.say = getattr(_LISTENER, "say", None), say
     try:
         yield

@@ -279,7 +279,9 @@ def _rivals(own: StorageOption, options: Sequence[StorageOption]) -> list[Storag
     return [each for each in options if vendors(each) != vendors(own)]
 
 
-def _priced(search: RivalSearch, own: StorageOption, options: Sequence[StorageOption]) -> StorageOption:
+def _priced(
+    search: RivalSearch, own: StorageOption, options: Sequence[StorageOption]
+) -> StorageOption:
     """Return an option with the prices at which it is cheaper than those of all other vendors."""
     rivals = _rivals(own, options)
     if not rivals:

@@ -255,7 +255,7 @@ def _priced(price: Price | None, list_usd: float) -> Price:
 
 
 def _installed(draft: Draft, sku: str, count: int) -> None:
-    """Let so many be owned and stay."""
+    """Set how many units of an item are owned and stay."""
     rule = draft.problem.items.get(sku, Quantity())
     for key, most in (("fixed", rule.fixed), ("max", rule.max)):
         if most is not None and most < count:

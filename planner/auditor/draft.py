@@ -77,7 +77,7 @@ class Draft:
         return most - (solved - self.job.gpus_used)
 
     def working(self, sku: str) -> int:
-        """Return the units of an item in the cluster: owned ones that stood idle still do."""
+        """Return the units of an item in the cluster: all but owned ones that stay idle."""
         idle = next((line.idle for line in self.plan.lines if line.sku == sku and line.idle), 0)
         return max(0, self.quantities.get(sku, 0) - idle)
 

@@ -147,7 +147,7 @@ def _curves(
 
 
 def _further(progress: Progress, before: int, whole: int, done: int, _asked: int) -> None:
-    """Tell how much of all curves is done, of which some were before."""
+    """Report progress over all curves, of which ``before`` are done."""
     progress(before + done, whole)
 
 

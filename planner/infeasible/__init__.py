@@ -125,7 +125,7 @@ def _changes_of_one(
     helped: Sequence[tuple[Lever, Threshold | None]],
     undecided: list[str],
 ) -> Iterator[Step]:
-    """Yield the changes of one limit, the first with what asks for no less."""
+    """Yield the changes of one limit that give a plan, the first with what blocks a smaller one."""
     for place, (lever, found) in enumerate(helped):
         because: Sequence[Lever] = ()
         try:
@@ -138,7 +138,7 @@ def _changes_of_one(
 def _blockers(
     oracle: Oracle, everything: Sequence[Lever], lever: Lever, found: Threshold | None
 ) -> tuple[Lever, ...]:
-    """Return what asks for so large a change: with a little less, these stand in the way."""
+    """Return the limits that stand in the way of a change a little smaller."""
     if found is None or found.short is None:
         return ()
     others = [other for other in everything if other.path != lever.path]
@@ -146,7 +146,7 @@ def _blockers(
 
 
 def _blame(lever: Lever) -> int:
-    """Return what sorts levers: those to blame last come first."""
+    """Return the key by which levers are sorted: those to blame last come first."""
     if not lever.stated:
         return 0
     ranks = ((_SUPPLY, 1), (_FACTS, 2), (_BUDGETS, 3))
@@ -182,7 +182,7 @@ def _singles(
 
 
 def _shortest(oracle: Oracle, lever: Lever) -> Lever:
-    """Return a choice given up with no more than it takes: its first change, where that will do."""
+    """Return a choice with its first change alone, where that is enough to give a plan."""
     if lever.value is None and len(lever.off) > 1 and oracle.possible(lever.off[:1]):
         return replace(lever, off=lever.off[:1])
     return lever

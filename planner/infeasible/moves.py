@@ -47,7 +47,7 @@ def price_of(inputs: Inputs, case: Case, lever: Lever, weight: float) -> Elastic
 
 
 def place_of(inputs: Inputs, case: Case, lever: Lever, run: Run) -> float:
-    """Return about where a lever must stand to let an operation in, for `price_of` it."""
+    """Return about the value of a lever from which on it allows an operation; see `price_of`."""
     each, reached = _per_unit(inputs, case, lever), amount(case, run, lever.limit)
     assert each is not None
     place = reached / each
@@ -57,12 +57,12 @@ def place_of(inputs: Inputs, case: Case, lever: Lever, run: Run) -> float:
 
 
 def weighed(case: Case, prices: tuple[Elastic, ...]) -> Case:
-    """Return the case in which as little as can be is missed of some limits."""
+    """Return the case that minimises by how much some limits are missed, weighted."""
     return replace(case, objective="overrun", elastic=prices, indifference=0.0)
 
 
 def bound_of(lever: Lever, missed: float) -> float:
-    """Return where a lever stands that is moved by so much of its value, as it is counted."""
+    """Return the value of a lever that is moved by a share of itself, as its limit counts it."""
     assert lever.value is not None
     if lever.limit in LOGARITHMIC:
         return lever.value * math.exp(lever.looser * missed)
@@ -98,7 +98,7 @@ _HINT = 60.0
 
 @dataclass(frozen=True)
 class Threshold:
-    """Where a lever lets a plan in: ``enough`` does, ``short`` does not, a small step apart.
+    """Values of a lever a small step apart: with ``enough`` there is a plan, with ``short`` none.
 
     ``short`` is None where it was not decided that less is not enough.
     """
@@ -108,7 +108,7 @@ class Threshold:
 
 
 def threshold(oracle: Oracle, lever: Lever, others: tuple[Change, ...] = ()) -> Threshold | None:
-    """Return where a lever that can be moved lets a plan in; None where it alone never does.
+    """Return the value of a lever from which on there is a plan; None where it alone gives none.
 
     Args:
         oracle: of a problem that has no plan.
@@ -206,7 +206,7 @@ def _possible(
 def _between(
     oracle: Oracle, lever: Lever, others: tuple[Change, ...], good: float
 ) -> Threshold | None:
-    """Bring what is enough and what is not together, to the last digit of a proposal.
+    """Narrow down what is enough and what is not, to the last digit of a proposal.
 
     What the optimiser said is tried first, then halves.
     """
@@ -234,7 +234,7 @@ def _between(
 
 
 def step_at(lever: Lever, place: float) -> float:
-    """Return how fine a lever is told that is moved to about a place."""
+    """Return the step to which a lever is rounded near a value."""
     assert lever.value is not None
     return 1.0 if lever.whole else grid(place - lever.value, place, lever.unit)
 
@@ -340,7 +340,7 @@ def _reached(
 def _tightened(
     oracle: Oracle, reached: list[tuple[Lever, float]]
 ) -> tuple[tuple[Lever, Threshold], ...] | None:
-    """Return each lever no further than it must, with the others where they are."""
+    """Return each lever moved no further than needed, the others fixed."""
     places = dict(reached)
     final: dict[Lever, Threshold] = {}
     for lever, _ in reached:

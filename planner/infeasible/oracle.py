@@ -74,7 +74,7 @@ class Oracle:
         return self.ask(changes).possible
 
     def decided(self, changes: tuple[Change, ...]) -> Decision:
-        """Return the same, but no answer that is open.
+        """Return what `possible` does, and raise where that is None.
 
         Raises:
             UndecidedError: work or time ran out.

@@ -90,7 +90,7 @@ def settled(
 
 
 def doubts(inputs: Inputs) -> Iterator[Finding]:
-    """Yield rates in use that are old, or of a day to come.
+    """Yield rates in use that are old, or dated in the future.
 
     Args:
         inputs: a problem with the rates of its price books, and the prices.

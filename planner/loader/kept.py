@@ -46,7 +46,7 @@ _MADE = frozenset((("planner.errors", "Finding"), (type(Path()).__module__, type
 
 
 class _Reader(pickle.Unpickler):
-    """Makes what is kept, and nothing else."""
+    """Unpickles catalogs, prices and their figures, and nothing else."""
 
     def find_class(self, module: str, name: str) -> Any:
         """Return a class of catalogs and prices, or what makes one of their figures."""

@@ -167,7 +167,7 @@ def is_old(text: str, day: date) -> bool:
 
 
 def is_to_come(text: str, day: date) -> bool:
-    """Say whether all of a date lies after a day: it is mistyped, or the price not yet true."""
+    """Return whether all of a date lies after a day: it is mistyped, or the price not yet valid."""
     if text == NO_DATE:
         return False
     year, month, first = (*map(int, text.split("-")), 1, 1)[:3]

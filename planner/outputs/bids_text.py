@@ -93,7 +93,7 @@ def _heading(found: Bids) -> str:
 
 
 def named(bid: Bid) -> str:
-    """Return what a bid goes by."""
+    """Return the name of a bid: its key and its vendor."""
     return f"{bid.key} {bid.vendor}"
 
 
@@ -219,7 +219,7 @@ def _changed(saves_usd: float) -> str:
 
 
 def whom(award: Award) -> str:
-    """Return which bids have a lot."""
+    """Return which bids an award names."""
     return listed(list(award.bids)) if award.bids else "at the book's prices"
 
 

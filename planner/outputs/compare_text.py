@@ -66,7 +66,7 @@ _STORAGE = 1
 
 
 def status(side: Side) -> str:
-    """Return what a plan is worth as a best one."""
+    """Return how far a plan is proven, or given away, or that its workbook was edited."""
     if side.edits and not side.message:
         return "as edited"
     away, words = side.given_away or 0.0, _STATUS[side.status]

@@ -32,7 +32,7 @@ def to_bytes(plan: Plan, inputs: str | None = None) -> bytes:
 
 
 def carrying(plan: Plan, inputs: str | None) -> Plan:
-    """Return the plan as its file has it: with what it was made from, and checksums."""
+    """Return the plan with what it was made from and the checksums of its file."""
     packed = None if inputs is None else _packed(inputs)
     whole = plan.model_copy(update={"inputs": packed, "checksums": None})
     return whole.model_copy(update={"checksums": _checksums(whole.model_dump_json().encode())})

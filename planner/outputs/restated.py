@@ -137,7 +137,7 @@ def listed(line: Line) -> float | None:
 def in_its_currency(
     render: Callable[Concatenate[Plan, Asked], MadeT],
 ) -> Callable[Concatenate[Plan, Asked], MadeT]:
-    """Have what shows a plan show its money in the plan's currency."""
+    """Decorate what shows a plan, so that its money is in the plan's currency."""
 
     @wraps(render)
     def rendered(plan: Plan, /, *args: Asked.args, **options: Asked.kwargs) -> MadeT:

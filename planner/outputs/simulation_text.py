@@ -74,7 +74,7 @@ def assumed(failures: FailuresAssumed) -> str:
 
 
 def verdict(study: Simulation, job: JobSimulated) -> str:
-    """Return how far formula and simulation are apart, and what the formula knows nothing of."""
+    """Return how far formula and simulation are apart, and what the formula leaves out."""
     apart = job.goodput.mean - job.predicted
     room = job.goodput.high - job.goodput.mean
     places = digits(job)

@@ -81,12 +81,12 @@ def needs(plan: Plan, found: StorageOptions) -> str:
 
 
 def _near(plan: Plan, found: StorageOptions) -> str:
-    """Return how far behind the best what stands for it may be: of money that does not matter."""
+    """Return the clause on how far behind the best the options may be, empty for money."""
     return "" if plan.objective.unit == "USD" else f" within {percent(found.within)} of the best"
 
 
 def _contested(found: StorageOptions) -> bool:
-    """Say whether there is something of another vendor than the plan's."""
+    """Return whether any option is of another vendor than the plan's."""
     return len({frozenset(item.vendor for item in each.items) for each in found.options}) > 1
 
 

@@ -43,7 +43,7 @@ NO_DATE = "the file does not tell clearly when it was written"
 
 @dataclass(frozen=True)
 class Said:
-    """What somebody says of a quote besides its file.
+    """What the user states of a quote, besides its file.
 
     Attributes:
         vendor: who quotes.

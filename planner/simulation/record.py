@@ -103,7 +103,7 @@ class RecordedJob:
         self._add(self.state, now, at)
 
     def happen(self, at: float) -> None:
-        """Do what is next: the state or the transfer has come to its end."""
+        """Go on to the next state, once the state or the transfer has ended."""
         if any(back <= at for back, _ in self.out):
             self._back(at)
         elif self.settle_s == at:
@@ -291,7 +291,7 @@ class RecordedJob:
             self.queued_s = -1.0
 
     def _lose_copies(self) -> None:
-        """Be left with what is on the shared storage."""
+        """Drop the local copies: only the shared storage has checkpoints."""
         self.held_s, self.settle_s, self.queued_s = self.safe_s, math.inf, -1.0
         self.number, self.resend, self.far = 0, False, True
 

@@ -153,7 +153,7 @@ FLOOR_NOISE = 1e-9
 
 @dataclass
 class Search:
-    """A problem, what no plan of it passes, and what was found so far."""
+    """The search for plans near the best: the problem, its bound, and what was found so far."""
 
     inputs: Inputs
     options: Options
@@ -302,7 +302,7 @@ class Search:
         self.candidates.append(Candidate(self._whole(operation), [way]))
 
     def _whole(self, operation: Run) -> Run:
-        """Return an operation of a case with less on offer as one of the problem's."""
+        """Return an operation of a case with fewer offers as one of the problem."""
         units = {offer.id: operation.units.get(offer.id, 0) for offer in self.case.offers()}
         return replace(operation, units=units)
 

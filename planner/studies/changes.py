@@ -16,7 +16,7 @@ from planner.paths import job_path
 
 
 def apply(inputs: Inputs, changes: Iterable[Change]) -> Inputs:
-    """Return the inputs with every change made, told in the provenance of their plans."""
+    """Return the inputs with every change made and recorded in the provenance of their plans."""
     return applied(inputs, changes, recorded=True)
 
 

@@ -44,12 +44,13 @@ class Questions:
     questions: int | None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what another process needs: its clock may be another, so time is of the day."""
+        """Return the state to pickle, with the time limit as time of day: clocks of processes
+        differ."""
         until = self.worths.options.deadline - time.monotonic() + time.time()
         return {"until": until, **self.__dict__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over what another process asks, with its time limit."""
+        """Restore the state, its time limit on the clock of this process."""
         deadline = state.pop("until") - time.time() + time.monotonic()
         worths: Worths = state["worths"]
         if math.isfinite(deadline):
@@ -57,7 +58,7 @@ class Questions:
         self.__dict__.update(state | {"worths": worths})
 
     def __call__(self, task: tuple[str, int, Idle | None]) -> Any:
-        """Answer a question: of its kind, by its place, with what is known of idle limits."""
+        """Answer one question, given by kind and place, with what is known of idle limits."""
         kind, place, idle = task
         if kind == "idle":
             return self.worths.idle()

@@ -144,7 +144,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Found:
-    """What came of a study, for whoever shows it and writes its files.
+    """The outcome of a study, for the code that shows it and writes its files.
 
     Attributes:
         records: the results, as ``--json`` prints them.

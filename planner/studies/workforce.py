@@ -1,4 +1,4 @@
-"""Who does the tasks of a study: this process, others on all cores, or a Dask cluster."""
+"""Runs the tasks of a study: in this process, in others on all cores, or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -38,11 +38,10 @@ def cores() -> int:
 
 
 class Workforce:
-    """Those who do tasks: this process and others once that has taken a while, or a cluster.
+    """Does tasks in this process, in others too once that takes a while, or on a Dask cluster.
 
-    All show money in the currency in which it is shown here.
-
-    A process that is ended by force takes nothing with it: another does its task.
+    All show money in the currency in which it is shown here. A process that is ended by force takes
+    nothing with it: another does its task.
 
     Args:
         do: what is done with each task.
@@ -103,7 +102,7 @@ class Workforce:
 def _with_money(
     currency: Currency, read: Mapping[str, Currency], do: Callable[[Any], Any], task: Any
 ) -> Any:
-    """Do a task with money shown and read as it is where the work was begun."""
+    """Do a task with money shown, and read, in the currencies of the process that began it."""
     with shown_in(currency), known(read):
         return do(task)
 

@@ -253,9 +253,8 @@ class Idle:
 
 @dataclass(frozen=True)
 class Worths:
-    """Questions what changes of a problem are worth, each answered from the same beginning.
-
-    So answers are the same in any order, and in any process.
+    """What changes of a problem are worth; each question is answered from the same start, so that
+    answers are the same in any order and in any process.
 
     Attributes:
         inputs: the problem.

@@ -174,7 +174,7 @@ def _must_be_of_one(raw: Raw, kept: NDArray[np.bool_], usual: float) -> None:
 
 
 def _again(raw: Raw, kept: NDArray[np.bool_]) -> int:
-    """Return how many of the rows that are dropped say another thing than that of their time."""
+    """Return how many of the dropped rows differ from the one kept for their time."""
     dropped = np.flatnonzero(~kept)
     if not len(dropped):
         return 0
@@ -291,6 +291,6 @@ def _increase(figures: Figures) -> tuple[Numbers, int]:
 
 
 def _hold(figures: Figures) -> Figures:
-    """Return readings, where one is missing the one before it."""
+    """Return readings, each missing one replaced by the one before it."""
     place = np.maximum.accumulate(np.where(np.isnan(figures), 0, np.arange(len(figures))))
     return np.nan_to_num(figures[place])

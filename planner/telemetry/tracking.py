@@ -501,7 +501,7 @@ def _apart(track: Track, times: Numbers) -> NDArray[np.bool_]:
 
 
 def ask(track: Track, bursts: Bursts, places: Places, slack_s: float) -> tuple[Places, Numbers]:
-    """Return when a job's rhythm asks for checkpoints within bursts, and which of them.
+    """Return the times within bursts at which a job's rhythm expects checkpoints, and the bursts.
 
     Args:
         places: the ones to look at, in order of time.
@@ -672,7 +672,7 @@ def _is_sum(track: Track, others: Sequence[Track]) -> bool:
 
 
 def _asked_for(track: Track, other: Track) -> float:
-    """Return at which share of a job's events another's rhythm asks for one that is missing."""
+    """Return the share of a job's events at which another's rhythm expects one that is missing."""
     expected = other.expected()
     before, after = neighbours(expected, track.seen)
     reach = other.tolerance_s + track.drain_s

@@ -148,7 +148,7 @@ def checked(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
 def check_key(
     changes: Iterable[Change], problem: Problem | None = None
 ) -> tuple[tuple[str, str], ...]:
-    """Return what decides whether changes go together: where it is equal, one check will do.
+    """Return a key of changes: those with equal keys pass or fail the checks alike.
 
     A plain limit or figure contradicts nothing: only whether it is given matters. Some do only
     where a problem has what they can contradict.
@@ -310,7 +310,7 @@ def _refuse(findings: Iterable[Finding], changes: Sequence[Change]) -> None:
 
 
 def _blamed(finding: Finding, changes: Sequence[Change]) -> Finding:
-    """Return a finding at the changes it is about, where it is about any, not at a line."""
+    """Return a finding at the changes that caused it, if any did, instead of at a line."""
     path = f"{finding.path}."
     about = [c for c in changes if f"{c.path}.".startswith(path) or path.startswith(f"{c.path}.")]
     if not about:

@@ -374,7 +374,7 @@ def _in_list(node: _Node, entries: tuple[Any, ...], step: str) -> Iterator[_Node
 
 
 def _in_nothing(node: _Node, step: str) -> _Node:
-    """Return a place inside what is not given, where giving that value alone will do."""
+    """Return a place inside a part that is not given, where that value alone gives the part."""
     models = node.slot.models if node.slot is not None else []
     for model, name in ((model, field_of(model, step)) for model in models):
         if name is None:
@@ -423,7 +423,7 @@ def suggest(word: str, words: Sequence[str]) -> str:
 
 
 def giving(model: type[BaseModel]) -> str:
-    """Return how to give what a value is to be a part of."""
+    """Return the hint how to give the part that a value belongs to."""
     if issubclass(model, Figure):
         return ADD_FIGURE
     needed = [key_of(model, name) for name, f in model.model_fields.items() if f.is_required()]

@@ -20,7 +20,7 @@ AnyStudy = Study | RulesTable
 
 
 class Family(Protocol):
-    """What a module says of its kind of study; ``rows`` is the table of a sweep, by column."""
+    """How a report shows one kind of study; ``rows`` is the table of a sweep, by column."""
 
     def charts(self, study: Any, rows: Rows, /) -> tuple[Chart, ...]:
         """Return its charts."""
@@ -36,7 +36,7 @@ class Family(Protocol):
 
 
 class _ToldByView:
-    """A kind of study without charts, by what its view says."""
+    """A kind of study without charts, shown by the blocks of its view."""
 
     def __init__(self, view: Callable[[Any], list[Block]]) -> None:
         self.view = view

@@ -179,7 +179,7 @@ def write(
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Look for no unused cycles meanwhile: cells by the hundred thousand have none."""
+    """Pause garbage collection: hundreds of thousands of cells have no cycles to find."""
     was = gc.isenabled()
     gc.disable()
     try:

@@ -526,7 +526,7 @@ class Book:
             self._planned.append((sheet, row, column, planned))
 
     def take(self, sheet: str, row: int, column: int, value: float) -> None:
-        """Take it that a formula comes to a value, as long as nothing is `CHECKED`."""
+        """Record a formula's value without working it out, as long as nothing is `CHECKED`."""
         if not CHECKED:
             self._sheets[sheet].results[row][column] = value
 

@@ -1,4 +1,4 @@
-"""The sheets ``Fingerprint`` and ``Data``: by what a workbook knows itself, and what audits read.
+"""The sheets ``Fingerprint`` and ``Data``: how a workbook tells edits, and what audits read.
 
 The banner counts the inputs that were edited. What else can change is noticed here: a line that was
 deleted or added, a locked figure that was overwritten, a value pasted over a formula. Of each sheet

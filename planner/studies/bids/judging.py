@@ -80,7 +80,7 @@ class Judged:
 
 @dataclass
 class Judge:
-    """The problem at the book's prices, how to solve, and what offers are measured by."""
+    """Judges offers: the problem at the book's prices, how to solve it, how offers are ranked."""
 
     inputs: Inputs
     options: Options
@@ -294,7 +294,7 @@ class Judge:
             return None
 
     def _pinned(self, bare: Judged) -> Judged | None:
-        """Return offers with every count given: of lots that nobody has those at book prices."""
+        """Return offers with every count fixed, of lots without a bid as in the book's plan."""
         free = [category for category in LOTS
                 if None in bare.lots.get(category, {"": None}).values()]  # fmt: skip
         if not free:

@@ -112,7 +112,7 @@ def _choices(
 def _every(
     judge: Judge, tenders: Sequence[Tender], *, book: bool, beside: bool = True
 ) -> Iterator[TriedAward]:
-    """Yield who has each lot, alone and with those ``beside`` who ask less for something else."""
+    """Yield each way to give out lots, alone and with bids ``beside`` cheaper in the rest."""
     having: dict[str, list[Tender | None]] = {
         category: [t for t in tenders if t.lot(category)] for category in LOTS
     }
@@ -158,7 +158,7 @@ def _cheaper(judge: Judge, tender: Tender, taken: Sequence[Tender]) -> bool:
 
 
 def _awards(choice: TriedAward, judged: Judged) -> Iterator[Award]:
-    """Yield who has each lot and how many units; whoever sells anything else stands in one."""
+    """Yield an award for each lot and one for all else: whose they are, and how many units."""
     assert judged.plan is not None
     bought = {line.sku: line.purchased for line in judged.plan.lines if line.parent is None}
     prices = {line.sku: line.price for line in judged.plan.lines if line.parent is None}

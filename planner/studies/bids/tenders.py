@@ -326,7 +326,7 @@ def laid_over(
 
 
 def _rule(rule: Quantity, sku: str, lot: Mapping[str, int | None]) -> Quantity:
-    """Return what a problem says of an item where a lot says how many there are."""
+    """Return a problem's rule for an item under a lot: its count fixed, or nothing bought."""
     if sku not in lot:
         gone = {"fixed": None, "min": None, "max": rule.in_place, "required": False}
         return rule.model_copy(update=gone)

@@ -1,4 +1,4 @@
-"""What offers go against that is no limit of a plan, and the problem without its limits."""
+"""Objections to offers beyond the limits of a plan, and the problem with its limits lifted."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FACTS = (
 
 
 def against(inputs: Inputs, lots: Counts) -> Iterator[str]:
-    """Yield what the problem, or a vendor, does not want of offers: products and their counts."""
+    """Yield why the problem, or a vendor, rules out products of the offers or their counts."""
     problem = inputs.problem
     for category, lot in lots.items():
         for sku, count in lot.items():
@@ -85,7 +85,7 @@ def _out_of_bounds(item: Item, offered: str, count: int, rule: Quantity) -> Iter
 
 
 def let_in(inputs: Inputs, lots: Counts) -> Inputs:
-    """Return the problem with the products of offers let in, whatever their counts."""
+    """Return the problem with the offered products allowed in any number."""
     problem = inputs.problem
     consider, policy = problem.consider, problem.policy
     rules = dict(problem.items)

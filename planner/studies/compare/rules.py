@@ -316,7 +316,7 @@ def _named(rows: Sequence[RuleRow]) -> str:
 
 
 def _why(better: _ComparedRow, max_overlap: float) -> str:
-    """Return what a rule that does better lets pass: it takes the place of a limit."""
+    """Return the limit on overlap that the plan of a better rule passes, as a clause."""
     overlap = better.plan.overlap
     if better.plan.mode == "sync" or overlap <= max_overlap:
         return ""

@@ -144,8 +144,7 @@ _STORAGE_KNEE = (
 
 @dataclass(frozen=True)
 class StorageStart:
-    """What the frontier of storage is looked for from: the best plan, and how far it may go.
-
+    """Where the walk along the storage frontier starts: the best plan, and how far it may go.
     ``ends`` are the least and the most bandwidth of any plan; ``late`` says that one is not proven.
     """
 
@@ -286,9 +285,9 @@ PARTS: Mapping[Against, tuple[Part, ...]] = {
 
 @dataclass(frozen=True)
 class Parts:
-    """Works out parts of a problem's frontiers: each by itself, so the same in any process.
+    """Computes parts of a problem's frontiers, each by itself, so that every process gets the same.
 
-    What several begin with is worked out once by whoever works on them.
+    What parts have in common is computed once in a process.
     """
 
     inputs: Inputs

@@ -86,7 +86,7 @@ class Question:
         return math.exp(measure(self.case, self.case.objective)(operation))
 
     def farthest(self, axis: Axis, case: Case, floor: float, start: Run) -> Run | None:
-        """Return the plan that goes farthest along an axis of those that do so much work.
+        """Return the plan farthest along an axis among those that do at least this much work.
 
         Args:
             axis: along what.
@@ -104,9 +104,9 @@ class Question:
         return self.solve(_aimed(case_no_worse(within, floor), axis)).operation
 
     def _farthest_by_search(self, axis: Axis, case: Case, floor: float, start: Run) -> Run | None:
-        """Return the same to the gap, by asking for plans beyond the last one found and for none.
+        """Return the same to the gap: ask for plans farther along until there is provably none.
 
-        None where enumeration leaves it open.
+        None where enumeration does not decide a question.
         """
         found, none_at, step = start, math.inf, self.options.gap
         reach = self.known.setdefault(axis.limit, Reach())
@@ -400,7 +400,7 @@ def walk(question: Question, axis: Axis, first: Stop, end: float, most: int) -> 
 
 
 def _too_far(axis: Axis, here: float, end: float, strides: list[float], left: int) -> bool:
-    """Say whether strides like those so far do not lead to the end with what is left of them."""
+    """Return whether the strides left, as long as those so far, do not lead to the end."""
     if left > STRIDES > len(strides):
         return False
     if not strides:

@@ -111,7 +111,7 @@ class Journal:
                 folder.rmdir()
 
     def close(self) -> None:
-        """Let another sweep work here."""
+        """Unlock the folder for other sweeps."""
         for handle in (self._lock, self._at):
             os.close(handle)
 
@@ -174,7 +174,7 @@ def _close(*handles: int) -> None:
 
 @contextmanager
 def _naming(folder: Path) -> Iterator[None]:
-    """Turn what the system says of the journal into one line."""
+    """Turn an error of the file system into one line."""
     try:
         yield
     except OSError as error:

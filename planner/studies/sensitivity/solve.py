@@ -183,7 +183,7 @@ class PreparedGroup:
     """A group ready to be solved: inputs and case under the loosest limits, limits of each.
 
     ``limits`` has a row for each scenario and a column for each supply that the group changes;
-    ``check_result_key`` is what decides whether its values go together.
+    groups with equal ``check_result_key`` pass or fail the checks alike.
     """
 
     inputs: Inputs
@@ -294,13 +294,13 @@ def solve(asked: PreparedGroup) -> list[Answer]:
 
 
 def _with_view(asked: PreparedGroup, place: int, answer: Answer) -> Answer:
-    """Return an answer with its scenario in numbers and what is seen in it."""
+    """Return an answer with its packed scenario and what ``look`` returns of it."""
     case, look = asked.case_of(place), asked.options.look
     return replace(answer, numbers=case, seen=None if look is None else look(case, answer))
 
 
 def _stands_alone(case: Case) -> bool:
-    """Say whether a case has what only an optimisation of its own can hold: money per work."""
+    """Return whether a case must be optimised by itself: money per work counts in it."""
     limits = case.limits
     ratios = (limits["per_useful_gpu_hour"], limits["per_million_tokens"])
     asked = case.objective in RATIOS or any(ratio is not None for ratio in ratios)
@@ -425,7 +425,7 @@ def rows(asked: PreparedGroup, answers: Sequence[Answer]) -> list[Row]:
 def _limits_passed(
     supplies: Sequence[Limit], taken: NDArray[np.float64], allowed: NDArray[np.float64]
 ) -> dict[int, str]:
-    """Return by scenario which of its limits the plan passes that is shown for it, if any.
+    """Return for each scenario the limits that the plan shown for it passes, if any.
 
     Plans are verified under the loosest limits of their group and those of one scenario; here each
     is held against those of every scenario that it serves, by what it was confirmed to use up.

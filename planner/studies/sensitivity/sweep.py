@@ -40,7 +40,7 @@ NUMBERS = 100_000
 
 
 class Workforce(Protocol):
-    """Whoever works on pieces: processes here, or a cluster."""
+    """Works on pieces of a sweep: processes here, or a cluster."""
 
     def rows(self, pieces: Iterable[Numbered]) -> Iterator[tuple[int, list[Row]]]:
         """Yield the rows of each piece under its number, as they come."""

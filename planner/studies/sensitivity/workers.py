@@ -1,4 +1,4 @@
-"""Pieces of scenarios, what is done with them, and those who do it."""
+"""Pieces of scenarios: how they are solved, in which process, and what is done where one fails."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Work:
 
     @cached_property
     def _last(self) -> list[PreparedGroup]:
-        """The last group that was solved here: of it is taken over what is the same."""
+        """The group solved last in this process; the next takes over what is the same."""
         return []
 
     def __getstate__(self) -> dict[str, object]:
@@ -126,7 +126,7 @@ def _apart(group: Group) -> Iterator[Group]:
 
 
 def _failed(scenario: Scenario, error: Exception) -> Answer:
-    """Return what is told of a scenario that an error of planner's own ended."""
+    """Return the row of a scenario that ended in an internal error."""
     said = str(error)
     if not isinstance(error, PlannerError):
         said = f"internal error: {type(error).__name__}: {said}"
@@ -144,7 +144,7 @@ REASON_LOST = "the process that worked on this scenario was ended again and agai
 
 
 def lost(what: What, piece: Piece, reason: str = "") -> list[Any]:
-    """Return what is told of a piece that no worker came back from, or came back with an error."""
+    """Return the rows of a piece whose worker ended or failed."""
     answers = [Answer(scenario, "failed", reason=reason or REASON_LOST) for scenario in piece]
     return [blank(answer) for answer in answers] if what == "rows" else answers
 
@@ -156,7 +156,7 @@ def _done(work: Work, task: tuple[What, Piece]) -> list[Any]:
 
 
 class Workers:
-    """Those who work on pieces; see ``Workforce``."""
+    """Solves pieces of scenarios in processes or on a cluster; see ``Workforce``."""
 
     def __init__(
         self,

@@ -365,7 +365,7 @@ def _bar(job: int, doing: Doing, start_s: float, end_s: float) -> TimelineBar:
 
 
 def _since(history: History, struck: Interruption, sync: bool) -> float:
-    """Return when the computing began that an interruption throws away."""
+    """Return when the computing began that an interruption undoes."""
     since = 0.0
     for moved in history.transfers:
         if moved.job == struck.job and moved.complete and moved.end_s <= struck.at_s:

@@ -345,7 +345,7 @@ def _stands_in_the_way(study: Study, reason: ItemReason) -> None:
 
 
 def _in_time(study: Study, reasons: Sequence[ItemReason]) -> None:
-    """Do what else there is time for: what comes close to the plan first, prices after standing."""
+    """Answer what there is time left for: items near the plan first, then prices."""
     rest = [reason for reason in reasons if not reason.asked and not reason.impossible]
     rest.sort(key=lambda reason: (reason.priceless, reason.at_least or 0.0, reason.name))
     by_money = costs_least(study.case)

@@ -56,7 +56,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class Contest:
-    """One item against the plan, at any price up to today's."""
+    """One item against the plan, at any list price up to that of today."""
 
     study: Study
     name: str

@@ -165,7 +165,7 @@ def case_with_item(study: Study, name: str, inputs: Inputs | None = None) -> Cas
 
 
 def problem_demanding(study: Study, name: str) -> tuple[Inputs, str] | None:
-    """Return the problem with an item demanded in its own terms, and where that stands in it.
+    """Return the problem with an item demanded, and the path of that demand.
 
     A GPU system is made the only one, since one that is demanded may stand idle. None where the
     problem's other demands do not allow it.

@@ -68,11 +68,9 @@ def add(book: Book) -> None:
 
 
 class _Question(NamedTuple):
-    """An input that is asked about: what if it were so much of what it is.
-
-    ``key`` is the figure of the model that varies, ``name`` its cell; ``low`` and ``high`` are
-    factors to begin with, ``share`` a figure that cannot be above 1.
-    """
+    """An input to try at several shares of its value. ``key`` is the figure of the model that
+    varies, ``name`` its cell; ``low`` and ``high`` are factors to begin with, ``share`` a figure
+    that cannot be above 1."""
 
     key: str
     name: str

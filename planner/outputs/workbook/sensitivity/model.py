@@ -311,7 +311,7 @@ def _goodput(book: Book) -> list[Step]:
 
 
 def _seen(book: Book) -> str:
-    """Return what failures count where a job goes on with fewer replicas: as on Checkpoint."""
+    """Return the factor on failures of a job that goes on with fewer replicas, as on Checkpoint."""
     shrinks = book.job is not None and book.job.repair is not None and book.job.repair.shrunk
     return "*failing_share" if shrinks else ""
 

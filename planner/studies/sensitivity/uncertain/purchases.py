@@ -33,7 +33,7 @@ _NUMBERED = re.compile(r"(stock|require_vendor|split)_(.+)")
 
 
 def limits_passed(case: Case, units: Mapping[str, int], ways: Collection[str]) -> dict[str, Passed]:
-    """Return the limits that a purchase passes, however it is run."""
+    """Return the limits that a purchase passes however it is run."""
     found: dict[str, Passed] = {}
     for row in purchase.broken_rows(case, units, ways):
         found[_name(row)] = _over(case, units, ways, row)
@@ -71,7 +71,7 @@ Use = tuple[int, dict[str, int]]
 
 @dataclass(frozen=True)
 class Tried:
-    """A purchase in a scenario: how it runs, None where it cannot at all, and what it breaks."""
+    """A purchase in a scenario: its operation, None without any, and the limits it breaks."""
 
     run: Run | None
     broken: Mapping[str, Passed]
@@ -141,7 +141,7 @@ def _known_as_arrays(case: Case) -> bool:
 
 
 def _available_counts(case: Case, run: Run) -> dict[str, int] | None:
-    """Return the counts of a purchase, None where its counts may not be had."""
+    """Return the counts of a purchase, None where the case does not allow them."""
     units = _units(case, run)
     if units is None or not orderly(case, units) or purchase.broken_by_counts(case, units):
         return None
@@ -211,7 +211,7 @@ def _runs(case: Case, mode: Mode, run: Run, order: Order) -> Iterator[Run]:
 
 
 def _local_search(case: Case, run: Run, order: Order) -> Run:
-    """Return the best use of several types that one system more or less at a time leads to."""
+    """Return the best use of several types that single systems more or fewer lead to."""
     types = [system for system in case.systems if run.used.get(system.id)]
     better: Run | None = run
     while better is not None:
@@ -248,7 +248,7 @@ def _starts(case: Case, run: Run) -> Iterator[Use]:
 
 
 def _parts_of_types(case: Case, run: Run, types: Sequence[System], part: int) -> Use:
-    """Return so many parts of the systems of several types that could be in use."""
+    """Return the use of a part, in ``PARTS``, of the usable systems of several types."""
     most = {each.id: operate.most_in_use(case, run.units[each.id]) for each in types}
     used = {name: count * part // PARTS for name, count in most.items()}
     ways = {each.id: each.way(run.ways) for each in types}
@@ -258,7 +258,7 @@ def _parts_of_types(case: Case, run: Run, types: Sequence[System], part: int) ->
 
 
 def _parts_of_type(case: Case, run: Run, system: System, part: int) -> Use:
-    """Return so many parts of the GPUs of a type that could be in use, in whole steps."""
+    """Return the use of a part, in ``PARTS``, of the usable GPUs of one type, in whole steps."""
     way = system.way(run.ways)
     gpus = operate.most_allowed(case, way, run.units[system.id])
     gpus = gpus * part // PARTS // way.step_gpus * way.step_gpus

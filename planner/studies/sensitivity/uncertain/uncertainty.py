@@ -54,7 +54,7 @@ QUANTILES = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
 
 @dataclass(frozen=True)
 class Outcome:
-    """A figure that is followed: its name in the record, what it is, how it is worked out."""
+    """A figure reported of scenarios: its name in the record, its label, how it is computed."""
 
     name: str
     figure: Figure
@@ -196,7 +196,7 @@ def indices(
 
 
 def _described(unknowns: tuple[Unknown, ...]) -> dict[str, object]:
-    """Return the inputs as SALib has them: distributions are ours, so all are shares here."""
+    """Return the inputs as SALib takes them: shares, since distributions are applied here."""
     names = [unknown.path for unknown in unknowns]
     return {"num_vars": len(names), "names": names, "bounds": [[0.0, 1.0]] * len(names)}
 
@@ -256,7 +256,7 @@ def scenes(
     planned: Run | None,
     candidates: Sequence[Run],
 ) -> Iterator[Scene]:
-    """Yield what each scenario brings.
+    """Yield the results of each scenario.
 
     Args:
         inputs: the problem as it stands.
@@ -278,7 +278,7 @@ def scenes(
 
 
 def view(planned: Run | None, case: Case, answer: Answer) -> View:
-    """Return what is seen in a scenario: its best plan, and what becomes of what was planned."""
+    """Return the results of a scenario: its best plan, and how the planned purchase does in it."""
     bought = None if planned is None else tried(case, planned)
     run = None if bought is None else bought.run
     there = answer.operation is not None and answer.status in PLANNED
@@ -297,7 +297,7 @@ def _case(inputs: Inputs, answer: Answer) -> Case | None:
 
 
 def _with_room(case: Case) -> Case:
-    """Return a case with room for what was bought for another one, to work out its fabrics."""
+    """Return a case with limits loose enough for the fabrics of a purchase for another case."""
     supplies = given(case.limits)
     wide = {each.field: ROOM * case.limits.given(each.field) for each in supplies}
     return replace(case, limits=case.limits.but(**wide))
