@@ -331,8 +331,8 @@ def _with_public_notes(inputs: Inputs, line: Line) -> Line:
     if line.parent is not None:
         return line
     rule, price = inputs.problem.items.get(line.sku), inputs.prices.get(line.sku)
-    said = (each.public_note for each in (rule, price) if each is not None)
-    notes = tuple(dict.fromkeys(note for note in said if note))
+    texts = (each.public_note for each in (rule, price) if each is not None)
+    notes = tuple(dict.fromkeys(note for note in texts if note))
     return line.model_copy(update={"public_notes": notes}) if notes else line
 
 

@@ -229,6 +229,6 @@ def _text(name: str, studies: Sequence[tuple[AnyStudy, Rows | None]]) -> str:
     lines = [name]
     for study, table in studies:
         with shown_in(study.shown_in):
-            said = f"{heading(study)}: {headline(study, table)}"
-        lines += points(said)
+            text = f"{heading(study)}: {headline(study, table)}"
+        lines += points(text)
     return printable("\n".join(lines))

@@ -91,8 +91,8 @@ def _journal(folder: Path, key: str) -> Iterator[Journal]:
                 raise
             running.interrupt_handled()
             kept = f"what is done is kept in {listed([folder])}"
-            said = f"interrupted: {kept}; the same command goes on from there"
-            raise StoppedError(said) from None
+            text = f"interrupted: {kept}; the same command goes on from there"
+            raise StoppedError(text) from None
         finally:
             if journal.empty:
                 journal.forget()

@@ -69,20 +69,20 @@ def command(found: Alternatives, alternative: Alternative) -> str | None:
 
 def sentences(found: Alternatives) -> list[str]:
     """Return what was looked for and how that ended, where plans alone do not show it."""
-    said = [text for name in _OTHERS for text in _others(found, name)]
+    texts = [text for name in _OTHERS for text in _others(found, name)]
     open_ = [each.label for each in found.directions if each.ended == "not_found"]
     if open_:
-        said.append(f"not settled: {', '.join(open_)}")
+        texts.append(f"not settled: {', '.join(open_)}")
     near = [each.label for each in found.directions if each.ended == "within" and not each.proven]
     if near:
-        said.append(f"found, but not proven in time to be the extreme: {', '.join(near)}")
+        texts.append(f"found, but not proven in time to be the extreme: {', '.join(near)}")
     more = found.found - len(found.alternatives)
     if more > 0:
         plans = "plan that differs" if more == 1 else "plans that differ"
-        said.append(f"{more} more {plans} less from these: see them with a larger --most")
+        texts.append(f"{more} more {plans} less from these: see them with a larger --most")
     if found.found == 1:
-        said.append("every direction leads to the same plan: there is no other at its ends")
-    return said
+        texts.append("every direction leads to the same plan: there is no other at its ends")
+    return texts
 
 
 def _others(found: Alternatives, name: str) -> list[str]:
@@ -91,11 +91,11 @@ def _others(found: Alternatives, name: str) -> list[str]:
     what, within = _OTHERS[name], [each for each in mine if each.ended == "within"]
     if not mine:
         return [f"no other {what} is on offer"]
-    said = []
+    texts = []
     if within:
         names = ", ".join(f"{each.detail} ({behind(each.shortfall or 0.0)})" for each in within)
-        said.append(f"another {what} within {tolerance(found)} of the best: {names}")
-    return [*said, *_beyond(found, what, mine, also=bool(within))]
+        texts.append(f"another {what} within {tolerance(found)} of the best: {names}")
+    return [*texts, *_beyond(found, what, mine, also=bool(within))]
 
 
 def _beyond(
@@ -144,11 +144,11 @@ def first(found: Alternatives) -> FirstScreen:
             else f"{number(work.useful_pflops, 1)} useful PFLOP/s")  # fmt: skip
     plans = counted(len(others), "other plan")
     differ = "differs" if len(others) == 1 else "differ"
-    said = sentences(found)
+    notes = sentences(found)
     answer = [
         ("Best", f"{bought(best.plan)}: {done}"),
         ("Near it", f"{plans} within {tolerance(found)} of it {differ} from it and each other"),
-        ("Others", "; ".join(said)),
+        ("Others", "; ".join(notes)),
     ]
     commands = sum(command(found, each) is not None for each in others)
     full = "useful work, TCO and power of each"

@@ -101,10 +101,10 @@ def of_limit(limit: LimitReport) -> str:
     if limit.name == "max_days_to_train":
         return f"training in {value}"
     label = limit.label.removesuffix(", known part")  # of the plan, not of what is asked
-    said = f"{value} of {label}"
+    text = f"{value} of {label}"
     if limit.unit in label.split():  # GPUs in use, useful GPUs
-        said = f"{value.removesuffix(limit.unit)}{label}"
-    return f"{'at least ' if limit.sense == '>=' else ''}{said}"
+        text = f"{value.removesuffix(limit.unit)}{label}"
+    return f"{'at least ' if limit.sense == '>=' else ''}{text}"
 
 
 def _buy(plan: Plan, totals: Totals) -> str:

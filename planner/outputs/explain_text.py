@@ -112,8 +112,8 @@ def _binds(found: Explanation, binding: list[Marginal]) -> str:
 def _held(found: Explanation, row: Marginal) -> str:
     moves = [f"{m.to_text}: {worth(found, m)}" for m in (row.looser, row.tighter)
              if m.known != "at_its_end"]  # fmt: skip
-    said = ", ".join(moves)
-    text = f"{row.label} at {row.text}" + (f" ({said})" if said else "")
+    words = ", ".join(moves)
+    text = f"{row.label} at {row.text}" + (f" ({words})" if words else "")
     step = row.next_step
     return text if step is None else f"{text}; a better plan begins at {step.to_text}"
 
@@ -167,10 +167,10 @@ def _without(found: Explanation) -> str:
         return ""
     lines = ["What its levers are worth: the best plan with each left out or moved"]
     for row in found.without:
-        said = "no plan"
+        text = "no plan"
         if row.change is not None:
-            said = "no change" if small(found, row.change) else signed(found, row.change)
-        lines.append(f"{INDENT}{row.label:<32}{said:<24}--set '{row.setting}'")
+            text = "no change" if small(found, row.change) else signed(found, row.change)
+        lines.append(f"{INDENT}{row.label:<32}{text:<24}--set '{row.setting}'")
     return "\n".join(lines)
 
 

@@ -81,12 +81,12 @@ def verdict(study: Simulation, job: JobSimulated) -> str:
     points = f"{100 * abs(apart):.{places}f} points ({relative(job)} of it)"
     blind = listed(list(_blind(study, job)))
     if abs(apart) <= room:
-        said = f"Formula and simulation agree: {points} apart, which is within the noise."
-        return f"{said} The formula knows nothing of {blind}." if blind else said
+        text = f"Formula and simulation agree: {points} apart, which is within the noise."
+        return f"{text} The formula knows nothing of {blind}." if blind else text
     side = "high" if apart < 0 else "low"
     low, high = sorted((100 * abs(apart) - 100 * room, 100 * abs(apart) + 100 * room))
-    said = f"The formula is {points} too {side}, between {low:.{places}f} and {high:.{places}f}"
-    return f"{said}: it knows nothing of {blind}." if blind else f"{said}."
+    text = f"The formula is {points} too {side}, between {low:.{places}f} and {high:.{places}f}"
+    return f"{text}: it knows nothing of {blind}." if blind else f"{text}."
 
 
 def relative(job: JobSimulated) -> str:
@@ -196,14 +196,14 @@ def advice(study: Simulation) -> str:
         return "No other interval that is allowed is better by more than the noise."
     low, high = 100 * best.low, 100 * best.high
     places = min(4, max(2, math.ceil(-math.log10(max(high - low, 1e-9))) + 1))
-    said = (
+    text = (
         f"A checkpoint every {duration(best.interval_s)} would have been better, by "
         f"{100 * best.difference:.{places}f} points, between {low:.{places}f} and "
         f"{high:.{places}f}."
     )
     if study.jobs[0].failures.kind == "exponential":
-        return said
-    return f"{said} The best interval of the formula supposes failures without memory."
+        return text
+    return f"{text} The best interval of the formula supposes failures without memory."
 
 
 def render(study: Simulation) -> str:
@@ -284,9 +284,9 @@ def _goodput(study: Simulation, job: JobSimulated) -> str:
         f"{percent(found.p95, places)} in nine of ten."
     )
     words = (repair_text(job), verdict(study, job), single, other_plan(job))
-    said = " ".join(part for part in words if part)
+    text = " ".join(part for part in words if part)
     head = wrapped(f"{job.name}: {saved}, {assumed(job.failures)}", "", "  ")
-    return "\n".join([*head, *aligned(lines, left=(0, 2)), *wrapped(said)])
+    return "\n".join([*head, *aligned(lines, left=(0, 2)), *wrapped(text)])
 
 
 def _budget(job: JobSimulated) -> str:
@@ -307,8 +307,8 @@ def _row(words: str, before: float, after: float, places: int) -> list[str]:
 
 
 def _events(study: Simulation) -> str:
-    said = [*(happened(study, job) for job in study.jobs), storage(study)]
-    lines = [line for text in said if text for line in wrapped(text)]
+    texts = [*(happened(study, job) for job in study.jobs), storage(study)]
+    lines = [line for text in texts if text for line in wrapped(text)]
     return "\n".join(["In a year, on average", *lines])
 
 
@@ -327,7 +327,7 @@ def _interval(study: Simulation, each: IntervalTried) -> list[str]:
     own = each.factor == 1.0
     best = study.better and study.best is not None and each == study.intervals[study.best]
     mark = "simulated above" if own else "best" if best else ""
-    said = [mark, *(LIMITS[name] for name in each.breaks)]
+    texts = [mark, *(LIMITS[name] for name in each.breaks)]
     room = 100 * (each.high - each.difference)
     return [
         duration(each.interval_s),
@@ -335,5 +335,5 @@ def _interval(study: Simulation, each: IntervalTried) -> list[str]:
         percent(each.goodput, 2),
         "" if own else f"{100 * each.difference:+.3f}",
         "" if own else f"± {room:.3f}",
-        "; ".join(part for part in said if part),
+        "; ".join(part for part in texts if part),
     ]

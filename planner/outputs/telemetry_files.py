@@ -207,12 +207,12 @@ def _limit(job: JobFound) -> str:
     top = max(job.overlap.value, job.overlap.high or 0.0)
     usual = top <= USUAL_OVERLAP
     limit = 100 * USUAL_OVERLAP if usual else min(100, math.ceil(100 * top))
-    said = "usual; measured" if usual else "as measured:"
+    text = "usual; measured" if usual else "as measured:"
     overlap, drain = most(job.overlap, "share"), most(job.drain_s, "s")
     if job.resolved:
         overlap, drain = measured(job.overlap, "share"), measured(job.drain_s, "s")
     rate = measured(job.write_gb_per_s, "GB/s")
-    return f"{limit:g} %  # {said} {overlap}, drain {drain} at {rate}"
+    return f"{limit:g} %  # {text} {overlap}, drain {drain} at {rate}"
 
 
 def _failures(record: Characterization, job: JobFound) -> str:

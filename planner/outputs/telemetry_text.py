@@ -511,5 +511,5 @@ def _notes(record: Characterization) -> Iterator[str]:
 
 
 def _list(title: str, texts: Iterable[str]) -> str:
-    said = tuple(one_line(text, _LONGEST) for text in texts)
-    return screen([Text(said, title, points=True, most=_MOST_NOTES)]).rstrip("\n")
+    parts = tuple(one_line(text, _LONGEST) for text in texts)
+    return screen([Text(parts, title, points=True, most=_MOST_NOTES)]).rstrip("\n")

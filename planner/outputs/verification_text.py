@@ -42,10 +42,10 @@ def render_verification(found: Verification) -> str:
 
 def _title(found: Verification) -> Iterator[str]:
     left = sum(check.result == "not_checked" for check in found.checks)
-    said = "the plan holds" if found.result == "holds" else "the plan DOES NOT HOLD"
+    text = "the plan holds" if found.result == "holds" else "the plan DOES NOT HOLD"
     if left:
-        said += f"; {left} of {len(found.checks)} checks could not be made"
-    yield f"{found.problem}: {said}"
+        text += f"; {left} of {len(found.checks)} checks could not be made"
+    yield f"{found.problem}: {text}"
 
 
 def _lines(check: Check) -> Iterator[str]:
@@ -292,12 +292,12 @@ def _against(solved: Plan, edited: Plan) -> Iterator[str]:
          lambda kw: quantity(kw, "kW"), 0.05),
         ("useful work", *work, lambda rate: quantity(rate, "PFLOP/s"), 0.05),
     )  # fmt: skip
-    said = [
+    texts = [
         f"{name} {'+' if new > old else '-'}{write(abs(new - old))}"
         for name, old, new, write, least in changes
         if old is not None and new is not None and abs(new - old) >= least
     ]
-    yield f"Against the solved plan: {', '.join(said) or 'the same money, power and work'}."
+    yield f"Against the solved plan: {', '.join(texts) or 'the same money, power and work'}."
 
 
 def _standing(audit: Audit, edited: Plan) -> str:

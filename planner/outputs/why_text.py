@@ -75,9 +75,9 @@ def needs(plan: Plan, found: StorageOptions) -> str:
     """Return what is needed and who gives it."""
     names = [units(option) for option in found.options]
     *first, last = names
-    said = f"{', '.join(first)} or {last}" if first else last
+    text = f"{', '.join(first)} or {last}" if first else last
     several = first or sum(item.units for item in found.options[0].items) > 1
-    return f"{needed(plan, found)}: {said} {'do' if several else 'does'} it{_near(plan, found)}"
+    return f"{needed(plan, found)}: {text} {'do' if several else 'does'} it{_near(plan, found)}"
 
 
 def _near(plan: Plan, found: StorageOptions) -> str:
@@ -352,9 +352,9 @@ def share(value: float) -> str:
 
 def by_how_much(why: WhyNot, loss: float, *, at_least: bool = False) -> str:
     """Return a loss in words: how much less work, or how much more money."""
-    said = f"at least {share(loss)}" if at_least else share(loss)
+    text = f"at least {share(loss)}" if at_least else share(loss)
     more = f"has {{share}} more {OBJECTIVES[why.objective].label}"
-    return _WORSE.get(why.objective, more).format(share=said)
+    return _WORSE.get(why.objective, more).format(share=text)
 
 
 def difference(why: WhyNot, row: Forced) -> str:

@@ -42,7 +42,7 @@ NO_DATE = "the file does not tell clearly when it was written"
 
 
 @dataclass(frozen=True)
-class Said:
+class QuoteOptions:
     """What the user states of a quote, besides its file.
 
     Attributes:
@@ -62,32 +62,32 @@ class Said:
     dated: bool = True
 
 
-def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
+def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> Quote:
     """Return a vendor's quote with every figure's cell.
 
     Args:
         path: an XLSX or CSV file.
-        said: what the file does not say.
+        options: what the file does not say.
         items: the products that are known, by id.
 
     Raises:
         InputError: the file cannot be read, has no table, or does not tell its currency or date.
     """
-    mapping = said.mapping
+    mapping = options.mapping
     grid = _chosen(read_grid(path), mapping)
     tables = headers(grid, mapping.columns)
     decimal = mapping.decimal or decimal_of(grid, tables)
     read = read_lines(grid, tables, decimal, mapping.quantities)
     lines = [line for line in read if not _left_out(line, mapping)]
-    currency = said.currency or mapping.currency or _currency(grid, tables) or _commonest(lines)
+    currency = options.currency or mapping.currency or _currency(grid, tables) or _commonest(lines)
     if currency is None:
         message = "the file names no currency, or several"
         raise InputError(Finding("quote", message, grid.file, fix="say it: --currency EUR"))
-    rate = _rate(currency, said, grid)
-    if said.currency is None and mapping.currency is None:
-        lines = [_in_one_currency(_of_currency(line), currency, said, grid) for line in lines]
-    date = said.date or mapping.date or _date(grid, tables)
-    if date is None and said.dated:
+    rate = _rate(currency, options, grid)
+    if options.currency is None and mapping.currency is None:
+        lines = [_in_one_currency(_of_currency(line), currency, options, grid) for line in lines]
+    date = options.date or mapping.date or _date(grid, tables)
+    if date is None and options.dated:
         raise InputError(Finding("quote", NO_DATE, grid.file, fix="say it: --date 2026-11-20"))
     priced = {(line.sheet, line.row) for line in read
               if line.amount is not None or line.unit_net is not None}  # fmt: skip
@@ -98,7 +98,7 @@ def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
     sums, wrong = check_sums(matched)
     prices, doubtful = products.prices(matched, rate, items)
     return Quote(
-        vendor=said.vendor,
+        vendor=options.vendor,
         file=path.name,
         sha256=grid.sha256,
         date=date or "",
@@ -109,7 +109,7 @@ def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
         lines=matched,
         sums=sums,
         prices=prices,
-        asked=products.asked(matched, said.vendor, described(grid)),
+        asked=products.asked(matched, options.vendor, described(grid)),
         findings=(
             *_about_columns(tables, currency),
             *_with_tax(notes),
@@ -123,13 +123,13 @@ def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
     )
 
 
-def _rate(currency: str, said: Said, grid: Grid) -> float:
+def _rate(currency: str, options: QuoteOptions, grid: Grid) -> float:
     """Return what one unit of a currency is in USD.
 
     Raises:
         InputError: nobody says so.
     """
-    rate = 1.0 if currency == "USD" else (said.rates or {}).get(currency)
+    rate = 1.0 if currency == "USD" else (options.rates or {}).get(currency)
     if rate is None:
         message = f"prices are in {currency}, and no rate is given"
         fix = f"say what one {currency} is in USD: --rate {currency}=..."
@@ -150,11 +150,13 @@ def _of_currency(line: QuoteLine) -> QuoteLine:
     return line.model_copy(update={"currency": currency_of(line.description) or ""})
 
 
-def _in_one_currency(line: QuoteLine, currency: str, said: Said, grid: Grid) -> QuoteLine:
+def _in_one_currency(
+    line: QuoteLine, currency: str, options: QuoteOptions, grid: Grid
+) -> QuoteLine:
     """Return a line in the currency of the quote, where it is in another one, and say so."""
     if line.currency in ("", currency):
         return line
-    factor = _rate(line.currency, said, grid) / _rate(currency, said, grid)
+    factor = _rate(line.currency, options, grid) / _rate(currency, options, grid)
     figures = {name: getattr(line, name) for name in ("unit_list", "unit_net", "amount")}
     changed = {name: value * factor for name, value in figures.items() if value is not None}
     if "amount" not in changed:

@@ -183,8 +183,8 @@ def read_log(path: Path, job: str | None = None) -> JobLog:
     try:
         rows = sorted(_rows(path), key=lambda row: row.at_s)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        said = getattr(error, "strerror", None) or str(error)
-        message = f"cannot be read: {said[:160].lower()}"
+        why = getattr(error, "strerror", None) or str(error)
+        message = f"cannot be read: {why[:160].lower()}"
         raise InputError(Finding("log", message, str(path), fix="a log is CSV in UTF-8")) from None
     names = list(dict.fromkeys(row.job for row in rows))
     if job is None and len(names) == 1:
@@ -396,8 +396,8 @@ def _size(found: JobFound, job: Job) -> Override:
         path = f"{_JOB}.bytes_per_parameter"
         return _override(path, "bytes per parameter", "", per, _seen(found), now)
     path, size = f"{_JOB}.checkpoint.size", job.checkpoint.size_gb
-    said = None if size is None else f"{size:g} GB"
-    return _override(path, "checkpoint size", "GB", found.size_gb, _seen(found), said)
+    text = None if size is None else f"{size:g} GB"
+    return _override(path, "checkpoint size", "GB", found.size_gb, _seen(found), text)
 
 
 def _interval(found: JobFound, job: Job) -> Override | None:
@@ -455,16 +455,16 @@ def _repair(job: Job, log: JobLog | None) -> Iterator[Override | str]:
     if job.repair.classes:
         yield "repair: the problem states it by class, and a log tells one mean"
         return
-    said = None if log is None else log.repairs
-    if said is None or said.repair_s is None or said.share is None:
+    repairs = None if log is None else log.repairs
+    if repairs is None or repairs.repair_s is None or repairs.share is None:
         yield "repair: a job log tells, with its events unit_out and unit_back (--log)"
         return
-    source = f"job log, {_many(said.out, 'unit')} out"
+    source = f"job log, {_many(repairs.out, 'unit')} out"
     share, time_s = job.repair.share, job.repair.time_s
     path = f"{_JOB}.repair"
     now = None if share is None else f"{share:g}"
-    yield _override(f"{path}.share", "hardware share of failures", "", said.share, source, now)
-    hours = scaled(said.repair_s, 1.0 / HOUR_S)
+    yield _override(f"{path}.share", "hardware share of failures", "", repairs.share, source, now)
+    hours = scaled(repairs.repair_s, 1.0 / HOUR_S)
     now = None if time_s is None else f"{time_s / HOUR_S:g} h"
     yield _override(f"{path}.time", "time of repair", "h", hours, source, now)
 

@@ -152,10 +152,10 @@ def _misfit(table: Any, times: int, path: Path) -> InputError:
 
 def _times(file: Any, group: str, table: Any, path: Path) -> Numbers:
     """Return the times of a table: its own, its group's or the file's."""
-    said = table.attrs.get("timestamps")
-    if isinstance(said, bytes):
-        said = said.decode(errors="replace")
-    places = [said.strip("/")] if isinstance(said, str) and said.strip("/") else []
+    stamps = table.attrs.get("timestamps")
+    if isinstance(stamps, bytes):
+        stamps = stamps.decode(errors="replace")
+    places = [stamps.strip("/")] if isinstance(stamps, str) and stamps.strip("/") else []
     for place in (*places, f"{group}/timestamps", "timestamps"):
         found = _dataset(file, place, path)
         if found is not None:

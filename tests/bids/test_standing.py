@@ -11,7 +11,7 @@ import pytest
 
 from planner.api import Options
 from planner.studies.bids.judging import Judge
-from planner.studies.bids.standing import Money, Score, rank_stability, order
+from planner.studies.bids.standing import Money, Score, order, rank_stability
 from tests.bids.material import problem
 
 SKUS = ("one", "two", "three")

@@ -13,7 +13,7 @@ from planner.schema.telemetry import JobFound
 from planner.telemetry.bursts import Bursts
 from planner.telemetry.characterize import cluster
 from planner.telemetry.raw import Raw, ReadOptions, poisson
-from planner.telemetry.restarts import Breaks, Holes, Restores, JobGaps, breaks, mtti, restores
+from planner.telemetry.restarts import Breaks, Holes, JobGaps, Restores, breaks, mtti, restores
 from planner.telemetry.tracking import INFERRED, WHOLE, Track
 from tests.world.commands import ran
 

@@ -61,8 +61,8 @@ def charts(study: Bids, _rows: Rows) -> tuple[Chart, ...]:
         ),
         rows=tuple(_row(bid) for bid in shown),
     )  # fmt: skip
-    said = "Bids that keep every limit stand first, the best on top."
-    return (Chart("bids", title, said, (panel,)),)
+    text = "Bids that keep every limit stand first, the best on top."
+    return (Chart("bids", title, text, (panel,)),)
 
 
 def heading(study: Bids) -> str:

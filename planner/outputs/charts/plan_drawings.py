@@ -79,9 +79,9 @@ def hall(plan: Plan, site: Site | None = None) -> tuple[Chart, DataTable] | None
         each = min(_MOST_ROW, max(_LEAST_ROW, math.ceil(math.sqrt(_SQUARE * whole))))
         rows = _Rows(each, _SCHEMATIC_WIDTH_M, _SCHEMATIC_PITCH_M)
     layers = tuple(_hall_layers(plan, rows, limit))
-    said = " ".join(_hall_words(plan, rows, limit, schematic=floor is None))
+    text = " ".join(_hall_words(plan, rows, limit, schematic=floor is None))
     panel = Panel(Axis(""), Axis(""), layers, axes=False)
-    return Chart("hall", "The hall from above", said, (panel,)), _rack_table(plan)
+    return Chart("hall", "The hall from above", text, (panel,)), _rack_table(plan)
 
 
 def _positions(plan: Plan) -> Iterator[int]:
@@ -245,11 +245,11 @@ def fabrics(plan: Plan) -> tuple[Chart, DataTable] | None:
     names = {line.sku: product(line) for line in plan.lines}
     models = {line.sku: line.model for line in plan.lines}
     panels = tuple(_fabric_panel(fabric, names, models) for fabric in plan.fabrics)
-    said = (
+    text = (
         "Each layer is all its switches, and each sheaf of lines all links between two layers, "
         "over all planes."
     )
-    return Chart("fabrics", "The fabrics", said, panels, legend=False), _fabric_table(plan, names)
+    return Chart("fabrics", "The fabrics", text, panels, legend=False), _fabric_table(plan, names)
 
 
 def _fabric_panel(fabric: FabricReport, names: dict[str, str], models: dict[str, str]) -> Panel:

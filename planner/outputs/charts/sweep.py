@@ -97,8 +97,8 @@ def _title(study: Sweep, inputs: Sequence[Column]) -> str:
 def _nothing(table: Scenarios) -> str:
     if not table.length:
         return "The table has no rows."
-    said = ended(table.sweep.statuses)
-    return f"None of {counted(table.length, 'scenario')} has a plan ({said})."
+    text = ended(table.sweep.statuses)
+    return f"None of {counted(table.length, 'scenario')} has a plan ({text})."
 
 
 MOST_POINTS = 1_500
@@ -376,13 +376,13 @@ def _names(
 def _row(table: Scenarios, name: str, rows: Sequence[int]) -> str:
     """Return a name with what is known of its one scenario, or that none of its has a plan."""
     found = table.numbers("objective")
-    said = short(name, 40)
+    text = short(name, 40)
     value = found[rows[0]]
     if len(rows) == 1:
         return (
-            f"{said}: {table.status(rows[0]) if value is None else objective(table.sweep, value)}"
+            f"{text}: {table.status(rows[0]) if value is None else objective(table.sweep, value)}"
         )
-    return f"{said}: no plan" if all(found[row] is None for row in rows) else said
+    return f"{text}: no plan" if all(found[row] is None for row in rows) else text
 
 
 def _found(table: Scenarios, rows: Sequence[int]) -> tuple[Scale, tuple[float, ...]]:

@@ -134,8 +134,8 @@ def tag(name: str, content: str, attributes: Mapping[str, str] | None = None) ->
         content: HTML.
         attributes: their values as plain text.
     """
-    said = "".join(f' {key}="{text(value)}"' for key, value in (attributes or {}).items())
-    return f"<{name}{said}>{content}</{name}>"
+    attrs = "".join(f' {key}="{text(value)}"' for key, value in (attributes or {}).items())
+    return f"<{name}{attrs}>{content}</{name}>"
 
 
 def paragraph(words: str, kind: str = "") -> str:
@@ -145,8 +145,8 @@ def paragraph(words: str, kind: str = "") -> str:
 
 def data(value: Any) -> str:
     """Return JSON that no browser takes for the end of the script it stands in."""
-    said = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-    return said.translate(_NOT_IN_SCRIPTS)
+    payload = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    return payload.translate(_NOT_IN_SCRIPTS)
 
 
 MOST_ROWS = 25
@@ -234,12 +234,12 @@ def render_table(table: DataTable, totals: Sequence[str] = (), of: str = "") -> 
         totals: a last row under it, a text for each column; empty for none.
         of: what tells it from others of its title, for who hears the page.
     """
-    said = ""
+    which = ""
     if len(table.rows) < table.total:
-        said = f": {table.which} {len(table.rows)} of {counted(table.total, 'row')}"
+        which = f": {table.which} {len(table.rows)} of {counted(table.total, 'row')}"
     head = "".join(_cell("th", column.head, column.words, "col") for column in table.columns)
     rows = "".join(tag("tr", _cells(table, row)) for row in table.rows)
-    inside = tag("caption", text(table.title + said)) + tag("thead", tag("tr", head))
+    inside = tag("caption", text(table.title + which)) + tag("thead", tag("tr", head))
     attributes = {"class": "table", "tabindex": "0"}
     foot = tag("tfoot", tag("tr", _cells(table, totals))) if totals else ""
     attributes |= {"role": "region", "aria-label": f"{table.title}, {of}" if of else table.title}

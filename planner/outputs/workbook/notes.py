@@ -51,9 +51,9 @@ def _sections(book: Book) -> Iterator[tuple[str, Sequence[Entry]]]:
         for entry in block.entries
         for note in entry.line.public_notes
     ]
-    said = [*((str(at), note) for at, note in enumerate(plan.public_notes, 1)), *lines]
-    if said:
-        yield "Notes in every edition" if book.inside else "Notes on this offer", said
+    texts = [*((str(at), note) for at, note in enumerate(plan.public_notes, 1)), *lines]
+    if texts:
+        yield "Notes in every edition" if book.inside else "Notes on this offer", texts
     yield "What the plan counts and what it does not", _counted(plan, money=money)
     if book.inside:
         yield "Warnings", [(str(place), text) for place, text in enumerate(plan.warnings, start=1)]

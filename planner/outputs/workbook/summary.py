@@ -472,8 +472,8 @@ def _add_storage(page: Page, row: int) -> int:
         page.number(row, 2, sum(item.units for item in option.items), INTEGER, "fixed")
         for column, usd in enumerate((option.low_usd, option.list_usd, option.high_usd), start=3):
             page.number(row, column, usd / size, INTEGER, "fixed")
-    said = (needed(page.book.plan, found), decided(page.book.plan, found))
-    for line in (line for text in said for line in wrap(text, _STORAGE_LENGTH)):
+    texts = (needed(page.book.plan, found), decided(page.book.plan, found))
+    for line in (line for text in texts for line in wrap(text, _STORAGE_LENGTH)):
         row += 1
         page.text(row, 0, line, "subtitle")
     return row + 2

@@ -16,7 +16,7 @@ from planner.loader import locate, yaml12
 from planner.loader.catalog_checks import check_item
 from planner.loader.market import validated
 from planner.loader.price_building import today
-from planner.quotes.importing import Said, read_quote
+from planner.quotes.importing import QuoteOptions, read_quote
 from planner.quotes.products import catalog_text, unlikely
 from planner.schema.bill import Asked, Quote, QuoteMap
 from planner.schema.catalog import Catalog, Item
@@ -134,7 +134,7 @@ def read_bids(
     for path in files:
         where = maps.get(path)
         items = inputs.by_id
-        said = Said(
+        options = QuoteOptions(
             (vendors.get(path) or path.stem).strip(),
             mapping_of(None if where is None else Path(where), items),
             iso_date(dates.get(path)),
@@ -142,16 +142,16 @@ def read_bids(
             rates,
             dated=False,
         )
-        quote = read_quote(path, said, items)
+        quote = read_quote(path, options, items)
         in_full = [
             each for each in quote.asked if each.category and each.known and not each.figures
         ]
         more, remarks = _described(quote, in_full, inputs)
         if more is not inputs:
             names = {each.part_number or each.description: each.id for each in in_full}
-            named = said.mapping.model_copy(update={"items": {**names, **said.mapping.items}})
+            named = options.mapping.model_copy(update={"items": {**names, **options.mapping.items}})
             inputs, items = more, {item.id: item for item in more.items}
-            quote = read_quote(path, replace(said, mapping=named), items)
+            quote = read_quote(path, replace(options, mapping=named), items)
         findings = (*quote.findings, *remarks, *unlikely(quote.prices, inputs.prices),
                     *_expired(quote))  # fmt: skip
         quotes.append(quote.model_copy(update={"findings": findings}))

@@ -155,8 +155,8 @@ def _lock(handle: int, folder: Path) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        said = os.read(handle, 32).decode("ascii", "replace").strip()
-        message = "another sweep is writing these results" + (said and f" (process {said})")
+        holder = os.read(handle, 32).decode("ascii", "replace").strip()
+        message = "another sweep is writing these results" + (holder and f" (process {holder})")
         fix = f"wait for its end, or {OTHER_FOLDER}"
         raise InputError(Finding("locked", message, str(folder), fix=fix)) from None
     except OSError as error:
@@ -178,9 +178,9 @@ def _naming(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        said = (error.strerror or str(error)).lower()
+        why = (error.strerror or str(error)).lower()
         fix = "free some space and start it again: what is done is kept"
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             fix = OTHER_FOLDER
-        finding = Finding("unwritable", f"cannot write: {said}", str(folder), fix=fix)
+        finding = Finding("unwritable", f"cannot write: {why}", str(folder), fix=fix)
         raise InputError(finding) from None

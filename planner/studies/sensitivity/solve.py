@@ -417,8 +417,8 @@ def rows(asked: PreparedGroup, answers: Sequence[Answer]) -> list[Row]:
         for place, names in zip(places, plan.binding(supplies, allowed[places]), strict=True):
             found[place] = plan.row | _answer_cells(answers[place]) | {"binding": names}
     for place, names in _limits_passed(supplies, taken, allowed).items():
-        said = f"the plan breaks a limit of this scenario: {names}"
-        found[place] = blank(answers[place]) | {"status": "failed", "reason": said}
+        text = f"the plan breaks a limit of this scenario: {names}"
+        found[place] = blank(answers[place]) | {"status": "failed", "reason": text}
     return found
 
 

@@ -127,10 +127,10 @@ def _apart(group: Group) -> Iterator[Group]:
 
 def _failed(scenario: Scenario, error: Exception) -> Answer:
     """Return the row of a scenario that ended in an internal error."""
-    said = str(error)
+    text = str(error)
     if not isinstance(error, PlannerError):
-        said = f"internal error: {type(error).__name__}: {said}"
-    return Answer(scenario, "failed", reason=said)
+        text = f"internal error: {type(error).__name__}: {text}"
+    return Answer(scenario, "failed", reason=text)
 
 
 def _refused(scenario: Scenario) -> Answer:

@@ -101,8 +101,8 @@ def add(book: Book) -> None:
     _job_gpus(page, listed, rows, row + 1)
     _add_lead_time(page, (first, printed), row + 2)
     if scope.complete(book.plan):
-        said = _FOLLOW if book.follows else _STAY
-        for offset, text in enumerate(said if book.inside else (), start=3):
+        words = _FOLLOW if book.follows else _STAY
+        for offset, text in enumerate(words if book.inside else (), start=3):
             page.text(row + offset, 0, text, "subtitle")
         _add_companions(page, listed, row + 5)
     page.finish(page.columns.index[LAST_PRINTED], (_FLAG_ROW + 1, page.columns.index["quantity"]))
@@ -450,12 +450,12 @@ def _write(
     """Write what is told of a line, or of a component of the bundle with that number."""
     price = line.price
     item = f"{line.model} — {line.description}" if line.description else line.model
-    said: tuple[str, ...] = (note(line, bundle),)
+    source_cells: tuple[str, ...] = (note(line, bundle),)
     if columns is _SOURCES:
-        said = ("", "", "", "") if price is None else (
+        source_cells = ("", "", "", "") if price is None else (
             price.source, price.date or "", price.confidence, price.note or "",
         )  # fmt: skip
-    texts = (label, item, *said)
+    texts = (label, item, *source_cells)
     for column, text in enumerate(texts):
         page.text(row, column, text)
     page.grow(row, [(text, width) for text, (_, width) in zip(texts, columns, strict=True)])

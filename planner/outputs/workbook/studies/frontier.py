@@ -78,8 +78,8 @@ def _add_rules(page: Stack, study: Frontier, chart: Any, first: int) -> None:
         names.setdefault((mark.x, mark.y), []).append(mark.label)
     labels: list[dict[str, Any]] = []
     for mark in study.marks:
-        said = [] if mark.x is None else names.pop((mark.x, mark.y), [])
-        labels.append({"value": caption(", ".join(said))} if said else {"delete": True})
+        rules = [] if mark.x is None else names.pop((mark.x, mark.y), [])
+        labels.append({"value": caption(", ".join(rules))} if rules else {"delete": True})
     if all(mark.x is None for mark in study.marks):
         return
     chart.add_series(
@@ -246,6 +246,6 @@ def _rules(page: Stack, study: Frontier) -> int | None:
         at = page.line(["", "", *axes])
         over(page, at, 0, 1, mark.label, page.widths[0] + page.widths[1])
         if mark.x is None:
-            said = f"no plan: {mark.reason}" if mark.reason else "no plan"
-            over(page, at, _AXES, page.last, said, sum(page.widths[_AXES:]))
+            text = f"no plan: {mark.reason}" if mark.reason else "no plan"
+            over(page, at, _AXES, page.last, text, sum(page.widths[_AXES:]))
     return first

@@ -78,9 +78,9 @@ def add(book: Book, study: Alternatives) -> None:
         how = command(study, each) or "no problem file can ask for this one"
         what = (what_it_is(each), bought(each.plan))
         page.line([(place, INTEGER), *what, *figures_of(columns, each), how])
-    said = sentences(study)
-    if said:
+    notes = sentences(study)
+    if notes:
         page.heading("What was looked for")
-    for row, text in enumerate(said, start=page.row):
+    for row, text in enumerate(notes, start=page.row):
         page.text(row, 0, text[0].upper() + text[1:], "subtitle")
     page.finish(page.last, (FIRST_ROW + 1, 2))

@@ -456,15 +456,15 @@ def _title(study: Sweep, inputs: Sequence[Column]) -> str:
 
 def _describe_proofs(study: Sweep) -> list[str]:
     """Return how the rows were proven, and where all of them are."""
-    said = [
+    texts = [
         f"{scenarios(study.rows)}: {study.solved:,} needed a search, {study.reused:,} are "
         f"certified by what the searches of others proved. Where a row says "
         f"'{STATUS['optimal']}', its value is within {asked_gap(study)} of the bound that no plan "
         "passes."
     ]
     if study.asked > study.rows:
-        said.append(f"{study.asked - study.rows:,} of {study.asked:,} scenarios are not answered.")
-    return said
+        texts.append(f"{study.asked - study.rows:,} of {study.asked:,} scenarios are not answered.")
+    return texts
 
 
 def _inputs(page: Stack, rows: Rows, inputs: Sequence[Column]) -> None:
@@ -544,8 +544,8 @@ def _stretch(
     planned, ends = each.status in PLANNED, (each.first, each.last)
     what = bought(study, rows, each.first)
     if not planned:
-        said = [reason.in_words for reason in each.reasons[:1]]
-        what = ": ".join([STATUS.get(each.status, each.status), *said])
+        texts = [reason.in_words for reason in each.reasons[:1]]
+        what = ": ".join([STATUS.get(each.status, each.status), *texts])
     return [
         what,
         *((rows[over_.name][at], numbers[0]) for at in ends),

@@ -125,9 +125,9 @@ def _label(text: str) -> Label:
 
 def _write_change(study: Tornado, end: End, change: float | None) -> str:
     """Return an end and what it changes; the parts do not break apart."""
-    said = STATUS[end.status] if change is None else changed_by(change, study.unit)
-    said = "no change" if change == 0 else said.replace("-", _MINUS)
-    return f"{end.text}: {said}".replace(" ", _NO_BREAK)
+    text = STATUS[end.status] if change is None else changed_by(change, study.unit)
+    text = "no change" if change == 0 else text.replace("-", _MINUS)
+    return f"{end.text}: {text}".replace(" ", _NO_BREAK)
 
 
 SHEET = "Tornado"

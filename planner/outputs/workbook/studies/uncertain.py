@@ -175,10 +175,10 @@ def add(book: Book, study: Uncertain) -> None:
             RECORD,
         ]
     )
-    said = [study.message or "", *findings(study)]
-    if any(said):
+    texts = [study.message or "", *findings(study)]
+    if any(texts):
         page.heading("What it shows")
-        page.sentences(said)
+        page.sentences(texts)
     _inputs(page, study.inputs)
     _outcomes(page, study)
     _breaks(page, study)

@@ -448,21 +448,22 @@ def _indices(
 
 def _message(plan: Plan, found: Sequence[Answer]) -> str | None:
     """Return what must be said about scenarios that have no plan."""
-    said = []
+    texts = []
     if not plan.jobs:
-        said.append(f"The problem as it stands has no plan: {plan.message}.")
+        texts.append(f"The problem as it stands has no plan: {plan.message}.")
     without = sum(answer.status not in PLANNED for answer in found)
     if without == len(found):
-        said.append("No scenario has a plan.")
+        texts.append("No scenario has a plan.")
     elif without:
-        said.append(
+        texts.append(
             f"{without:,} of {len(found):,} scenarios have no plan; outcomes of the best plans and "
             "regret leave them out."
         )
     refused = [answer for answer in found if answer.status in ("invalid", "failed")]
     if refused:
-        said.append(f"{len(refused):,} could not be asked, the first because: {refused[0].reason}.")
-    return " ".join(said) or None
+        count = f"{len(refused):,} could not be asked"
+        texts.append(f"{count}, the first because: {refused[0].reason}.")
+    return " ".join(texts) or None
 
 
 def run(
