@@ -145,10 +145,6 @@ def parts_by_length(
     """Return what is ordered for the cables and transceivers that the bill counts.
 
     Lines of which units are owned are left out: nobody knows the lengths of these.
-
-    Args:
-        plan: a plan with lines.
-        schedule: its cables, cut to length.
     """
     if longest_run_m(inputs) is None:
         return ()
@@ -242,7 +238,6 @@ def length_notes(plan: Plan, schedule: CableSchedule) -> Iterator[str]:
 
     Args:
         plan: a plan with its parts by length.
-        schedule: its cables, cut to length.
     """
     if not plan.cabling:
         return

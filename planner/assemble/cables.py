@@ -98,7 +98,6 @@ def cable_schedule(inputs: Inputs, plan: Plan, case: Case | None = None) -> Cabl
     """Return every cable of a plan.
 
     Args:
-        plan: a plan with lines and racks.
         case: the same inputs in numbers, where they are at hand.
     """
     case = resolve(inputs) if case is None else case

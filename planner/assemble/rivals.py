@@ -157,7 +157,6 @@ class RivalSearch:
         """Return the highest list price of a unit at which an option comes to so much at most.
 
         Args:
-            option: what it is asked of.
             most_usd: the most that its purchases and everything else may come to.
 
         None where several items make it up, nothing of it is bought, or no price is low enough.

@@ -35,7 +35,6 @@ def set_limit(draft: Draft, name: str, value: float | None) -> None:
     """Set a limit of the problem; None removes it.
 
     Args:
-        draft: the problem with edits.
         name: the limit's name in the plan.
         value: what is allowed now, in the limit's unit.
 

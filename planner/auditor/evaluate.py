@@ -54,8 +54,6 @@ class Listed:
 
         Args:
             plan: the plan that it was made from.
-            edits: what was edited in it.
-            cells: its inputs.
         """
         typed = {(edit.sheet, edit.cell): edit.after for edit in edits}
         packed = opened.packed
@@ -77,7 +75,6 @@ def shortages(draft: Draft, edited: Plan, sheet: Listed) -> tuple[Shortage, ...]
     """Return the lines whose count in the workbook is not what the edited cluster needs.
 
     Args:
-        draft: the workbook's quantities.
         edited: the edited plan with the companions it needs.
         sheet: what the workbook lists.
     """
@@ -108,7 +105,6 @@ def evaluate(draft: Draft, case: Case) -> tuple[Plan, Recheck]:
 
     Args:
         draft: the inputs with edits, and what the workbook decides.
-        case: `case_of` them.
 
     Raises:
         NothingRunsError: without progress there is no plan to compute.

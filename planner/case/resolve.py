@@ -115,7 +115,6 @@ def resolve_like(inputs: Inputs, known: Inputs, case: Case) -> Case:
 
     Args:
         known: others.
-        case: their case.
 
     Raises:
         InputError: as of ``resolve``.

@@ -108,7 +108,6 @@ def clash(inputs: Inputs, *, solver: SolverName = "highs", work: float = WORK) -
     """Return limits that cannot hold together, while any all but one of them can.
 
     Args:
-        inputs: a problem that is known to have no plan.
         work: how much that may take; where it is not enough, none are returned.
     """
     oracle = Oracle(inputs, solver, Effort(most_work=work))

@@ -31,9 +31,7 @@ def price_of(inputs: Inputs, case: Case, lever: Lever, weight: float) -> Elastic
     """Return the lever as a limit that may be missed; None where the optimiser cannot.
 
     Args:
-        inputs: the problem as it stands.
         case: the problem without the lever, in numbers.
-        lever: a lever that can be moved.
         weight: what a change by its whole value counts.
     """
     each = _per_unit(inputs, case, lever)
@@ -112,7 +110,6 @@ def threshold(oracle: Oracle, lever: Lever, others: tuple[Change, ...] = ()) -> 
 
     Args:
         oracle: of a problem that has no plan.
-        lever: what is moved.
         others: changes made beside it, with which there is no plan either.
 
     Raises:

@@ -48,7 +48,6 @@ class Oracle:
     """Asks whether a problem with changes has a plan.
 
     Args:
-        inputs: the problem as it stands.
         effort: how far to go in all; questions beyond it are not decided.
     """
 

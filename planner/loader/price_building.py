@@ -28,7 +28,6 @@ def raw_tb(item: Item, items: Mapping[str, Item], flash: MediaType | None = None
     count too.
 
     Args:
-        item: an item of the catalogs.
         items: all items by id, for the components of bundles.
         flash: which drives; all of them if None.
     """
@@ -65,7 +64,6 @@ def built(price: Price, item: Item, items: Mapping[str, Item], rates: Mapping[st
 
     Args:
         item: what it is the price of.
-        items: all items by id.
         rates: the rates of the books in use.
 
     Raises:

@@ -168,7 +168,6 @@ def goodput(build: Build, productive: Linear) -> Linear:
     """Return an expression that is at most log E, with the links that keep it so.
 
     Args:
-        build: the model in the making.
         productive: at most the logarithm of the share of time that nothing stops.
     """
     return sum((_kept(build), _drained(build), _restarted(build)), productive)

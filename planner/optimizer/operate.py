@@ -237,7 +237,6 @@ def operate(
 
     Args:
         mode: how checkpoints are saved.
-        units: units in the cluster by item.
         used: systems in use by type.
         ways: the ways in which, by id; a type that none is given of runs in its first.
     """

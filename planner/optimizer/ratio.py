@@ -74,7 +74,6 @@ def divide_money(
 
     Args:
         outcome: of the relaxation, which is cheap, or of whole numbers.
-        found: what the stage has found.
         margin: the least share of the range on either side.
     """
     if found.value is None or not outcome.values:

@@ -50,7 +50,6 @@ def restated_columns(
     """Return the rows of a sweep, by column, with every amount in a currency.
 
     Args:
-        columns: what the columns are.
         rows: their values, amounts in USD.
     """
     if money.usd == 1.0:

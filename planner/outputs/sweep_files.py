@@ -230,7 +230,6 @@ def write_files(
         parquet: where the Parquet file goes.
         csv: where the CSV file goes.
         columns: what stands in a row, in this order.
-        types: what each column holds.
         blocks: columns by their names, some rows at a time.
         shown: so many of the first rows are returned.
 

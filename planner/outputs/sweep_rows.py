@@ -105,7 +105,6 @@ def stretches(study: Sweep, rows: Rows, over: Column) -> list[Stretch]:
     """Return where the plan changes along one input: purchase, GPUs in use, or that there is one.
 
     Args:
-        study: what the columns are.
         over: the input, which has numbers alone.
     """
     names = ("gpus_in_use", *(c.name for c in study.columns if c.kind == "count"))

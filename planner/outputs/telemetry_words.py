@@ -27,8 +27,6 @@ def labels(record: Characterization, jobs: Sequence[JobFound], width: int) -> li
 
     Args:
         record: where they were found; with several clusters a job's is part of its name.
-        jobs: the jobs to name.
-        width: most characters.
     """
     several = len(record.clusters) > 1
     names: list[str] = []

@@ -141,7 +141,6 @@ def read_lines(
     """Return every row of the tables that says something, each with what it is.
 
     Args:
-        tables: the headers of its tables.
         decimal: how numbers that are texts are written.
         quantities: how many are wanted of what is priced without a quantity, by part number or
             description.

@@ -259,7 +259,6 @@ def match(
 
     Args:
         lines: the lines as read.
-        items: the catalogs, by id.
         said: ids by part number or description, as a mapping gives them.
     """
     by_part: dict[str, set[str]] = defaultdict(set)

@@ -450,7 +450,6 @@ def share(jobs: Sequence[RecordedJob], write: float, read: float) -> list[float]
     The appliances' time is shared equally; what a job's clients cannot take is left to the others.
 
     Args:
-        jobs: all jobs.
         write: what the appliances that are up write, GB/s.
         read: what they read.
     """

@@ -56,7 +56,6 @@ def replicate(asked: Replications, processes: int = 1, progress: Progress | None
     """Make many runs.
 
     Args:
-        asked: what to simulate.
         processes: how many to use at most.
         progress: is told how many runs of how many are done.
     """

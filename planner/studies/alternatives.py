@@ -186,11 +186,7 @@ class Search:
         return natural(name, measure(self.case, name)(operation))
 
     def run(self, held: Run) -> None:
-        """Look in every direction.
-
-        Args:
-            held: the best plan.
-        """
+        """Look in every direction."""
         vendors = {item.vendor for item in self.case.storage}
         here = {item.vendor for item in self.case.storage if held.units[item.id]}
         others = vendors - here

@@ -208,7 +208,6 @@ def next_step(
     """Return where loosening a limit begins to pay, None where it never does.
 
     Args:
-        base: its best plan.
         lever: a limit that binds.
         known: plans that may do with the limit loosened.
 
@@ -361,8 +360,6 @@ def _idle(prober: Prober, base: Best, slack: Sequence[Lever], run: Run | None) -
     and where the answer is a better plan that is tried next.
 
     Args:
-        prober: solves changed problems.
-        base: the best plan.
         slack: the levers.
         run: a plan to try without each of them.
     """

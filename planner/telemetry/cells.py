@@ -65,7 +65,6 @@ class Cells:
         """Begin at the top.
 
         Args:
-            columns: what they hold.
             options: what the user says of them.
             file: for messages.
             first_line: where the first row stands, None where a file has no lines.

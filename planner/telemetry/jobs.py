@@ -78,10 +78,6 @@ def job(
     """Return a job with its figures.
 
     Args:
-        track: its checkpoints.
-        trace: what they were found in.
-        writes: all bursts of writing.
-        reads: all bursts of reading.
         found: its gaps and interruptions.
         sampling: how the trace was sampled.
         bytes_per_parameter: what its size is divided by for the parameters implied.

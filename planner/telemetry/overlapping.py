@@ -33,7 +33,6 @@ def separate_overlapping(found: Sequence[Track], bursts: Bursts, sample_s: float
     Round by round, since an event that is found tells where the next is to be expected.
 
     Args:
-        bursts: bursts of writing, in order of time.
         sample_s: the usual width of a sample.
     """
     current = list(found)

@@ -345,8 +345,6 @@ def restores(jobs: Sequence[JobGaps], reads: Bursts, lasts_s: float) -> list[Res
     """Return which reads are whose restores.
 
     Args:
-        jobs: the gaps of each job.
-        reads: bursts of reading, in order of time.
         lasts_s: how long the trace is.
     """
     pairs = _pairs(jobs, reads)

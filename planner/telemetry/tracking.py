@@ -380,7 +380,6 @@ def tracks(bursts: Bursts, sample_s: float) -> list[Track]:
     those that hold more than one checkpoint.
 
     Args:
-        bursts: bursts of writing, in order of time.
         sample_s: the usual width of a sample.
     """
     pool = Pool(~bursts.cut & (bursts.size_gb > 0), bursts.size_gb.copy())
@@ -531,7 +530,6 @@ def fill(track: Track, bursts: Bursts, pool: Pool, sample_s: float) -> Track:
     another job's. Round by round, since an event that is found tells where the next may be.
 
     Args:
-        bursts: bursts of writing, in order of time.
         pool: what is left of them; changed.
         sample_s: the usual width of a sample.
     """

@@ -193,7 +193,6 @@ def plugged(basis: Basis, units: Mapping[str, int], network: str) -> list[Plugge
     """Return the devices that have ports on a network.
 
     Args:
-        units: devices by item.
         network: ``storage``, ``in_band`` or ``out_of_band``.
     """
     result = []

@@ -65,11 +65,7 @@ MONEY_FIELDS = (
 def check_lines(
     ledger: Ledger, basis: Basis, decisions: Decisions, companions: Companions, plan: Plan
 ) -> None:
-    """Re-compute every line, and require one for everything that is needed.
-
-    Args:
-        companions: what must come with it.
-    """
+    """Re-compute every line, and require one for everything that is needed."""
     _check_needed(ledger, basis, companions, plan)
     standing = {each.sku: each for each in companions.room.sets if each.sku is not None}
     parts = spare_parts(basis, decisions.counts)
@@ -299,7 +295,6 @@ def check_line_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: 
 
     Args:
         name: the line's place in the plan.
-        item: what the line is for.
     """
     known, said = sale(basis, item), vars(line)
     start, end = known.start, known.end
@@ -377,7 +372,6 @@ def check_consumption(ledger: Ledger, basis: Basis, name: str, item: Item, line:
 
     Args:
         name: the line's place in the plan.
-        item: what the line is for.
     """
     count, figures = line.quantity, basis.of_unit(item)
     power_kw = basis.drawn_kw(item)

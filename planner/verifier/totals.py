@@ -77,11 +77,7 @@ class TotalFigures:
 def check_totals(
     ledger: Ledger, basis: Basis, decisions: Decisions, companions: Companions, plan: Plan
 ) -> TotalFigures:
-    """Re-compute the totals, compare them, and return them.
-
-    Args:
-        companions: what must come with it.
-    """
+    """Re-compute the totals, compare them, and return them."""
     # The lines' money is verified line by line; it knows which way half a cent went.
     lines = [line for line in plan.lines if line.parent is None]
     figures = _totals(basis, decisions, companions, lines)

@@ -120,9 +120,6 @@ class SpecError(ValueError):
 def texts(spec: str, slot: Slot) -> Sequence[str]:
     """Return the values that a spec means, as texts.
 
-    Args:
-        slot: what may stand at the place.
-
     Raises:
         SpecError: it cannot be read, or has too many values.
     """

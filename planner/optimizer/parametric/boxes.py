@@ -274,7 +274,6 @@ class Boxed:
         Args:
             taken: what their lowest corners take at least.
             more: what may be taken above that.
-            need: the score.
         """
         cells, own, families = self.cells, self.cells.takes, boxes.family
         with np.errstate(divide="ignore", invalid="ignore"):

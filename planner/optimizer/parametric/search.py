@@ -184,7 +184,6 @@ class Search:
         Args:
             case: the case under limits that no scenario's are looser than.
             limits: a row for each scenario, a column for each supply.
-            supplies: what the columns are.
             gap: as a share of the objective.
             divided: whether to divide the plans; otherwise each scenario that what others proved
                 does not settle is optimised by itself.

@@ -78,7 +78,6 @@ def tell_by_view(kind: type[AnyStudy], view: Callable[[Any], list[Block]]) -> No
     """Have a kind of study that draws nothing told by its view.
 
     Args:
-        kind: its record.
         view: takes one and returns what it says.
     """
     FAMILIES.setdefault(kind, _ToldByView(view))

@@ -179,12 +179,7 @@ class Window:
 
 
 def trace(record: Characterization, window: Window) -> Chart:
-    """Return the chart of a stretch of a trace: writes with checkpoints marked, reads below.
-
-    Args:
-        record: the jobs and clusters.
-        window: what to draw.
-    """
+    """Return the chart of a stretch of a trace: writes with checkpoints marked, reads below."""
     reads = "" if window.read_gb_per_s is None else " and reads"
     title = f"Writes{reads} of {one_line(window.cluster, 40)}, checkpoint by checkpoint"
     if not len(window.time_s):

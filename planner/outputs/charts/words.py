@@ -191,7 +191,6 @@ def figures(
     """Return a column of figures in one unit, which its head tells once.
 
     Args:
-        head: what they are.
         values: in the record's unit, None where there is none.
         given: whether they were given, and are told exactly, or computed.
     """

@@ -140,7 +140,6 @@ def add_answer(page: Page, row: int, core: Sequence[int]) -> None:
     """Write the plan in a sentence, and how good it is in another.
 
     Args:
-        row: where the first one stands.
         core: rows of the page's table that name GPU systems and storage, and how many.
     """
     book = page.book

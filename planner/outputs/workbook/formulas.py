@@ -105,7 +105,6 @@ def daly_s(stall: str, mtti: str) -> str:
 
     Args:
         stall: what a checkpoint costs, s.
-        mtti: mean time to interruption, s.
     """
     ratio = f"{stall}/(2*{mtti})"
     return (

@@ -108,7 +108,6 @@ class Page:
             name: its workbook-wide name, empty for none.
             value: what the solved plan has there; None leaves it blank.
             number: number format.
-            label: what it is, in words.
             allowed: what it may hold, by default any number from 0.
             kind: what it is an input of.
             key: which one of that kind, by default the name.

@@ -228,7 +228,6 @@ def _write_sections(page: Page, listed: tuple[_Column, ...], first: int) -> int:
     """Write the sections and their totals, and return the next free row.
 
     Args:
-        listed: what to show.
         first: the first row under the header.
     """
     names = [block.section for block in _list_sections(page.book)]

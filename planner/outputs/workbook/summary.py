@@ -167,9 +167,6 @@ class _Bill(NamedTuple):
 def _add_bill(page: Page, row: int) -> tuple[int, _Bill]:
     """Write the bill: its total, GPU systems and storage, then every section.
 
-    Args:
-        row: its first row.
-
     Returns:
         The row under it, and where what stands.
     """
@@ -239,9 +236,6 @@ _SENSES = {"<=": "≤", ">=": "≥"}
 
 def _add_limits(page: Page, row: int) -> int:
     """Write what holds the plan: limits that bind, then those with the least room.
-
-    Args:
-        row: its first row.
 
     Returns:
         The row under it.
@@ -349,9 +343,6 @@ def _bar(page: Page, row: int, share: str, style: Format) -> None:
 
 def _add_losses(page: Page, row: int) -> int:
     """Write where the wall-clock time goes.
-
-    Args:
-        row: its first row.
 
     Returns:
         The row under it.

@@ -312,9 +312,6 @@ _MORE = (
 def _add_ratios(page: Page, row: int) -> int:
     """Write both tables.
 
-    Args:
-        row: their first row.
-
     Returns:
         The row under them.
     """

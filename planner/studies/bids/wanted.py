@@ -157,7 +157,6 @@ def loosened(inputs: Inputs, given_up: Sequence[Lever]) -> Inputs:
 
     Args:
         inputs: the problem with every count of a lot given.
-        given_up: the limits.
     """
     loose = applied(inputs, [change for lever in given_up for change in lever.off])
     goal = loose.problem.objective

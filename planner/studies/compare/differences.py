@@ -52,7 +52,6 @@ def outcome(plan: Plan, measure: Measure, reference: float | None) -> Outcome | 
     """Return what a plan buys and does, None where there is no plan.
 
     Args:
-        measure: what it is measured by.
         reference: the value in that measure to tell the difference from, where there is one.
     """
     if plan.totals is None or not plan.jobs:

@@ -158,11 +158,7 @@ _Found = tuple[RuleRow, Outcome]
 
 
 def on_storage(rows: Sequence[RuleRow], measure: Measure) -> Iterator[str]:
-    """Yield clauses; nothing where there is no choice.
-
-    Args:
-        measure: what the rows are measured by.
-    """
+    """Yield clauses; nothing where there is no choice."""
     vendors = [(row, row.outcome) for row in rows if row.group == "vendor" and row.outcome]
     if len(vendors) > 1:
         yield _vendors(vendors, measure)
@@ -237,7 +233,6 @@ def argument(rows: Sequence[RuleRow], measure: Measure, max_overlap: float) -> t
 
     Args:
         rows: the table, the demand law first.
-        measure: what the rows are measured by.
         max_overlap: the share of the interval that the demand law lets a drain take.
     """
     demand = rows[0].outcome
@@ -371,7 +366,6 @@ def rules_table(
     """Return the table of a problem; each row is a plan solved and verified on its own.
 
     Args:
-        base: the problem's own plan.
         progress: is called with how many rows of how many are solved.
     """
     solved = [(inputs.problem, base)]

@@ -236,7 +236,6 @@ def write_loss(worse: float, measure: Measure, amount: str = "", *, many: bool =
 
     Args:
         worse: what `worse_by` returned.
-        measure: what is measured.
         amount: the difference in words, where it is not this one alone.
         many: whether the subject is a plural.
     """
@@ -327,7 +326,6 @@ def work(first: Plan, plan: Plan) -> str:
 
     Args:
         first: the plan to tell it from.
-        plan: the other.
     """
     before, after = first.jobs[0], plan.jobs[0]
     values = (before.useful_pflops, after.useful_pflops)
@@ -368,7 +366,6 @@ def money_and_power(first: Plan, plan: Plan) -> str:
 
     Args:
         first: the plan to tell it from.
-        plan: the other.
     """
     parts = [*_money(first, plan), *_power(first, plan), *_per_hour(first, plan)]
     return f"It {listed(parts)}." if parts else "It costs and draws the same."

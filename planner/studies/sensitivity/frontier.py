@@ -100,7 +100,6 @@ def limited_curve(question: Question, axis: Axis, best: Certificate, most: int) 
     """Return the frontier of a problem against money or power.
 
     Args:
-        question: the problem.
         axis: money or power.
         best: its plan of most work.
         most: how many points to find.

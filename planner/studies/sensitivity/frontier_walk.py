@@ -289,7 +289,6 @@ def point(place: Place, stop: Stop, from_x: float, to_x: float | None, gap: floa
         stop: what was found.
         from_x: where the stretch begins on which it is the best.
         to_x: where that ends, None where it does not.
-        gap: the gap that was asked for.
 
     Raises:
         VerificationError: the plan does not agree with its independent re-computation.
@@ -370,7 +369,6 @@ def walk(question: Question, axis: Axis, first: Stop, end: float, most: int) -> 
     """Walk from a plan of most work to the end.
 
     Args:
-        question: the problem.
         axis: along what.
         first: the stop to begin with, as ``settled`` returns it.
         end: the farthest place at which there is a plan.

@@ -72,7 +72,6 @@ def label(inputs: Inputs, path: str, known: dict[str, str]) -> str:
     """Return what a path is called: as its limit, or in the words of the path.
 
     Args:
-        path: what is varied.
         known: what limits are called.
     """
     if path in known:
@@ -429,7 +428,6 @@ def scenarios(
     """Return the scenarios that a user asks for: named ones, times rows, times a grid.
 
     Args:
-        inputs: the problem as it stands.
         vary: what to vary, each as ``PATH=VALUES``; the last one goes fastest.
         table: a CSV file of scenarios.
         named: which of the problem file's scenarios, an empty sequence for all; None for none.
@@ -458,7 +456,6 @@ def samples(
     """Return scenarios of numbers that were drawn: the n-th of every path is the n-th scenario.
 
     Args:
-        inputs: the problem as it stands.
         numbers: for each path, in its canonical unit.
         factors: the paths whose numbers are factors of the values as they stand.
 

@@ -231,7 +231,6 @@ def prepare(
 
     Args:
         inputs: those of its base.
-        group: the scenarios.
         like: another group, of which is taken over what is the same.
 
     Raises:
@@ -520,7 +519,6 @@ class _VerifiedPlan:
         """Return the names of the limits that hold the plan where it is, under each row of limits.
 
         Args:
-            supplies: what is limited.
             allowed: how much of each is, a row for each scenario.
         """
         over = self.more[None] > allowed[:, None, :] * (1 + purchase.TOLERANCE)

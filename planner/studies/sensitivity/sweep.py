@@ -217,7 +217,6 @@ def goal(scenarios: Scenarios, inputs: Inputs) -> str:
     """Return the objective of all scenarios, or that it differs from one to another.
 
     Args:
-        scenarios: those of the sweep.
         inputs: the problem as it stands, whose objective is that of a sweep without scenarios.
     """
     varied = [at for at, column in enumerate(scenarios.axes) if column.path in _OBJECTIVES]

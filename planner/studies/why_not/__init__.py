@@ -37,7 +37,6 @@ def why_not(
     """Return what a plan is not, and by how much it would be worse.
 
     Args:
-        plan: its best plan.
         asked: items to answer exactly, with their break-even prices, whatever work it takes.
         questions: how many proofs what was not asked for may take beyond the forced plans; None
             for any number.
@@ -74,7 +73,6 @@ def most_asked(inputs: Inputs, plan: Plan, options: Options, questions: int | No
     """Return how many questions that takes at most, about, of which the forced plans are told.
 
     Args:
-        plan: its best plan.
         questions: how many proofs there may be beyond the forced plans.
     """
     study = Study(inputs, plan, options, WORK, PATIENCE * WORK, options.effort)

@@ -148,11 +148,7 @@ class Study:
 
 
 def case_with_item(study: Study, name: str, inputs: Inputs | None = None) -> Case:
-    """Return the case of plans with at least one unit of an item (of a GPU system: in use).
-
-    Args:
-        inputs: the problem at other prices.
-    """
+    """Return the case of plans with at least one unit of an item (of a GPU system: in use)."""
     inputs = inputs or study.inputs
     for path, value in _unneeded_offers(study, name):
         try:

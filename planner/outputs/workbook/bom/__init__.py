@@ -240,7 +240,6 @@ def _add_total(page: BomPage, listed: Sequence[Block], tops: Sequence[int]) -> N
     """Write the grand total over the sections and name every figure, with its ``<name>_flag``.
 
     Args:
-        listed: the sections.
         tops: rows of their titles.
     """
     page.fill(_TOTAL_ROW, ("Total",), "total", page.columns.last + 1)
@@ -308,11 +307,7 @@ def _add_shared_racks(page: BomPage, racks: int, row: int) -> None:
 
 
 def _add_companions(page: BomPage, listed: Sequence[Block], row: int) -> None:
-    """Say whether companions were counted for the cluster as it is, or follow an edit.
-
-    Args:
-        listed: the sections.
-    """
+    """Say whether companions were counted for the cluster as it is, or follow an edit."""
     changed = []
     for section in _FOLLOWED:
         names = [
@@ -341,7 +336,6 @@ def _add_edit_count(
     """Count the open cells that differ from the solved plan.
 
     Args:
-        listed: the sections.
         lines: the first and the last row of the bill.
     """
     first, last = lines[0], max(lines)

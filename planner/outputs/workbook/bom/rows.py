@@ -214,7 +214,6 @@ class BomRow:
 
         Args:
             key: the column.
-            line: what it is a price of.
             value: the amount, in the currency shown.
         """
         book, index = self.page.book, self.page.columns.index.get(key)
@@ -251,7 +250,6 @@ def add_line(page: BomPage, number: int, entry: Entry) -> None:
     """Write a line that counts: quantity and discount are inputs, the rest follows.
 
     Args:
-        number: zero-based row.
         entry: the line.
     """
     plan, line = page.book.plan, entry.line
@@ -313,7 +311,6 @@ def add_part(page: BomPage, number: int, entry: Entry, index: int, bundle_row: i
     """Write a component: its count follows its bundle, its figures are informative.
 
     Args:
-        number: zero-based row.
         entry: the bundle.
         index: which of its components.
         bundle_row: the bundle's row.
@@ -342,7 +339,6 @@ def add_length(page: BomPage, number: int, entry: Entry, index: int, bundle_row:
     Where the line's count follows an edit, its lengths keep their shares of it.
 
     Args:
-        number: zero-based row.
         entry: the line that counts.
         index: which of what is ordered of it.
         bundle_row: that line's row.

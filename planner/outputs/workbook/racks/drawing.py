@@ -223,7 +223,6 @@ class Looks:
         """Return the look of a device.
 
         Args:
-            kind: what it is.
             wrapped: whether its text may take more than one line.
         """
         fits = {"text_wrap": True} if wrapped else {"shrink": True}
@@ -382,11 +381,7 @@ class Drawing:
             self._merge(row, 2 * index, row, 2 * index + 1, KINDS[kind], kind, wrapped=False)
 
     def band(self, groups: Sequence[RackGroup], row: int) -> int:
-        """Draw racks side by side, all on one floor, and return the next free row.
-
-        Args:
-            row: the first row.
-        """
+        """Draw racks side by side, all on one floor, and return the next free row."""
         tallest = max(rows(group) for group in groups)
         sheet = self._page.sheet
         for offset in range(2):

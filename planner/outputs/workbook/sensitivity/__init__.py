@@ -208,9 +208,6 @@ class _Asked(NamedTuple):
 def _add_questions(page: GridPage, row: int) -> tuple[list[_Asked], int]:
     """Write the inputs with their low and high values, and the chart of what they matter.
 
-    Args:
-        row: first row.
-
     Returns:
         What is asked, and the next free row.
     """
@@ -229,7 +226,6 @@ def _add_answers(page: GridPage, asked: list[_Asked], row: int) -> int:
 
     Args:
         asked: what `_add_questions` returned.
-        row: first row.
     """
     row = page.heading(row, "What each condition does", _ANEW, *_down(page))
     titles = [title.format(saving=page.saving_title) for title in _ANSWERED]

@@ -43,11 +43,7 @@ Column = RecordColumn[Outcome]
 
 
 def columns(measure: Measure, *, money: bool) -> list[Column]:
-    """Return the columns between what a row asks and how to get it.
-
-    Args:
-        measure: what the rows are measured by.
-    """
+    """Return the columns between what a row asks and how to get it."""
     shown = [
         Column("Storage bought", 31, GENERAL, lambda plan: _bought(plan.storage)),
         figure_column("storage_units", 9, lambda plan: plan.storage_units),

@@ -270,7 +270,6 @@ class Stack(Page):
 
         Args:
             titles: its heads.
-            rows: what stands in it.
             marked: places of rows that stand out.
             height: of the heads, in points.
 
@@ -289,7 +288,6 @@ class Stack(Page):
         """Write a row of a table; return it.
 
         Args:
-            cells: what stands in it.
             marked: whether it stands out.
         """
         texts: list[tuple[str, float]] = []

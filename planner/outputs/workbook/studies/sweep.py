@@ -88,7 +88,6 @@ def add_table(book: Book, study: Sweep, rows: Rows) -> TablePlace:
     """Add the sheet; return where its cells are.
 
     Args:
-        study: what the columns are.
         rows: the table, by column; a column without any value is left out.
     """
     page = Page(book, TABLE_SHEET, "The rows of the sweep")
@@ -291,7 +290,6 @@ def add_curve(
     """Draw the objective and the bound that no plan passes over one input.
 
     Args:
-        study: what the columns are.
         over: the input, which has numbers alone.
         table: where its values are.
         at: where the chart begins.
@@ -329,7 +327,6 @@ def add_bars(
     """Draw the objective of each choice of an input.
 
     Args:
-        study: what the columns are.
         over: the input, which is a choice.
         table: where its values are.
         at: where the chart begins.
@@ -358,7 +355,6 @@ def add_lines(page: Stack, study: Sweep, found: Matrix, top: int, at: int) -> No
     """Draw the columns of a matrix as lines over the input that goes down.
 
     Args:
-        study: what the columns are.
         top: the row of its heads.
         at: where the chart begins.
     """

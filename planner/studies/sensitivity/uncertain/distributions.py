@@ -440,7 +440,6 @@ def described(inputs: Inputs, field: Field, text: str, reason: str = "") -> Unkn
     Args:
         inputs: the problem, for what the field is called.
         field: where it stands.
-        text: the distribution.
         reason: why it is this one.
 
     Raises:

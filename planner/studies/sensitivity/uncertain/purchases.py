@@ -309,9 +309,7 @@ def candidates(
     for, evenly spread from the one that draws least to the one that draws most.
 
     Args:
-        case: the problem as it stands.
         planned: its plan, None where it has none.
-        answers: the best plan of each scenario.
     """
     chosen: dict[Key, Run] = {} if planned is None else {purchase_of(planned): planned}
     found: dict[Key, Run] = {}
@@ -407,7 +405,6 @@ def best_known(answered: Numbers, worths: Numbers, *, maximise: bool) -> Numbers
         answered: the value of the plan that each scenario's own search found.
         worths: the value of each candidate (column) in each scenario (row); nan where it breaks a
             limit there.
-        maximise: whether more is better.
     """
     pick = np.fmax if maximise else np.fmin
     return np.asarray(pick.reduce(np.column_stack([answered, worths]), axis=1), dtype=float)
@@ -420,7 +417,6 @@ def regrets(worths: Numbers, best: Numbers, *, maximise: bool) -> Numbers:
         worths: the value of each candidate (column) in each scenario (row); nan where it breaks a
             limit there.
         best: the value of the best plan known, by scenario.
-        maximise: whether more is better.
     """
     whole = np.abs(best)[:, None]
     behind = best[:, None] - worths if maximise else worths - best[:, None]
@@ -457,7 +453,6 @@ def compared(
         worths: their value (column) in each scenario (row), nan where they break a limit.
         planned: whether the first is the plan of the problem as it stands.
         gap: a plan is among the best where none is known to be better by more than this share.
-        maximise: whether more is better.
     """
     return tuple(
         _compared(run, place, worths[:, place], matrix[:, place], planned, gap, maximise)

@@ -259,10 +259,7 @@ def scenes(
     """Yield the results of each scenario.
 
     Args:
-        inputs: the problem as it stands.
-        answers: the best plan of each scenario.
         planned: the plan of the problem as it stands, None where it has none.
-        candidates: the purchases that are compared.
     """
     for answer in answers:
         case = None if answer.status in _REFUSED else answer.case() or _case(inputs, answer)
