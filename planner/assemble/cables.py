@@ -252,7 +252,7 @@ def _up_ru(build: _Build, end: CableEnd) -> float:
 def _medium(
     build: _Build, link: Link | None, lower: CableEnd, upper: CableEnd, length: float | None
 ) -> str:
-    """Return what a run of that length asks for; what it is where links reach through the hall."""
+    """Return the medium that a run of that length needs, or why a named part does not reach."""
     names = [end.item for end in (link.switch_end, link.system_end) if end] if link else []
     ends = [build.items[build.part(name)] for name in names]
     if link is not None and not ends and upper.device.startswith("out-of-band"):

@@ -155,9 +155,9 @@ class _Context(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """What a limit of the table comes to: ``of`` fills the ``*`` of its label, ``more`` follows it.
+    """The value of a limit of the table: ``of`` fills the ``*`` of its label, ``more`` follows it.
 
-    ``path`` is given where the file says it in another place than the table.
+    ``path`` is given where the file has it in another place than the table.
     """
 
     name: str

@@ -1,9 +1,4 @@
-"""In which way the job runs, who says so, and what of it a workbook carries to follow edits.
-
-How many switches, cables, racks and the like a plan needs with more or fewer units than it has:
-exact at the steps that are worked out, each with companions of its own; what lies between them is
-left to whoever reads them. And what each way of running the job draws and does.
-"""
+"""The way in which the job runs and its source, and what a workbook carries to follow edits."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def _within(case: Case, lever: Lever, run: Run | None) -> Case:
         return case
     takes = bill(case, run.units, run.ways)[row.figure] * (1.0 + _EXACT)
     kept: dict[str, Any] = {row.field: takes}
-    return replace(case, limits=case.limits.but(**kept))
+    return replace(case, limits=case.limits.with_values(**kept))
 
 
 def _doubled(oracle: Oracle, lever: Lever, others: tuple[Change, ...]) -> float | None:

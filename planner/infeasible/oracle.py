@@ -122,7 +122,7 @@ class Oracle:
         """Answer by the least ratio itself: that is found sooner than a plan within a limit."""
         field = BY_NAME[OBJECTIVES[case.objective].limit].field
         free: dict[str, None] = {field: None}
-        least = replace(case, limits=case.limits.but(**free), indifference=0.0)
+        least = replace(case, limits=case.limits.with_values(**free), indifference=0.0)
         effort = self.effort.part(QUESTION)
         found = optimise(least, solver=self.solver, gap=RATIO_GAP, effort=effort, ties=False)
         if found.operation is not None and floors(case)(found.operation):

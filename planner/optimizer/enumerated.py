@@ -126,7 +126,7 @@ def _no_worse(case: Case, known: Sequence[Run], figure: str) -> Case:
     given = case.limits[limit.field]
     if most >= (math.inf if given is None else given):
         return case
-    return case.under(case.limits.but(**{limit.field: most}))
+    return case.under(case.limits.with_values(**{limit.field: most}))
 
 
 def _for_work(case: Case) -> Case:

@@ -100,7 +100,8 @@ def _odds_of_running(spares: int, load: float) -> float:
 
 
 class _Rise(NamedTuple):
-    """So often a second one of the units ``out`` is back: some replicas ran, more could then."""
+    """A rise in replicas: how often a second one of the units ``out`` comes back, how many replicas
+    ran before, and how many could run then."""
 
     per_s: float
     out: int

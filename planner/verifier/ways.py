@@ -1,4 +1,4 @@
-"""In which way the job runs on each type: set point, precision and rate, looked up again."""
+"""The way in which the job runs on each type: set point, precision and rate, looked up again."""
 
 from __future__ import annotations
 

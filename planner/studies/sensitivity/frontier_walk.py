@@ -62,7 +62,7 @@ class Question:
 
     def _limited(self, case: Case, axis: Axis, level: float) -> Case:
         limit: dict[str, Any] = {axis.limit: level}
-        return case.under(case.limits.but(**limit))
+        return case.under(case.limits.with_values(**limit))
 
     def solve(self, case: Case, gap: float | None = None) -> Certificate:
         """Return the first best plan of a case with its proof.
@@ -119,7 +119,7 @@ class Question:
             ahead = step if math.isinf(none_at) else none_at / 2.0
             level = here * math.exp(axis.direction * ahead)
             limits: dict[str, Any] = {axis.limit: level}
-            held = case.under(case.limits.but(**limits))
+            held = case.under(case.limits.with_values(**limits))
             answer = reach.plan(held, math.log(floor))
             if answer == "open":
                 return None

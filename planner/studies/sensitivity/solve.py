@@ -212,7 +212,7 @@ class PreparedGroup:
         """Return the case of one scenario; its companions are as far worked out as for all."""
         row = zip(self.group.paths, self.limits[place].tolist(), strict=True)
         changes: dict[str, Any] = {FIELDS[path]: _typed(path, value) for path, value in row}
-        own = self.case.limits.but(**changes)
+        own = self.case.limits.with_values(**changes)
         return self.case if own == self.case.limits else self.case.under(own)
 
     def inputs_of(self, place: int) -> Inputs:

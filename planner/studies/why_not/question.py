@@ -317,7 +317,7 @@ def case_no_worse(case: Case, worst: float) -> Case:
         row = BY_NAME[asked.limit]
         closer = _most if row.sense == ">=" else _least
         kept: dict[str, Any] = {row.field: closer(limits[row.field], worst / asked.per)}
-        limits = limits.but(**kept)
+        limits = limits.with_values(**kept)
     least = replace(case, limits=limits, job=job, objective=money_of(case), indifference=0.0)
     return least.billed_as(case)
 
@@ -326,7 +326,7 @@ def case_within_money(case: Case, most_usd: float) -> Case:
     """Return a case of least money that may spend so much of it at most."""
     name = BY_NAME[OBJECTIVES[money_of(case)].limit].field
     kept: dict[str, Any] = {name: _least(case.limits[name], most_usd)}
-    return replace(case, limits=case.limits.but(**kept))
+    return replace(case, limits=case.limits.with_values(**kept))
 
 
 def limits_money(case: Case) -> bool:
@@ -336,7 +336,7 @@ def limits_money(case: Case) -> bool:
 
 def without_money(case: Case) -> Case:
     """Return the case with no limit that a price bears on; its companions are to be made anew."""
-    limits = case.limits.but(
+    limits = case.limits.with_values(
         capex_usd=None,
         support_usd_per_year=None,
         opex_usd_per_year=None,

@@ -225,7 +225,7 @@ _PRICE = _Site(
 
 
 def add_power(page: GridPage, row: int) -> int:
-    """Write what PUE and electricity price do, where the plan has them; return the next free row."""
+    """Write what PUE and electricity price do, where the plan has them; return the next row."""
     book = page.book
     if book.number("pue") is None or book.number("facility_power_kw") is None:
         return row

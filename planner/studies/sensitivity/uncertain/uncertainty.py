@@ -297,7 +297,7 @@ def _with_room(case: Case) -> Case:
     """Return a case with limits loose enough for the fabrics of a purchase for another case."""
     supplies = given(case.limits)
     wide = {each.field: ROOM * case.limits.given(each.field) for each in supplies}
-    return replace(case, limits=case.limits.but(**wide))
+    return replace(case, limits=case.limits.with_values(**wide))
 
 
 Ask = Callable[[Inputs, Sequence[Scenario], SweepOptions, Progress], Sequence[Answer]]
