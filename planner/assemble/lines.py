@@ -465,7 +465,7 @@ def _unit(item: Item) -> str:
 
 @once_for_each
 def _of_unit(item: Item, inputs: Inputs) -> dict[str, object]:
-    """Return the fields of a line that its count does not change: the product and one unit of it."""
+    """Return the fields of a line that no count changes: the product and one unit of it."""
     power, liquid = figures.it_power_kw(item, inputs), figures.liquid_kw(item, inputs)
     return {
         "sku": item.id,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, clip
 from planner.quotes import products
 from planner.quotes.columns import AMOUNTS, Header, headers
 from planner.quotes.grid import Cell, Grid, Row, currency_of, date_of
@@ -211,8 +211,7 @@ def _about_columns(tables: Sequence[Header], currency: str) -> Iterable[str]:
 
 
 def _clip(line: QuoteLine) -> str:
-    text = line.description or line.part_number
-    return text if len(text) <= 60 else text[:57] + "..."
+    return clip(line.description or line.part_number)
 
 
 def _currency(grid: Grid, tables: Sequence[Header]) -> str | None:

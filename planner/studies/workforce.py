@@ -13,7 +13,7 @@ from itertools import islice
 from queue import SimpleQueue
 from threading import Thread
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from planner.currency import Currency, known, rates, shown, shown_in
 from planner.errors import Finding, InputError, PlannerError
@@ -76,7 +76,7 @@ class Workforce:
         elif count > 1:
             self.others = Processes(count, do, alone_s=alone_s, progress=progress)
 
-    def __enter__(self) -> Workforce:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

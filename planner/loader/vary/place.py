@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, Field, ValidationError, create_model
 
 from planner import units
-from planner.errors import Finding, did_you_mean
+from planner.errors import Finding, FixableError, did_you_mean
 from planner.inputs import Change, Document, Inputs
 from planner.loader import locate, yaml12
 from planner.loader.locate import hint
@@ -202,12 +202,8 @@ def _flow(value: Any) -> str:
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
-class NoPlaceError(ValueError):
-    """A path that leads nowhere; ``fix`` says what would be right."""
-
-    def __init__(self, message: str, fix: str | None = None) -> None:
-        super().__init__(message)
-        self.fix = fix
+class NoPlaceError(FixableError):
+    """A path that leads nowhere."""
 
 
 @dataclass(frozen=True)

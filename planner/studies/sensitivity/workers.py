@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from types import TracebackType
 from typing import Any, Literal
 
 from planner.errors import InputError, PlannerError
@@ -155,8 +154,8 @@ def _done(work: Work, task: tuple[What, Piece]) -> list[Any]:
     return work.rows(piece) if what == "rows" else work.answers(piece)
 
 
-class Workers:
-    """Solves pieces of scenarios in processes or on a cluster; see ``Workforce``."""
+class Workers(Workforce):
+    """Solves pieces of scenarios."""
 
     def __init__(
         self,
@@ -167,7 +166,7 @@ class Workers:
         kept: bool = False,
     ) -> None:
         options = work.options
-        self.force = Workforce(
+        super().__init__(
             partial(_done, work),
             jobs=options.jobs,
             tasks=pieces,
@@ -175,17 +174,6 @@ class Workers:
             alone_s=alone_s,
             kept=kept,
         )
-
-    def __enter__(self) -> Workers:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.force.__exit__(kind, error, trace)
 
     def answers(self, pieces: Iterable[Numbered]) -> Iterator[tuple[int, list[Answer]]]:
         """Yield the answers of each piece under its number, as they come."""
@@ -197,7 +185,7 @@ class Workers:
 
     def _run(self, what: What, pieces: Iterable[Numbered]) -> Iterator[tuple[int, list[Any]]]:
         tasks = ((number, (what, piece)) for number, piece in pieces)
-        for (number, (_, piece)), found in self.force.results(tasks):
+        for (number, (_, piece)), found in self.results(tasks):
             assert isinstance(number, int)
             gone = isinstance(found, Lost)
             yield number, lost(what, piece, found.reason) if gone else found
