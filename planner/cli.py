@@ -644,10 +644,10 @@ def _run(application: Callable[..., Any]) -> int:
 def _interrupted() -> int:
     """Say what is there of a command that was interrupted, and how to go on."""
     running.interrupt_handled()
-    from planner.commands.solve import listed
+    from planner.commands.solve import list_files
     from planner.whole_files import put_in_place
 
-    written = listed(put_in_place)
+    written = list_files(put_in_place)
     kept = f"{written} had been written" if written else "nothing was written or changed"
     again = "the same command starts from the beginning"
     say(f"planner: interrupted: {kept}; {again}", err=True)

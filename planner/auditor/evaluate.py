@@ -273,7 +273,7 @@ _OF_TOTALS = (
 _CLOSE = 1e-9
 
 
-def stale(
+def stale_figures(
     opened: Opened, written: Workbook, draft: Draft, edited: Plan, sheet: Listed
 ) -> tuple[Stale, ...]:
     """Return the figures that the file shows otherwise than they are.

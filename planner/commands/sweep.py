@@ -14,7 +14,7 @@ from planner import __version__
 from planner.api import Options, solve_with
 from planner.commands import running
 from planner.commands.report import pictures, write_workbook
-from planner.commands.solve import listed, study_sheets
+from planner.commands.solve import list_files, study_sheets
 from planner.errors import StoppedError
 from planner.inputs import Inputs
 from planner.schema.plan import Plan
@@ -90,7 +90,7 @@ def _journal(folder: Path, key: str) -> Iterator[Journal]:
             if journal.empty:
                 raise
             running.interrupt_handled()
-            kept = f"what is done is kept in {listed([folder])}"
+            kept = f"what is done is kept in {list_files([folder])}"
             text = f"interrupted: {kept}; the same command goes on from there"
             raise StoppedError(text) from None
         finally:
@@ -149,7 +149,7 @@ def _write_shown(
 
 def _kept(study: Sweep, folder: Path) -> str:
     done = f"{study.rows:,} of {study.asked:,} scenarios"
-    kept = f"which are in the files and kept in {listed([folder])}"
+    kept = f"which are in the files and kept in {list_files([folder])}"
     return f"interrupted after {done}, {kept}; the same command goes on from there"
 
 

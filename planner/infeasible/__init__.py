@@ -11,12 +11,12 @@ from planner.infeasible.moves import (
     Threshold,
     Together,
     choice_step,
-    named,
+    move_together,
+    name_limit,
     one_by_one,
     share_of,
     step,
     threshold,
-    together,
 )
 from planner.infeasible.oracle import Clash, Oracle, UndecidedError, conflicts, minimal, off
 from planner.inputs import Inputs, changed
@@ -96,7 +96,7 @@ def explain(
     return Infeasibility(
         reasons=_reasons(oracle, everything),
         conflicts=tuple(
-            Conflict(limits=tuple(named(lever) for lever in clash.levers)) for clash in clashes
+            Conflict(limits=tuple(name_limit(lever) for lever in clash.levers)) for clash in clashes
         ),
         changes=changes,
         combined=combined,
@@ -204,7 +204,7 @@ def _combined(
 ) -> Combined | None:
     """Return the change of several that is smaller than every change of one, if there is one."""
     singles = (weights.get(entry[0].path, 1.0) * share_of(*entry) for entry in helped)
-    found: Together | None = together(oracle, free, weights, min(singles, default=math.inf))
+    found: Together | None = move_together(oracle, free, weights, min(singles, default=math.inf))
     given_up = [clash.given_up for clash in clashes if clash.given_up is not None]
     if found is None and not helped and len(given_up) == len(clashes) > 0:
         found = one_by_one(oracle, given_up, free)

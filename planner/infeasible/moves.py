@@ -54,7 +54,7 @@ def place_of(inputs: Inputs, case: Case, lever: Lever, run: Run) -> float:
     return min(max(place, lever.least), lever.most)
 
 
-def weighed(case: Case, prices: tuple[Elastic, ...]) -> Case:
+def weighted_case(case: Case, prices: tuple[Elastic, ...]) -> Case:
     """Return the case that minimises by how much some limits are missed, weighted."""
     return replace(case, objective="overrun", elastic=prices, indifference=0.0)
 
@@ -156,7 +156,7 @@ def _hint_of(
     demand = None if free.case is None else price_of(inputs, free.case, lever, 1.0)
     if free.case is None or demand is None:
         return None
-    case = weighed(_within(free.case, lever, free.operation), (demand,))
+    case = weighted_case(_within(free.case, lever, free.operation), (demand,))
     effort = oracle.effort.part(_HINT)
     found = optimise(case, solver=oracle.solver, gap=_EXACT, effort=effort, ties=False)
     if found.operation is None:
@@ -265,7 +265,7 @@ class Together:
     bound: float | None
 
 
-def together(
+def move_together(
     oracle: Oracle, levers: Sequence[Lever], weights: Mapping[str, float], known: float
 ) -> Together | None:
     """Return the smallest weighted change of levers that can be moved.
@@ -288,7 +288,7 @@ def together(
         price_of(oracle.inputs, free.case, lever, weights.get(lever.path, 1.0)) for lever in movable
     )
     elastic = tuple(price for price in prices if price is not None)
-    case = weighed(free.case, elastic)
+    case = weighted_case(free.case, elastic)
     effort = oracle.effort.part(_WEIGHING)
     found = optimise(case, solver=oracle.solver, gap=_GAP, effort=effort, ties=False)
     if found.operation is None and found.status != "infeasible":
@@ -417,7 +417,7 @@ def one_by_one(
 # Levers and thresholds as parts of an explanation.
 
 
-def named(lever: Lever) -> Named:
+def name_limit(lever: Lever) -> Named:
     """Return a lever as a limit that is named."""
     return Named(
         path=lever.path,
@@ -444,7 +444,7 @@ def step(lever: Lever, found: Threshold, because: Sequence[Lever]) -> Step:
         not_enough_text="" if found.short is None else lever.text(found.short),
         what="",
         settings=tuple(change.setting for change in lever.to(found.enough)),
-        because=tuple(named(other) for other in because),
+        because=tuple(name_limit(other) for other in because),
     )
 
 

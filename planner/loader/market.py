@@ -18,7 +18,7 @@ from planner.foreign_files import contents
 from planner.inputs import Document
 from planner.loader import exchange, locate, yaml12
 from planner.loader.catalog_checks import LIST_IT
-from planner.loader.price_building import NoQuantityError, built, with_range
+from planner.loader.price_building import NoQuantityError, build_price, with_range
 from planner.paths import steps_of
 from planner.schema.catalog import Catalog, Family, Item, Source
 from planner.schema.prices import Discount, ExchangeRate, Price, PriceBook, Rate
@@ -410,7 +410,7 @@ def _build(result: Prices, items: Mapping[str, Item]) -> None:
             del result.prices[name]
         else:
             try:
-                whole = built(price, item, items, result.rates)
+                whole = build_price(price, item, items, result.rates)
             except NoQuantityError as error:
                 fix = "state it in the catalog, or give list, date, source and confidence"
                 problems.append(Finding("rate", f"'{name}': {error}", *place, fix))

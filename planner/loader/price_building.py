@@ -56,7 +56,9 @@ def quantity(rate: Rate, item: Item, items: Mapping[str, Item]) -> float:
     return usable.value
 
 
-def built(price: Price, item: Item, items: Mapping[str, Item], rates: Mapping[str, Rate]) -> Price:
+def build_price(
+    price: Price, item: Item, items: Mapping[str, Item], rates: Mapping[str, Rate]
+) -> Price:
     """Return a price with parts as the sum of them: once, every year, low, high, and how it came.
 
     Its date is the oldest of its rates', its confidence the least, its source that of the rate

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from planner.figures import OBJECTIVES
-from planner.outputs.blocks import Column, FirstScreen, Table, joined, screen
+from planner.outputs.blocks import Column, FirstScreen, Table, join_parts, screen
 from planner.outputs.scope import decided_lines
 from planner.outputs.words import (
     INDENT,
@@ -24,7 +24,7 @@ from planner.schema.plan import Plan
 _OTHERS = {"storage_vendor": "storage vendor", "gpu_type": "GPU system"}
 
 
-def behind(share: float) -> str:
+def shortfall_text(share: float) -> str:
     """Return how far behind the best something is, in percent with the digits it needs."""
     size = 100.0 * abs(share)
     if size < 5e-5:
@@ -44,7 +44,7 @@ def what_it_is(alternative: Alternative) -> str:
     return ", ".join(named)
 
 
-def bought(plan: Plan) -> str:
+def bought_text(plan: Plan) -> str:
     """Return the GPU systems and the storage of a plan."""
     return ", ".join(f"{line.working:,} × {line.model}" for line in decided_lines(plan))
 
@@ -93,7 +93,9 @@ def _others(found: Alternatives, name: str) -> list[str]:
         return [f"no other {what} is on offer"]
     texts = []
     if within:
-        names = ", ".join(f"{each.detail} ({behind(each.shortfall or 0.0)})" for each in within)
+        names = ", ".join(
+            f"{each.detail} ({shortfall_text(each.shortfall or 0.0)})" for each in within
+        )
         texts.append(f"another {what} within {tolerance(found)} of the best: {names}")
     return [*texts, *_beyond(found, what, mine, also=bool(within))]
 
@@ -107,7 +109,7 @@ def _beyond(
         return [f"no plan is possible with {another}"]
     if last.ended != "beyond":
         return []
-    least, most = behind(last.at_least or 0.0), behind(last.shortfall or 0.0)
+    least, most = shortfall_text(last.at_least or 0.0), shortfall_text(last.shortfall or 0.0)
     far = f"{most} behind" if least == most else f"{least} to {most} behind"
     return [
         f"no plan with {another} lies within {tolerance(found)}: the best one, with "
@@ -131,7 +133,7 @@ def render(found: Alternatives) -> str:
             titled_points("What was looked for", sentences(found)),
             _proof(found),
         ]
-    return joined(parts)
+    return join_parts(parts)
 
 
 def first(found: Alternatives) -> FirstScreen:
@@ -146,7 +148,7 @@ def first(found: Alternatives) -> FirstScreen:
     differ = "differs" if len(others) == 1 else "differ"
     notes = sentences(found)
     answer = [
-        ("Best", f"{bought(best.plan)}: {done}"),
+        ("Best", f"{bought_text(best.plan)}: {done}"),
         ("Near it", f"{plans} within {tolerance(found)} of it {differ} from it and each other"),
         ("Others", "; ".join(notes)),
     ]
@@ -171,11 +173,11 @@ def _in_two_lines(alternatives: Sequence[Alternative]) -> Table:
         "Plans, the best first",
         (
             Column("", tuple(f"{place}" for place in range(1, len(plans) + 1))),
-            Column("at most", tuple(behind(each.shortfall) for each in alternatives),
+            Column("at most", tuple(shortfall_text(each.shortfall) for each in alternatives),
                    head=("behind",)),
             Column(in_millions("capex, MUSD"), capex, head=(in_millions("MUSD"),)),
             Column("IT power, kW", power, head=("IT kW",)),
-            Column("buys", tuple(map(bought, plans)), words=True, gives_way=True),
+            Column("buys", tuple(map(bought_text, plans)), words=True, gives_way=True),
             Column("what it is", tuple(map(what_it_is, alternatives)), words=True, under=True),
         ),
     )  # fmt: skip
@@ -193,7 +195,7 @@ def _figures(found: Alternatives) -> Table:
     shown: tuple[tuple[str, str, Iterable[str]], ...] = (
         ("", "", map(str, range(1, len(plans) + 1))),
         ("useful", "GPUs" if flops[0] is None else "PFLOP/s", (number(each, 1) for each in work)),
-        ("behind", "at most", (behind(each.shortfall) for each in found.alternatives)),
+        ("behind", "at most", (shortfall_text(each.shortfall) for each in found.alternatives)),
         ("GPUs", "in use", (number(job.gpus_used) for job in jobs)),
         ("GPU", "systems", (number(units(plan, "Compute")) for plan in plans)),
         ("storage", "units", (number(units(plan, "Storage")) for plan in plans)),
@@ -213,7 +215,7 @@ def _known(value: float | None) -> str:
 def _plans(found: Alternatives) -> str:
     lines: list[str] = []
     for place, each in enumerate(found.alternatives, start=1):
-        text = f"{what_it_is(each)}: {bought(each.plan)}"
+        text = f"{what_it_is(each)}: {bought_text(each.plan)}"
         lines += wrapped(text, f"{INDENT}{place}  ", f"{INDENT}   ")
         lines += _again(found, each) if place > 1 else []
     return "\n".join(["What they are", *lines])

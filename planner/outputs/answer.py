@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from planner.figures import objective_label
 from planner.limits import SUPPLIES, of_group
 from planner.outputs import console, scope, why_text
-from planner.outputs.blocks import MOST_NOTES, labelled, noted
+from planner.outputs.blocks import MOST_NOTES, labelled, note_lines
 from planner.outputs.restated import in_its_currency
 from planner.outputs.run_text import spares_standing_by
 from planner.outputs.words import (
@@ -55,7 +55,7 @@ def render(plan: Plan, parts: Collection[str] = ()) -> str:
     for label, text in answer_lines(plan, plan.totals, plan.jobs[0]):
         lines += labelled(label, text, _INDENT)
     if "notes" not in parts:
-        lines += noted([*console.idle_texts(plan), *plan.warnings])
+        lines += note_lines([*console.idle_texts(plan), *plan.warnings])
     if len(parts) < len(PARTS):
         lines += labelled("More", _more(plan, parts), _INDENT)
     text = "\n".join(lines) + "\n"
@@ -65,7 +65,7 @@ def render(plan: Plan, parts: Collection[str] = ()) -> str:
 
 def answer_lines(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
     """Yield what the first screen says: a label and a sentence each."""
-    yield "Asked", asked(plan, job)
+    yield "Asked", question_text(plan, job)
     yield "Buy", _buy(plan, totals)
     yield "Work", _work(plan, totals, job)
     if totals.capex_usd is not None:
@@ -80,7 +80,7 @@ def answer_lines(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str
         yield "Left out", listed(left_out)
 
 
-def asked(plan: Plan, job: JobPlan) -> str:
+def question_text(plan: Plan, job: JobPlan) -> str:
     """Return the objective, the job and the limits that people set, in a line."""
     goal = plan.objective
     most = "the most" if goal.sense == "maximize" else "the least"

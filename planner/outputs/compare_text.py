@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from planner.outputs.blocks import Column, FirstScreen, Table, Text, aligned, joined
+from planner.outputs.blocks import Column, FirstScreen, Table, Text, aligned, join_parts
 from planner.outputs.words import (
     INDENT,
     LEAST_GIVEN_AWAY,
@@ -89,7 +89,7 @@ def render_comparison(found: Comparison, *, everything: bool = False) -> str:
         *(_plans(found, keys, everything) if _comparable(found) else ()),
         *_explanations(found),
     ]
-    return joined(parts)
+    return join_parts(parts)
 
 
 _TOLD_FIRST = (
@@ -293,7 +293,7 @@ def render_rules(found: RulesTable) -> str:
         "\n".join(["What that shows", *points(*found.argument)]),
         _again(found),
     ]
-    return joined(parts)
+    return join_parts(parts)
 
 
 def first_rules(found: RulesTable) -> FirstScreen:

@@ -8,7 +8,7 @@ from typing import get_args
 
 from planner import currency
 from planner.outputs import scope, why_text
-from planner.outputs.blocks import joined
+from planner.outputs.blocks import join_parts
 from planner.outputs.restated import in_its_currency
 from planner.outputs.run_text import run_part
 from planner.outputs.scope import CORE_SECTIONS
@@ -318,7 +318,7 @@ def render(plan: Plan) -> str:
         parts += [standing_idle(plan), _fabrics(plan)]
         parts += [run_part(plan, plan.jobs[0]), _limits(plan)]
         parts += [_proof(plan), _notes(plan)]
-    return joined(parts)
+    return join_parts(parts)
 
 
 @in_its_currency
@@ -334,7 +334,7 @@ def render_parts(plan: Plan, parts: Collection[str]) -> str:
         "notes": lambda: [standing_idle(plan), _notes(plan, whole=True)],
     }
     chosen = [text for part, tell in writers.items() if part in parts for text in tell()]
-    return joined(chosen) if any(chosen) else ""
+    return join_parts(chosen) if any(chosen) else ""
 
 
 def headline(plan: Plan) -> str:

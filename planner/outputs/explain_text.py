@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from planner.figures import OBJECTIVES, RATIOS
 from planner.outputs import console, why_text
-from planner.outputs.blocks import FirstScreen, joined
+from planner.outputs.blocks import FirstScreen, join_parts
 from planner.outputs.scope import decided_lines
 from planner.outputs.why_text import holds, signed, small, worth
 from planner.outputs.words import INDENT, counted, listed, money, product, ratio, so_many, wrapped
@@ -27,7 +27,7 @@ def render(found: Explanation) -> str:
         parts.append(why_text.render(found.why_not).rstrip("\n"))
     if found.undecided:
         parts.append("\n".join(wrapped(f"{UNDECIDED}: {', '.join(found.undecided)}", "")))
-    return joined(parts)
+    return join_parts(parts)
 
 
 _MOST_HELD, _MOST_MORE, _MOST_LEVERS, _MOST_FREE = 3, 3, 3, 5

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from planner.figures import FIGURES
-from planner.outputs.blocks import FirstScreen, aligned, joined
+from planner.outputs.blocks import FirstScreen, aligned, join_parts
 from planner.outputs.words import DAY_S, counted, duration, listed, number, percent, size, wrapped
 from planner.schema.simulation import (
     FailuresAssumed,
@@ -212,7 +212,7 @@ def render(study: Simulation) -> str:
     for job in study.jobs:
         parts += [_goodput(study, job), _budget(job)]
     parts += [_events(study), _intervals(study)]
-    return joined(parts)
+    return join_parts(parts)
 
 
 _MOST_CAUSES = 3

@@ -12,8 +12,8 @@ from planner.outputs.blocks import (
     Table,
     Text,
     aligned,
-    joined,
-    narrowed,
+    join_parts,
+    narrow_column,
     screen,
     titled_text,
 )
@@ -213,7 +213,7 @@ def calibration(found: Calibration) -> str:
     parts = [title]
     if found.overrides:
         parts += [
-            *aligned(narrowed(_rows(found.overrides), 0), (0,)),
+            *aligned(narrow_column(_rows(found.overrides), 0), (0,)),
             *_sources(found.overrides),
             "",
             *_use(found),
@@ -285,7 +285,7 @@ def render(record: Characterization) -> str:
     if record.calibration is not None:
         parts.append(calibration(record.calibration))
     parts.append(_list("Read this too", _notes(record)))
-    return joined(parts)
+    return join_parts(parts)
 
 
 _FIRST_JOBS = 6

@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.currency import Currency, shown_in
 from planner.figures import FIGURES
-from planner.outputs.blocks import Column, FirstScreen, Table, aligned, joined, printable
+from planner.outputs.blocks import Column, FirstScreen, Table, aligned, join_parts, printable
 from planner.outputs.restated import in_its_currency
 from planner.outputs.words import (
     COUNTED,
@@ -69,7 +69,7 @@ def render_audit(audit: Audit) -> str:
         _stale(audit),
         "\n".join(line for text in _verdict(audit) for line in wrapped(text, "", INDENT)),
     ]
-    return joined(parts)
+    return join_parts(parts)
 
 
 _PROVEN = re.compile(r" \(proven within [^)]*\)")

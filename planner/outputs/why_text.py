@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.currency import amount, bare, shown
 from planner.figures import OBJECTIVES, RATIOS
-from planner.outputs.blocks import joined
+from planner.outputs.blocks import join_parts
 from planner.outputs.words import (
     INDENT,
     about,
@@ -488,7 +488,7 @@ def render(why: WhyNot) -> str:
         parts = ["\n".join(wrapped(why.message or "", ""))]
     else:
         parts = [*_asked(why), _side_by_side(why, why.plan), _items(why), *_notes(why)]
-    return joined(parts)
+    return join_parts(parts)
 
 
 def _asked(why: WhyNot) -> Iterator[str]:

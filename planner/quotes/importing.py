@@ -17,8 +17,8 @@ from planner.quotes import products
 from planner.quotes.columns import AMOUNTS, Header, headers
 from planner.quotes.grid import Cell, Grid, Row, currency_of, date_of
 from planner.quotes.grid import read as read_grid
-from planner.quotes.lines import check_sums, decimal_of, read_lines, settled
-from planner.quotes.products import described
+from planner.quotes.lines import check_sums, decimal_of, read_lines, settle_lines
+from planner.quotes.products import read_descriptions
 from planner.schema.bill import Quote, QuoteLine, QuoteMap
 from planner.schema.catalog import Item
 
@@ -94,7 +94,7 @@ def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> 
     notes = [row for rows in grid.sheets.values() for row in rows
              if (row.sheet, row.number) not in priced]  # fmt: skip
     until = _valid_until(notes, date)
-    matched = settled(products.match(lines, items, mapping.items))
+    matched = settle_lines(products.match(lines, items, mapping.items))
     sums, wrong = check_sums(matched)
     prices, doubtful = products.prices(matched, rate, items)
     return Quote(
@@ -109,7 +109,7 @@ def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> 
         lines=matched,
         sums=sums,
         prices=prices,
-        asked=products.asked(matched, options.vendor, described(grid)),
+        asked=products.products_to_ask_for(matched, options.vendor, read_descriptions(grid)),
         findings=(
             *_about_columns(tables, currency),
             *_with_tax(notes),

@@ -523,7 +523,7 @@ def _sum(lines: Iterable[QuoteLine], *, taxed: bool = False) -> float:
     return math.fsum(each.amount or 0.0 for each in seen if each.kind in kinds)
 
 
-def settled(lines: Sequence[QuoteLine]) -> tuple[QuoteLine, ...]:
+def settle_lines(lines: Sequence[QuoteLine]) -> tuple[QuoteLine, ...]:
     """Return the lines counted as the quote's last total counts them, where it tells.
 
     Where it is right only with the options, or only without the rows that are hidden, that is how

@@ -80,7 +80,7 @@ class Described:
     figures: dict[str, StatedFigure]
 
 
-def described(grid: Grid) -> dict[str, Described]:
+def read_descriptions(grid: Grid) -> dict[str, Described]:
     """Return the products that a vendor describes in a request's answer, by part number.
 
     A figure that is no number is left out; it is asked for again.
@@ -484,7 +484,7 @@ def _longest(lead_time: str) -> float:
     return float(number.split("-")[-1]) * (1.0 if unit == "weeks" else 365.25 / 12.0 / 7.0)
 
 
-def asked(
+def products_to_ask_for(
     lines: Iterable[QuoteLine], vendor: str, described: Mapping[str, Described]
 ) -> tuple[Asked, ...]:
     """Return the products that no catalog has, with the figures that a plan needs of them.

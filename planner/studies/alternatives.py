@@ -120,7 +120,7 @@ def _relative(one: int, other: int) -> float:
     return abs(one - other) / max(one, other, 1)
 
 
-def merged(candidates: Sequence[Candidate]) -> list[Candidate]:
+def merge_equal(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates with equal purchases and GPUs in use made one."""
     kept: dict[tuple[object, ...], Candidate] = {}
     for candidate in candidates:
@@ -358,7 +358,7 @@ def alternatives(
     search = Search(inputs, options, natural(case.objective, answer.bound), within, progress)
     search.candidates.append(Candidate(answer.operation, [Way(name="best", label="the best plan")]))
     search.run(answer.operation)
-    different = merged(search.candidates)
+    different = merge_equal(search.candidates)
     shown = most_different(case, different, most)
     rest = [_alternative(search, answer, candidate, options) for candidate in shown[1:]]
     first = Alternative(

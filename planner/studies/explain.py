@@ -17,7 +17,7 @@ from planner.schema.explanation import Explanation, Without
 from planner.schema.plan import Plan
 from planner.studies.request import Found, Request
 from planner.studies.why_not import most_asked, why_not
-from planner.studies.workforce import SECONDS_ALONE, Waiting, answered
+from planner.studies.workforce import SECONDS_ALONE, Waiting, run_tasks
 from planner.studies.worth import Idle, Worths, check_names
 
 FOR_THE_PLAN = 0.5
@@ -87,7 +87,9 @@ class Questions:
             sizes |= {("idle", 0): 1} | {("without", place): 1 for place in open_}
             sizes |= {("limit", place): 1 for place in limits}
         waiting, found = Waiting(first), dict[Hashable, Any]()
-        each = answered(self, waiting, sizes, progress, jobs=jobs, dask=dask, alone_s=SECONDS_ALONE)
+        each = run_tasks(
+            self, waiting, sizes, progress, jobs=jobs, dask=dask, alone_s=SECONDS_ALONE
+        )
         for key, answer in each:
             found[key] = answer
             if key == ("idle", 0):

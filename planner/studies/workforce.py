@@ -140,7 +140,7 @@ class Tally:
         self.advance(key, self._sizes[key])
 
 
-def answered(
+def run_tasks(
     do: Callable[[Any], Any],
     tasks: Waiting,
     sizes: dict[Hashable, int],

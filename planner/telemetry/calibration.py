@@ -26,7 +26,15 @@ from planner.paths import job_path
 from planner.schema.problem import FixedInterval, Job, Problem
 from planner.schema.telemetry import Calibration, JobFound, Measured, Override
 from planner.telemetry.csv_parquet import dialect
-from planner.telemetry.raw import LAST_S, middle, minus, per_event, poisson, ratio, scaled
+from planner.telemetry.raw import (
+    LAST_S,
+    difference,
+    median_with_range,
+    per_event,
+    poisson,
+    ratio,
+    scaled,
+)
 from planner.units import DAY_S, HOUR_S
 
 LEVELS = ("local", "remote")
@@ -304,7 +312,7 @@ def _spans(
 
 
 def _usual(spans: list[float]) -> Measured | None:
-    return middle(np.array(spans)) if len(spans) >= _LEAST else None
+    return median_with_range(np.array(spans)) if len(spans) >= _LEAST else None
 
 
 @dataclass(frozen=True)
@@ -442,7 +450,7 @@ def _restarts(found: JobFound, job: Job, log: JobLog | None) -> Iterator[Overrid
         return
     source, time = "job log, restarts from storage", log.remote_restart_s
     if found.restore_s is not None:
-        source, time = f"{source}, less the restoring read", minus(time, found.restore_s)
+        source, time = f"{source}, less the restoring read", difference(time, found.restore_s)
     path = f"{_JOB}.restart.remote"
     yield _override(path, "restart time", "s", time, source, f"{job.restart_s:g} s")
 
@@ -495,7 +503,7 @@ def _restart(found: JobFound, job: Job, log: JobLog | None) -> Override | str:
     source, time = f"job log, {_many(log.failures, 'failure')}", log.restart_s
     if found.restore_s is not None:
         source += ", less the restoring read"
-        time = minus(time, found.restore_s)
+        time = difference(time, found.restore_s)
     now = f"{job.restore.restart_s:g} s"
     return _override(f"{_JOB}.restore.restart", "restart time", "s", time, source, now)
 

@@ -26,7 +26,7 @@ from planner.telemetry.raw import (
     Raw,
     ReadOptions,
     refusal,
-    too_many,
+    too_long,
     unreadable,
 )
 
@@ -168,7 +168,7 @@ def _line(table: Any, path: Path) -> Numbers:
     if table.ndim != 1:
         raise refusal(path, f"{table.name} has {table.ndim} dimensions, and times have one")
     if len(table) > MOST_SAMPLES + 1:
-        raise too_many(path.stem, str(path))
+        raise too_long(path.stem, str(path))
     found = np.asarray(table[()], dtype=float)
     if (np.abs(np.nan_to_num(found)) > LAST_S).any():
         raise refusal(path, f"{table.name} holds times beyond the year 2200")

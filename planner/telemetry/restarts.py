@@ -92,7 +92,7 @@ class Breaks:
         return int(np.sum(self.steps[self.kept] - 1))
 
 
-def breaks(
+def find_breaks(
     tracks: Sequence[Track], holes: Holes, busy: Bursts, reads: Bursts | None, lasts_s: float
 ) -> list[Breaks]:
     """Return where jobs were interrupted.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import Finding, InputError
-from planner.telemetry.raw import Figures, Numbers, Raw, ReadAs, ReadOptions, refusal, runs
+from planner.telemetry.raw import Figures, Numbers, Raw, ReadAs, ReadOptions, refusal, stretches_of
 
 FILLED_SAMPLES = 3
 """A gap of so many samples is bridged; a longer one is a hole in what is known."""
@@ -144,7 +144,7 @@ def _kept(raw: Raw, usual: float) -> NDArray[np.bool_]:
     step = np.diff(raw.time_s)
     kept = np.concatenate(([True], step != 0))
     behind = raw.time_s < np.maximum.accumulate(raw.time_s)
-    for begin, end in zip(*runs(behind), strict=True):
+    for begin, end in zip(*stretches_of(behind), strict=True):
         late = end < len(behind) and step[end - 1] > _GAP * usual
         if end - begin <= LATE_ROWS and late:  # else the clock was set, and goes on from there
             kept[begin:end] = False

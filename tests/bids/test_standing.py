@@ -11,7 +11,7 @@ import pytest
 
 from planner.api import Options
 from planner.studies.bids.judging import Judge
-from planner.studies.bids.standing import Money, Score, order, rank_stability
+from planner.studies.bids.standing import Money, Score, order_scores, rank_stability
 from tests.bids.material import problem
 
 SKUS = ("one", "two", "three")
@@ -58,9 +58,13 @@ def test_of_bids_as_good_the_cheaper_comes_first(tmp_path: Path) -> None:
     """Half a percent of work is indifferent; more is not, whatever it costs."""
     free = judge(tmp_path, free=True)
     scores = [Score(100.0, 9.0), Score(99.6, 7.0), Score(99.4, 1.0)]
-    assert order(free, scores) == [1, 0, 2]
+    assert order_scores(free, scores) == [1, 0, 2]
     least = judge(tmp_path, {"{maximize: goodput}": "{minimize: tco}"})
-    assert order(least, [Score(5.0, 5.0), Score(4.9999, 4.9999), Score(6.0, 6.0)]) == [1, 0, 2]
+    assert order_scores(least, [Score(5.0, 5.0), Score(4.9999, 4.9999), Score(6.0, 6.0)]) == [
+        1,
+        0,
+        2,
+    ]
 
 
 @pytest.mark.parametrize(

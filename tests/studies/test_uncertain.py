@@ -53,7 +53,7 @@ from planner.studies.sensitivity.uncertain.purchases import (
     candidates,
     operated,
     regrets,
-    tried,
+    try_purchase,
     worths,
 )
 from planner.studies.sensitivity.uncertain.uncertainty import worth
@@ -436,7 +436,7 @@ def test_a_purchase_is_run_as_solving_with_its_counts_says(seed: int) -> None:
     )  # fmt: skip
     end = optimise(resolve(applied(inputs, (*changes, *fixed))), ties=False)
     turned = resolve(applied(inputs, changes))
-    found, whatever = operated(turned, run), tried(turned, run)
+    found, whatever = operated(turned, run), try_purchase(turned, run)
     assert (found is None) == (end.value is None) == bool(whatever.broken)
     assert math.isnan(worths(turned, [run])[0]) == (found is None)
     if found is not None:

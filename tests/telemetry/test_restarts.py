@@ -13,7 +13,7 @@ from planner.schema.telemetry import JobFound
 from planner.telemetry.bursts import Bursts
 from planner.telemetry.characterize import cluster
 from planner.telemetry.raw import Raw, ReadOptions, poisson
-from planner.telemetry.restarts import Breaks, Holes, JobGaps, Restores, breaks, mtti, restores
+from planner.telemetry.restarts import Breaks, Holes, JobGaps, Restores, find_breaks, mtti, restores
 from planner.telemetry.tracking import INFERRED, WHOLE, Track
 from tests.world.commands import ran
 
@@ -91,15 +91,17 @@ def test_checkpoints_told_apart_from_others_are_no_gap() -> None:
     """Only the first and the last stand alone, and another job's read lies in between."""
     times = [600.0 * n for n in range(1, 8)]
     kinds = [WHOLE, *[INFERRED] * 5, WHOLE]
-    (found,) = breaks([track(times, kinds)], NO_HOLES, bursts([], []), bursts([1300], [100]), 5e3)
+    (found,) = find_breaks(
+        [track(times, kinds)], NO_HOLES, bursts([], []), bursts([1300], [100]), 5e3
+    )
     assert not found.broken.any() and found.kept.all() and not len(found.reads)
 
 
 def test_a_checkpoint_put_late_is_no_break() -> None:
     times = [600.0, 1200.0, 1950.0, 2400.0, 3000.0]
-    (found,) = breaks([track(times)], NO_HOLES, bursts([], []), None, 5e3)
+    (found,) = find_breaks([track(times)], NO_HOLES, bursts([], []), None, 5e3)
     assert found.steps.tolist() == [1, 1, 1, 1] and not found.broken.any()
-    (late,) = breaks([track([600, 1200, 1950, 2550])], NO_HOLES, bursts([], []), None, 5e3)
+    (late,) = find_breaks([track([600, 1200, 1950, 2550])], NO_HOLES, bursts([], []), None, 5e3)
     assert late.broken.tolist() == [False, True, False]
 
 

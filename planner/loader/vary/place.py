@@ -379,7 +379,7 @@ def _in_nothing(node: _Node, step: str) -> _Node:
         if node.made is not None or needed not in ([], [name]):
             what = "not given" if node.value is None else f"'{node.value}'"
             message = f"'{node.path}' is {what}, so it has no '{step}'"
-            raise NoPlaceError(message, giving(model))
+            raise NoPlaceError(message, how_to_give(model))
         # A count of an item that is not named yet is laid over its other counts.
         made = None if node.steps[0] == "items" else (node.path, model, name)
         return _Node((*node.steps, key_of(model, name)), None, slot_of(model, name), made)
@@ -418,7 +418,7 @@ def suggest(word: str, words: Sequence[str]) -> str:
     return did_you_mean(word, words) or "expected one of: " + (", ".join(words) or "none")
 
 
-def giving(model: type[BaseModel]) -> str:
+def how_to_give(model: type[BaseModel]) -> str:
     """Return the hint how to give the part that a value belongs to."""
     if issubclass(model, Figure):
         return ADD_FIGURE

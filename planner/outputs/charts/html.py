@@ -13,9 +13,9 @@ from planner.outputs.charts.model import Chart, Panel
 from planner.outputs.charts.plan_drawings import fabrics, hall
 from planner.outputs.charts.plan_page import (
     answer,
-    asked,
     bill,
     plan_charts,
+    question_table,
     running,
     side_by_side,
     storage,
@@ -98,7 +98,7 @@ def _sections(page: _Page, plans: Sequence[ShownPlan], studies: Sequence[Shown])
     """Return the parts: the plan with the curve of its storage among them, then the studies."""
     numbered = list(enumerate(studies, 1))
     if not plans:
-        about = asked(None, [study for study, _ in studies])
+        about = question_table(None, [study for study, _ in studies])
         return [*_studies(page, numbered), _Section("asked", "What was asked", about)]
     if len(plans) == 1:
         curves = [each for each in numbered if _is_curve(each[1][0])]
@@ -172,7 +172,7 @@ def _plan_parts(page: _Page, shown: ShownPlan, before: str, level: int) -> Itera
         if plan.storage_options is not None:
             yield part("storage", "Storage, whoever sells it", storage(plan, of))
         yield part("bill", "The bill", bill(plan, of))
-    yield part("asked", "What was asked", asked(plan, ()))
+    yield part("asked", "What was asked", question_table(plan, ()))
 
 
 class _Page:

@@ -352,7 +352,7 @@ def row_of(panel: Panel) -> Ends:
     return len(panel.rows) - 0.42, -0.56
 
 
-def across(panel: Panel, width_px: float) -> Ends:
+def x_ends(panel: Panel, width_px: float) -> Ends:
     """Return the ends of the x axis, as positions, with room for what is written in rows.
 
     Args:
@@ -371,7 +371,7 @@ def across(panel: Panel, width_px: float) -> Ends:
     return low - before * whole, high + after * whole
 
 
-def upward(panel: Panel) -> Ends:
+def y_ends(panel: Panel) -> Ends:
     """Return the ends of the y axis, as positions, with room for the words of marks."""
     grid = _grid(panel)
     if grid is not None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from planner.currency import bare, shown
 from planner.figures import FIGURES, OBJECTIVES, capital, objective_label
-from planner.outputs.alternatives_text import bought
-from planner.outputs.answer import asked as asked_in_words
+from planner.outputs.alternatives_text import bought_text
+from planner.outputs.answer import question_text as asked_in_words
 from planner.outputs.answer import standing_idle
 from planner.outputs.audience import HIDDEN_OBJECTIVE
 from planner.outputs.charts.studies import AnyStudy
@@ -49,7 +49,7 @@ from planner.schema.comparison import RulesTable
 from planner.schema.plan import JobPlan, LimitReport, Plan, StepNeed, Totals
 
 
-def asked(plan: Plan | None, studies: Sequence[AnyStudy]) -> str:
+def question_table(plan: Plan | None, studies: Sequence[AnyStudy]) -> str:
     """Return what was asked: the problem, its objective, and what was laid over it.
 
     Args:
@@ -228,7 +228,7 @@ def _figures(plan: Plan) -> dict[str, str]:
     if plan.totals is None or not plan.jobs:
         return found
     job = plan.jobs[0]
-    found["buys"] = bought(plan)
+    found["buys"] = bought_text(plan)
     tiles = ((value, name.partition(" (")[0]) for value, name in _tiles(plan, job))
     found |= {name: value for value, name in tiles}
     binding = [limit.label for limit in binding_limits(plan) if not limit.exact]

@@ -213,7 +213,7 @@ def table_of(block: blocks.Table) -> DataTable:
     """Return a table as a page has it."""
     which, places = "the first", list(range(min(block.count, MOST_ROWS)))
     if block.most is not None:
-        which, places = "evenly chosen", blocks.chosen(block.count, MOST_ROWS, block.kept)
+        which, places = "evenly chosen", blocks.choose_rows(block.count, MOST_ROWS, block.kept)
     columns = tuple(_of_column(column) for column in block.of(places).on("page"))
     return DataTable(block.called or block.title, columns, block.count, which)
 

@@ -349,6 +349,6 @@ def footer(text: str) -> str:
     return clean(text, 60).replace("\n", " ").replace("&", "&&")
 
 
-def names(plan: Plan) -> dict[str, str]:
+def names_by_sku(plan: Plan) -> dict[str, str]:
     """Return manufacturer and model of everything in a plan, by catalog id."""
     return {line.sku: product(line) for line in plan.lines}

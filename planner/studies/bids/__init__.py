@@ -22,7 +22,7 @@ from planner.schema.bids import (
 from planner.schema.bill import Quote
 from planner.schema.plan import Plan
 from planner.studies.bids.asking import LETTERS, read_bids
-from planner.studies.bids.judging import Judge, Judged, figures_of, offered
+from planner.studies.bids.judging import Judge, Judged, figures_of, offered_prices
 from planner.studies.bids.standing import (
     DRAWS,
     Score,
@@ -30,7 +30,7 @@ from planner.studies.bids.standing import (
     break_even,
     money_alone,
     money_of,
-    order,
+    order_scores,
     rank_stability,
     score_of,
 )
@@ -174,7 +174,7 @@ def _lines(judge: Judge, bid: Standing) -> list[BidLine]:
     """Return the bill of a bid that was planned."""
     assert bid.judged is not None
     lots = _lots(bid.tender, judge.inputs, free=judge.quantities == "free")
-    return judge.lines(bid.judged, offered(judge, (bid.tender,), lots, {}))
+    return judge.lines(bid.judged, offered_prices(judge, (bid.tender,), lots, {}))
 
 
 def _at(judge: Judge, bid: Standing, share: float, *, free: bool | None = None) -> Judged:
@@ -184,7 +184,7 @@ def _at(judge: Judge, bid: Standing, share: float, *, free: bool | None = None) 
     if key not in bid.kept:
         tender = bid.tender if share == 1.0 else bid.tender.at(share)
         lots = _lots(tender, judge.inputs, free=free)
-        prices = offered(judge, (tender,), lots, {})
+        prices = offered_prices(judge, (tender,), lots, {})
         bid.kept[key] = judge.assess((tender,), prices, lots, whole=not free)
     return bid.kept[key]
 
@@ -198,7 +198,7 @@ def _score(judge: Judge, bid: Standing) -> Score:
 def _ranked(judge: Judge, bids: Sequence[Standing]) -> list[Standing]:
     """Return the bids that meet every limit, the best first."""
     meeting = [bid for bid in bids if bid.ranked]
-    ranked = [meeting[at] for at in order(judge, [_score(judge, bid) for bid in meeting])]
+    ranked = [meeting[at] for at in order_scores(judge, [_score(judge, bid) for bid in meeting])]
     for rank, bid in enumerate(ranked, 1):
         bid.rank = rank
     return ranked

@@ -42,7 +42,14 @@ from planner.schema.problem import Objective, Quantity
 from planner.schema.verification import Breach, breaches_of
 from planner.sizing.facility import discounted_years
 from planner.studies.bids.tenders import LOTS, Counts, Tender, laid_over, price_of
-from planner.studies.bids.wanted import against, is_of, lacking, let_in, loosened, movable
+from planner.studies.bids.wanted import (
+    allow_products,
+    is_of,
+    loosened,
+    missing_figures,
+    movable,
+    objections,
+)
 from planner.verifier import recheck, verify
 
 Money = Literal["tco", "capex"]
@@ -209,10 +216,10 @@ class Judge:
         *,
         broken: bool,
     ) -> Judged:
-        refused = tuple(against(self.inputs, lots))
-        asked = laid_over(let_in(self.inputs, lots), prices, lots, charges)
+        refused = tuple(objections(self.inputs, lots))
+        asked = laid_over(allow_products(self.inputs, lots), prices, lots, charges)
         bare = Judged(asked, lots, tuple(charges), against=refused)
-        missing = [text for lot in lots.values() for text in lacking(asked, lot)]
+        missing = [text for lot in lots.values() for text in missing_figures(asked, lot)]
         if missing:
             return replace(bare, why="; ".join(missing))
         plan, bound, case, why = self._planned(asked)
@@ -426,7 +433,7 @@ def own_measure(goal: Objective) -> BidMeasure:
     return BidMeasure(name=goal.name, label=row.label, unit=row.unit, sense=goal.sense)
 
 
-def offered(
+def offered_prices(
     judge: Judge, tenders: Sequence[Tender], lots: Counts, owners: Mapping[str, Tender]
 ) -> dict[str, tuple[Price, Tender]]:
     """Return what bids ask for products: of a lot its owner, of anything else the cheapest.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from planner.limits import known
 from planner.schema.bids import Award, BidLine, BidLot, BreakEven, Holding, Mix
 from planner.schema.plan import Plan
-from planner.studies.bids.judging import Judge, Judged, figures_of, offered
+from planner.studies.bids.judging import Judge, Judged, figures_of, offered_prices
 from planner.studies.bids.tenders import LOTS, Counts, Tender, lot_counts, price_of
 
 MOST_AWARDS = 600
@@ -55,7 +55,7 @@ def best_mix(
     least = judge.measure.sense == "minimize"
     found.sort(key=lambda entry: len(entry[1].taken))  # of equal ones that of fewer bids
     plans = [judged.plan for _, _, judged in found if judged.plan is not None]
-    value, choice, judged = found[order(judge, [score_of(judge, plan) for plan in plans])[0]]
+    value, choice, judged = found[order_scores(judge, [score_of(judge, plan) for plan in plans])[0]]
     assert judged.plan is not None
     totals = judged.plan.totals
     assert totals is not None
@@ -87,7 +87,7 @@ def _planned(
     """Return the awards that keep every limit, and whether all were planned to a proof."""
     found, proven = [], True
     for choice in choices:
-        prices = offered(judge, choice.taken, choice.lots, choice.owners)
+        prices = offered_prices(judge, choice.taken, choice.lots, choice.owners)
         judged = judge.assess(choice.taken, prices, choice.lots, whole=False, broken=False)
         proven = proven and judged.proven
         if judged.plan is not None and judged.meets:
@@ -214,7 +214,7 @@ def score_of(judge: Judge, plan: Plan) -> Score:
     return Score(judge.value(plan), judge.usd(plan))
 
 
-def order(judge: Judge, scores: Sequence[Score]) -> list[int]:
+def order_scores(judge: Judge, scores: Sequence[Score]) -> list[int]:
     """Return the places of scores, the best first.
 
     Where the measure is the problem's own and no money, values within its indifference of the best
@@ -261,7 +261,9 @@ class PriceShares:
     def wins(self, share: float) -> bool:
         """Say whether the bid is first there."""
         own = self.score(share)
-        return own is not None and order(self.judge, [*self.others, own])[0] == len(self.others)
+        return own is not None and order_scores(self.judge, [*self.others, own])[0] == len(
+            self.others
+        )
 
 
 def break_even(
@@ -380,7 +382,7 @@ def rank_stability(
     for drawn in zip(*money, strict=True):
         scores = [Score(usd / bids[key].work if judge.in_money else bids[key].value, usd)
                   for key, usd in zip(keys, drawn, strict=True)]  # fmt: skip
-        for rank, at in enumerate(order(judge, scores), 1):
+        for rank, at in enumerate(order_scores(judge, scores), 1):
             ranks[at].append(rank)
     found = {
         key: Holding(first=own.count(1) / DRAWS, best_rank=min(own), worst_rank=max(own))
@@ -396,7 +398,7 @@ def _always_ahead(judge: Judge, one: Money, other: Money) -> bool:
     if not judge.in_money:
         far = abs(one.value - other.value) > judge.indifferent * abs(one.value)
         if far or not judge.indifferent:
-            return order(judge, [Score(one.value, 0.0), Score(other.value, 0.0)])[0] == 0
+            return order_scores(judge, [Score(one.value, 0.0), Score(other.value, 0.0)])[0] == 0
     lead = other.fixed / works[1] - one.fixed / works[0]
     for sku in one.spans.keys() | other.spans.keys():
         low_one, high_one = one.spans.get(sku, (0.0, 0.0))

@@ -35,7 +35,7 @@ _FACTS = (
 # What an offer goes against that is no limit of a plan: it is let in, and said.
 
 
-def against(inputs: Inputs, lots: Counts) -> Iterator[str]:
+def objections(inputs: Inputs, lots: Counts) -> Iterator[str]:
     """Yield why the problem, or a vendor, rules out products of the offers or their counts."""
     problem = inputs.problem
     for category, lot in lots.items():
@@ -84,7 +84,7 @@ def _out_of_bounds(item: Item, offered: str, count: int, rule: Quantity) -> Iter
             yield f"{offered}, and {words} {value:,}"
 
 
-def let_in(inputs: Inputs, lots: Counts) -> Inputs:
+def allow_products(inputs: Inputs, lots: Counts) -> Inputs:
     """Return the problem with the offered products allowed in any number."""
     problem = inputs.problem
     consider, policy = problem.consider, problem.policy
@@ -125,7 +125,7 @@ def _with(names: tuple[str, ...] | None, more: Sequence[str]) -> tuple[str, ...]
     return None if names is None else tuple(dict.fromkeys((*names, *more)))
 
 
-def lacking(inputs: Inputs, lot: Mapping[str, int | None]) -> Iterator[str]:
+def missing_figures(inputs: Inputs, lot: Mapping[str, int | None]) -> Iterator[str]:
     """Yield what is not known of products that are offered."""
     for sku in lot:
         item = inputs.item(sku)

@@ -18,7 +18,7 @@ from planner.schema.plan import Plan
 from planner.schema.problem import CustomRule, Problem
 from planner.sizing.demand import VENDOR_RULES
 from planner.studies.compare import side_by_side as families
-from planner.studies.compare.differences import measure_of, measured, outcome
+from planner.studies.compare.differences import measure_of, outcome, value_in
 from planner.studies.compare.side_by_side import (
     compare,
     proven_alike,
@@ -149,7 +149,7 @@ def _storage(
     reason = families.why_none(inputs, names)
     if reason is not None:
         return RowQuestion(group, name, label, asked, reason=reason)
-    kept = families.allowed(inputs, names)
+    kept = families.considered_families(inputs, names)
     only = Change(_FAMILIES, kept, f"[{', '.join(kept)}]")
     return RowQuestion(group, name, label, asked, (*by_demand(inputs), only))
 
@@ -379,7 +379,7 @@ def rules_table(
     flops = any(plan.jobs and plan.jobs[0].useful_pflops is not None for plan in plans)
     measure = measure_of(base.objective, flops=flops)
     demand = answers[0].plan
-    reference = measured(demand, measure) if demand is not None else None
+    reference = value_in(demand, measure) if demand is not None else None
     rows = tuple(_row(answer, measure, reference) for answer in answers)
     return RulesTable(
         currency=base.currency,

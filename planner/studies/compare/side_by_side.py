@@ -34,7 +34,13 @@ from planner.schema.comparison import (
 )
 from planner.schema.plan import Plan
 from planner.schema.verification import Audit, Edit
-from planner.studies.compare.differences import figure_rows, input_rows, limit_rows, line_rows, same
+from planner.studies.compare.differences import (
+    are_same,
+    figure_rows,
+    input_rows,
+    limit_rows,
+    line_rows,
+)
 from planner.studies.verification import read_plan
 
 Models = Mapping[Path, Inputs | Plan]
@@ -299,7 +305,7 @@ def _figures(item: Item) -> str:
     return item.model_dump_json(include=parts, exclude_none=True)
 
 
-def allowed(inputs: Inputs, families: tuple[str, ...]) -> tuple[str, ...]:
+def considered_families(inputs: Inputs, families: tuple[str, ...]) -> tuple[str, ...]:
     """Return those of the families that the problem considers."""
     considered = inputs.problem.consider.storage_families
     return tuple(name for name in families if considered is None or name in considered)
@@ -307,7 +313,7 @@ def allowed(inputs: Inputs, families: tuple[str, ...]) -> tuple[str, ...]:
 
 def why_none(inputs: Inputs, families: tuple[str, ...]) -> str | None:
     """Return why no plan can have storage of these families alone, or None where one may."""
-    kept = allowed(inputs, families)
+    kept = considered_families(inputs, families)
     if not kept:
         return "the problem does not consider it (consider.storage_families)"
     storage = [item for item in inputs.items if item.category == "storage"]
@@ -336,7 +342,7 @@ def work(first: Plan, plan: Plan) -> str:
     days = _days(before.days_to_train, after.days_to_train)
     share = now / was - 1.0 if was and now is not None else 0.0
     amounts = f"{plain(now or 0.0)} instead of {plain(was or 0.0)} {unit}"
-    if same(was, now):
+    if are_same(was, now):
         return f"Useful work is the same, {plain(now or 0.0)} {unit}{days}."
     if first.objective.name == plan.objective.name and proven_alike(share, *_proofs(first, plan)):
         return f"Useful work is the same within what is proven ({amounts}){days}."
@@ -399,7 +405,7 @@ def _per_hour(first: Plan, plan: Plan) -> Iterator[str]:
     assert first.totals is not None
     assert plan.totals is not None
     was, now = first.totals.usd_per_useful_gpu_hour, plan.totals.usd_per_useful_gpu_hour
-    if was and now is not None and not same(was, now):
+    if was and now is not None and not are_same(was, now):
         word = "more" if now > was else "less"
         yield f"pays {relative(now / was - 1.0)} {word} for a useful GPU-hour ({money(now)})"
 
@@ -465,7 +471,7 @@ def _differs(row: FigureRow, place: int, *, both: bool) -> bool:
     before, after = row.series.values[0], row.series.values[place]
     if not both and (before is None or after is None):
         return False
-    return not same(before, after)
+    return not are_same(before, after)
 
 
 def _input(row: FigureRow, place: int) -> str:
@@ -479,7 +485,9 @@ def _input(row: FigureRow, place: int) -> str:
 
 def _bought(place: int, lines: Sequence[LineRow]) -> str:
     """Say what else is bought, the GPU systems and the storage by name."""
-    other = [row for row in lines if not same(row.quantity.values[0], row.quantity.values[place])]
+    other = [
+        row for row in lines if not are_same(row.quantity.values[0], row.quantity.values[place])
+    ]
     wanted = [row for row in other if row.section in _WANTED]
     wanted.sort(key=lambda row: -abs(row.capex_usd.changes[place] or 0.0))
     more = len(other) - len(wanted[:_MOST_LINES])

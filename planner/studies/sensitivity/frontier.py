@@ -32,14 +32,14 @@ from planner.studies.sensitivity.frontier_walk import (
     Stop,
     Walk,
     point,
-    settled,
+    settle_stop,
     walk,
     without_dominated,
 )
 from planner.studies.sensitivity.scenarios import Scenario
 from planner.studies.sensitivity.solve import NO_PLAN, Answer
 from planner.studies.sensitivity.workers import answers
-from planner.studies.workforce import Waiting, answered
+from planner.studies.workforce import Waiting, run_tasks
 
 LEAST_BEND = 1e-9
 
@@ -69,7 +69,7 @@ def knee(xs: Sequence[float], ys: Sequence[float], *, logarithmic: bool) -> int 
     return above.index(most) if most > LEAST_BEND else None
 
 
-def marks(question: Question) -> tuple[FrontierMark, ...]:
+def rule_marks(question: Question) -> tuple[FrontierMark, ...]:
     """Return for each rule the best plan that follows it, with the least storage it allows."""
     return tuple(_mark(question, name) for name in VENDOR_RULES)
 
@@ -82,7 +82,7 @@ def _mark(question: Question, name: str) -> FrontierMark:
     except InputError as error:
         return FrontierMark(name=name, label=label, reason=str(error))
     answer = ruled.solve(ruled.case)
-    stop = settled(ruled, LESS_STORAGE, None, answer)
+    stop = settle_stop(ruled, LESS_STORAGE, None, answer)
     if stop is None:
         late = answer.status != "infeasible"
         return FrontierMark(name=name, label=label, reason="not settled" if late else NO_PLAN)
@@ -104,7 +104,7 @@ def limited_curve(question: Question, axis: Axis, best: Certificate, most: int) 
         best: its plan of most work.
         most: how many points to find.
     """
-    first = settled(question, axis, None, best)
+    first = settle_stop(question, axis, None, best)
     last = question.end(axis)
     if first is None or last.value is None:
         raise Ended(best if first is None else last)
@@ -231,7 +231,7 @@ def _branch(
 
     Next to it stands what does its work, to the gap, with the least storage or the most.
     """
-    first = settled(question, axis, None, best)
+    first = settle_stop(question, axis, None, best)
     assert first is not None
     found = walk(question, axis, replace(first, level=top.x), end, most)
     aside = [stop for stop in found.stops if axis.direction * (stop.x - top.x) > STEP * top.x]
@@ -310,7 +310,7 @@ class Parts:
             best = self._best_drawn if part == "power" else self._best
             return limited_curve(question, AXES[part], best, self.points)
         if part == "marks":
-            return marks(self._storage_start.question)
+            return rule_marks(self._storage_start.question)
         axis = LESS_STORAGE if part == "less" else MORE_STORAGE
         return storage_side(self._storage_start, axis, self.points)
 
@@ -377,7 +377,7 @@ def study(
     tasks = [(part, part) for name in against for part in PARTS[name]]
     sizes: dict[Hashable, int] = {part: _size(part, points) for part, _ in tasks}
     found = dict(
-        answered(
+        run_tasks(
             parts, Waiting(tasks), sizes, progress,
             jobs=options.jobs, dask=options.dask, alone_s=SECONDS_ALONE,
         )

@@ -370,7 +370,7 @@ def walk(question: Question, axis: Axis, first: Stop, end: float, most: int) -> 
 
     Args:
         axis: along what.
-        first: the stop to begin with, as ``settled`` returns it.
+        first: the stop to begin with, as ``settle_stop`` returns it.
         end: the farthest place at which there is a plan.
         most: how many stops to make.
     """
@@ -385,7 +385,7 @@ def walk(question: Question, axis: Axis, first: Stop, end: float, most: int) -> 
             found.complete = False
         level = axis.beyond(here) if found.complete else _spread(axis, here, end, left)
         answer = question.solve(question.held(axis, level))
-        stop = settled(question, axis, level, answer)
+        stop = settle_stop(question, axis, level, answer)
         if stop is None:
             found.stopped = answer.status != "infeasible"
             found.complete &= not found.stopped
@@ -418,7 +418,7 @@ def _spread(axis: Axis, here: float, end: float, left: int) -> float:
     return min(level, nearest) if axis.direction < 0 else max(level, nearest)
 
 
-def settled(
+def settle_stop(
     question: Question, axis: Axis, level: float | None, answer: Certificate
 ) -> Stop | None:
     """Return the stop of an answer: of plans of its work, to the gap, the farthest along the axis.

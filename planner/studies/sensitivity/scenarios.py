@@ -186,7 +186,7 @@ def items_on_offer(bases: Iterable[Inputs]) -> tuple[Column, ...]:
     )
 
 
-def bought(items: Iterable[Column], used: Collection[str]) -> tuple[Column, ...]:
+def bought_columns(items: Iterable[Column], used: Collection[str]) -> tuple[Column, ...]:
     """Return the columns of items that any row buys."""
     return tuple(column for column in items if column.name in used)
 

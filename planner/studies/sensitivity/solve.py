@@ -352,7 +352,7 @@ WORK = 3000.0
 NO_PLAN = "no plan meets every limit"
 
 
-def explained(asked: PreparedGroup, answers: Sequence[Answer]) -> list[Answer]:
+def with_reasons(asked: PreparedGroup, answers: Sequence[Answer]) -> list[Answer]:
     """Return answers with a reason where there is no plan.
 
     Limits that cannot hold together cannot do so where those of them that are changed are tighter

@@ -21,7 +21,7 @@ from planner.studies.sensitivity.scenarios import (
     Row,
     Scenario,
     Scenarios,
-    bought,
+    bought_columns,
     columns,
     items_on_offer,
     types,
@@ -140,7 +140,7 @@ class SweptRows:
             for name in course.journal.columns(number)
             if name.startswith(COUNT_PREFIX)
         }
-        items = bought(items_on_offer(scenarios.bases().values()), used)
+        items = bought_columns(items_on_offer(scenarios.bases().values()), used)
         named = any(course.shown(place)[0].name for place in range(min(len(scenarios), BLOCK)))
         unit = objective_unit(goal(scenarios, course.inputs))
         shown = columns(scenarios.axes, items, unit, named=named)

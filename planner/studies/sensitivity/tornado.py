@@ -79,7 +79,7 @@ class Span:
     high: Side
 
 
-def asked(inputs: Inputs, option: str) -> Span:
+def asked_span(inputs: Inputs, option: str) -> Span:
     """Return the span that a ``PATH=LOW:HIGH`` or ``PATH=+-20%`` asks for.
 
     Raises:
@@ -95,7 +95,7 @@ def asked(inputs: Inputs, option: str) -> Span:
         raise InputError(Finding("vary", str(error), origin, fix=error.fix)) from None
     found = _AROUND.match(spec)
     if found is not None:
-        span = around(inputs, field, float(found[1]) / 100.0)
+        span = span_around(inputs, field, float(found[1]) / 100.0)
         if span is None:
             message = f"there is no number here to take {spec} of"
             raise InputError(Finding("vary", message, origin, fix="write LOW:HIGH"))
@@ -107,7 +107,7 @@ def asked(inputs: Inputs, option: str) -> Span:
     return _span(inputs, field, low, high)
 
 
-def around(
+def span_around(
     inputs: Inputs, field: Field, by: float, least: float = -math.inf, most: float = math.inf
 ) -> Span | None:
     """Return the span of a number by a share of it to either side, within what may stand there.
@@ -196,7 +196,7 @@ def defaults(inputs: Inputs, by: float, counts: Mapping[str, int]) -> list[Span]
     found: dict[str, Span] = {}
     for path, least, most in _numbers(inputs, counts):
         try:
-            span = around(inputs, Field(inputs, path), by, least, most)
+            span = span_around(inputs, Field(inputs, path), by, least, most)
         except NoPlaceError:
             continue  # nothing states it: it does not apply
         if span is not None:
@@ -272,7 +272,7 @@ def study(
     options = options or SweepOptions()
     base = answers(inputs, [Scenario(0, ())], options)[0]
     counts = {} if base.operation is None else base.operation.units
-    spans = [asked(inputs, each) for each in ranges] or defaults(inputs, by, counts)
+    spans = [asked_span(inputs, each) for each in ranges] or defaults(inputs, by, counts)
     _refuse_twice(spans)
     sides = [side for span in spans for side in (span.low, span.high)]
     scenarios = [Scenario(place, side.changes) for place, side in enumerate(sides)]

@@ -18,13 +18,13 @@ from planner.studies.sensitivity.solve import (
     Group,
     PreparedGroup,
     blank,
-    explained,
     groups,
     pieces,
     prepare,
     reason,
     rows,
     solve,
+    with_reasons,
 )
 from planner.studies.workforce import SECONDS_ALONE, Workforce
 
@@ -108,7 +108,7 @@ def _rows(asked: PreparedGroup | None, answers: Sequence[Answer]) -> dict[int, R
     if asked is None:
         return {each.scenario.index: blank(each) for each in answers}
     try:
-        answers = explained(asked, answers)
+        answers = with_reasons(asked, answers)
         made = list(rows(asked, answers))
     except Exception as error:
         return {each.scenario.index: blank(_failed(each.scenario, error)) for each in answers}

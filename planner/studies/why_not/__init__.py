@@ -12,7 +12,7 @@ from planner.schema.explanation import WhyNot
 from planner.schema.plan import Plan
 from planner.studies.why_not import question as figures
 from planner.studies.why_not.items import items
-from planner.studies.why_not.plans import forced, most_forced
+from planner.studies.why_not.plans import forced_plans, most_forced
 from planner.studies.why_not.question import Study
 
 __all__ = ["most_asked", "why_not"]
@@ -64,7 +64,7 @@ def why_not(
     if goal.value is None or base.plan is None:
         message = "there is no plan to compare with"
         return base.model_copy(update={"message": message})
-    rows = forced(study)
+    rows = forced_plans(study)
     study.proofs, study.questions = 0, questions
     return base.model_copy(update={"forced": rows, "items": items(study, rows, asked)})
 

@@ -221,7 +221,7 @@ class Question:
         return tuple(change.setting for change in self.changes)
 
 
-def forced(study: Study) -> tuple[Forced, ...]:
+def forced_plans(study: Study) -> tuple[Forced, ...]:
     """Return the plan beside the best ones with something else forced."""
     chosen = [*_vendors(study), *_types(study)]
     rows: list[Forced] = []
@@ -330,7 +330,7 @@ def _answer(study: Study, question: Question) -> Forced:
     operation = cheap(study, case, answer)
     if question.kind != "storage_rule":  # a plan of the problem itself, for other questions
         study.remember(operation)
-    certificate = certified(case, answer, operation)
+    certificate = certificate_under(case, answer, operation)
     return row.model_copy(
         update={
             "outcome": "plan",
@@ -350,7 +350,7 @@ def _refusal(error: InputError) -> str:
     return "; ".join(finding.message for finding in error.findings)
 
 
-def certified(case: Case, answer: Answer, operation: Run) -> Certificate:
+def certificate_under(case: Case, answer: Answer, operation: Run) -> Certificate:
     """Return the certificate of an operation under the bound of an answer."""
     value = measure(case, case.objective)(operation)
     pick = max if case.maximise else min

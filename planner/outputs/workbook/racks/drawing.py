@@ -13,7 +13,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.outputs.words import clean
 from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_2, INTEGER, PERCENT
-from planner.outputs.workbook.page import Page, names
+from planner.outputs.workbook.page import Page, names_by_sku
 from planner.schema.plan import Device, Line, Plan, RackGroup
 
 ACROSS = 5
@@ -364,7 +364,7 @@ class Drawing:
         self._row_height = row_height
         self._font = min(max(row_height * _FONT_SHARE, _SMALLEST_FONT), _LARGEST_FONT)
         self._looks = Looks(page.book.workbook, self._font)
-        self._names = names(page.book.plan)
+        self._names = names_by_sku(page.book.plan)
         self._kinds = kinds(page.book.plan)
 
     def legend(self, groups: Sequence[RackGroup], row: int) -> None:

@@ -13,8 +13,8 @@ from planner.outputs.bids_text import (
     LOT_WORDS,
     STATE_WORDS,
     answer,
-    named,
-    whom,
+    bidders_of,
+    name_of,
 )
 from planner.outputs.words import breach_text, in_money
 from planner.outputs.workbook.book import Book
@@ -53,7 +53,7 @@ def add(book: Book, found: Bids) -> None:
     page.row += 1
     page.sentences(f"{capital(text)}." for text in answer(found))
     page.row += 1
-    page.heads(["", "", *(named(bid) for bid in found.bids), *["best mix"] * mixed])
+    page.heads(["", "", *(name_of(bid) for bid in found.bids), *["best mix"] * mixed])
     _standing(page, found)
     page.heading("What each comes to on the problem")
     figures = [bid.figures for bid in found.bids]
@@ -63,7 +63,7 @@ def add(book: Book, found: Bids) -> None:
         page.heading("The best mix")
         for award in found.mix.awards:
             counts = (f"{count:,} {sku}" for sku, count in award.counts.items())
-            page.line([LOT_WORDS[award.lot], whom(award), *counts][: len(widths)])
+            page.line([LOT_WORDS[award.lot], bidders_of(award), *counts][: len(widths)])
     page.heading("Limits that are broken, and what else is against it")
     _texts(page, found.bids, lambda bid: [*map(breach_text, bid.breaches), *bid.against,
                                           *bid.open])  # fmt: skip
@@ -143,7 +143,7 @@ def add_lines(book: Book, found: Bids) -> None:
     page.row += 1
     heads = ["Section", "Product"]
     for bid in bids:
-        heads += [f"{named(bid)}\n{text}" for text in
+        heads += [f"{name_of(bid)}\n{text}" for text in
                   ("needed", "quoted", "net per unit", "at once", "price of")]  # fmt: skip
     known: dict[str, BidLine] = {line.sku: line for bid in bids for line in bid.lines}
     rows: list[list[Cell]] = []
@@ -156,7 +156,7 @@ def add_lines(book: Book, found: Bids) -> None:
     for bid in bids:
         for lack in bid.lacks:
             page.line([
-                named(bid), f"{lack.product}: {LACK_WORDS[lack.kind]}",
+                name_of(bid), f"{lack.product}: {LACK_WORDS[lack.kind]}",
                 (lack.units, INTEGER), None, (lack.usd, INTEGER),
                 (lack.low_usd, INTEGER), (lack.high_usd, INTEGER),
             ])  # fmt: skip

@@ -11,7 +11,14 @@ from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import DECIMAL_1, INTEGER
 from planner.outputs.workbook.functions import Scalar
 from planner.outputs.workbook.studies import Sheet
-from planner.outputs.workbook.studies.stack import Cell, Cells, Stack, number_format, over, signed
+from planner.outputs.workbook.studies.stack import (
+    Cell,
+    Cells,
+    Stack,
+    number_format,
+    signed,
+    write_over,
+)
 from planner.schema.comparison import (
     Comparison,
     FigureRow,
@@ -116,7 +123,7 @@ def add(book: Book, found: Comparison, *, everything: bool = False) -> None:
     grid.heading("Compared")
     for side in found.sides:
         grid.text(grid.row, _LABEL, f"{side.key}  {side.source}")
-        over(grid, grid.row, _UNIT, grid.last, _describe_side(side), sum(grid.widths[_UNIT:]))
+        write_over(grid, grid.row, _UNIT, grid.last, _describe_side(side), sum(grid.widths[_UNIT:]))
         grid.row += 1
     sources = {side.key: side.source for side in found.sides}
     for each in found.explanations:

@@ -27,7 +27,7 @@ from planner.outputs.workbook.studies.stack import (
     headed,
     legend,
     number_format,
-    over,
+    write_over,
 )
 from planner.schema.sensitivity import Frontier, FrontierPoint
 
@@ -244,8 +244,8 @@ def _rules(page: Stack, study: Frontier) -> int | None:
     for mark in study.marks:
         axes = ((mark.x, x_number), (mark.y, y_number), (mark.bound, y_number))
         at = page.line(["", "", *axes])
-        over(page, at, 0, 1, mark.label, page.widths[0] + page.widths[1])
+        write_over(page, at, 0, 1, mark.label, page.widths[0] + page.widths[1])
         if mark.x is None:
             text = f"no plan: {mark.reason}" if mark.reason else "no plan"
-            over(page, at, _AXES, page.last, text, sum(page.widths[_AXES:]))
+            write_over(page, at, _AXES, page.last, text, sum(page.widths[_AXES:]))
     return first

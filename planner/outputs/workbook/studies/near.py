@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from planner.outputs.alternatives_text import (
-    bought,
+    bought_text,
     command,
     sentences,
     tolerance,
@@ -76,7 +76,7 @@ def add(book: Book, study: Alternatives) -> None:
     page.records([study.message or _INTRODUCTION], [title for title, _ in heads])
     for place, each in enumerate(study.alternatives, start=1):
         how = command(study, each) or "no problem file can ask for this one"
-        what = (what_it_is(each), bought(each.plan))
+        what = (what_it_is(each), bought_text(each.plan))
         page.line([(place, INTEGER), *what, *figures_of(columns, each), how])
     notes = sentences(study)
     if notes:

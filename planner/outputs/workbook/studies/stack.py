@@ -105,7 +105,7 @@ def signed(number: str) -> str:
     return f'+{number};-{number};"–"'
 
 
-def over(page: Page, row: int, column: int, last: int, text: str, width: float) -> None:
+def write_over(page: Page, row: int, column: int, last: int, text: str, width: float) -> None:
     """Write a text over several columns and make its row high enough.
 
     Args:
@@ -229,7 +229,7 @@ class Stack(Page):
         """Write texts over the whole width, a row each; empty ones are left out."""
         for text in texts:
             if text:
-                over(self, self.row, 0, self.last, text, sum(self.widths))
+                write_over(self, self.row, 0, self.last, text, sum(self.widths))
                 self.row += 1
 
     def records(self, says: Iterable[str], titles: Sequence[str]) -> None:

@@ -51,8 +51,8 @@ from planner.outputs.workbook.studies.stack import (
     headed,
     legend,
     number_format,
-    over,
     put,
+    write_over,
 )
 from planner.schema.sensitivity import PLANNED, Column, Sweep
 
@@ -482,7 +482,7 @@ def _inputs(page: Stack, rows: Rows, inputs: Sequence[Column]) -> None:
 
 def _beside(page: Stack, row: int, column: int, text: str) -> None:
     """Write a text over the columns that are left in a row."""
-    over(page, row, column, page.last, text, sum(page.widths[column:]))
+    write_over(page, row, column, page.last, text, sum(page.widths[column:]))
 
 
 def _one(page: Stack, study: Sweep, rows: Rows, over_: Column, table: TablePlace) -> None:

@@ -415,12 +415,12 @@ def unknown(inputs: Inputs, option: str) -> Unknown:
     if not separator or not path.strip() or not text.strip():
         raise InputError(Finding("dist", "not PATH=DISTRIBUTION", origin, fix=FIX))
     try:
-        return described(inputs, Field(inputs, path), text.strip())
+        return describe(inputs, Field(inputs, path), text.strip())
     except (NoPlaceError, WrongError, QuantityError) as error:
         raise InputError(Finding("dist", str(error), origin, fix=error.fix)) from None
 
 
-def described(inputs: Inputs, field: Field, text: str, reason: str = "") -> Unknown:
+def describe(inputs: Inputs, field: Field, text: str, reason: str = "") -> Unknown:
     """Return a field with a distribution as it is written.
 
     Args:

@@ -148,7 +148,7 @@ def _available_counts(case: Case, run: Run) -> dict[str, int] | None:
     return units
 
 
-def tried(case: Case, run: Run) -> Tried:
+def try_purchase(case: Case, run: Run) -> Tried:
     """Return how a purchase does under a case, whatever it breaks.
 
     Where no way to run it meets every limit it is run for the most useful work, and what that
@@ -190,12 +190,12 @@ def _order(case: Case) -> Order:
     """Return how ways to run a purchase are ordered: by useful work, or by GPUs if those count."""
     meets, floor = floors(case), case.limits["min_goodput"] or 0.0
 
-    def order(run: Run) -> float:
+    def order_by_regret(run: Run) -> float:
         if run.goodput < floor:
             return run.goodput - 1.0
         return 1e9 + run.gpus if case.objective == "gpus" and meets(run) else run.useful_gpus
 
-    return order
+    return order_by_regret
 
 
 def _runs(case: Case, mode: Mode, run: Run, order: Order) -> Iterator[Run]:
@@ -426,7 +426,7 @@ def regrets(worths: Numbers, best: Numbers, *, maximise: bool) -> Numbers:
     return np.where(np.isnan(worths), BROKEN, np.clip(shares, 0.0, BROKEN))
 
 
-def order(matrix: Numbers, *, first: bool) -> list[int]:
+def order_by_regret(matrix: Numbers, *, first: bool) -> list[int]:
     """Return the places of the candidates by regret, in the worst scenario, then on average.
 
     Args:

@@ -41,7 +41,7 @@ from planner.studies.sensitivity.uncertain.purchases import (
     Tried,
     break_rates,
     candidates,
-    tried,
+    try_purchase,
     worth,
 )
 from planner.studies.sensitivity.workers import answers
@@ -276,7 +276,7 @@ def scenes(
 
 def view(planned: Run | None, case: Case, answer: Answer) -> View:
     """Return the results of a scenario: its best plan, and how the planned purchase does in it."""
-    bought = None if planned is None else tried(case, planned)
+    bought = None if planned is None else try_purchase(case, planned)
     run = None if bought is None else bought.run
     there = answer.operation is not None and answer.status in PLANNED
     best = figures(case, answer.operation) if there and answer.operation is not None else {}
@@ -418,7 +418,7 @@ def _compared(
     answered = np.array([each.seen.best["objective"] for each in there])
     best = regret.best_known(answered, worths, maximise=case.maximise)
     matrix = regret.regrets(worths, best, maximise=case.maximise)
-    order = regret.order(matrix, first=planned)
+    order = regret.order_by_regret(matrix, first=planned)
     runs, worths, matrix = [runs[place] for place in order], worths[:, order], matrix[:, order]
     plans = regret.compared(
         runs, worths, matrix, planned=planned, gap=options.gap, maximise=case.maximise
