@@ -173,7 +173,7 @@ class Carriers:
         return fewest(item, does)
 
     def _does(self, units: Mapping[str, int], like: Run) -> bool:
-        """Say whether such a purchase does the job; what it takes or costs does not matter here.
+        """Return whether a purchase does the job, whatever it takes or costs.
 
         What is to be least grows with every unit and may grow beyond any fabric; more units of
         storage never do less work.

@@ -161,7 +161,7 @@ def _alike(case: Case, offer: Offer, uses: _Uses) -> tuple[object, ...]:
 
 
 def _takes(case: Case, offer: Offer, uses: _Uses, figures: Iterable[str]) -> list[float]:
-    """Return what a product takes, and what it lacks: each no more makes it no worse."""
+    """Return the figures of which less is no worse: what a product takes, and what it lacks."""
     takes = [amount for figure in figures for amount in _amounts(case, offer, SUMS[figure])]
     takes += [offer.spare_share, float(offer.min_order), float(offer.min_units)]
     takes += [factor for _, factor in sorted(uses.factors[offer.id].items())]

@@ -101,18 +101,18 @@ class Master:
         return row
 
     def release(self, row: Row) -> None:
-        """Let a ``<=`` row hold nothing back any more."""
+        """Take a ``<=`` row out of effect."""
         self.session.change(row, {}, RELEASED)
 
     def ask_for(self, expression: Linear, most: float) -> None:
-        """Keep an expression from above, in place of what was kept so before."""
+        """Bound an expression from above, in place of the one that was bounded before."""
         if self.asked is None:
             self.asked = self.row(f"asked_{len(self.build.model.rows)}", expression, "<=", most)
         else:
             self.session.change(self.asked, {}, most - (expression + 0).constant)
 
     def ask_for_all(self) -> None:
-        """Keep nothing so any more."""
+        """Remove that bound."""
         if self.asked is not None:
             self.release(self.asked)
         self.asked = None

@@ -374,12 +374,12 @@ def _flow(
     ways = [way for _, way in running]
     a, c = case.job.fan_out_terms(ways[0].replica_gpus)
     rate = max(way.failures_per_gpu_day for way in ways)
-    mended = _mended(case, running, units, gpus)
-    seen = 1.0 if mended[-1] is None else mended[-1].failing
+    repairs = _repair_terms(case, running, units, gpus)
+    seen = 1.0 if repairs[-1] is None else repairs[-1].failing
     return _Flow(
         write, read, data, *clients, safe_write, safe_read, a + c * gpus,
         mtti_s(rate, gpus * seen), rate, _rate(case, ways, gpus),
-        tuple(way.id for way in ways), ways[0].replica_gpus, *mended,
+        tuple(way.id for way in ways), ways[0].replica_gpus, *repairs,
         max(bandwidth.stall_s(case.job, way, gpus) for way in ways),
     )  # fmt: skip
 
@@ -410,11 +410,11 @@ def _rate(case: Case, ways: list[Way], gpus: int) -> float:
     return min(way.tflops_per_gpu * law.share(gpus, way.bubble) for way in ways)
 
 
-def _mended(
+def _repair_terms(
     case: Case, running: Running, units: Mapping[str, int], gpus: int
 ) -> tuple[int, float, float, Shrunk | None]:
     """Return the spares standing by, the share of time waited, what swaps leave, and what a job
-    does that shrinks: of that the time lost follows from its restarts."""
+    does that shrinks, whose time lost follows from its restarts."""
     repair = case.job.repair
     if repair is None:
         return 0, 0.0, 1.0, None

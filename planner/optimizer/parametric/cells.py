@@ -142,7 +142,7 @@ class Cells:
         self._begin()
 
     def _begin(self) -> None:
-        """Know of no cell more than its first bound."""
+        """Reset what is known of cells to their first bounds."""
         self.refined = np.zeros(len(self.way), dtype=bool)
         self.outer, self.closer = self.bounds.copy(), np.full(len(self.way), np.nan)
 
