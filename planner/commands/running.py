@@ -18,7 +18,7 @@ from threading import Event, Thread
 from types import FrameType
 
 from planner import terminal
-from planner.processes import Progress, ignore
+from planner.processes import Progress
 
 _AGAIN_S = 1.0
 
@@ -59,7 +59,7 @@ def show_progress(
         deadline: when it ends at the latest, by ``time.monotonic``.
     """
     if quiet or not sys.stderr.isatty():
-        yield ignore
+        yield lambda done, asked: None
         return
     course = ProgressLine(command, counts, deadline)
     over = Event()
