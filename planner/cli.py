@@ -181,7 +181,7 @@ def solve(
 
     asked = {"lines": lines, "run": run, "network": network, "notes": notes}
     asked["proof"] = proof or verbose
-    with running.progress("solve", quiet=quiet, deadline=options.deadline):
+    with running.show_progress("solve", quiet=quiet, deadline=options.deadline):
         inputs = api.load(problem, settings=tuple(set_ or ()), scenario=scenario)
         search = FOR_THE_PLAN if study else api.FOR_THE_SEARCH
         plan = api.solve_with(inputs, options, search=search)
@@ -312,7 +312,7 @@ def report(
     from planner.commands.report import tell
     from planner.commands.report_html import report as write_report
 
-    with running.progress("report", "points at most", quiet=quiet) as told:
+    with running.show_progress("report", "points at most", quiet=quiet) as progress:
         found = write_report(
             tuple(results),
             file,
@@ -320,7 +320,7 @@ def report(
             audience=audience.value,
             prices=None if prices is None else prices.value,
             curve=curve,
-            told=told,
+            progress=progress,
         )
     say(found.text)
     tell(found.written, quiet=quiet)
@@ -496,7 +496,7 @@ def rfq(
     """
     from planner.commands.quote import write_rfq
 
-    with running.progress("rfq"):
+    with running.show_progress("rfq"):
         path = write_rfq(
             problem, tuple(set_ or ()), scenario, output, answer_by=answer_by, valid_days=valid_days
         )
@@ -534,7 +534,7 @@ def quote_import(
     from planner.outputs.bids_text import render_quote
 
     asking = Asking(vendor, map_, problem, date, currency, tuple(rate or ()))
-    with running.progress("quote import"):
+    with running.show_progress("quote import"):
         quote, written = import_quote(file, asking, output)
     say(json_text(quote).rstrip("\n") if as_json else render_quote(quote))
     say("wrote " + ", ".join(str(path) for path in written), err=True)
@@ -545,7 +545,7 @@ def main() -> None:
     open_closed_streams()
     _settle_in()
     follow()
-    running.heed()
+    running.catch_interrupts()
     _leave(_run(_as_asked(sys.argv[1:])))
 
 
@@ -643,11 +643,11 @@ def _run(application: Callable[..., Any]) -> int:
 
 def _interrupted() -> int:
     """Say what is there of a command that was interrupted, and how to go on."""
-    running.heard()
-    from planner.commands.solve import listed
+    running.interrupt_handled()
+    from planner.commands.solve import list_files
     from planner.whole_files import put_in_place
 
-    written = listed(put_in_place)
+    written = list_files(put_in_place)
     kept = f"{written} had been written" if written else "nothing was written or changed"
     again = "the same command starts from the beginning"
     say(f"planner: interrupted: {kept}; {again}", err=True)

@@ -33,6 +33,19 @@ class Finding:
         return "".join(c if c.isprintable() else " " for c in f"{line} [{self.code}]")
 
 
+def clip(text: str, most: int = 60) -> str:
+    """Return a text short enough for a message."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+class FixableError(ValueError):
+    """Something that cannot be; ``fix`` says what would be right."""
+
+    def __init__(self, message: str, fix: str | None = None) -> None:
+        super().__init__(message)
+        self.fix = fix
+
+
 MOST_FINDINGS = 20
 """So many are shown at once; whoever has mended these asks again."""
 

@@ -51,8 +51,8 @@ class Figure(NamedTuple):
     @property
     def title(self) -> str:
         """The label with its unit, where neither the values nor the label tell it."""
-        told = self.unit in BY_ITSELF or self.says(self.unit)
-        return self.label if told else f"{self.label}, {currency.shown().named(self.unit)}"
+        unit_is_clear = self.unit in BY_ITSELF or self.says(self.unit)
+        return self.label if unit_is_clear else f"{self.label}, {currency.shown().named(self.unit)}"
 
     @property
     def heading(self) -> str:
@@ -66,8 +66,8 @@ class Figure(NamedTuple):
 
     def column_in(self, unit: str) -> str:
         """Return the heading of a column in a unit of another size, such as minutes."""
-        told = unit in ("", "share") or self.says(unit)
-        return self.heading if told else f"{self.heading}, {currency.shown().named(unit)}"
+        unit_is_clear = unit in ("", "share") or self.says(unit)
+        return self.heading if unit_is_clear else f"{self.heading}, {currency.shown().named(unit)}"
 
     def says(self, unit: str) -> bool:
         """Whether the label has a unit among its words."""
@@ -283,8 +283,8 @@ class Objective(NamedTuple):
     @property
     def counted(self) -> str:
         """What it is counted in: its unit of what it is, unless either tells the other."""
-        told = self.figure.money or self.figure.says(self.unit)
-        return self.label if told else f"{self.unit} of {self.label}"
+        unit_is_clear = self.figure.money or self.figure.says(self.unit)
+        return self.label if unit_is_clear else f"{self.unit} of {self.label}"
 
 
 OBJECTIVES: dict[str, Objective] = {

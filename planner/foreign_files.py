@@ -32,7 +32,6 @@ def regular(path: Path, *, most_bytes: int, what: str, missing: str = MISSING) -
     """Return how many bytes a plain file has; links are followed.
 
     Args:
-        path: the file.
         most_bytes: what its reader can bear.
         what: what the file is, such as "trace"; also the code of what is wrong with it.
         missing: what is said where it is not there.

@@ -46,7 +46,6 @@ def open_xlsx(path: Path, *, without: str, shown: bool = False) -> Workbook:
     """Return the workbook at a path.
 
     Args:
-        path: the file.
         without: what to do where it holds more than can be read.
         shown: the values that its cells last showed, instead of their formulas; ``NO_VALUE`` in
             those with a formula that no program worked out.

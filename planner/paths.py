@@ -39,7 +39,6 @@ def of_job(place: str, name: str) -> str:
 
     Args:
         place: dotted, from the job on.
-        name: the job's.
     """
     return f"{place} of the job '{name}'"
 

@@ -62,8 +62,10 @@ _serve(channel)
 
 Task = tuple[Hashable, Any]
 """What tells a task from others, and what is to be done."""
-Told = Callable[[Hashable, int], None]
-"""Hears what tells a task from others, and how much of it is done."""
+TaskProgress = Callable[[Hashable, int], None]
+"""Is called with what tells a task from others, and how much of it is done."""
+Progress = Callable[[int, int], None]
+"""Is called with how many are done, of how many."""
 
 _SO_FAR = b"+"
 """What a message begins with that says how much of a task is done."""
@@ -71,15 +73,15 @@ _LISTENER = local()
 
 
 def tell(count: int) -> None:
-    """Say how much of the task at hand is done, to whoever listens."""
+    """Report how much of the task at hand is done."""
     say: Callable[[int], None] | None = getattr(_LISTENER, "say", None)
     if say is not None:
         say(count)
 
 
 @contextmanager
-def listening(say: Callable[[int], None]) -> Iterator[None]:
-    """Have what is told in this thread heard meanwhile."""
+def progress_to(say: Callable[[int], None]) -> Iterator[None]:
+    """Have progress of tasks in this thread reported to a callback."""
     before, _LISTENER.say = getattr(_LISTENER, "say", None), say
     try:
         yield
@@ -91,19 +93,18 @@ def _so_far(count: int) -> bytes:
     return _SO_FAR + str(count).encode()
 
 
-def _unheard(key: Hashable, count: int) -> None:
-    """Nobody listens."""
+def ignore(_: object, __: int) -> None:
+    """Show no progress."""
 
 
 class Processes:
     """Processes that do tasks of one kind.
 
     Args:
-        count: how many.
         do: what is done with each task; it, tasks and results are pickled.
         alone_s: the first is a thread of this process, and none is started before this process
             has used so many seconds of a processor; None: all are processes, from the start.
-        told: hears what tasks ``tell``, while results are waited for.
+        progress: is called with what tasks ``tell``, while results are waited for.
     """
 
     def __init__(
@@ -112,9 +113,9 @@ class Processes:
         do: Callable[[Any], Any],
         *,
         alone_s: float | None = None,
-        told: Told = _unheard,
+        progress: TaskProgress = ignore,
     ) -> None:
-        self._count, self.do, self._told = count, do, told
+        self._count, self.do, self._progress = count, do, progress
         self._heard: SimpleQueue[tuple[_Worker, Any]] = SimpleQueue()
         self._there: list[_Worker] = []
         self._false_starts = 0
@@ -154,7 +155,7 @@ class Processes:
                 continue
             if isinstance(message, bytes) and message.startswith(_SO_FAR):
                 if process.task is not None:
-                    self._told(process.task[0], int(message[1:]))
+                    self._progress(process.task[0], int(message[1:]))
                 continue
             self._false_starts = 0
             task = process.task
@@ -244,17 +245,17 @@ class _Here:
 
     def __init__(self, heard: SimpleQueue[tuple[_Worker, Any]]) -> None:
         self.task: Task | None = None
-        self._told: SimpleQueue[Any] = SimpleQueue()
+        self._tasks: SimpleQueue[Any] = SimpleQueue()
         self._heard, self._wanted = heard, True
         Thread(target=self._serve, daemon=True).start()
 
     def begin(self, work: Processes) -> None:
         """Tell it what is done with each task."""
-        self._told.put(work.do)
+        self._tasks.put(work.do)
 
     def send(self, task: Any) -> None:
         """Give it a task."""
-        self._told.put(task)
+        self._tasks.put(task)
 
     def read(self, message: tuple[bool, Any]) -> tuple[bool, Any]:
         """Return whether a task went well, and its result."""
@@ -263,15 +264,15 @@ class _Here:
     def end(self) -> None:
         """Give it nothing more to do."""
         self._wanted = False
-        self._told.put(None)
+        self._tasks.put(None)
 
     def _serve(self) -> None:
         try:
             self._heard.put((self, b""))
-            do = self._told.get()
-            with listening(lambda count: self._heard.put((self, _so_far(count)))):
+            do = self._tasks.get()
+            with progress_to(lambda count: self._heard.put((self, _so_far(count)))):
                 while self._wanted:
-                    task = self._told.get()
+                    task = self._tasks.get()
                     if self._wanted:
                         self._heard.put((self, _attempted(do, task)))
         finally:  # what is no error of its task's ends it as it would end a process
@@ -379,7 +380,7 @@ def _serve(channel: Connection) -> None:
         do = do or pickle.loads(packed)
         return pickle.dumps((True, do(pickle.loads(task))), pickle.HIGHEST_PROTOCOL)
 
-    with listening(lambda count: say(_so_far(count))):
+    with progress_to(lambda count: say(_so_far(count))):
         while True:
             fine, answer = _attempted(done, heard.get())
             say(answer if fine else pickle.dumps((False, answer)))

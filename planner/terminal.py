@@ -75,7 +75,6 @@ def say(text: str, *, err: bool = False, nl: bool = True, strong: Collection[str
     """Write a text to standard output or standard error.
 
     Args:
-        text: what to write.
         err: to standard error.
         nl: end the line.
         strong: words that are bold where they begin a line of a terminal that has colours.

@@ -203,7 +203,7 @@ def test_nothing_but_catalogs_and_prices_is_made_of_what_is_kept(
     folder.mkdir(mode=0o700)
     (folder / "x.offered").write_bytes(sealed(data))
     (folder / "x.offered").chmod(0o600)
-    assert kept.found("x.offered", object) is None
+    assert kept.load_kept("x.offered", object) is None
     assert target.exists() == (does[0] is shutil.rmtree)
 
 
@@ -212,7 +212,7 @@ def test_functions_of_the_modules_whose_classes_are_made_are_not_called(folder: 
     for call in (b"cplanner.loader\nload\n", b"cplanner.loader.market\nhashlib.sha256\n"):
         (folder / "x.offered").write_bytes(sealed(call + b"."))
         (folder / "x.offered").chmod(0o600)
-        assert kept.found("x.offered", object) is None
+        assert kept.load_kept("x.offered", object) is None
 
 
 def test_what_others_may_write_is_not_trusted(
@@ -236,9 +236,9 @@ def test_what_others_may_write_is_not_trusted(
     folder.symlink_to(elsewhere.with_name("moved"))
     assert again(own) == right and len(seen) == 4
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    assert kept.found(file.name, object) is None
+    assert kept.load_kept(file.name, object) is None
     monkeypatch.delattr(os, "geteuid")  # as where files have no owners
-    assert kept.found(file.name, object) is None
+    assert kept.load_kept(file.name, object) is None
     assert again(own) == right
 
 

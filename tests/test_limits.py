@@ -258,9 +258,9 @@ def test_what_lies_in_store_is_bought_and_takes_nothing() -> None:
 
 def test_a_limit_that_is_none_cannot_be_set_on_a_case() -> None:
     limits = resolve(everything()).limits
-    assert limits.but(weight_kg=1.0)["weight_kg"] == 1.0
+    assert limits.with_values(weight_kg=1.0)["weight_kg"] == 1.0
     with pytest.raises(KeyError, match="height_kg"):
-        limits.but(height_kg=1.0)
+        limits.with_values(height_kg=1.0)
     with pytest.raises(KeyError, match="height_kg"):
         limits["height_kg"]
 

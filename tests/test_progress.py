@@ -13,7 +13,7 @@ import pytest
 
 from planner import terminal
 from planner.commands import running
-from planner.commands.running import Course
+from planner.commands.running import ProgressLine
 from planner.optimizer.solver import Effort
 from planner.studies.registry import STUDIES
 
@@ -104,7 +104,7 @@ def test_one_key_ends_it_and_it_says_what_is_kept(arguments: tuple[str, ...], sm
 
 
 def test_what_is_told_gives_rate_and_time_left() -> None:
-    course = Course("sweep", "scenarios", begun=100.0)
+    course = ProgressLine("sweep", "scenarios", begun=100.0)
     course.done, course.asked = 30, 120
     assert course.line(110.0) == "sweep: 30 of 120 scenarios, 3/s, 0:10, about 0:30 left"
     course.done = 1
@@ -117,11 +117,11 @@ def test_what_is_told_gives_rate_and_time_left() -> None:
 
 def test_without_a_count_solves_and_the_limit_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Effort, "solves", 50)
-    assert Course("solve", begun=0.0).line(10.0) == "solve: 50 solves, 5/s, 0:10"
-    limited = Course("solve", begun=0.0, deadline=3700.0)
+    assert ProgressLine("solve", begun=0.0).line(10.0) == "solve: 50 solves, 5/s, 0:10"
+    limited = ProgressLine("solve", begun=0.0, deadline=3700.0)
     assert limited.line(10.0) == "solve: 50 solves, 5/s, 0:10, at most 1:01:30 left"
     monkeypatch.setattr(Effort, "solves", 0)
-    assert Course("report", begun=0.0).line(3.0) == "report, 0:03"
+    assert ProgressLine("report", begun=0.0).line(3.0) == "report, 0:03"
 
 
 def test_every_solve_counts_once() -> None:

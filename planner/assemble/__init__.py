@@ -49,11 +49,6 @@ def assemble(
     """Return the plan of a certificate.
 
     Args:
-        inputs: the problem, catalogs and prices.
-        case: the same in numbers.
-        answer: what the optimiser proved.
-        solver: the solver's name.
-        gap: the gap that was asked for.
         message: why there is no plan, where there is none.
         infeasibility: the same in parts, where limits are the reason.
         seconds: the time to state; None keeps the plan's bytes reproducible.
@@ -103,13 +98,7 @@ def assemble(
 
 
 def with_cables(inputs: Inputs, case: Case, plan: Plan) -> Plan:
-    """Return a plan with its cables by length, where the problem gives the rows of its hall.
-
-    Args:
-        inputs: the problem, catalogs and prices.
-        case: the same in numbers.
-        plan: a plan with lines and racks.
-    """
+    """Return a plan with its cables by length, where the problem gives the rows of its hall."""
     if longest_run_m(inputs) is None:
         return plan
     schedule = cable_schedule(inputs, plan, case)

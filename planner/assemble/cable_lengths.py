@@ -32,7 +32,6 @@ def cut_to_length(
     """Return the cables as they are ordered.
 
     Args:
-        inputs: what the plan was made from.
         cables: the links with the parts that the bill counts.
         between: the ports of links between switches, by their place in ``cables``.
     """
@@ -146,11 +145,6 @@ def parts_by_length(
     """Return what is ordered for the cables and transceivers that the bill counts.
 
     Lines of which units are owned are left out: nobody knows the lengths of these.
-
-    Args:
-        inputs: what the plan was made from.
-        plan: a plan with lines.
-        schedule: its cables, cut to length.
     """
     if longest_run_m(inputs) is None:
         return ()
@@ -244,7 +238,6 @@ def length_notes(plan: Plan, schedule: CableSchedule) -> Iterator[str]:
 
     Args:
         plan: a plan with its parts by length.
-        schedule: its cables, cut to length.
     """
     if not plan.cabling:
         return

@@ -98,8 +98,6 @@ def cable_schedule(inputs: Inputs, plan: Plan, case: Case | None = None) -> Cabl
     """Return every cable of a plan.
 
     Args:
-        inputs: what the plan was made from.
-        plan: a plan with lines and racks.
         case: the same inputs in numbers, where they are at hand.
     """
     case = resolve(inputs) if case is None else case
@@ -254,7 +252,7 @@ def _up_ru(build: _Build, end: CableEnd) -> float:
 def _medium(
     build: _Build, link: Link | None, lower: CableEnd, upper: CableEnd, length: float | None
 ) -> str:
-    """Return what a run of that length asks for; what it is where links reach through the hall."""
+    """Return the medium that a run of that length needs, or why a named part does not reach."""
     names = [end.item for end in (link.switch_end, link.system_end) if end] if link else []
     ends = [build.items[build.part(name)] for name in names]
     if link is not None and not ends and upper.device.startswith("out-of-band"):

@@ -66,8 +66,6 @@ def next_step(
     """Return what more GPU systems would give and need, of the type most of which is in place.
 
     Args:
-        case: the problem in numbers.
-        operation: the plan's.
         limits: the limits as the plan reports them.
         value: the plan's value of the objective, in its own unit.
 
@@ -157,9 +155,9 @@ class _Context(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """What a limit of the table comes to: ``of`` fills the ``*`` of its label, ``more`` follows it.
+    """The value of a limit of the table: ``of`` fills the ``*`` of its label, ``more`` follows it.
 
-    ``path`` is given where the file says it in another place than the table.
+    ``path`` is given where the file has it in another place than the table.
     """
 
     name: str

@@ -302,9 +302,6 @@ def lines(
     """Return a line for everything in the plan: GPU systems, storage, what comes with them.
 
     Args:
-        inputs: the problem, catalogs and prices.
-        case: the same in numbers.
-        operation: the plan's.
         fabrics: those of the plan, which say what switches are for.
         idle: what is owned and stands idle.
     """
@@ -334,8 +331,8 @@ def _with_public_notes(inputs: Inputs, line: Line) -> Line:
     if line.parent is not None:
         return line
     rule, price = inputs.problem.items.get(line.sku), inputs.prices.get(line.sku)
-    said = (each.public_note for each in (rule, price) if each is not None)
-    notes = tuple(dict.fromkeys(note for note in said if note))
+    texts = (each.public_note for each in (rule, price) if each is not None)
+    notes = tuple(dict.fromkeys(note for note in texts if note))
     return line.model_copy(update={"public_notes": notes}) if notes else line
 
 
@@ -443,7 +440,7 @@ def _usable_tb(offer: Offer, item: Item, working: int) -> float | None:
 def _shared(
     inputs: Inputs, billed: BillItem, item: Item, count: int, spent: PurchaseSums
 ) -> dict[str, object]:
-    """Return what every line that is bought has."""
+    """Return the fields of any line that is bought."""
     purchased = spent.purchased[billed.id]
     return {
         **_of_unit(item, inputs),
@@ -468,7 +465,7 @@ def _unit(item: Item) -> str:
 
 @once_for_each
 def _of_unit(item: Item, inputs: Inputs) -> dict[str, object]:
-    """Return what a line tells of a product whatever its count: what it is, and one unit of it."""
+    """Return the fields of a line that no count changes: the product and one unit of it."""
     power, liquid = figures.it_power_kw(item, inputs), figures.liquid_kw(item, inputs)
     return {
         "sku": item.id,
@@ -534,7 +531,7 @@ def _component(inputs: Inputs, parent: Line, bundle: Item, part: Item, quantity:
 
 @once_for_each
 def _price(item: Item, inputs: Inputs) -> dict[str, object]:
-    """Return what a line tells of an item's price whatever its count."""
+    """Return the fields of a line on its price that its count does not change."""
     price = inputs.prices.get(item.id)
     if price is None:
         empty = ("unit_list_usd", "unit_net_usd", "extended_list_usd", "extended_net_usd")

@@ -25,12 +25,7 @@ from planner.sizing.placement import Box, Filled, Space, mixed, uniform
 
 
 def placed(inputs: Inputs, racks: Sequence[RackGroup]) -> tuple[RackGroup, ...]:
-    """Return racks with the positions that they take; as they are without groups of positions.
-
-    Args:
-        inputs: the problem and the catalogs.
-        racks: the racks, numbered.
-    """
+    """Return racks with the positions that they take; as they are without groups of positions."""
     groups = inputs.problem.site.positions
     if not groups:
         return tuple(racks)
@@ -115,7 +110,7 @@ Step = tuple[int, int]
 
 
 def _freed(path: Sequence[Step]) -> list[Step]:
-    """Return who leaves which group along a path."""
+    """Return the moves of a path as kinds of racks and the groups that they leave."""
     return [(kind, before) for (kind, _), (_, before) in zip(path[1:], path[:-1], strict=True)]
 
 
@@ -126,7 +121,7 @@ def _path(
     free: Sequence[int],
     order: Sequence[int],
 ) -> list[Step] | None:
-    """Return the shortest way to a free place: who goes where, and whom that moves on."""
+    """Return the shortest chain of moves to a free place: each a kind of rack and its new group."""
     paths: list[list[Step]] = [[(kind, group)] for group in order if group in allowed[kind]]
     seen = {path[0][1] for path in paths}
     for path in paths:  # grows while it is walked

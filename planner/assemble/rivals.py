@@ -33,7 +33,7 @@ CENT, SPAN_USD = 0.01, 1e6
 
 
 @dataclass(frozen=True)
-class Desk:
+class RivalSearch:
     """A plan and the money by which what could stand in its place is weighed."""
 
     inputs: Inputs
@@ -167,7 +167,6 @@ class Desk:
         """Return the highest list price of a unit at which an option comes to so much at most.
 
         Args:
-            option: what it is asked of.
             most_usd: the most that its purchases and everything else may come to.
 
         None where several items make it up, nothing of it is bought, or no price is low enough.
@@ -211,7 +210,6 @@ def basis_of(item: Item, side: str) -> str:
     """Return what an item's bandwidth is: its basis, and of a measured one by what.
 
     Args:
-        item: a storage item.
         side: read or write.
     """
     figure = item.sizes or getattr(item.provides, side)
@@ -235,24 +233,20 @@ def with_options(
     Nothing is added where the plan buys no storage.
 
     Args:
-        inputs: the problem, catalogs and prices.
-        case: the same in numbers.
-        answer: what the optimiser proved.
         plan: the plan of it.
-        solver: the solver's name.
         check: computes a plan with other storage again, and raises where that does not agree.
     """
     run = answer.operation
     if run is None or not any(item.purchased(run.units[item.id]) for item in case.storage):
         return plan
-    desk = Desk(inputs, case, answer, plan, solver, check)
-    options = sorted(_unlike(desk.options()), key=_total)
-    priced = [_priced(desk, each, options) for each in options]
+    search = RivalSearch(inputs, case, answer, plan, solver, check)
+    options = sorted(_unlike(search.options()), key=_total)
+    priced = [_priced(search, each, options) for each in options]
     found = StorageOptions(
         read_gb_per_s=_read_needed(case, run),
         usable_tb=case.job.capacity_needed_tb,
-        within=desk.within,
-        counted="term" if desk.whole_term else "purchase",
+        within=search.within,
+        counted="term" if search.whole_term else "purchase",
         options=tuple(priced),
         choice=_choice(priced),
         settled_by=_settled_by(priced),
@@ -294,13 +288,15 @@ def _rivals(own: StorageOption, options: Sequence[StorageOption]) -> list[Storag
     return [each for each in options if vendors(each) != vendors(own)]
 
 
-def _priced(desk: Desk, own: StorageOption, options: Sequence[StorageOption]) -> StorageOption:
+def _priced(
+    search: RivalSearch, own: StorageOption, options: Sequence[StorageOption]
+) -> StorageOption:
     """Return an option with the prices at which it is cheaper than those of all other vendors."""
     rivals = _rivals(own, options)
     if not rivals:
         return own
-    even = desk.price_below(own, min(map(_total, rivals)))
-    sure = desk.price_below(own, min(each.low_usd + each.beside_usd for each in rivals))
+    even = search.price_below(own, min(map(_total, rivals)))
+    sure = search.price_below(own, min(each.low_usd + each.beside_usd for each in rivals))
     return own.model_copy(update={"even_usd": even, "sure_usd": sure})
 
 
@@ -329,7 +325,7 @@ def _settled_by(options: Sequence[StorageOption]) -> tuple[str, ...]:
 
 def _across(options: Sequence[StorageOption]) -> Iterator[str]:
     """Say where bandwidths of unlike basis are compared: one vendor's word, another's benchmark."""
-    told: dict[str, list[str]] = {}
+    sides_of: dict[str, list[str]] = {}
     for side in ("write", "read"):
         kinds: dict[str, list[str]] = {}
         for option in options:
@@ -337,6 +333,6 @@ def _across(options: Sequence[StorageOption]) -> Iterator[str]:
                 kinds.setdefault(getattr(item, f"{side}_basis"), []).append(item.model)
         if len(kinds) > 1:
             parts = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items())
-            told.setdefault(parts, []).append(side)
-    for parts, sides in told.items():
+            sides_of.setdefault(parts, []).append(side)
+    for parts, sides in sides_of.items():
         yield f"{' and '.join(sides)} bandwidths of storage are compared across bases: {parts}"

@@ -13,11 +13,10 @@ from planner.sizing.goodput import mtti_s
 
 
 def off_by(case: Case, o: Run) -> float | None:
-    """Return which share more a run keeps than its goodput says, less below 0, state by state; None
-    where there are too many states.
+    """Return by what share a run keeps more than its goodput states, less below 0; None where there
+    are too many states to tell.
 
     Args:
-        case: the case.
         o: how the job runs.
     """
     job, repair = case.job, case.job.repair

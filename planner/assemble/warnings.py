@@ -358,7 +358,7 @@ def warnings(
         _support(lines),
         _job(case, job),
         _figures(inputs, operation),
-        _mended(job, inputs, case, operation),
+        _repair_warnings(job, inputs, case, operation),
         remarks(inputs, case, operation, lines, job, fabrics),
         _unknown(lines),
         _lead_times(lines),
@@ -407,9 +407,9 @@ def _named_in_vain(inputs: Inputs) -> Iterator[str]:
 def _liquid(inputs: Inputs, lines: list[Line]) -> Iterator[str]:
     """Yield that a plan needs a loop of liquid where nothing says that the hall has one."""
     site = inputs.problem.site
-    told = site.cooling.cdu is not None or site.cooling.liquid_limit_kw is not None
+    liquid_stated = site.cooling.cdu is not None or site.cooling.liquid_limit_kw is not None
     cooled = [line for line in lines if line.liquid_share]
-    if cooled and not told and site.pue_air == site.pue_liquid:
+    if cooled and not liquid_stated and site.pue_air == site.pue_liquid:
         kw = math.fsum((line.it_power_kw or 0.0) * line.liquid_share for line in cooled)
         names = ", ".join(dict.fromkeys(line.model for line in cooled))
         yield (
@@ -505,7 +505,7 @@ def _figures(inputs: Inputs, operation: Run) -> Iterator[str]:
             yield f"{item.model}: weak sources for {names}; confirm before ordering"
 
 
-def _mended(job: JobPlan, inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
+def _repair_warnings(job: JobPlan, inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
     """What a reader of the time waited for repairs must know of it."""
     asked = inputs.problem.job.repair
     if job.repair is None or asked is None:

@@ -1,9 +1,4 @@
-"""In which way the job runs, who says so, and what of it a workbook carries to follow edits.
-
-How many switches, cables, racks and the like a plan needs with more or fewer units than it has:
-exact at the steps that are worked out, each with companions of its own; what lies between them is
-left to whoever reads them. And what each way of running the job draws and does.
-"""
+"""The way in which the job runs and its source, and what a workbook carries to follow edits."""
 
 from __future__ import annotations
 
@@ -260,7 +255,6 @@ def enlarged(inputs: Inputs, counts: Mapping[str, int]) -> Case:
     Fabrics are worked out only as far as limits let a plan grow; an edited one may go further.
 
     Args:
-        inputs: the problem.
         counts: the units in the cluster, by item.
     """
     case = resolve(inputs)
@@ -289,10 +283,6 @@ def growth(inputs: Inputs, plan: Plan) -> tuple[Growth, ...]:
     """Return how a plan's companions grow with its GPU systems and with its storage.
 
     Nothing where the plan has no companions.
-
-    Args:
-        inputs: what the plan was made from.
-        plan: the plan.
     """
     lines = [line for line in plan.lines if line.parent is None]
     core = {line.sku: line.working for line in lines if line.section in ("Compute", "Storage")}

@@ -23,7 +23,7 @@ from planner.auditor.evaluate import (
     case_of,
     evaluate,
     shortages,
-    stale,
+    stale_figures,
 )
 from planner.auditor.reader import Opened, open_workbook
 from planner.auditor.reader import edits as edits_of
@@ -49,7 +49,6 @@ def audit(path: Path, options: Options | None = None, *, solve_again: bool = Tru
     """Read an edited workbook back and compare it with the solved and with the best plan.
 
     Args:
-        path: the workbook.
         options: how to solve again under the edited inputs.
         solve_again: whether to; without, edited inputs have no best plan to compare with.
 
@@ -152,7 +151,7 @@ def _judged(
             "remarks": tuple(_short(text) for name, text in checked.breaches if name == _INTERVAL),
             "shortages": shortages(draft, edited, sheet),
             "sheet_capex_usd": sheet.capex_usd,
-            "stale": stale(opened, written, draft, edited, sheet),
+            "stale": stale_figures(opened, written, draft, edited, sheet),
             "shortfall": None if best is None else _shortfall(edited, best),
         }
     )

@@ -35,7 +35,6 @@ def set_limit(draft: Draft, name: str, value: float | None) -> None:
     """Set a limit of the problem; None removes it.
 
     Args:
-        draft: the problem with edits.
         name: the limit's name in the plan.
         value: what is allowed now, in the limit's unit.
 
@@ -127,8 +126,6 @@ def apply(
     Args:
         name: the workbook, for messages.
         inputs: what the solved plan was made from.
-        plan: the solved plan.
-        edits: what was changed.
         quantities: the units in place as the edited workbook lists them, by catalog id.
         live: what the workbook carries besides its plan.
 
@@ -174,7 +171,6 @@ def in_usd(edits: Sequence[Edit], plan: Plan) -> tuple[Edit, ...]:
 
     Args:
         edits: what was changed, in the currency that the workbook shows.
-        plan: the solved plan.
     """
     old = new = plan.shown_in.usd
     for edit in edits:
@@ -253,12 +249,12 @@ def _priced(price: Price | None, list_usd: float) -> Price:
     """Return a price that was typed into the workbook; what comes with the price stays."""
     if price is None:
         return Price.model_construct(list_usd=list_usd, **_TYPED)
-    told = {"low_usd": None, "high_usd": None, "parts": (), "note": None}
-    return price.model_copy(update={"list_usd": list_usd, **_TYPED, **told})
+    cleared = {"low_usd": None, "high_usd": None, "parts": (), "note": None}
+    return price.model_copy(update={"list_usd": list_usd, **_TYPED, **cleared})
 
 
 def _installed(draft: Draft, sku: str, count: int) -> None:
-    """Let so many be owned and stay."""
+    """Set how many units of an item are owned and stay."""
     rule = draft.problem.items.get(sku, Quantity())
     for key, most in (("fixed", rule.fixed), ("max", rule.max)):
         if most is not None and most < count:

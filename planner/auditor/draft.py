@@ -77,7 +77,7 @@ class Draft:
         return most - (solved - self.job.gpus_used)
 
     def working(self, sku: str) -> int:
-        """Return the units of an item in the cluster: owned ones that stood idle still do."""
+        """Return the units of an item in the cluster: all but owned ones that stay idle."""
         idle = next((line.idle for line in self.plan.lines if line.sku == sku and line.idle), 0)
         return max(0, self.quantities.get(sku, 0) - idle)
 
@@ -312,15 +312,15 @@ def _rate(draft: Draft, value: float) -> None:
     new = rate.model_copy(update={"usd": value, "source": "workbook"})
     changes: dict[str, Any] = {
         "exchange": {**problem.exchange, code: new},
-        "budget": scaled(problem.budget, by),
+        "budget": scale_usd(problem.budget, by),
     }
     if problem.term is not None:
-        changes["term"] = scaled(problem.term, by)
+        changes["term"] = scale_usd(problem.term, by)
     draft.change_problem(**changes)
     old = rate.of(code)
     for sku, price in draft.inputs.prices.items():
         if price.currency == code:
-            draft.set_price(sku, scaled(price, by))
+            draft.set_price(sku, scale_usd(price, by))
         else:  # lists in other currencies follow the rate, amounts of support do not
             draft.set_price(sku, scaled_support(_support_in_cents(price, old), by))
 
@@ -343,12 +343,12 @@ def _support_in_cents(price: Price, money: Currency) -> Price:
 
 def scaled_support(price: Price, by: float) -> Price:
     """Return a price whose support, where it is an amount of USD, is times so much."""
-    every = scaled(price, by)
+    every = scale_usd(price, by)
     support = {name: getattr(every, name) for name in ("support_per_year", "support_levels")}
     return price.model_copy(update=support)
 
 
-def scaled(model: ModelT, by: float) -> ModelT:
+def scale_usd(model: ModelT, by: float) -> ModelT:
     """Return a part of the inputs with every amount of USD times so much."""
     changes: dict[str, Any] = {}
     for name in type(model).model_fields:
@@ -356,10 +356,10 @@ def scaled(model: ModelT, by: float) -> ModelT:
         if isinstance(value, float) and "usd" in name.split("_"):
             changes[name] = value * by
         elif isinstance(value, BaseModel):
-            changes[name] = scaled(value, by)
+            changes[name] = scale_usd(value, by)
         elif isinstance(value, dict):
             changes[name] = {
-                key: scaled(part, by) if isinstance(part, BaseModel) else part
+                key: scale_usd(part, by) if isinstance(part, BaseModel) else part
                 for key, part in value.items()
             }
     return model.model_copy(update=changes)

@@ -53,10 +53,7 @@ class Listed:
         """Return what a workbook lists.
 
         Args:
-            opened: the workbook.
             plan: the plan that it was made from.
-            edits: what was edited in it.
-            cells: its inputs.
         """
         typed = {(edit.sheet, edit.cell): edit.after for edit in edits}
         packed = opened.packed
@@ -78,7 +75,6 @@ def shortages(draft: Draft, edited: Plan, sheet: Listed) -> tuple[Shortage, ...]
     """Return the lines whose count in the workbook is not what the edited cluster needs.
 
     Args:
-        draft: the workbook's quantities.
         edited: the edited plan with the companions it needs.
         sheet: what the workbook lists.
     """
@@ -109,7 +105,6 @@ def evaluate(draft: Draft, case: Case) -> tuple[Plan, Recheck]:
 
     Args:
         draft: the inputs with edits, and what the workbook decides.
-        case: `case_of` them.
 
     Raises:
         NothingRunsError: without progress there is no plan to compute.
@@ -278,7 +273,7 @@ _OF_TOTALS = (
 _CLOSE = 1e-9
 
 
-def stale(
+def stale_figures(
     opened: Opened, written: Workbook, draft: Draft, edited: Plan, sheet: Listed
 ) -> tuple[Stale, ...]:
     """Return the figures that the file shows otherwise than they are.
@@ -287,7 +282,6 @@ def stale(
     the workbook lists what the edited cluster needs, cold spares included.
 
     Args:
-        opened: the workbook.
         written: the same as planner writes it, whose names say where the figures are.
         draft: its quantities.
         edited: the plan as re-computed.

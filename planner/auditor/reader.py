@@ -41,7 +41,7 @@ _MOST_ROWS, _MOST_COLUMNS = 60_000, 300
 """Further out nothing of the planner's stands; a stray format there must not be waited for."""
 
 
-def filled(sheet: Worksheet) -> list[Any]:
+def filled_cells(sheet: Worksheet) -> list[Any]:
     """Return the cells that hold something; empty ones with a format may lie anywhere.
 
     openpyxl offers the whole rectangle only, which one stray cell can make of 17 thousand million.
@@ -100,7 +100,7 @@ def open_workbook(path: Path) -> Opened:
     cells = open_xlsx(path, without="audit a copy without what was added to it")
     if DATA_SHEET not in cells.sheetnames:
         raise InputError(_not_ours(name, cells))
-    data = filled(cells[DATA_SHEET])
+    data = filled_cells(cells[DATA_SHEET])
     column = sorted((cell.row, cell.value) for cell in data if cell.column == 1)
     chunks = [text for _, text in column if isinstance(text, str) and " " not in text]
     try:
@@ -137,16 +137,16 @@ def _not_ours(name: str, cells: Workbook) -> Finding:
 _QUOTED = re.compile(r"^'([A-Za-z_][A-Za-z0-9_.]*)'!")
 
 
-def same(one: str, other: str) -> bool:
+def same_formula(one: str, other: str) -> bool:
     """Return whether two formulas are the same token by token.
 
     Spreadsheet programs change spaces, the spelling of numbers and functions, and quotes around the
     names of sheets when they save a file.
     """
-    return one == other or canonical(one) == canonical(other)
+    return one == other or canonical_tokens(one) == canonical_tokens(other)
 
 
-def canonical(formula: str) -> tuple[str, ...]:
+def canonical_tokens(formula: str) -> tuple[str, ...]:
     """Return the tokens of a formula in one spelling."""
     text = formula if formula.startswith("=") else f"={formula}"
     tokens = Tokenizer(text).items
@@ -184,7 +184,6 @@ def edits(
     """Return the edits of the inputs, and the sheets that were added.
 
     Args:
-        opened: the workbook that came back.
         written: the same workbook as planner writes it, with formulas.
         inputs: the cells that may be edited.
 
@@ -229,10 +228,10 @@ def _clipped(name: str, found: list[Finding]) -> list[Finding]:
 def _swapped(opened: Opened, written: Workbook) -> Iterator[Finding]:
     """Yield that the packed plan is of another workbook: title and input hash are others."""
     cover = opened.cells["About"] if "About" in opened.cells.sheetnames else None
-    hashes = {cell.value for cell in filled(written["About"]) if _is_hash(cell.value)}
+    hashes = {cell.value for cell in filled_cells(written["About"]) if _is_hash(cell.value)}
     if cover is None or not hashes:
         return
-    there = {cell.value for cell in filled(cover) if _is_hash(cell.value)}
+    there = {cell.value for cell in filled_cells(cover) if _is_hash(cell.value)}
     if there and not there & hashes and cover["A1"].value != written["About"]["A1"].value:
         message = "the sheet belongs to another workbook"
         fix = "audit a copy in which that sheet is as planner wrote it"
@@ -286,7 +285,7 @@ def _texts(
 ) -> list[tuple[str, ...]]:
     """Return the fixed texts of every row down to the last that has some, or to row ``most``."""
     found: dict[int, list[tuple[int, str]]] = {}
-    for cell in filled(sheet):
+    for cell in filled_cells(sheet):
         if cell.data_type == "s" and (sheet.title, cell.coordinate) not in by_place:
             found.setdefault(cell.row, []).append((cell.column, str(cell.value)))
     last = max((row for row in found if row <= most), default=0)
@@ -334,7 +333,7 @@ def _title(sheet: Worksheet, cell: Any) -> str:
 
 
 def _coordinates(sheet: Worksheet) -> set[str]:
-    return {cell.coordinate for cell in filled(sheet)}
+    return {cell.coordinate for cell in filled_cells(sheet)}
 
 
 def _in_order(coordinate: str) -> tuple[int, int, str]:
@@ -354,7 +353,7 @@ def _edit(entry: InputCell, written: Any, cell: Any, shown: Shown) -> Iterator[E
     One that follows the cluster is edited where something is typed over its formula.
     """
     value, follows = cell.value, written.data_type == "f"
-    if follows and cell.data_type == "f" and same(str(written.value), str(value)):
+    if follows and cell.data_type == "f" and same_formula(str(written.value), str(value)):
         return
     if cell.data_type == "f":
         computed = shown.value(entry.sheet, entry.cell)
@@ -405,7 +404,7 @@ def _alike(one: Any, other: Any) -> bool:
 def _fixed(sheet: str, before: Any, after: Any) -> tuple[str, str] | None:
     """Return what is wrong with a cell that nobody may change, and what to do; None for nothing."""
     if before.data_type == "f":
-        if after.data_type == "f" and same(str(before.value), str(after.value)):
+        if after.data_type == "f" and same_formula(str(before.value), str(after.value)):
             return None
         now = _now(after.value)
         return f"held the formula {_short(before.value)}, now {now}", "put the formula back"

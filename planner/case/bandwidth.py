@@ -29,7 +29,6 @@ def write_needed_gb_per_s(job: Job, mode: str, to_storage_s: float, *, by_rule: 
     """Return the write bandwidth that checkpoints need at least, GB/s.
 
     Args:
-        job: the job.
         mode: how it saves.
         to_storage_s: how often a checkpoint goes to storage.
         by_rule: whether a rule sizes storage, so that a drain may take the whole interval.

@@ -81,7 +81,6 @@ def part_that_reaches(item_id: str, items: Mapping[str, Item], run_m: float | No
 
     Args:
         item_id: a transceiver or a cable as a switch's links name it.
-        items: the items of the catalogs.
         run_m: the longest run, m; None keeps the part.
     """
     seen: set[str] = set()

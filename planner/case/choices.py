@@ -74,7 +74,6 @@ def choices(item: Item, job: Job, system_kw: float | None, *, rated: bool) -> li
     """Return what may be chosen on a type, the first precision at the highest cap first.
 
     Args:
-        item: the GPU system.
         job: the job, a replica of it spread in one way.
         system_kw: what one unit draws at most, kW; None where that is not known.
         rated: whether only what has a known rate counts.

@@ -49,7 +49,6 @@ def derive_companions(
     """Return the companions of a case's offers.
 
     Args:
-        inputs: the problem and the catalogs.
         case: the problem in numbers, without companions yet.
         tops: the most units of each offer that a plan can hold.
         known: companions that cost and take the same, however many there are of what.
@@ -189,7 +188,7 @@ def _spare_parts(builder: CompanionsBuilder) -> Iterator[Companion]:
 
 
 def _unpriced_too(item: BillItem) -> BillItem:
-    """Return what can be had without a price as well: what it costs is told to be unknown."""
+    """Return an item with its stock unlimited where it has no price: its cost is then unknown."""
     return item if item.unit_net_usd is not None else replace(item, stock=None)
 
 

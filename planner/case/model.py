@@ -488,9 +488,9 @@ class Limits(dict[str, float | None]):
     def of(cls, given: Mapping[str, float | None]) -> Limits:
         """Return limits of which so many are given."""
         fields = (limit.field for limit in of_group("supply", "ratio", "target"))
-        return cls(dict.fromkeys((*fields, *HELD))).but(**given)
+        return cls(dict.fromkeys((*fields, *HELD))).with_values(**given)
 
-    def but(self, **changed: float | None) -> Limits:
+    def with_values(self, **changed: float | None) -> Limits:
         """Return the limits with some of them changed.
 
         Raises:
@@ -640,15 +640,15 @@ class Case:
 
     @cached_property
     def billed(self) -> Case:
-        """The case whose bills are those of this one: itself, unless it is known to be another."""
+        """The case with the same bills: itself, unless `billed_as` names another."""
         return self
 
     def under(self, limits: Limits) -> Case:
-        """Return the case under other limits; its companions are as far worked out as they are."""
+        """Return the case under other limits, with the same companions."""
         return replace(self, limits=limits).billed_as(self)
 
     def billed_as(self, other: Case) -> Case:
-        """Return this case, of which is known that every bill is that of another."""
+        """Return this case, marked as having for any purchase the bill of another."""
         self.__dict__["billed"] = other.billed
         return self
 

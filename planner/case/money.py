@@ -195,7 +195,6 @@ def weights(
     """Return (per unit, count) of everything that adds to a sum over the bill.
 
     Args:
-        case: the problem in numbers.
         figure: which sum.
         units: what is in place by id, as something that can be scaled and added: variables of a
             model, or numbers. So the money reported is the money optimised.

@@ -176,9 +176,9 @@ def total(terms: Iterable[tuple[float, str]], values: Mapping[str, float]) -> fl
 class Counts:
     """Works out quantities for whole counts of which most are 0, as of a long price list.
 
-    Only what follows from a count that is not 0, or has a constant, is worked out; the others are
-    as they are where nothing is bought. Sums run in the order of their terms, so that figures are
-    those of working out everything, to the last bit.
+    Only what follows from a count that is not 0, or has a constant, is worked out; all else is as
+    if nothing were bought. Sums run in the order of their terms, so that figures are those of
+    working out everything, to the last bit.
     """
 
     def __init__(self, quantities: Iterable[Quantity]) -> None:

@@ -51,7 +51,6 @@ class SpareUnit(NamedTuple):
         """Return what of a GPU system is swapped.
 
         Args:
-            gpus: GPUs of the system.
             usable_gpus: those the job uses.
             tray: GPUs of a tray where trays are swapped, None where systems are.
             tensor: GPUs of a tensor group, which stand in one NVLink domain; 1 without any.
@@ -101,7 +100,6 @@ class Repair(NamedTuple):
         Args:
             unit: what is swapped.
             systems: GPU systems of the type in the cluster.
-            gpus: GPUs in use.
         """
         if unit.in_rack:
             return unit.in_each_rack * math.ceil(gpus / unit.usable_gpus)
@@ -118,7 +116,6 @@ class Repair(NamedTuple):
         Args:
             unit: what is swapped.
             spares: units standing by; in each rack they follow from the system.
-            gpus: GPUs in use.
             failures_per_gpu_day: job-interrupting failures per GPU and day.
         """
         if not unit.in_rack:

@@ -114,9 +114,7 @@ def resolve_like(inputs: Inputs, known: Inputs, case: Case) -> Case:
     """Return the case of inputs; what cannot differ from that of others is taken over from it.
 
     Args:
-        inputs: validated inputs.
         known: others.
-        case: their case.
 
     Raises:
         InputError: as of ``resolve``.

@@ -121,17 +121,17 @@ def _running(item: Item, sources: Mapping[str, Source]) -> Iterator[str]:
         power = "" if point.power is None else f", {point.power:.4g} of the system's power"
         only = f" in {point.precision}" if point.precision else ""
         note = f"; {point.note}" if point.note else ""
-        said = f"[{point.confidence}] {sources[point.source].title}{note}"
+        text = f"[{point.confidence}] {sources[point.source].title}{note}"
         yield (
             f"  {point.of} with GPUs capped at {point.gpu_cap:.4g}{only}: "
-            f"{point.throughput:.4g} of the rate{span}{power}  {said}"
+            f"{point.throughput:.4g} of the rate{span}{power}  {text}"
         )
     for row in item.achieved:
         note = f"; {row.note}" if row.note else ""
-        said = f"[{row.confidence}] {sources[row.source].title}{note}"
+        text = f"[{row.confidence}] {sources[row.source].title}{note}"
         yield (
             f"  achieved: {row.model} in {row.precision} on {row.gpus:,} GPUs: "
-            f"{row.rate_tflops:,.0f} TFLOP/s a GPU  {said}"
+            f"{row.rate_tflops:,.0f} TFLOP/s a GPU  {text}"
         )
 
 

@@ -53,10 +53,10 @@ def report_findings(
         return json.dumps([asdict(finding) for finding in (*findings, *same)], indent=2), faulty
     wrong = [finding for finding in findings if finding.severity == "error"]
     others = [finding for finding in findings if finding.severity != "error"]
-    told = [*listed(others), *(f"{one.file}:{one.line}: {one.path}: {one.message}" for one in same)]
-    most = len(told) if full or len(told) <= _MOST_TOLD else _MOST_TOLD
-    lines = [*listed(wrong), *told[:most]]
-    lines += [f"{len(told) - most} more: --full tells them"] if most < len(told) else []
+    rest = [*listed(others), *(f"{one.file}:{one.line}: {one.path}: {one.message}" for one in same)]
+    most = len(rest) if full or len(rest) <= _MOST_TOLD else _MOST_TOLD
+    lines = [*listed(wrong), *rest[:most]]
+    lines += [f"{len(rest) - most} more: --full tells them"] if most < len(rest) else []
     errors = len(wrong)
     if not faulty:
         lines.append(f"{path}: valid; {items} catalog items; {_count(len(findings), 'warning')}")

@@ -19,7 +19,7 @@ from planner.loader.market import load_catalogs, load_prices
 from planner.outputs.answer import of_limit
 from planner.outputs.words import clean, duration, listed, size, years
 from planner.outputs.workbook.request import Asked, Inquiry, write_inquiry
-from planner.quotes.importing import Said, read_quote
+from planner.quotes.importing import QuoteOptions, read_quote
 from planner.quotes.products import catalog_text, one_line, unlikely, yaml_text
 from planner.schema.bill import Quote, Quoted, QuoteMap
 from planner.schema.catalog import Item
@@ -54,10 +54,12 @@ def import_quote(path: Path, asking: Asking, folder: Path) -> tuple[Quote, tuple
     known, book = _known(asking.problem)
     mapping = mapping_of(asking.mapping, known)
     date, rates = iso_date(asking.date), rates_of(asking.rates)
-    said = Said(asking.vendor.strip(), mapping, date, currency_code(asking.currency), rates)
-    if not said.vendor:
+    options = QuoteOptions(
+        asking.vendor.strip(), mapping, date, currency_code(asking.currency), rates
+    )
+    if not options.vendor:
         raise InputError(Finding("option", "--vendor is empty", fix="say who quotes"))
-    quote = read_quote(path, said, known)
+    quote = read_quote(path, options, known)
     remarks = (*_off_the_whole(quote), *unlikely(quote.prices, book), *_not_quoted(quote, book))
     quote = quote.model_copy(update={"findings": (*quote.findings, *remarks)})
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem)
@@ -156,8 +158,8 @@ def _kept(price: Quoted, book: Price | None) -> dict[str, str]:
     if book is None:
         return {}
     kept: dict[str, str] = {}
-    told = price.support_usd_per_year is not None or price.support_included_years is not None
-    support = None if told else book.support_per_year
+    quoted = price.support_usd_per_year is not None or price.support_included_years is not None
+    support = None if quoted else book.support_per_year
     if support is not None:
         kept["support_per_year"] = (
             f"{100.0 * support.share:.12g} %" if isinstance(support, SupportShare)

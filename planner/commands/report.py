@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import BaseModel
 
 from planner.commands import EXIT_CODES
-from planner.commands.running import progress
-from planner.commands.solve import created_today, listed, study_sheets
+from planner.commands.running import show_progress
+from planner.commands.solve import created_today, list_files, study_sheets
 from planner.currency import shown_in
 from planner.errors import StoppedError
 from planner.outputs.blocks import PARTS, render
@@ -69,7 +69,7 @@ def command(study: Study, given: Mapping[str, Any]) -> int:
         InputError: an option or a file is wrong, or a file cannot be written.
         StoppedError: the user stopped it half-way.
     """
-    request, own = asked(study, given)
+    request, own = parse_options(study, given)
     found = report(study, request, own)
     if found.text:
         say(found.text, strong=found.strong)
@@ -79,7 +79,7 @@ def command(study: Study, given: Mapping[str, Any]) -> int:
     return found.code
 
 
-def asked(study: Study, given: Mapping[str, Any]) -> tuple[Request, dict[str, Any]]:
+def parse_options(study: Study, given: Mapping[str, Any]) -> tuple[Request, dict[str, Any]]:
     """Return what a study is asked, and the values of its own options.
 
     Raises:
@@ -120,8 +120,8 @@ def report(study: Study, request: Request, own: Mapping[str, Any]) -> Report:
     Raises:
         InputError: an option or a file is wrong, or a file cannot be written.
     """
-    with progress(study.name, study.counts, quiet=request.quiet) as told:
-        return _reported(study, replace(request, progress=told), own)
+    with show_progress(study.name, study.counts, quiet=request.quiet) as progress:
+        return _reported(study, replace(request, progress=progress), own)
 
 
 def _reported(study: Study, request: Request, own: Mapping[str, Any]) -> Report:
@@ -249,4 +249,4 @@ def draw(chart: Chart, folder: Path, stem: str) -> dict[Path, bytes]:
 def tell(written: Sequence[Path], *, quiet: bool) -> None:
     """Say which files were written."""
     if written and not quiet:
-        say(f"wrote {listed(written)}", err=True)
+        say(f"wrote {list_files(written)}", err=True)

@@ -21,10 +21,10 @@ from planner.outputs.charts.scenarios import beside
 from planner.outputs.charts.studies import AnyStudy, heading, headline, tell_by_view
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import points
+from planner.processes import Progress, ignore
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Frontier, Sweep
 from planner.studies.registry import RESULTS
-from planner.studies.request import Progress, ignore
 from planner.studies.study import load
 from planner.studies.verification import PlanFile, open_sound_plan
 from planner.whole_files import write_all
@@ -50,7 +50,7 @@ def report(
     audience: Audience = "internal",
     prices: Prices | None = None,
     curve: bool = False,
-    told: Progress = ignore,
+    progress: Progress = ignore,
 ) -> Report:
     """Write one HTML file that shows results of earlier commands.
 
@@ -62,7 +62,7 @@ def report(
         audience: whom it is for; outside it shows plans alone.
         prices: which prices it shows, by default those of the audience.
         curve: whether to compute the curve of work against storage for plans that come without.
-        told: hears how many of how many points of curves, at most, are found.
+        progress: is called with how many of how many points of curves, at most, are found.
 
     Raises:
         InputError: a file is missing or no such result, or the report cannot be written.
@@ -76,7 +76,7 @@ def report(
     _not_an_input(inputs, file)
     _for_outside(audience, studies, curve=curve)
     if curve:
-        studies = [*_curves(plans, studies, told), *studies]
+        studies = [*_curves(plans, studies, progress), *studies]
     shown = [
         ShownPlan(name, for_audience(each.plan, audience, prices), each.inputs.problem.site)
         for name, each in zip(
@@ -111,7 +111,7 @@ def _for_outside(
 def _curves(
     plans: Sequence[tuple[Path, PlanFile]],
     studies: Sequence[tuple[AnyStudy, Rows | None]],
-    told: Progress,
+    progress: Progress,
 ) -> list[tuple[AnyStudy, None]]:
     """Return the curve of work against storage of each problem that comes without one."""
     from planner.studies.request import Request
@@ -140,15 +140,15 @@ def _curves(
     whole, found = POINTS * len(missing), list[tuple[AnyStudy, None]]()
     for inputs in missing.values():
         before = POINTS * len(found)
-        heard = partial(_further, told, before, whole)
-        (curve,) = study(inputs, options, against=("storage",), points=POINTS, told=heard)
+        heard = partial(_further, progress, before, whole)
+        (curve,) = study(inputs, options, against=("storage",), points=POINTS, progress=heard)
         found.append((curve, None))
     return found
 
 
-def _further(told: Progress, before: int, whole: int, done: int, _asked: int) -> None:
-    """Tell how much of all curves is done, of which some were before."""
-    told(before + done, whole)
+def _further(progress: Progress, before: int, whole: int, done: int, _asked: int) -> None:
+    """Report progress over all curves, of which ``before`` are done."""
+    progress(before + done, whole)
 
 
 def _title(plans: Sequence[Plan], studies: Sequence[tuple[AnyStudy, Any]]) -> str:
@@ -229,6 +229,6 @@ def _text(name: str, studies: Sequence[tuple[AnyStudy, Rows | None]]) -> str:
     lines = [name]
     for study, table in studies:
         with shown_in(study.shown_in):
-            said = f"{heading(study)}: {headline(study, table)}"
-        lines += points(said)
+            text = f"{heading(study)}: {headline(study, table)}"
+        lines += points(text)
     return printable("\n".join(lines))

@@ -1,8 +1,8 @@
-"""What a long command does at the terminal: how far it has come, and Ctrl-C heard.
+"""What a long command does at the terminal: it shows how far it has come, and handles Ctrl-C.
 
-Ctrl-C is heard also where a library loses it: one that turns Python's errors into its own may. A
-key that is pressed once must end a command. Until whoever ends it says that it was heard, the
-exception comes again. How far it has come is a line on the terminal, nothing anywhere else.
+A library may lose a Ctrl-C, since some turn Python's exceptions into their own; yet one press must
+end a command. So the exception is raised again until the command says that it was handled. Progress
+is a line on a terminal, and nothing elsewhere.
 """
 
 from __future__ import annotations
@@ -11,31 +11,30 @@ import math
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Thread
 from types import FrameType
 
 from planner import terminal
+from planner.processes import Progress
 
 _AGAIN_S = 1.0
 
 AFTER_S, EVERY_S = 1.0, 0.25
 """How long a command may take without a word, and how often its line is written anew."""
 
-Told = Callable[[int, int], None]
 
-
-def heed() -> None:
-    """Have Ctrl-C heard from now on, unless whoever started this process ignores it."""
+def catch_interrupts() -> None:
+    """Catch Ctrl-C from now on, unless whoever started this process ignores it."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stop)
         signal.signal(signal.SIGALRM, _stop)
 
 
-def heard() -> None:
-    """Say that it was heard: it comes no more."""
+def interrupt_handled() -> None:
+    """Stop interrupting: until this is called a caught Ctrl-C is raised again every second."""
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
@@ -44,18 +43,14 @@ def _stop(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _silent(done: int, asked: int) -> None:
-    """Say nothing."""
-
-
 @contextmanager
-def progress(
+def show_progress(
     command: str, counts: str = "", *, quiet: bool = False, deadline: float = math.inf
-) -> Iterator[Told]:
-    """Show how far a command has come, on a terminal and from its second second on.
+) -> Iterator[Progress]:
+    """Show on a terminal how far a command has come, once it has run for a second.
 
-    It yields what is told how many of how many are done, from which rate and time left follow.
-    Where nothing is told the solves of this process count.
+    Yields the callback that takes how many of how many are done; rate and time left follow. Until
+    it is called the solves of this process are counted.
 
     Args:
         command: its name.
@@ -64,9 +59,9 @@ def progress(
         deadline: when it ends at the latest, by ``time.monotonic``.
     """
     if quiet or not sys.stderr.isatty():
-        yield _silent
+        yield lambda done, asked: None
         return
-    course = Course(command, counts, deadline)
+    course = ProgressLine(command, counts, deadline)
     over = Event()
     clock = Thread(target=course.follow, args=(over,), daemon=True)
     clock.start()
@@ -79,7 +74,7 @@ def progress(
 
 
 @dataclass
-class Course:
+class ProgressLine:
     """How far a command has come, and since when it runs, by ``time.monotonic``."""
 
     command: str

@@ -101,7 +101,7 @@ def deliver(
     return written
 
 
-def listed(paths: Sequence[Path]) -> str:
+def list_files(paths: Sequence[Path]) -> str:
     """Return file names as a sentence lists them; nothing in them steers the terminal."""
     names = ["".join(c if c.isprintable() else "?" for c in str(path)) for path in paths]
     return listed_words(names)

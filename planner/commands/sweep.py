@@ -14,7 +14,7 @@ from planner import __version__
 from planner.api import Options, solve_with
 from planner.commands import running
 from planner.commands.report import pictures, write_workbook
-from planner.commands.solve import listed, study_sheets
+from planner.commands.solve import list_files, study_sheets
 from planner.errors import StoppedError
 from planner.inputs import Inputs
 from planner.schema.plan import Plan
@@ -23,7 +23,7 @@ from planner.studies.registry import SWEEP
 from planner.studies.request import Found, Request, SweepOptions
 from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import scenarios as scenarios_of
-from planner.studies.sensitivity.sweep import Course, SweptRows, beside
+from planner.studies.sensitivity.sweep import RunningSweep, SweptRows, beside
 from planner.studies.sensitivity.workers import Workers
 from planner.whole_files import write_all
 
@@ -68,7 +68,7 @@ def run(
     )
     partial = folder / f".{request.stem}.sweep.partial"
     with _journal(partial, _key(inputs, asked, options)) as journal:
-        course = Course(inputs, chosen, options, journal, request.progress)
+        course = RunningSweep(inputs, chosen, options, journal, request.progress)
         stopped = _run(course)
         base = solve_with(inputs, Options(gap=options.gap, explain=False)) if workbook else None
         study, rows, written = _write(course.table(), folder / f"{request.stem}.sweep", base)
@@ -89,16 +89,16 @@ def _journal(folder: Path, key: str) -> Iterator[Journal]:
         except KeyboardInterrupt:
             if journal.empty:
                 raise
-            running.heard()
-            kept = f"what is done is kept in {listed([folder])}"
-            said = f"interrupted: {kept}; the same command goes on from there"
-            raise StoppedError(said) from None
+            running.interrupt_handled()
+            kept = f"what is done is kept in {list_files([folder])}"
+            text = f"interrupted: {kept}; the same command goes on from there"
+            raise StoppedError(text) from None
         finally:
             if journal.empty:
                 journal.forget()
 
 
-def _run(course: Course) -> bool:
+def _run(course: RunningSweep) -> bool:
     """Work on every piece; say whether the user stopped it before its end."""
     try:
         with Workers(course.work, course.pieces, kept=True) as workers:
@@ -106,7 +106,7 @@ def _run(course: Course) -> bool:
     except KeyboardInterrupt:
         if not course.done:
             raise
-        running.heard()
+        running.interrupt_handled()
         return True
     return False
 
@@ -149,7 +149,7 @@ def _write_shown(
 
 def _kept(study: Sweep, folder: Path) -> str:
     done = f"{study.rows:,} of {study.asked:,} scenarios"
-    kept = f"which are in the files and kept in {listed([folder])}"
+    kept = f"which are in the files and kept in {list_files([folder])}"
     return f"interrupted after {done}, {kept}; the same command goes on from there"
 
 

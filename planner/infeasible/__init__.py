@@ -11,12 +11,12 @@ from planner.infeasible.moves import (
     Threshold,
     Together,
     choice_step,
-    named,
+    move_together,
+    name_limit,
     one_by_one,
     share_of,
     step,
     threshold,
-    together,
 )
 from planner.infeasible.oracle import Clash, Oracle, UndecidedError, conflicts, minimal, off
 from planner.inputs import Inputs, changed
@@ -73,7 +73,6 @@ def explain(
 
     Args:
         inputs: a problem that is known to have none.
-        solver: which solver to ask.
         weights: what a change of a limit counts in changes of several, by path; 1 unless given.
         keep: paths that must not be changed.
         effort: what a time limit allows; ``WORK`` holds in any case.
@@ -93,11 +92,11 @@ def explain(
         combined = _combined(oracle, free, clashes, weights or {}, helped)
     except UndecidedError:
         undecided.append("several limits together")
-    changes = tuple(_told(oracle, paths, helped, undecided))
+    changes = tuple(_changes_of_one(oracle, paths, helped, undecided))
     return Infeasibility(
         reasons=_reasons(oracle, everything),
         conflicts=tuple(
-            Conflict(limits=tuple(named(lever) for lever in clash.levers)) for clash in clashes
+            Conflict(limits=tuple(name_limit(lever) for lever in clash.levers)) for clash in clashes
         ),
         changes=changes,
         combined=combined,
@@ -109,8 +108,6 @@ def clash(inputs: Inputs, *, solver: SolverName = "highs", work: float = WORK) -
     """Return limits that cannot hold together, while any all but one of them can.
 
     Args:
-        inputs: a problem that is known to have no plan.
-        solver: which solver to ask.
         work: how much that may take; where it is not enough, none are returned.
     """
     oracle = Oracle(inputs, solver, Effort(most_work=work))
@@ -121,26 +118,26 @@ def clash(inputs: Inputs, *, solver: SolverName = "highs", work: float = WORK) -
         return ()
 
 
-def _told(
+def _changes_of_one(
     oracle: Oracle,
     everything: Sequence[Lever],
     helped: Sequence[tuple[Lever, Threshold | None]],
     undecided: list[str],
 ) -> Iterator[Step]:
-    """Yield the changes of one limit, the first with what asks for no less."""
+    """Yield the changes of one limit that give a plan, the first with what blocks a smaller one."""
     for place, (lever, found) in enumerate(helped):
         because: Sequence[Lever] = ()
         try:
-            because = _because(oracle, everything, lever, found) if place < _TOLD else ()
+            because = _blockers(oracle, everything, lever, found) if place < _TOLD else ()
         except UndecidedError:
             undecided.append(f"what asks for no smaller change of {lever.path}")
         yield _step(lever, found, because)
 
 
-def _because(
+def _blockers(
     oracle: Oracle, everything: Sequence[Lever], lever: Lever, found: Threshold | None
 ) -> tuple[Lever, ...]:
-    """Return what asks for so large a change: with a little less, these stand in the way."""
+    """Return the limits that stand in the way of a change a little smaller."""
     if found is None or found.short is None:
         return ()
     others = [other for other in everything if other.path != lever.path]
@@ -148,7 +145,7 @@ def _because(
 
 
 def _blame(lever: Lever) -> int:
-    """Return what sorts levers: those to blame last come first."""
+    """Return the key by which levers are sorted: those to blame last come first."""
     if not lever.stated:
         return 0
     ranks = ((_SUPPLY, 1), (_FACTS, 2), (_BUDGETS, 3))
@@ -184,7 +181,7 @@ def _singles(
 
 
 def _shortest(oracle: Oracle, lever: Lever) -> Lever:
-    """Return a choice given up with no more than it takes: its first change, where that will do."""
+    """Return a choice with its first change alone, where that is enough to give a plan."""
     if lever.value is None and len(lever.off) > 1 and oracle.possible(lever.off[:1]):
         return replace(lever, off=lever.off[:1])
     return lever
@@ -207,7 +204,7 @@ def _combined(
 ) -> Combined | None:
     """Return the change of several that is smaller than every change of one, if there is one."""
     singles = (weights.get(entry[0].path, 1.0) * share_of(*entry) for entry in helped)
-    found: Together | None = together(oracle, free, weights, min(singles, default=math.inf))
+    found: Together | None = move_together(oracle, free, weights, min(singles, default=math.inf))
     given_up = [clash.given_up for clash in clashes if clash.given_up is not None]
     if found is None and not helped and len(given_up) == len(clashes) > 0:
         found = one_by_one(oracle, given_up, free)
@@ -252,8 +249,8 @@ def _left_out(inputs: Inputs, kind: str) -> str:
         reason = suitability.why_not(item, inputs) if item.category == kind else None
         if reason is not None:
             names.setdefault(reason, []).append(item.id)
-    told = (f"{', '.join(skus)}: {reason}" for reason, skus in names.items())
-    return "; ".join(told) or "the catalogs hold none"
+    reasons = (f"{', '.join(skus)}: {reason}" for reason, skus in names.items())
+    return "; ".join(reasons) or "the catalogs hold none"
 
 
 def _other_vendors(inputs: Inputs, kind: str) -> str | None:
@@ -267,12 +264,12 @@ def _other_vendors(inputs: Inputs, kind: str) -> str | None:
         for vendor in sorted({item.vendor for item in items})
         if _sold_by(changed(inputs, "consider.vendors", (*considered, vendor)), items, vendor)
     ]
-    told = f"consider.vendors names {', '.join(considered)} alone, who sell none"
+    message = f"consider.vendors names {', '.join(considered)} alone, who sell none"
     if not helping:
-        return told
+        return message
     first = f"consider.vendors: [{', '.join((*considered, helping[0]))}]"
     also = f" (or {', '.join(helping[1:])})" if helping[1:] else ""
-    return f"{told}; add a vendor that does, as in {first}{also}"
+    return f"{message}; add a vendor that does, as in {first}{also}"
 
 
 def _sold_by(inputs: Inputs, items: Sequence[Item], vendor: str) -> bool:

@@ -31,9 +31,7 @@ def price_of(inputs: Inputs, case: Case, lever: Lever, weight: float) -> Elastic
     """Return the lever as a limit that may be missed; None where the optimiser cannot.
 
     Args:
-        inputs: the problem as it stands.
         case: the problem without the lever, in numbers.
-        lever: a lever that can be moved.
         weight: what a change by its whole value counts.
     """
     each = _per_unit(inputs, case, lever)
@@ -47,7 +45,7 @@ def price_of(inputs: Inputs, case: Case, lever: Lever, weight: float) -> Elastic
 
 
 def place_of(inputs: Inputs, case: Case, lever: Lever, run: Run) -> float:
-    """Return about where a lever must stand to let an operation in, for `price_of` it."""
+    """Return about the value of a lever from which on it allows an operation; see `price_of`."""
     each, reached = _per_unit(inputs, case, lever), amount(case, run, lever.limit)
     assert each is not None
     place = reached / each
@@ -56,13 +54,13 @@ def place_of(inputs: Inputs, case: Case, lever: Lever, run: Run) -> float:
     return min(max(place, lever.least), lever.most)
 
 
-def weighed(case: Case, prices: tuple[Elastic, ...]) -> Case:
-    """Return the case in which as little as can be is missed of some limits."""
+def weighted_case(case: Case, prices: tuple[Elastic, ...]) -> Case:
+    """Return the case that minimises by how much some limits are missed, weighted."""
     return replace(case, objective="overrun", elastic=prices, indifference=0.0)
 
 
 def bound_of(lever: Lever, missed: float) -> float:
-    """Return where a lever stands that is moved by so much of its value, as it is counted."""
+    """Return the value of a lever that is moved by a share of itself, as its limit counts it."""
     assert lever.value is not None
     if lever.limit in LOGARITHMIC:
         return lever.value * math.exp(lever.looser * missed)
@@ -98,7 +96,7 @@ _HINT = 60.0
 
 @dataclass(frozen=True)
 class Threshold:
-    """Where a lever lets a plan in: ``enough`` does, ``short`` does not, a small step apart.
+    """Values of a lever a small step apart: with ``enough`` there is a plan, with ``short`` none.
 
     ``short`` is None where it was not decided that less is not enough.
     """
@@ -108,11 +106,10 @@ class Threshold:
 
 
 def threshold(oracle: Oracle, lever: Lever, others: tuple[Change, ...] = ()) -> Threshold | None:
-    """Return where a lever that can be moved lets a plan in; None where it alone never does.
+    """Return the value of a lever from which on there is a plan; None where it alone gives none.
 
     Args:
         oracle: of a problem that has no plan.
-        lever: what is moved.
         others: changes made beside it, with which there is no plan either.
 
     Raises:
@@ -159,7 +156,7 @@ def _hint_of(
     demand = None if free.case is None else price_of(inputs, free.case, lever, 1.0)
     if free.case is None or demand is None:
         return None
-    case = weighed(_within(free.case, lever, free.operation), (demand,))
+    case = weighted_case(_within(free.case, lever, free.operation), (demand,))
     effort = oracle.effort.part(_HINT)
     found = optimise(case, solver=oracle.solver, gap=_EXACT, effort=effort, ties=False)
     if found.operation is None:
@@ -178,7 +175,7 @@ def _within(case: Case, lever: Lever, run: Run | None) -> Case:
         return case
     takes = bill(case, run.units, run.ways)[row.figure] * (1.0 + _EXACT)
     kept: dict[str, Any] = {row.field: takes}
-    return replace(case, limits=case.limits.but(**kept))
+    return replace(case, limits=case.limits.with_values(**kept))
 
 
 def _doubled(oracle: Oracle, lever: Lever, others: tuple[Change, ...]) -> float | None:
@@ -206,7 +203,7 @@ def _possible(
 def _between(
     oracle: Oracle, lever: Lever, others: tuple[Change, ...], good: float
 ) -> Threshold | None:
-    """Bring what is enough and what is not together, to the last digit of a proposal.
+    """Narrow down what is enough and what is not, to the last digit of a proposal.
 
     What the optimiser said is tried first, then halves.
     """
@@ -234,7 +231,7 @@ def _between(
 
 
 def step_at(lever: Lever, place: float) -> float:
-    """Return how fine a lever is told that is moved to about a place."""
+    """Return the step to which a lever is rounded near a value."""
     assert lever.value is not None
     return 1.0 if lever.whole else grid(place - lever.value, place, lever.unit)
 
@@ -268,7 +265,7 @@ class Together:
     bound: float | None
 
 
-def together(
+def move_together(
     oracle: Oracle, levers: Sequence[Lever], weights: Mapping[str, float], known: float
 ) -> Together | None:
     """Return the smallest weighted change of levers that can be moved.
@@ -277,7 +274,6 @@ def together(
 
     Args:
         oracle: of a problem that has no plan.
-        levers: what may be moved.
         weights: what a change of a lever's whole value counts, by path; 1 unless given.
         known: the weighted sum of the smallest change of one lever.
 
@@ -292,7 +288,7 @@ def together(
         price_of(oracle.inputs, free.case, lever, weights.get(lever.path, 1.0)) for lever in movable
     )
     elastic = tuple(price for price in prices if price is not None)
-    case = weighed(free.case, elastic)
+    case = weighted_case(free.case, elastic)
     effort = oracle.effort.part(_WEIGHING)
     found = optimise(case, solver=oracle.solver, gap=_GAP, effort=effort, ties=False)
     if found.operation is None and found.status != "infeasible":
@@ -341,7 +337,7 @@ def _reached(
 def _tightened(
     oracle: Oracle, reached: list[tuple[Lever, float]]
 ) -> tuple[tuple[Lever, Threshold], ...] | None:
-    """Return each lever no further than it must, with the others where they are."""
+    """Return each lever moved no further than needed, the others fixed."""
     places = dict(reached)
     final: dict[Lever, Threshold] = {}
     for lever, _ in reached:
@@ -421,7 +417,7 @@ def one_by_one(
 # Levers and thresholds as parts of an explanation.
 
 
-def named(lever: Lever) -> Named:
+def name_limit(lever: Lever) -> Named:
     """Return a lever as a limit that is named."""
     return Named(
         path=lever.path,
@@ -448,7 +444,7 @@ def step(lever: Lever, found: Threshold, because: Sequence[Lever]) -> Step:
         not_enough_text="" if found.short is None else lever.text(found.short),
         what="",
         settings=tuple(change.setting for change in lever.to(found.enough)),
-        because=tuple(named(other) for other in because),
+        because=tuple(name_limit(other) for other in because),
     )
 
 

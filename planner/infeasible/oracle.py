@@ -48,8 +48,6 @@ class Oracle:
     """Asks whether a problem with changes has a plan.
 
     Args:
-        inputs: the problem as it stands.
-        solver: which solver to ask.
         effort: how far to go in all; questions beyond it are not decided.
     """
 
@@ -75,7 +73,7 @@ class Oracle:
         return self.ask(changes).possible
 
     def decided(self, changes: tuple[Change, ...]) -> Decision:
-        """Return the same, but no answer that is open.
+        """Return what `possible` does, and raise where that is None.
 
         Raises:
             UndecidedError: work or time ran out.
@@ -124,7 +122,7 @@ class Oracle:
         """Answer by the least ratio itself: that is found sooner than a plan within a limit."""
         field = BY_NAME[OBJECTIVES[case.objective].limit].field
         free: dict[str, None] = {field: None}
-        least = replace(case, limits=case.limits.but(**free), indifference=0.0)
+        least = replace(case, limits=case.limits.with_values(**free), indifference=0.0)
         effort = self.effort.part(QUESTION)
         found = optimise(least, solver=self.solver, gap=RATIO_GAP, effort=effort, ties=False)
         if found.operation is not None and floors(case)(found.operation):

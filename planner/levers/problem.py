@@ -137,7 +137,7 @@ def _types(inputs: Inputs) -> Iterator[Lever]:
 
 
 def _replicas_matter_not(job: Job) -> bool:
-    """Say whether a smaller replica lets every plan in that a larger one does."""
+    """Return whether a smaller replica allows every plan that a larger one does."""
     readers, writers = job.restore.readers, job.checkpoint.writers
     alike = job.restore.fan_out == "broadcast" and not job.whole_replicas
     return alike and (readers, writers) == ("all", "all")

@@ -184,7 +184,7 @@ def sweep(
     """
     from planner.studies.sensitivity.journal import Journal
     from planner.studies.sensitivity.scenarios import scenarios as scenarios_of
-    from planner.studies.sensitivity.sweep import Course, beside
+    from planner.studies.sensitivity.sweep import RunningSweep, beside
     from planner.studies.sensitivity.workers import Workers
 
     given = {"gap": gap, "time_limit": time_limit, "jobs": jobs}
@@ -201,7 +201,8 @@ def sweep(
         problem=request.path,
     )
     with TemporaryDirectory(prefix="planner-") as folder:
-        course = Course(inputs, chosen, options, Journal(Path(folder), "library"), request.progress)
+        journal = Journal(Path(folder), "library")
+        course = RunningSweep(inputs, chosen, options, journal, request.progress)
         try:
             with Workers(course.work, course.pieces) as workers:
                 course.run(workers)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel
 
-from planner.commands.report import asked
+from planner.commands.report import parse_options
 from planner.errors import Finding, InputError, NoPlanError
 from planner.inputs import Inputs
 from planner.loader import completed, with_settings
@@ -86,7 +86,7 @@ def request_of(
     values["set_"] = list(as_texts(settings)) if len(models) < len(paths) else []
     values["scenario"] = scenario if len(models) < len(paths) else None
     values[first.name] = paths if first.several else paths[0]
-    request, own = asked(study, values)
+    request, own = parse_options(study, values)
     return replace(request, models=models), own
 
 

@@ -164,8 +164,8 @@ def _docstring(function: Function, study: Study, options: list[Option]) -> Itera
     yield "Args:"
     for option in options:
         name = "settings" if option is SET else option.name
-        said = _SAID.get(name, option.help.replace("Repeatable", "Several may be given"))
+        words = _SAID.get(name, option.help.replace("Repeatable", "Several may be given"))
         if name in function.defaults:
-            said, _, _ = said.partition("; default")
-        text = f"{name}: {said.rstrip('.')}."
+            words, _, _ = words.partition("; default")
+        text = f"{name}: {words.rstrip('.')}."
         yield from textwrap.wrap(text, _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8)

@@ -110,7 +110,7 @@ def _joined(
         sha256=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
     )
     inputs = show_money_of(with_support(inputs))
-    findings = [*check_problem(inputs), *cheap, *exchange.doubts(inputs)]
+    findings = [*check_problem(inputs), *cheap, *exchange.doubtful_rates(inputs)]
     doubts = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
     return replace(inputs, warnings=doubts), findings
 
@@ -144,8 +144,8 @@ def _validated(document: Document) -> Problem:
 
 def _rates(document: Document, base: Path) -> exchange.Rates:
     """Return the rates of a problem; those of its price books too where it has amounts in them."""
-    rates = exchange.stated(document)
-    if not exchange.lacks(document, rates):
+    rates = exchange.stated_rates(document)
+    if not exchange.lacks_rate(document, rates):
         return rates
     try:
         paths = _price_paths(exchange.price_names(document), base, document)
@@ -192,7 +192,7 @@ def _offered(
     key = (Path.cwd(), tuple(of_catalogs), tuple(of_prices), repr(rates))
     known = _kept.pop(key, None)
     if known is None:
-        known = kept.found(_name(key), _Kept)
+        known = kept.load_kept(_name(key), _Kept)
     if known is None or not known.holds:
         catalogs = market.load_catalogs(of_catalogs)
         prices = market.load_prices(of_prices, catalogs.items, rates)
@@ -204,7 +204,7 @@ def _offered(
         del _kept[next(iter(_kept))]
     prices = known.prices
     place = document.place(("currency",)) if problem.currency else prices.currency_place
-    return exchange.settled(problem, prices.exchange, prices.currency, place), *known.offered
+    return exchange.settle_rates(problem, prices.exchange, prices.currency, place), *known.offered
 
 
 def _name(key: tuple[object, ...]) -> str:

@@ -27,7 +27,7 @@ from planner.units import rate_wanted
 Rates = Mapping[str, Currency]
 
 
-def stated(document: Document) -> dict[str, Currency]:
+def stated_rates(document: Document) -> dict[str, Currency]:
     """Return the rates of exchange that a file states, those left out that are wrong."""
     found: dict[str, Currency] = {}
     data = document.data.get("exchange")
@@ -39,7 +39,7 @@ def stated(document: Document) -> dict[str, Currency]:
     return found
 
 
-def lacks(document: Document, rates: Rates) -> bool:
+def lacks_rate(document: Document, rates: Rates) -> bool:
     """Say whether a file has amounts in a currency whose rate is not known."""
     return any(code not in rates for code in _codes(document.data))
 
@@ -57,7 +57,7 @@ def _codes(data: Any) -> Iterator[str]:
             yield from _codes(part)
 
 
-def settled(
+def settle_rates(
     problem: Problem,
     book_rates: Mapping[str, ExchangeRate],
     shown: str | None,
@@ -68,7 +68,6 @@ def settled(
     What the problem says itself counts first.
 
     Args:
-        problem: the problem.
         book_rates: rates of its price books.
         shown: the currency of the last price book that names one.
         place: file and line that name the currency.
@@ -90,15 +89,15 @@ def settled(
     return problem.model_copy(update=changes) if changes else problem
 
 
-def doubts(inputs: Inputs) -> Iterator[Finding]:
-    """Yield rates in use that are old, or of a day to come.
+def doubtful_rates(inputs: Inputs) -> Iterator[Finding]:
+    """Yield rates in use that are old, or dated in the future.
 
     Args:
         inputs: a problem with the rates of its price books, and the prices.
     """
     problem, document = inputs.problem, inputs.document
     used = {price.currency for price in inputs.prices.values()} | {problem.currency}
-    here = stated(document) if document is not None else {}
+    here = stated_rates(document) if document is not None else {}
     for code, rate in sorted(problem.exchange.items()):
         if code not in used and code not in here:
             continue
@@ -129,5 +128,5 @@ def of_books(documents: list[tuple[Path, Document]]) -> dict[str, Currency]:
     """Return the rates of price books; later ones override earlier ones."""
     found: dict[str, Currency] = {}
     for _, document in documents:
-        found |= stated(document)
+        found |= stated_rates(document)
     return found

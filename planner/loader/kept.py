@@ -46,7 +46,7 @@ _MADE = frozenset((("planner.errors", "Finding"), (type(Path()).__module__, type
 
 
 class _Reader(pickle.Unpickler):
-    """Makes what is kept, and nothing else."""
+    """Unpickles catalogs, prices and their figures, and nothing else."""
 
     def find_class(self, module: str, name: str) -> Any:
         """Return a class of catalogs and prices, or what makes one of their figures."""
@@ -96,7 +96,7 @@ def _is_own(found: os.stat_result, kind: int) -> bool:
     return mine and stat.S_IFMT(found.st_mode) == kind
 
 
-def found(name: str, kind: type[Kind]) -> Kind | None:
+def load_kept(name: str, kind: type[Kind]) -> Kind | None:
     """Return what is kept under a name; None where nothing is, or nothing that can be trusted."""
     folder = _folder()
     if folder is None or not hasattr(os, "geteuid"):

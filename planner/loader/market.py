@@ -13,12 +13,12 @@ from pydantic import BaseModel, ValidationError
 
 from planner import currency, shipped
 from planner.currency import Currency
-from planner.errors import Finding, InputError, did_you_mean
+from planner.errors import Finding, InputError, clip, did_you_mean
 from planner.foreign_files import contents
 from planner.inputs import Document
 from planner.loader import exchange, locate, yaml12
 from planner.loader.catalog_checks import LIST_IT
-from planner.loader.price_building import NoQuantityError, built, with_range
+from planner.loader.price_building import NoQuantityError, build_price, with_range
 from planner.paths import steps_of
 from planner.schema.catalog import Catalog, Family, Item, Source
 from planner.schema.prices import Discount, ExchangeRate, Price, PriceBook, Rate
@@ -91,12 +91,8 @@ def _existing(path: Path, base: Path, what: str, origin: Finding) -> Path:
     near = did_you_mean(path.stem, [other.stem for other in path.parent.glob("*.y*ml")])
     folder = yaml12.shorten_path(base)
     fix = near or f"the path counts from {'this folder' if folder == '.' else folder}"
-    message = f"no such {what}: '{_clip(str(path))}'"
+    message = f"no such {what}: '{clip(str(path), 120)}'"
     raise InputError(Finding("not-found", message, origin.file, origin.line, origin.path, fix))
-
-
-def _clip(text: str) -> str:
-    return text if len(text) <= 120 else text[:117] + "..."
 
 
 def validated(model: type[ModelT], document: Document) -> ModelT:
@@ -134,7 +130,7 @@ def _refuse_results(own: str, document: Document) -> None:
         fix = f"give {_KINDS[own]}"
         made = document.data[key]
         if own == "jobs" and isinstance(made, dict) and made.get("problem_file"):
-            fix = f"give the problem that it was made from: {_clip(str(made['problem_file']))}"
+            fix = f"give the problem that it was made from: {clip(str(made['problem_file']), 120)}"
         raise InputError(Finding("kind", message, *document.place((key,)), fix=fix))
 
 
@@ -414,7 +410,7 @@ def _build(result: Prices, items: Mapping[str, Item]) -> None:
             del result.prices[name]
         else:
             try:
-                whole = built(price, item, items, result.rates)
+                whole = build_price(price, item, items, result.rates)
             except NoQuantityError as error:
                 fix = "state it in the catalog, or give list, date, source and confidence"
                 problems.append(Finding("rate", f"'{name}': {error}", *place, fix))

@@ -28,7 +28,6 @@ def raw_tb(item: Item, items: Mapping[str, Item], flash: MediaType | None = None
     count too.
 
     Args:
-        item: an item of the catalogs.
         items: all items by id, for the components of bundles.
         flash: which drives; all of them if None.
     """
@@ -57,16 +56,16 @@ def quantity(rate: Rate, item: Item, items: Mapping[str, Item]) -> float:
     return usable.value
 
 
-def built(price: Price, item: Item, items: Mapping[str, Item], rates: Mapping[str, Rate]) -> Price:
+def build_price(
+    price: Price, item: Item, items: Mapping[str, Item], rates: Mapping[str, Rate]
+) -> Price:
     """Return a price with parts as the sum of them: once, every year, low, high, and how it came.
 
     Its date is the oldest of its rates', its confidence the least, its source that of the rate
     that most of the price comes from; the note tells every part.
 
     Args:
-        price: a price with parts.
         item: what it is the price of.
-        items: all items by id.
         rates: the rates of the books in use.
 
     Raises:
@@ -84,7 +83,7 @@ def built(price: Price, item: Item, items: Mapping[str, Item], rates: Mapping[st
         "date": min((rate.date for rate, _ in sized), key=latest_day),
         "source": main.source,
         "confidence": min((rate.confidence for rate, _ in sized), key=_ORDER.index),
-        "note": "; ".join(["built of " + ", ".join(_told(*pair) for pair in sized)]
+        "note": "; ".join(["built of " + ", ".join(_text_of_part(*pair) for pair in sized)]
                           + ([price.note] if price.note else [])),
     }  # fmt: skip
     if yearly:
@@ -99,7 +98,7 @@ def _sum(sized: list[tuple[Rate, float]], field: str) -> float:
     return round(sum(each), 2)
 
 
-def _told(rate: Rate, amount: float) -> str:
+def _text_of_part(rate: Rate, amount: float) -> str:
     unit = {"unit": "", "raw_tb": " TB", "usable_tb": " TB usable", "used_tb": " TB"}[rate.per]
     often = " a year" if rate.every == "year" else ""
     whole = rate.usd * amount
@@ -168,7 +167,7 @@ def is_old(text: str, day: date) -> bool:
 
 
 def is_to_come(text: str, day: date) -> bool:
-    """Say whether all of a date lies after a day: it is mistyped, or the price not yet true."""
+    """Return whether all of a date lies after a day: it is mistyped, or the price not yet valid."""
     if text == NO_DATE:
         return False
     year, month, first = (*map(int, text.split("-")), 1, 1)[:3]

@@ -50,7 +50,7 @@ _Safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Loader(_Safe):  # type: ignore[misc]
-    """A loader that does not look what a plain scalar is by YAML 1.1: that is `_Builder`'s."""
+    """A loader that resolves no plain scalar by YAML 1.1; `_Builder` does so by YAML 1.2."""
 
     def resolve(self, kind: type[yaml.Node], value: object, implicit: object) -> str:
         """Return the tag of a node that has none."""

@@ -176,7 +176,7 @@ def _narrow_sizes(master: Master, goal: Goal) -> None:
 
 
 def narrow_chords(master: Master, goal: Goal) -> None:
-    """Bring the ends of what chords are between together: then they fit better."""
+    """Bring the ends of chords closer together: then they fit better."""
     for chord in master.build.model.chords:
         least, most = chord.ends
         low = end(master, goal, least, maximise=False)
@@ -208,7 +208,7 @@ NOISE = 1e-5
 
 
 def pretends(master: Master, outcome: Outcome) -> bool:
-    """Say whether the master counts GPUs in use whose logarithm it does not pay for."""
+    """Return whether the master counts more GPUs in use than their logarithm allows."""
     build = master.build
     if "n" not in vars(build) or not _counts_n(build):
         return False
@@ -400,8 +400,6 @@ def split_counts(master: Master, node: Node, values: Mapping[str, float]) -> lis
     whose worth is known without the model.
 
     Args:
-        master: the model.
-        node: the part to split.
         values: the solver's, none where it gave none: then a range is halved.
     """
     build = master.build

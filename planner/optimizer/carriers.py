@@ -78,7 +78,6 @@ class Carriers:
     """What carries the chosen operation, with what it is compared by.
 
     Args:
-        case: the problem in numbers.
         chosen: the plan's operation.
         bound: what no plan passes, in the objective's own unit; None where nothing is proven.
         within: the share of it that another plan may be worse.
@@ -178,7 +177,7 @@ class Carriers:
         return fewest(item, does)
 
     def _does(self, units: Mapping[str, int], like: Run) -> bool:
-        """Say whether such a purchase does the job; what it takes or costs does not matter here.
+        """Return whether a purchase does the job, whatever it takes or costs.
 
         What is to be least grows with every unit and may grow beyond any fabric; more units of
         storage never do less work.
@@ -219,7 +218,6 @@ def fewest(item: Storage, does: Callable[[int], bool]) -> int | None:
     """Return the fewest units of an item that will do, None where none do.
 
     Args:
-        item: the item.
         does: whether so many do; if so many do, more do, unless more units bring less bandwidth.
     """
     low, high = max(item.min_units, item.low, 1), min(item.high or MOST_UNITS, MOST_UNITS)

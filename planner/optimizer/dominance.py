@@ -118,7 +118,6 @@ def stands_in(case: Case, also: Collection[str] = ()) -> list[tuple[str, str]]:
     they hold, and take no more. Of alike ones the first is the one that ties would take.
 
     Args:
-        case: the problem in numbers.
         also: sums over the bill that decide beside those of its own objective and limits.
     """
     uses, figures, groups = _uses(case), _figures(case, also), defaultdict(list)
@@ -162,7 +161,7 @@ def _alike(case: Case, offer: Offer, uses: _Uses) -> tuple[object, ...]:
 
 
 def _takes(case: Case, offer: Offer, uses: _Uses, figures: Iterable[str]) -> list[float]:
-    """Return what a product takes, and what it lacks: each no more makes it no worse."""
+    """Return the figures of which less is no worse: what a product takes, and what it lacks."""
     takes = [amount for figure in figures for amount in _amounts(case, offer, SUMS[figure])]
     takes += [offer.spare_share, float(offer.min_order), float(offer.min_units)]
     takes += [factor for _, factor in sorted(uses.factors[offer.id].items())]
@@ -295,7 +294,6 @@ def outgrown(case: Case, value: float | None) -> bool:
     companions take at least, and at least the useful work found or no more of what is to be least.
 
     Args:
-        case: the whole problem.
         value: the best value found, as the model scales it; None where there is no plan.
     """
     falls = [(steps, first) for steps in _steps(case) if (first := _first_fall(steps)) is not None]

@@ -81,7 +81,6 @@ def enumerated(
     """Return the best plan of a case; None where enumeration does not cover it.
 
     Args:
-        case: the problem in numbers.
         gap: how far from the best value its bound may be, as a share.
         known: plans of the case.
         ties: whether to choose among equally good plans.
@@ -113,15 +112,15 @@ def enumerated(
 
 
 def _least_figure(case: Case) -> str | None:
-    """Return what a case asks for the least of, where it is a sum that may be limited, too."""
+    """Return the figure that a case minimises, where it is a sum that may be limited, too."""
     asked = OBJECTIVES.get(case.objective)
     figure = "facility_power_kw" if case.objective == "least_meter" else asked and asked.figure.name
     return figure if figure in {each.figure for each in SUPPLIES} else None
 
 
 def _no_worse(case: Case, known: Sequence[Run], figure: str) -> Case:
-    """Return a case that may take as much of what it asks for the least of as the best plan known,
-    and what may be given away; without such a limit a hall that has no other holds any number."""
+    """Return a case limited to the least figure of the best plan known, and what may be given away:
+    without such a limit a hall that has no other holds any number."""
     meets, value = floors(case, -FLOOR_TOLERANCE), measure(case, case.objective)
     best = min((value(run) for run in known if meets(run)), default=math.inf)
     limit = next(each for each in SUPPLIES if each.figure == figure)
@@ -129,7 +128,7 @@ def _no_worse(case: Case, known: Sequence[Run], figure: str) -> Case:
     given = case.limits[limit.field]
     if most >= (math.inf if given is None else given):
         return case
-    return case.under(case.limits.but(**{limit.field: most}))
+    return case.under(case.limits.with_values(**{limit.field: most}))
 
 
 def _for_work(case: Case) -> Case:

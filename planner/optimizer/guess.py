@@ -26,7 +26,6 @@ def guesses(master: Master, relaxed: Mapping[str, float], solve: Solve) -> Itera
 
     Args:
         master: the model; flags are narrowed for a moment.
-        relaxed: the relaxation's values.
         solve: solves the relaxation as it stands.
     """
     build = master.build

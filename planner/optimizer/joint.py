@@ -93,7 +93,6 @@ def optimise(
     """Return the best plan of a case with its certificate.
 
     Args:
-        case: the problem in numbers.
         solver: HiGHS in process, or the CBC that PuLP bundles as a cross-check.
         gap: the largest distance to the bound, as a share of the objective.
         effort: how far to go; beyond it the best plan so far is taken. Without: to the end.
@@ -115,7 +114,7 @@ def optimise(
 
 
 def _of_whole(whole: Case, answer: Certificate) -> Certificate:
-    """Return an answer as one of the whole case: of products that no plan needs there are none."""
+    """Return an answer as one of the whole case: products that were left out count 0."""
     none = {offer.id: 0 for offer in whole.offers()}
 
     def filled(run: Run | None) -> Run | None:
@@ -209,7 +208,7 @@ class _Proof(NamedTuple):
 
 
 def _least(case: Case, proofs: list[_Proof]) -> float | None:
-    """Return what a plan of another mode must reach to be sought, once there is one on two levels.
+    """Return the value from which on plans of another mode count, once there is one on two levels.
 
     It is worse than the best by all that may be given away: no plan that may be taken is missed.
     """
@@ -222,9 +221,10 @@ def _least(case: Case, proofs: list[_Proof]) -> float | None:
 
 
 def _best_known(case: Case, mode: Mode, known: Sequence[Run]) -> Run | None:
-    """Return the best of what known plans are in a mode of a case; None where none is one.
+    """Return the best of the known plans that are plans of a case in a mode; None without any.
 
-    One that meets a floor by the tolerance of rounding alone is none of the model's.
+    One that meets a floor by the tolerance of rounding alone is not counted: the model has no such
+    plan.
     """
     runs = (fitted(case, run) for run in known if run.mode == mode)
     value, meets = measure(case, case.objective), floors(case, -FLOOR_TOLERANCE)
@@ -533,7 +533,6 @@ def fitted(case: Case, run: Run) -> Run | None:
     """Return an operation at its best under a case; None where that refuses its purchase or use.
 
     Args:
-        case: the problem in numbers.
         run: an operation of another case with the same products.
     """
     ids = {offer.id for offer in case.offers()}

@@ -402,7 +402,7 @@ def _adds_whole(quantity: AtLeast | Sum, terms: PlacedTerms, whole: set[int]) ->
 
 
 def _is_nothing(quantity: Packed | AtLeast | Ceil | Sum | Steps) -> bool:
-    """Say whether a quantity is 0 where there is nothing of its terms."""
+    """Return whether a quantity is 0 wherever all of its terms are."""
     if isinstance(quantity, (Ceil, Sum)):
         return quantity.constant == 0
     return not isinstance(quantity, AtLeast) or quantity.least <= 0

@@ -27,8 +27,7 @@ from planner.case.model import Levels
 from planner.case.repair import Repair
 from planner.optimizer import surfaces
 from planner.optimizer.context import MOST_SPARED, Build
-from planner.optimizer.model import Linear, NegativeExp
-from planner.optimizer.surfaces import Point
+from planner.optimizer.model import Linear, NegativeExp, Point, Surface
 from planner.sizing import two_levels
 from planner.units import DAY_S
 
@@ -168,7 +167,6 @@ def goodput(build: Build, productive: Linear) -> Linear:
     """Return an expression that is at most log E, with the links that keep it so.
 
     Args:
-        build: the model in the making.
         productive: at most the logarithm of the share of time that nothing stops.
     """
     return sum((_kept(build), _drained(build), _restarted(build)), productive)
@@ -195,7 +193,7 @@ def _kept(build: Build) -> Linear:
     steps = [bottom + (top - bottom) * share for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
     seeds = [(step, middle[1], middle[2]) for step in steps]
     build.remote_i  # noqa: B018  (makes the flags of k)
-    choices: list[tuple[Linear, surfaces.Surface]] = [
+    choices: list[tuple[Linear, Surface]] = [
         (build.every.get(k), Kept(k, levels.remote_share, _swaps(build))) for k in levels.every
     ]
     return surfaces.link(build.model, "kept", (interval, restart, lag), choices, domain, seeds)
@@ -213,7 +211,7 @@ def _drained(build: Build) -> Linear:
     domain = ((LEAST_LOST, MOST_LOST), (start, end))
     seeds = [(at, (start + end) / 2.0) for at in (-8.0, -5.0, -3.0, -1.0, 1.0)]
     drained = Drained(levels.remote_share, _swaps(build))
-    surface: list[tuple[Linear, surfaces.Surface]] = [(None, drained)]
+    surface: list[tuple[Linear, Surface]] = [(None, drained)]
     return surfaces.link(build.model, "drained", (drain, restart), surface, domain, seeds)
 
 

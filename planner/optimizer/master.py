@@ -103,18 +103,18 @@ class Master:
         return row
 
     def release(self, row: Row) -> None:
-        """Let a ``<=`` row hold nothing back any more."""
+        """Take a ``<=`` row out of effect."""
         self.session.change(row, {}, RELEASED)
 
     def ask_for(self, expression: Linear, most: float) -> None:
-        """Keep an expression from above, in place of what was kept so before."""
+        """Bound an expression from above, in place of the one that was bounded before."""
         if self.asked is None:
             self.asked = self.row(f"asked_{len(self.build.model.rows)}", expression, "<=", most)
         else:
             self.session.change(self.asked, {}, most - (expression + 0).constant)
 
     def ask_for_all(self) -> None:
-        """Keep nothing so any more."""
+        """Remove that bound."""
         if self.asked is not None:
             self.release(self.asked)
         self.asked = None
@@ -309,9 +309,7 @@ def bounds_with(
     """Return for each item a value of the objective that no plan with it passes.
 
     Args:
-        case: the problem in numbers.
         ids: GPU systems (which are then to be in use) and storage items.
-        solver: which solver to ask.
         effort: how far to go; beyond it nothing is told any more.
     """
     if effort.over:  # building the models alone takes its time

@@ -141,10 +141,10 @@ Point = tuple[float, ...]
 
 
 class Surface(Protocol):
-    """A concave, differentiable function of several variables that is nowhere more than 0."""
+    """A concave, differentiable function of several variables; never above 0 in a ``Sheet``."""
 
     def nearest(self, at: Point) -> Point:
-        """Return the point, near by, at which a tangent is to stand."""
+        """Return a point near by at which a tangent may stand: there f is known to be concave."""
 
     def value(self, at: Point) -> float:
         """Return f(at)."""

@@ -263,11 +263,8 @@ def operate(
     With a local level also each how many-th of its checkpoints goes on to storage is the best.
 
     Args:
-        case: the problem in numbers.
         mode: how checkpoints are saved.
-        units: units in the cluster by item.
         used: systems in use by type.
-        gpus: GPUs in use.
         ways: the ways in which, by id; a type that none is given of runs in its first.
     """
     job = case.job
@@ -328,11 +325,9 @@ def run_at(
     """Return the purchase run as somebody says, whatever limits that breaks.
 
     Args:
-        case: the problem in numbers.
         mode: how checkpoints are saved.
         units: units in place by item.
         used: systems in use by type, at least one.
-        gpus: GPUs in use.
         interval_s: start of one checkpoint to the start of the next, s.
         ways: the ways in which, by id; a type that none is given of runs in its first.
         every: each how many-th checkpoint goes on to storage.
@@ -406,12 +401,12 @@ def _flow(
     ways = [way for _, way in running]
     a, c = case.job.fan_out_terms(ways[0].replica_gpus)
     rate = max(way.failures_per_gpu_day for way in ways)
-    mended = _mended(case, running, units, gpus)
-    seen = 1.0 if mended[-1] is None else mended[-1].failing
+    repairs = _repair_terms(case, running, units, gpus)
+    seen = 1.0 if repairs[-1] is None else repairs[-1].failing
     return _Flow(
         write, read, data, *clients, safe_write, safe_read, a + c * gpus,
         mtti_s(rate, gpus * seen), rate, _rate(case, ways, gpus),
-        tuple(way.id for way in ways), ways[0].replica_gpus, *mended,
+        tuple(way.id for way in ways), ways[0].replica_gpus, *repairs,
         max(bandwidth.stall_s(case.job, way, gpus) for way in ways),
     )  # fmt: skip
 
@@ -442,11 +437,11 @@ def _rate(case: Case, ways: list[Way], gpus: int) -> float:
     return min(way.tflops_per_gpu * law.share(gpus, way.bubble, way.gpus_max) for way in ways)
 
 
-def _mended(
+def _repair_terms(
     case: Case, running: Running, units: Mapping[str, int], gpus: int
 ) -> tuple[int, float, float, Shrunk | None]:
     """Return the spares standing by, the share of time waited, what swaps leave, and what a job
-    does that shrinks: of that the time lost follows from its restarts."""
+    does that shrinks, whose time lost follows from its restarts."""
     repair = case.job.repair
     if repair is None:
         return 0, 0.0, 1.0, None
@@ -479,7 +474,6 @@ def short_of_units(job: Job, run: Run, shrunk: Shrunk) -> float:
     What it spares in restarts, which those that are out do not make, is taken off.
 
     Args:
-        job: the job.
         run: how it runs.
         shrunk: what it does, with the spares of the run or others.
     """

@@ -681,7 +681,6 @@ def stored(case: Case, counts: NDArray[np.int64]) -> tuple[Stores, Numbers]:
     """Return what storage gives, and what it holds, TB.
 
     Args:
-        case: the problem in numbers.
         counts: a row for each storage item of the case, a column for each purchase.
     """
     size = counts.shape[1]
@@ -726,7 +725,6 @@ def most_gpus(case: Case, number: int, systems: NDArray[np.int64]) -> NDArray[np
     """Return the most GPUs that a job can use of so many systems; see `operate.most_gpus`.
 
     Args:
-        case: the problem in numbers.
         number: the place of the way in `Case.ways`.
         systems: how many systems of the way's type there are, for each.
     """

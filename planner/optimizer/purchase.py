@@ -81,8 +81,6 @@ def bill(case: Case, units: Mapping[str, int], ways: Collection[str]) -> Purchas
     """Return the bill of a purchase, companions included.
 
     Args:
-        case: the problem in numbers.
-        units: units in the cluster by item.
         ways: the ways in which the job runs, by id: their set points are what counts of power.
 
     Raises:

@@ -73,11 +73,7 @@ def divide_money(
     """Split a range of money while its chord is much of what keeps bound and plan apart.
 
     Args:
-        master: the model.
-        goal: what the stage optimises.
-        node: the part to split.
         outcome: of the relaxation, which is cheap, or of whole numbers.
-        found: what the stage has found.
         margin: the least share of the range on either side.
     """
     if found.value is None or not outcome.values:

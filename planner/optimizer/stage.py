@@ -61,7 +61,6 @@ def run(
 
     Args:
         master: the model; keeps the tangents that are added.
-        goal: what to optimise.
         start: a feasible operation to begin with, of a goal before this.
         least: what is worse is not sought.
         known: a feasible operation where there was no goal before.
@@ -210,10 +209,10 @@ def _solve_whole(master: Master, goal: Goal, node: Node, found: Found, begun: bo
         return solve(master, goal, relaxed=False, careful=True)  # no plan is there to disprove it
     if not begun and _is_cheapest(goal, found, outcome):
         return solve(master, goal, relaxed=False, careful=True)  # no plan would disprove it
-    if not holds(master, goal, node, found) or not _belies(goal, found, outcome):
+    if not holds(master, goal, node, found) or not _is_disproved(goal, found, outcome):
         return outcome
     outcome = solve(master, goal, relaxed=False, careful=True)
-    if begun and not node.bounds and _belies(goal, found, outcome):
+    if begun and not node.bounds and _is_disproved(goal, found, outcome):
         raise SolverError(f"the solver rules out a plan that exists ({goal.name})")
     return outcome
 
@@ -225,8 +224,8 @@ def _is_cheapest(goal: Goal, found: Found, outcome: Outcome) -> bool:
     return found.closed(goal, outcome.bound)
 
 
-def _belies(goal: Goal, found: Found, outcome: Outcome) -> bool:
-    """Say whether a solver's verdict on the whole problem is one that the plan in hand disproves.
+def _is_disproved(goal: Goal, found: Found, outcome: Outcome) -> bool:
+    """Return whether the plan in hand disproves a verdict of the solver on the whole problem.
 
     HiGHS (1.15.1) has been seen to lose the optimum in its presolve.
     """

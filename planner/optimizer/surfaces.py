@@ -14,30 +14,24 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from planner.optimizer.model import Linear, Model, Row, Variable, combination, evaluate, total
+from planner.optimizer.model import (
+    Linear,
+    Model,
+    Point,
+    Row,
+    Surface,
+    Variable,
+    combination,
+    evaluate,
+    total,
+)
 
 NEGLIGIBLE = 1e-8
 """Solvers drop coefficients near 1e-9: what a slope below this adds at most stands in for it."""
 NEAREST = 1e-9
 CHOSEN = 1.0 - 1e-6
 NOT_CHOSEN = 1e-6
-
-Point = tuple[float, ...]
-
-
-class Surface(Protocol):
-    """A concave, differentiable function of several variables."""
-
-    def value(self, at: Point) -> float:
-        """Return f(at)."""
-
-    def slopes(self, at: Point) -> Point:
-        """Return the gradient of f."""
-
-    def nearest(self, at: Point) -> Point:
-        """Return a point near by at which f is known to be concave."""
 
 
 @dataclass

@@ -175,7 +175,6 @@ class Left:
         """Return it of so many units and replicas each.
 
         Args:
-            units: what they are.
             counts: units in use and standing by.
             replicas: in use with nothing out.
         """

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from planner.figures import OBJECTIVES
-from planner.outputs.blocks import Column, FirstScreen, Table, joined, screen
-from planner.outputs.scope import decided_on
+from planner.outputs.blocks import Column, FirstScreen, Table, join_parts, screen
+from planner.outputs.scope import decided_lines
 from planner.outputs.words import (
     INDENT,
     amount_of,
@@ -24,7 +24,7 @@ from planner.schema.plan import Plan
 _OTHERS = {"storage_vendor": "storage vendor", "gpu_type": "GPU system"}
 
 
-def behind(share: float) -> str:
+def shortfall_text(share: float) -> str:
     """Return how far behind the best something is, in percent with the digits it needs."""
     size = 100.0 * abs(share)
     if size < 5e-5:
@@ -44,14 +44,14 @@ def what_it_is(alternative: Alternative) -> str:
     return ", ".join(named)
 
 
-def bought(plan: Plan) -> str:
+def bought_text(plan: Plan) -> str:
     """Return the GPU systems and the storage of a plan."""
-    return ", ".join(f"{line.working:,} × {line.model}" for line in decided_on(plan))
+    return ", ".join(f"{line.working:,} × {line.model}" for line in decided_lines(plan))
 
 
 def units(plan: Plan, section: str) -> int:
     """Return the units in place of a section."""
-    return sum(line.working for line in decided_on(plan, section))
+    return sum(line.working for line in decided_lines(plan, section))
 
 
 def command(found: Alternatives, alternative: Alternative) -> str | None:
@@ -69,20 +69,20 @@ def command(found: Alternatives, alternative: Alternative) -> str | None:
 
 def sentences(found: Alternatives) -> list[str]:
     """Return what was looked for and how that ended, where plans alone do not show it."""
-    said = [text for name in _OTHERS for text in _others(found, name)]
+    texts = [text for name in _OTHERS for text in _others(found, name)]
     open_ = [each.label for each in found.directions if each.ended == "not_found"]
     if open_:
-        said.append(f"not settled: {', '.join(open_)}")
+        texts.append(f"not settled: {', '.join(open_)}")
     near = [each.label for each in found.directions if each.ended == "within" and not each.proven]
     if near:
-        said.append(f"found, but not proven in time to be the extreme: {', '.join(near)}")
+        texts.append(f"found, but not proven in time to be the extreme: {', '.join(near)}")
     more = found.found - len(found.alternatives)
     if more > 0:
         plans = "plan that differs" if more == 1 else "plans that differ"
-        said.append(f"{more} more {plans} less from these: see them with a larger --most")
+        texts.append(f"{more} more {plans} less from these: see them with a larger --most")
     if found.found == 1:
-        said.append("every direction leads to the same plan: there is no other at its ends")
-    return said
+        texts.append("every direction leads to the same plan: there is no other at its ends")
+    return texts
 
 
 def _others(found: Alternatives, name: str) -> list[str]:
@@ -91,11 +91,13 @@ def _others(found: Alternatives, name: str) -> list[str]:
     what, within = _OTHERS[name], [each for each in mine if each.ended == "within"]
     if not mine:
         return [f"no other {what} is on offer"]
-    said = []
+    texts = []
     if within:
-        names = ", ".join(f"{each.detail} ({behind(each.shortfall or 0.0)})" for each in within)
-        said.append(f"another {what} within {tolerance(found)} of the best: {names}")
-    return [*said, *_beyond(found, what, mine, also=bool(within))]
+        names = ", ".join(
+            f"{each.detail} ({shortfall_text(each.shortfall or 0.0)})" for each in within
+        )
+        texts.append(f"another {what} within {tolerance(found)} of the best: {names}")
+    return [*texts, *_beyond(found, what, mine, also=bool(within))]
 
 
 def _beyond(
@@ -107,7 +109,7 @@ def _beyond(
         return [f"no plan is possible with {another}"]
     if last.ended != "beyond":
         return []
-    least, most = behind(last.at_least or 0.0), behind(last.shortfall or 0.0)
+    least, most = shortfall_text(last.at_least or 0.0), shortfall_text(last.shortfall or 0.0)
     far = f"{most} behind" if least == most else f"{least} to {most} behind"
     return [
         f"no plan with {another} lies within {tolerance(found)}: the best one, with "
@@ -131,7 +133,7 @@ def render(found: Alternatives) -> str:
             titled_points("What was looked for", sentences(found)),
             _proof(found),
         ]
-    return joined(parts)
+    return join_parts(parts)
 
 
 def first(found: Alternatives) -> FirstScreen:
@@ -144,11 +146,11 @@ def first(found: Alternatives) -> FirstScreen:
             else f"{number(work.useful_pflops, 1)} useful PFLOP/s")  # fmt: skip
     plans = counted(len(others), "other plan")
     differ = "differs" if len(others) == 1 else "differ"
-    said = sentences(found)
+    notes = sentences(found)
     answer = [
-        ("Best", f"{bought(best.plan)}: {done}"),
+        ("Best", f"{bought_text(best.plan)}: {done}"),
         ("Near it", f"{plans} within {tolerance(found)} of it {differ} from it and each other"),
-        ("Others", "; ".join(said)),
+        ("Others", "; ".join(notes)),
     ]
     commands = sum(command(found, each) is not None for each in others)
     full = "useful work, TCO and power of each"
@@ -171,11 +173,11 @@ def _in_two_lines(alternatives: Sequence[Alternative]) -> Table:
         "Plans, the best first",
         (
             Column("", tuple(f"{place}" for place in range(1, len(plans) + 1))),
-            Column("at most", tuple(behind(each.shortfall) for each in alternatives),
+            Column("at most", tuple(shortfall_text(each.shortfall) for each in alternatives),
                    head=("behind",)),
             Column(in_millions("capex, MUSD"), capex, head=(in_millions("MUSD"),)),
             Column("IT power, kW", power, head=("IT kW",)),
-            Column("buys", tuple(map(bought, plans)), words=True, gives_way=True),
+            Column("buys", tuple(map(bought_text, plans)), words=True, gives_way=True),
             Column("what it is", tuple(map(what_it_is, alternatives)), words=True, under=True),
         ),
     )  # fmt: skip
@@ -193,7 +195,7 @@ def _figures(found: Alternatives) -> Table:
     shown: tuple[tuple[str, str, Iterable[str]], ...] = (
         ("", "", map(str, range(1, len(plans) + 1))),
         ("useful", "GPUs" if flops[0] is None else "PFLOP/s", (number(each, 1) for each in work)),
-        ("behind", "at most", (behind(each.shortfall) for each in found.alternatives)),
+        ("behind", "at most", (shortfall_text(each.shortfall) for each in found.alternatives)),
         ("GPUs", "in use", (number(job.gpus_used) for job in jobs)),
         ("GPU", "systems", (number(units(plan, "Compute")) for plan in plans)),
         ("storage", "units", (number(units(plan, "Storage")) for plan in plans)),
@@ -213,7 +215,7 @@ def _known(value: float | None) -> str:
 def _plans(found: Alternatives) -> str:
     lines: list[str] = []
     for place, each in enumerate(found.alternatives, start=1):
-        text = f"{what_it_is(each)}: {bought(each.plan)}"
+        text = f"{what_it_is(each)}: {bought_text(each.plan)}"
         lines += wrapped(text, f"{INDENT}{place}  ", f"{INDENT}   ")
         lines += _again(found, each) if place > 1 else []
     return "\n".join(["What they are", *lines])

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from planner.figures import objective_label
 from planner.limits import SUPPLIES, of_group
 from planner.outputs import console, scope, why_text
-from planner.outputs.blocks import MOST_NOTES, labelled, noted
+from planner.outputs.blocks import MOST_NOTES, labelled, note_lines
 from planner.outputs.restated import in_its_currency
 from planner.outputs.run_text import spares_standing_by
 from planner.outputs.words import (
@@ -55,7 +55,7 @@ def render(plan: Plan, parts: Collection[str] = ()) -> str:
     for label, text in answer_lines(plan, plan.totals, plan.jobs[0]):
         lines += labelled(label, text, _INDENT)
     if "notes" not in parts:
-        lines += noted([*console.idle_texts(plan), *plan.warnings])
+        lines += note_lines([*console.idle_texts(plan), *plan.warnings])
     if len(parts) < len(PARTS):
         lines += labelled("More", _more(plan, parts), _INDENT)
     text = "\n".join(lines) + "\n"
@@ -65,7 +65,7 @@ def render(plan: Plan, parts: Collection[str] = ()) -> str:
 
 def answer_lines(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
     """Yield what the first screen says: a label and a sentence each."""
-    yield "Asked", asked(plan, job)
+    yield "Asked", question_text(plan, job)
     yield "Buy", _buy(plan, totals)
     yield "Work", _work(plan, totals, job)
     if totals.capex_usd is not None:
@@ -80,7 +80,7 @@ def answer_lines(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str
         yield "Left out", listed(left_out)
 
 
-def asked(plan: Plan, job: JobPlan) -> str:
+def question_text(plan: Plan, job: JobPlan) -> str:
     """Return the objective, the job and the limits that people set, in a line."""
     goal = plan.objective
     most = "the most" if goal.sense == "maximize" else "the least"
@@ -101,17 +101,17 @@ def of_limit(limit: LimitReport) -> str:
     if limit.name == "max_days_to_train":
         return f"training in {value}"
     label = limit.label.removesuffix(", known part")  # of the plan, not of what is asked
-    said = f"{value} of {label}"
+    text = f"{value} of {label}"
     if limit.unit in label.split():  # GPUs in use, useful GPUs
-        said = f"{value.removesuffix(limit.unit)}{label}"
-    return f"{'at least ' if limit.sense == '>=' else ''}{said}"
+        text = f"{value.removesuffix(limit.unit)}{label}"
+    return f"{'at least ' if limit.sense == '>=' else ''}{text}"
 
 
 def _buy(plan: Plan, totals: Totals) -> str:
     """Return GPU systems and storage by name, the rest by how many."""
     own = scope.own_lines(plan)
     systems, storage = (
-        [so_many(line.working, product(line)) for line in scope.decided_on(plan, section)]
+        [so_many(line.working, product(line)) for line in scope.decided_lines(plan, section)]
         for section in ("Compute", "Storage")
     )
     text = f"{listed(systems)} ({totals.gpus:,} GPUs)" if systems else ""
@@ -170,7 +170,7 @@ def _power(plan: Plan, totals: Totals) -> str:
 
 def _binds(plan: Plan) -> str:
     """Return what holds the plan, and what the next GPU systems would need and give."""
-    binding = scope.holding(plan)
+    binding = scope.binding_limits(plan)
     texts = [f"{limit.label} ({_reached(limit)})" for limit in binding[:_MOST_BINDING]]
     left = len(binding) - _MOST_BINDING
     text = listed([*texts, *([f"{left} more"] if left > 0 else [])]) or _nearest(plan)
@@ -183,7 +183,7 @@ def _nearest(plan: Plan) -> str:
     used = [
         (each.value / each.limit, each)
         for each in plan.limits
-        if each.sense == "<=" and each.limit > 0.0 and scope.may_be_short(each)
+        if each.sense == "<=" and each.limit > 0.0 and scope.can_run_short(each)
     ]
     share, nearest = max(used, key=lambda one: one[0], default=(0.0, None))
     if nearest is None or share < NEAR:

@@ -444,8 +444,6 @@ def for_audience(plan: Plan, audience: Audience, prices: Prices | None = None) -
     loses its name and value.
 
     Args:
-        plan: the plan as solved.
-        audience: whom it is for.
         prices: which prices it shows, by default those of the audience.
     """
     if audience == "internal":

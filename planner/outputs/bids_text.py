@@ -47,7 +47,7 @@ def view(found: Bids) -> list[Block]:
     blocks: list[Block] = [Heading(_heading(found)), Text(tuple(answer(found)), points=True)]
     blocks.append(_table(found))
     blocks += [
-        Text(tuple(broken(found)), title="Limits that are broken", points=True),
+        Text(tuple(broken_limits(found)), title="Limits that are broken", points=True),
         Text(tuple(to_win(found)), title=TO_WIN, points=True),
         _mix(found),
         _lacks(found),
@@ -67,7 +67,7 @@ def first(found: Bids) -> FirstScreen:
             Text(tuple(to_win(found)), title=TO_WIN,
                  points=True),
         ),
-        notes=(*broken(found), *findings(found)),
+        notes=(*broken_limits(found), *findings(found)),
         proof=tuple(_how(found)),
         full="limits that break, the best mix, what each lacks, how it was counted",
     )  # fmt: skip
@@ -92,8 +92,8 @@ def _heading(found: Bids) -> str:
     return f"{found.problem}  ({counted(len(found.bids), 'bid')}, quantities {how})"
 
 
-def named(bid: Bid) -> str:
-    """Return what a bid goes by."""
+def name_of(bid: Bid) -> str:
+    """Return the name of a bid: its key and its vendor."""
     return f"{bid.key} {bid.vendor}"
 
 
@@ -143,7 +143,7 @@ def _first(found: Bids, order: Sequence[Bid]) -> str:
     each = figures.usd_per_useful_gpu_hour
     per_hour = "" if each is None else f", {ratio(each)} per useful GPU-hour"
     return (
-        f"{named(first)} is first: {value_text(found.measure, measured)}; {_work(first)} for "
+        f"{name_of(first)} is first: {value_text(found.measure, measured)}; {_work(first)} for "
         f"{paid}{per_hour}"
     )
 
@@ -157,7 +157,7 @@ def _work(bid: Bid) -> str:
 
 
 def _next(found: Bids, order: Sequence[Bid]) -> str:
-    behind = [f"{named(bid)} ({_behind(order[0], bid)})" for bid in order[1:]]
+    behind = [f"{name_of(bid)} ({_behind(order[0], bid)})" for bid in order[1:]]
     text = f"then {listed(behind)}"
     second = order[1]
     if second.break_even is not None and second.break_even.share is not None:
@@ -187,7 +187,7 @@ def _mixed(found: Bids) -> str:
     mix = found.mix
     if mix is None:
         return f"no mix: {found.mix_reason}"
-    what = "; ".join(f"{LOT_WORDS[award.lot]} {'of ' if award.bids else ''}{whom(award)}"
+    what = "; ".join(f"{LOT_WORDS[award.lot]} {'of ' if award.bids else ''}{bidders_of(award)}"
                      for award in mix.awards if award.counts)  # fmt: skip
     each = "each planned to its proven best" if mix.proven else "not all planned to a proven best"
     proof = f"the best of {counted(mix.tried, 'award')} of lots, {each}"
@@ -218,16 +218,16 @@ def _changed(saves_usd: float) -> str:
     return f"{money(abs(saves_usd))} {'less' if saves_usd >= 0 else 'more'} to pay"
 
 
-def whom(award: Award) -> str:
-    """Return which bids have a lot."""
+def bidders_of(award: Award) -> str:
+    """Return which bids an award names."""
     return listed(list(award.bids)) if award.bids else "at the book's prices"
 
 
 def _out(bid: Bid) -> str:
     if bid.state == "open":
-        return f"{named(bid)} ({bid.open[0].partition(': ')[0] if bid.open else 'not judged'})"
+        return f"{name_of(bid)} ({bid.open[0].partition(': ')[0] if bid.open else 'not judged'})"
     broken = [each.label for each in bid.breaches] + list(bid.against)
-    return f"{named(bid)} breaks {listed(broken)}" if broken else f"{named(bid)}: not judged"
+    return f"{name_of(bid)} breaks {listed(broken)}" if broken else f"{name_of(bid)}: not judged"
 
 
 def _holds(found: Bids, order: Sequence[Bid]) -> str:
@@ -268,7 +268,7 @@ def _table(found: Bids) -> Table:
     )
     columns = [
         Column("rank", tuple(f"{bid.rank}" if bid.rank else "-" for bid in order)),
-        Column("bid", tuple(named(bid) for bid in order), words=True, gives_way=True),
+        Column("bid", tuple(name_of(bid) for bid in order), words=True, gives_way=True),
         _paid("asks", [bid.quoted_usd for bid in order]),
         _paid("lacks", [bid.lacks_usd for bid in order]),
         _paid("at once", [figure.capex_usd for figure in figures]),
@@ -311,7 +311,7 @@ def _two(label: str) -> tuple[str, str]:
     return first, rest
 
 
-def broken(found: Bids) -> Iterator[str]:
+def broken_limits(found: Bids) -> Iterator[str]:
     """Yield the limits that bids break, and by how much, and what else they go against."""
     for bid in found.bids:
         for breach in bid.breaches:
@@ -349,7 +349,7 @@ def _mix(found: Bids) -> Table:
         "The best mix",
         (
             Column("lot", tuple(LOT_WORDS[award.lot] for award in awards), words=True),
-            Column("of bid", tuple(whom(award) for award in awards), words=True),
+            Column("of bid", tuple(bidders_of(award) for award in awards), words=True),
             Column("units", tuple(_units(award) for award in awards), words=True, gives_way=True),
         ),
         notes=(

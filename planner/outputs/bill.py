@@ -89,8 +89,6 @@ def bill(plan: Plan, audience: Audience = "internal", prices: Prices | None = No
     """Return the bill of a plan.
 
     Args:
-        plan: the plan as solved.
-        audience: whom it is for.
         prices: which prices it shows, by default those of the audience.
     """
     code, plan = plan.shown_in.code, restated(for_audience(plan, audience, prices))
@@ -117,7 +115,7 @@ def bill(plan: Plan, audience: Audience = "internal", prices: Prices | None = No
 
 
 def _as_meant(row: RowT) -> RowT:
-    """Return a row whose figures have 15 digits: 6.6, not the 6.6000000000000005 of 3 x 2.2."""
+    """Return a row with figures of 15 digits: 6.6, not the 6.6000000000000005 of 3 x 2.2."""
     figures = {name: value for name, value in row if isinstance(value, float)}
     return row.model_copy(update={name: float(f"{each:.15g}") for name, each in figures.items()})
 

@@ -150,12 +150,10 @@ class Table:
 Block = Heading | Text | Table
 
 
-def chosen(count: int, most: int | None, kept: Collection[int] = ()) -> list[int]:
+def choose_rows(count: int, most: int | None, kept: Collection[int] = ()) -> list[int]:
     """Return the places of rows to show: all, or evenly chosen with those kept among them.
 
     Args:
-        count: how many rows there are.
-        most: how many to show.
         kept: places of rows that are never left out.
     """
     if most is None or count <= most:
@@ -164,7 +162,7 @@ def chosen(count: int, most: int | None, kept: Collection[int] = ()) -> list[int
     return sorted({at * (count - 1) // (even - 1) for at in range(even)} | set(kept))
 
 
-def fitting(block: Block) -> Block:
+def drop_spare_columns(block: Block) -> Block:
     """Return a table without the columns that it can spare, as far as the screen is too narrow."""
     if not isinstance(block, Table):
         return block
@@ -188,10 +186,10 @@ def _least_width(columns: Sequence[Column]) -> int:
 
 def screen(blocks: Iterable[Block]) -> str:
     """Return blocks as plain text, as wide as the terminal; nothing in it steers one."""
-    return joined(map(_part, blocks))
+    return join_parts(map(_part, blocks))
 
 
-def joined(parts: Iterable[str]) -> str:
+def join_parts(parts: Iterable[str]) -> str:
     """Return the parts of a screen that say something, a blank line between them."""
     return printable("\n\n".join(part for part in parts if part) + "\n")
 
@@ -225,7 +223,7 @@ def _paragraphs(block: Text) -> list[str]:
 
 def _table(block: Table) -> list[str]:
     """Return a table as aligned lines under its title."""
-    places = chosen(block.count, block.most, block.kept)
+    places = choose_rows(block.count, block.most, block.kept)
     title = block.title
     if len(places) < block.count:
         title += f": {len(places)} of {block.count:,} {block.rows}; the files have all"
@@ -238,7 +236,7 @@ def _table(block: Table) -> list[str]:
     rows = [list(row) for row in zip(*cells, strict=True)]
     gives_way = next((at for at, column in enumerate(columns) if column.gives_way), None)
     if gives_way is not None:
-        rows = narrowed(rows, gives_way)
+        rows = narrow_column(rows, gives_way)
     lines = aligned(rows, [at for at, column in enumerate(columns) if column.words])
     body = lines[:high]
     for at, line in enumerate(lines[high:]):
@@ -263,7 +261,7 @@ def aligned(rows: Sequence[Sequence[str]], left: Collection[int]) -> list[str]:
     return lines
 
 
-def narrowed(rows: list[list[str]], column: int) -> list[list[str]]:
+def narrow_column(rows: list[list[str]], column: int) -> list[list[str]]:
     """Return a table's rows, a column of words cut so that the table keeps to the width.
 
     Args:
@@ -317,7 +315,6 @@ def render(found: FirstScreen, parts: Collection[str], whole: Callable[[], str])
     """Return a first screen, and after it what was asked for.
 
     Args:
-        found: the first screen.
         parts: what else to tell, of ``PARTS``.
         whole: returns the text of the whole result, which ``full`` adds.
     """
@@ -332,9 +329,9 @@ def render(found: FirstScreen, parts: Collection[str], whole: Callable[[], str])
     if "full" in parts:
         rest = whole().removeprefix("\n".join(wrapped(found.title, "", ""))).strip("\n")
         return printable("\n".join([*lines, "", rest]) + "\n")
-    below = screen(map(fitting, found.below)).strip("\n")
+    below = screen(map(drop_spare_columns, found.below)).strip("\n")
     lines += ["", *below.split("\n"), ""] if below else []
-    lines += noted(found.notes, every="notes" in parts)
+    lines += note_lines(found.notes, every="notes" in parts)
     if "proof" in parts:
         lines += _points("Proof", found.proof)
     lines += labelled("More", _more(found, parts), indent)
@@ -346,7 +343,7 @@ def labelled(label: str, text: str, indent: int) -> list[str]:
     return wrapped(text, f"{label:<{indent}}", " " * indent) if text else []
 
 
-def noted(texts: Sequence[str], *, every: bool = False) -> list[str]:
+def note_lines(texts: Sequence[str], *, every: bool = False) -> list[str]:
     """Return notes under their title: all of them in full, or the first ones, two lines each."""
     if every:
         return _points("Notes", texts)
@@ -370,9 +367,9 @@ def _points(title: str, texts: Sequence[str]) -> list[str]:
 def _more(found: FirstScreen, parts: Collection[str]) -> str:
     """Return the options that tell more, with what each tells."""
     many = len(found.notes) > MOST_NOTES
-    told = {
+    texts = {
         "full": f"--full {found.full}" if found.full else "",
         "notes": f"--notes all {len(found.notes)}" if many else "",
         "proof": "--proof" if found.proof else "",
     }
-    return ", ".join(text for part, text in told.items() if text and part not in parts)
+    return ", ".join(text for part, text in texts.items() if text and part not in parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from planner.outputs.blocks import Column, FirstScreen, Table, Text, aligned, joined
+from planner.outputs.blocks import Column, FirstScreen, Table, Text, aligned, join_parts
 from planner.outputs.words import (
     INDENT,
     LEAST_GIVEN_AWAY,
@@ -66,7 +66,7 @@ _STORAGE = 1
 
 
 def status(side: Side) -> str:
-    """Return what a plan is worth as a best one."""
+    """Return how far a plan is proven, or given away, or that its workbook was edited."""
     if side.edits and not side.message:
         return "as edited"
     away, words = side.given_away or 0.0, _STATUS[side.status]
@@ -79,7 +79,6 @@ def render_comparison(found: Comparison, *, everything: bool = False) -> str:
     """Return the whole screen, at most 100 columns wide for up to three plans.
 
     Args:
-        found: the comparison.
         everything: whether to list what is the same in all, too.
     """
     keys = [side.key for side in found.sides]
@@ -90,7 +89,7 @@ def render_comparison(found: Comparison, *, everything: bool = False) -> str:
         *(_plans(found, keys, everything) if _comparable(found) else ()),
         *_explanations(found),
     ]
-    return joined(parts)
+    return join_parts(parts)
 
 
 _TOLD_FIRST = (
@@ -107,7 +106,6 @@ def first_comparison(found: Comparison, *, everything: bool = False) -> FirstScr
     """Return what one page says: what changed and why it matters, and the main figures.
 
     Args:
-        found: the comparison.
         everything: whether what is the same in all is asked for, too: then all of it is told.
     """
     if everything or not _comparable(found):
@@ -295,7 +293,7 @@ def render_rules(found: RulesTable) -> str:
         "\n".join(["What that shows", *points(*found.argument)]),
         _again(found),
     ]
-    return joined(parts)
+    return join_parts(parts)
 
 
 def first_rules(found: RulesTable) -> FirstScreen:

@@ -8,7 +8,7 @@ from typing import get_args
 
 from planner import currency
 from planner.outputs import scope, why_text
-from planner.outputs.blocks import joined
+from planner.outputs.blocks import join_parts
 from planner.outputs.restated import in_its_currency
 from planner.outputs.run_text import run_part
 from planner.outputs.scope import CORE_SECTIONS
@@ -169,13 +169,13 @@ def _table(rows: list[list[str]], sections: list[Summed], total: list[str]) -> l
 
 def _without_columns(rows: list[list[str]], sections: list[Summed], total: list[str]) -> list[str]:
     """Return the bill for a screen with no room for columns: figures stand under their name."""
-    told = [
+    lines_above = [
         *rows,
         *(["", f"{name}: {', '.join(parts)}", "", *sums] for name, parts, sums in sections),
     ]
     most = max(len(row[0]) for row in rows) if rows else 0
     lines = []
-    for count, name, gives, power, racks, price in [*told, total]:
+    for count, name, gives, power, racks, price in [*lines_above, total]:
         under = INDENT + " " * (most + len(_GAP))
         lines += wrapped(name, f"{INDENT}{count:>{most}}{_GAP}", under)
         racks = racks and f"{racks} rack{'' if racks == '1' else 's'}"
@@ -318,7 +318,7 @@ def render(plan: Plan) -> str:
         parts += [standing_idle(plan), _fabrics(plan)]
         parts += [run_part(plan, plan.jobs[0]), _limits(plan)]
         parts += [_proof(plan), _notes(plan)]
-    return joined(parts)
+    return join_parts(parts)
 
 
 @in_its_currency
@@ -326,15 +326,15 @@ def render_parts(plan: Plan, parts: Collection[str]) -> str:
     """Return those parts of the screen that are named: lines, run, network, notes, proof."""
     assert plan.totals is not None
     totals, job = plan.totals, plan.jobs[0]
-    told: dict[str, Callable[[], list[str]]] = {
+    writers: dict[str, Callable[[], list[str]]] = {
         "lines": lambda: [bill(plan, totals), why_text.headline(plan)],
         "run": lambda: [run_part(plan, job), _limits(plan)],
         "network": lambda: [_fabrics(plan)],
         "proof": lambda: [_proof(plan)],
         "notes": lambda: [standing_idle(plan), _notes(plan, whole=True)],
     }
-    chosen = [text for part, tell in told.items() if part in parts for text in tell()]
-    return joined(chosen) if any(chosen) else ""
+    chosen = [text for part, tell in writers.items() if part in parts for text in tell()]
+    return join_parts(chosen) if any(chosen) else ""
 
 
 def headline(plan: Plan) -> str:

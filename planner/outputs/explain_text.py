@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from planner.figures import OBJECTIVES, RATIOS
 from planner.outputs import console, why_text
-from planner.outputs.blocks import FirstScreen, joined
-from planner.outputs.scope import decided_on
+from planner.outputs.blocks import FirstScreen, join_parts
+from planner.outputs.scope import decided_lines
 from planner.outputs.why_text import holds, signed, small, worth
 from planner.outputs.words import INDENT, counted, listed, money, product, ratio, so_many, wrapped
 from planner.schema.explanation import Explanation, Forced, Marginal
@@ -27,7 +27,7 @@ def render(found: Explanation) -> str:
         parts.append(why_text.render(found.why_not).rstrip("\n"))
     if found.undecided:
         parts.append("\n".join(wrapped(f"{UNDECIDED}: {', '.join(found.undecided)}", "")))
-    return joined(parts)
+    return join_parts(parts)
 
 
 _MOST_HELD, _MOST_MORE, _MOST_LEVERS, _MOST_FREE = 3, 3, 3, 5
@@ -82,7 +82,7 @@ def _bought(found: Explanation) -> str:
     """Return GPU systems and storage by name, and what they are worth."""
     value = found.plan.objective.value
     assert value is not None
-    units = [so_many(line.working, product(line)) for line in decided_on(found.plan)]
+    units = [so_many(line.working, product(line)) for line in decided_lines(found.plan)]
     return f"{listed(units)}: {_amount(found, value)}"
 
 
@@ -112,8 +112,8 @@ def _binds(found: Explanation, binding: list[Marginal]) -> str:
 def _held(found: Explanation, row: Marginal) -> str:
     moves = [f"{m.to_text}: {worth(found, m)}" for m in (row.looser, row.tighter)
              if m.known != "at_its_end"]  # fmt: skip
-    said = ", ".join(moves)
-    text = f"{row.label} at {row.text}" + (f" ({said})" if said else "")
+    words = ", ".join(moves)
+    text = f"{row.label} at {row.text}" + (f" ({words})" if words else "")
     step = row.next_step
     return text if step is None else f"{text}; a better plan begins at {step.to_text}"
 
@@ -147,8 +147,8 @@ def _instead(found: Explanation) -> str:
     worse = sorted((row for row in rows if row not in alike), key=lambda row: row.loss or 0.0)
     texts = [f"as good: {listed(list(map(_forced, alike)))}"] if alike else []
     shown = worse[:_MOST_MORE] + worse[_MOST_MORE:][-1:]
-    told = [f"{_forced(row)} {why_text.difference(why, row)}" for row in shown]
-    return "; ".join([*texts, *([f"behind: {', '.join(told)}"] if told else [])])
+    rivals = [f"{_forced(row)} {why_text.difference(why, row)}" for row in shown]
+    return "; ".join([*texts, *([f"behind: {', '.join(rivals)}"] if rivals else [])])
 
 
 def _forced(row: Forced) -> str:
@@ -167,16 +167,16 @@ def _without(found: Explanation) -> str:
         return ""
     lines = ["What its levers are worth: the best plan with each left out or moved"]
     for row in found.without:
-        said = "no plan"
+        text = "no plan"
         if row.change is not None:
-            said = "no change" if small(found, row.change) else signed(found, row.change)
-        lines.append(f"{INDENT}{row.label:<32}{said:<24}--set '{row.setting}'")
+            text = "no change" if small(found, row.change) else signed(found, row.change)
+        lines.append(f"{INDENT}{row.label:<32}{text:<24}--set '{row.setting}'")
     return "\n".join(lines)
 
 
 def _title(found: Explanation) -> str:
     plan = found.plan
-    counts = ", ".join(f"{line.working:,} {line.model}" for line in decided_on(plan))
+    counts = ", ".join(f"{line.working:,} {line.model}" for line in decided_lines(plan))
     goal = plan.objective
     assert goal.value is not None
     lines = [_named(found), *wrapped(f"{counts}: {_amount(found, goal.value)}")]

@@ -105,15 +105,15 @@ def ruled(study: Frontier, mark: FrontierMark) -> str:
 def rules(study: Frontier) -> list[str]:
     """Return how the points are to be read, and whether all are there."""
     how = {"storage": "bought", "cost": "spent", "power": "drawn"}[study.x_name]
-    said = [
+    texts = [
         f"Each point is the best plan for the {study.x_label} {how}, proven within "
         f"{asked_gap(study)}."
     ]
     if study.knee is not None and study.knee_rule:
-        said.append(f"How the knee is found: {study.knee_rule}.")
+        texts.append(f"How the knee is found: {study.knee_rule}.")
     if not study.complete:
-        said.append(INCOMPLETE)
-    return said
+        texts.append(INCOMPLETE)
+    return texts
 
 
 MOST_ROWS = 40

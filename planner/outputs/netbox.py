@@ -84,12 +84,7 @@ class _Placed:
 
 
 def files(plan: Plan, schedule: CableSchedule) -> dict[str, bytes]:
-    """Return the files of a plan, by the end of their names, such as ``6-racks``.
-
-    Args:
-        plan: a plan with lines.
-        schedule: its cables.
-    """
+    """Return the files of a plan, by the end of their names, such as ``6-racks``."""
     # A link for which no port is free connects nothing.
     cables = tuple(cable for cable in schedule.cables if cable.lower.port and cable.upper.port)
     devices = list(_devices(plan, cables))

@@ -26,14 +26,13 @@ def to_bytes(plan: Plan, inputs: str | None = None) -> bytes:
     """Return the plan as indented UTF-8 JSON with a final newline.
 
     Args:
-        plan: the plan.
         inputs: the text of what it was made from; without it readers of the file refuse it.
     """
     return (carrying(plan, inputs).model_dump_json(indent=2) + "\n").encode()
 
 
 def carrying(plan: Plan, inputs: str | None) -> Plan:
-    """Return the plan as its file has it: with what it was made from, and checksums."""
+    """Return the plan with what it was made from and the checksums of its file."""
     packed = None if inputs is None else _packed(inputs)
     whole = plan.model_copy(update={"inputs": packed, "checksums": None})
     return whole.model_copy(update={"checksums": _checksums(whole.model_dump_json().encode())})

@@ -29,8 +29,10 @@ _RATES = frozenset({"usd_per_unit"})
 
 def currency_of(result: object) -> Currency:
     """Return the currency that a result says it is shown in, or its plan; else what is shown."""
-    told = (getattr(each, "shown_in", None) for each in (result, getattr(result, "plan", None)))
-    return next(filter(None, told), shown())
+    currencies = (
+        getattr(each, "shown_in", None) for each in (result, getattr(result, "plan", None))
+    )
+    return next(filter(None, currencies), shown())
 
 
 def restated(record: ModelT) -> ModelT:
@@ -48,9 +50,7 @@ def restated_columns(
     """Return the rows of a sweep, by column, with every amount in a currency.
 
     Args:
-        columns: what the columns are.
         rows: their values, amounts in USD.
-        money: the currency.
     """
     if money.usd == 1.0:
         return dict(rows)
@@ -68,8 +68,6 @@ def _model(
     """Return a record restated.
 
     Args:
-        model: the record.
-        money: the currency.
         held_by: the records that hold it, the nearest first.
         paid: whether all of its figures are amounts.
     """
@@ -77,10 +75,10 @@ def _model(
         return model
     records: tuple[Record, ...] = (model, *held_by)
     changes: dict[str, object] = {}
-    for name, told in figures_by_unit(type(model)).items():
+    for name, unit_source in figures_by_unit(type(model)).items():
         value = getattr(model, name)
         amount = paid or ("usd" in name.split("_") and name not in _RATES)
-        amount = amount or (told is not None and "USD" in _unit(told, records))
+        amount = amount or (unit_source is not None and "USD" in _unit(unit_source, records))
         changed = _value(value, money, records, paid=amount)
         if changed is not value:
             changes[name] = changed
@@ -103,12 +101,12 @@ def _parts(annotation: object) -> Iterator[object]:
         yield from _parts(part)
 
 
-def _unit(told: InUnit, records: Sequence[Record]) -> str:
+def _unit(source: InUnit, records: Sequence[Record]) -> str:
     """Return the unit of a figure, empty where no record tells it; the nearest come first."""
-    first, *rest = told.path.split(".")
+    first, *rest = source.path.split(".")
     for record in records:
         names = {each.__name__ for each in type(record).__mro__}
-        if first in type(record).model_fields and told.of in (names if told.of else ("",)):
+        if first in type(record).model_fields and source.of in (names if source.of else ("",)):
             return str(reduce(lambda each, name: getattr(each, name, ""), rest,
                               getattr(record, first)))  # fmt: skip
     return ""
@@ -138,7 +136,7 @@ def listed(line: Line) -> float | None:
 def in_its_currency(
     render: Callable[Concatenate[Plan, Asked], MadeT],
 ) -> Callable[Concatenate[Plan, Asked], MadeT]:
-    """Have what shows a plan show its money in the plan's currency."""
+    """Decorate what shows a plan, so that its money is in the plan's currency."""
 
     @wraps(render)
     def rendered(plan: Plan, /, *args: Asked.args, **options: Asked.kwargs) -> MadeT:

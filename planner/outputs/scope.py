@@ -25,11 +25,7 @@ class Entry(NamedTuple):
         return f"{self.number}.0"
 
     def part_label(self, index: int) -> str:
-        """Return the number of a component, such as ``3.1``.
-
-        Args:
-            index: which of the components, from 0.
-        """
+        """Return the number of a component, such as ``3.1``."""
         return f"{self.number}.{index + 1}"
 
     def ordered_label(self, index: int) -> str:
@@ -101,7 +97,7 @@ def own_lines(plan: Plan) -> list[Line]:
     return [line for line in plan.lines if line.parent is None]
 
 
-def decided_on(plan: Plan, *sections: str) -> list[Line]:
+def decided_lines(plan: Plan, *sections: str) -> list[Line]:
     """Return the lines of GPU systems, then of storage, that stand in place; or of one section."""
     return [
         line
@@ -122,12 +118,7 @@ def limited(plan: Plan, name: str) -> bool:
 
 
 def tells_ratio(plan: Plan, limit: str) -> bool:
-    """Return whether money per useful work says something: of a complete bill, or as it is asked.
-
-    Args:
-        plan: the plan.
-        limit: the limit on it.
-    """
+    """Return whether to state money per useful work: the bill is complete, or it was asked for."""
     return complete(plan) or limited(plan, limit) or plan.objective.name == f"usd_{limit}"
 
 
@@ -166,13 +157,13 @@ def shared_racks(plan: Plan) -> int:
     return max(0, plan.totals.racks - sum(line.racks or 0 for line in own_lines(plan)))
 
 
-def holding(plan: Plan) -> list[LimitReport]:
+def binding_limits(plan: Plan) -> list[LimitReport]:
     """Return the limits that bind; how the problem is put, only where nothing is short."""
     found = [limit for limit in plan.limits if limit.binding]
-    return [limit for limit in found if may_be_short(limit)] or found
+    return [limit for limit in found if can_run_short(limit)] or found
 
 
-def may_be_short(limit: LimitReport) -> bool:
+def can_run_short(limit: LimitReport) -> bool:
     """Say whether a limit is of something that there can be too little of."""
     return limit.name != "gpu_types" and not limit.name.endswith(".installed")
 

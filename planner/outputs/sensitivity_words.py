@@ -68,7 +68,6 @@ def units(counts: Mapping[str, int], most: int = _MOST_UNITS) -> str:
 
     Args:
         counts: units by what they are called.
-        most: how many to name.
     """
     there = [f"{count:,} × {name}" for name, count in counts.items() if count]
     more = len(there) - most

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from planner.figures import FIGURES
-from planner.outputs.blocks import FirstScreen, aligned, joined
+from planner.outputs.blocks import FirstScreen, aligned, join_parts
 from planner.outputs.words import DAY_S, counted, duration, listed, number, percent, size, wrapped
 from planner.schema.simulation import (
     FailuresAssumed,
@@ -74,19 +74,19 @@ def assumed(failures: FailuresAssumed) -> str:
 
 
 def verdict(study: Simulation, job: JobSimulated) -> str:
-    """Return how far formula and simulation are apart, and what the formula knows nothing of."""
+    """Return how far formula and simulation are apart, and what the formula leaves out."""
     apart = job.goodput.mean - job.predicted
     room = job.goodput.high - job.goodput.mean
     places = digits(job)
     points = f"{100 * abs(apart):.{places}f} points ({relative(job)} of it)"
     blind = listed(list(_blind(study, job)))
     if abs(apart) <= room:
-        said = f"Formula and simulation agree: {points} apart, which is within the noise."
-        return f"{said} The formula knows nothing of {blind}." if blind else said
+        text = f"Formula and simulation agree: {points} apart, which is within the noise."
+        return f"{text} The formula knows nothing of {blind}." if blind else text
     side = "high" if apart < 0 else "low"
     low, high = sorted((100 * abs(apart) - 100 * room, 100 * abs(apart) + 100 * room))
-    said = f"The formula is {points} too {side}, between {low:.{places}f} and {high:.{places}f}"
-    return f"{said}: it knows nothing of {blind}." if blind else f"{said}."
+    text = f"The formula is {points} too {side}, between {low:.{places}f} and {high:.{places}f}"
+    return f"{text}: it knows nothing of {blind}." if blind else f"{text}."
 
 
 def relative(job: JobSimulated) -> str:
@@ -158,7 +158,7 @@ def _repairs(job: JobSimulated) -> Iterator[str]:
         yield f"{number(seen.grown_per_year, 1)} restarts with more replicas"
 
 
-def mended(job: JobSimulated) -> str:
+def repair_text(job: JobSimulated) -> str:
     """Return what is assumed of repairs, nothing where there are none."""
     seen = job.repair
     if seen is None:
@@ -196,14 +196,14 @@ def advice(study: Simulation) -> str:
         return "No other interval that is allowed is better by more than the noise."
     low, high = 100 * best.low, 100 * best.high
     places = min(4, max(2, math.ceil(-math.log10(max(high - low, 1e-9))) + 1))
-    said = (
+    text = (
         f"A checkpoint every {duration(best.interval_s)} would have been better, by "
         f"{100 * best.difference:.{places}f} points, between {low:.{places}f} and "
         f"{high:.{places}f}."
     )
     if study.jobs[0].failures.kind == "exponential":
-        return said
-    return f"{said} The best interval of the formula supposes failures without memory."
+        return text
+    return f"{text} The best interval of the formula supposes failures without memory."
 
 
 def render(study: Simulation) -> str:
@@ -212,7 +212,7 @@ def render(study: Simulation) -> str:
     for job in study.jobs:
         parts += [_goodput(study, job), _budget(job)]
     parts += [_events(study), _intervals(study)]
-    return joined(parts)
+    return join_parts(parts)
 
 
 _MOST_CAUSES = 3
@@ -228,7 +228,7 @@ def first(study: Simulation) -> FirstScreen:
     return FirstScreen(
         _heading(study),
         tuple(answer),
-        notes=tuple(text for job in jobs for text in (mended(job), other_plan(job)) if text),
+        notes=tuple(text for job in jobs for text in (repair_text(job), other_plan(job)) if text),
         proof=(
             *(
                 f"{job.name}: the mean lies between {percent(job.goodput.low, digits(job))} and "
@@ -283,10 +283,10 @@ def _goodput(study: Simulation, job: JobSimulated) -> str:
         f"Single runs of {span(study.length_s)}: {percent(found.p5, places)} to "
         f"{percent(found.p95, places)} in nine of ten."
     )
-    words = (mended(job), verdict(study, job), single, other_plan(job))
-    said = " ".join(part for part in words if part)
+    words = (repair_text(job), verdict(study, job), single, other_plan(job))
+    text = " ".join(part for part in words if part)
     head = wrapped(f"{job.name}: {saved}, {assumed(job.failures)}", "", "  ")
-    return "\n".join([*head, *aligned(lines, left=(0, 2)), *wrapped(said)])
+    return "\n".join([*head, *aligned(lines, left=(0, 2)), *wrapped(text)])
 
 
 def _budget(job: JobSimulated) -> str:
@@ -307,8 +307,8 @@ def _row(words: str, before: float, after: float, places: int) -> list[str]:
 
 
 def _events(study: Simulation) -> str:
-    said = [*(happened(study, job) for job in study.jobs), storage(study)]
-    lines = [line for text in said if text for line in wrapped(text)]
+    texts = [*(happened(study, job) for job in study.jobs), storage(study)]
+    lines = [line for text in texts if text for line in wrapped(text)]
     return "\n".join(["In a year, on average", *lines])
 
 
@@ -327,7 +327,7 @@ def _interval(study: Simulation, each: IntervalTried) -> list[str]:
     own = each.factor == 1.0
     best = study.better and study.best is not None and each == study.intervals[study.best]
     mark = "simulated above" if own else "best" if best else ""
-    said = [mark, *(LIMITS[name] for name in each.breaks)]
+    texts = [mark, *(LIMITS[name] for name in each.breaks)]
     room = 100 * (each.high - each.difference)
     return [
         duration(each.interval_s),
@@ -335,5 +335,5 @@ def _interval(study: Simulation, each: IntervalTried) -> list[str]:
         percent(each.goodput, 2),
         "" if own else f"{100 * each.difference:+.3f}",
         "" if own else f"± {room:.3f}",
-        "; ".join(part for part in said if part),
+        "; ".join(part for part in texts if part),
     ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from planner.figures import FIGURES
-from planner.outputs.blocks import Column, FirstScreen, Table, aligned, narrowed, titled_text
+from planner.outputs.blocks import Column, FirstScreen, Table, aligned, narrow_column, titled_text
 from planner.outputs.words import (
     INDENT,
     duration,
@@ -422,7 +422,7 @@ def _appliance_lines(rules: list[RuleRow]) -> list[str]:
         if not fitting:
             rows.append([label, "-", "none", "", "", "", "", ""])
         below[len(rows) - 1] = _failing([row for row in best if row.units is None])
-    lines = aligned(narrowed(rows, 2), (0, 2, 7))
+    lines = aligned(narrow_column(rows, 2), (0, 2, 7))
     return [line for index, row in enumerate(lines) for line in (row, *below.get(index, []))]
 
 

@@ -48,7 +48,6 @@ def write_csv(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]], stre
     Args:
         columns: what stands in a row, in this order.
         rows: values by the names of columns; what is missing or None is an empty cell.
-        stream: where the text goes.
     """
     names = [column.name for column in columns]
     _write_heads(names, stream)
@@ -110,8 +109,8 @@ def table_schema(columns: Sequence[Column], types: Mapping[str, str]) -> pa.Sche
     """Return the Parquet schema of columns; each field tells its label, unit, kind and path."""
     fields = []
     for column in columns:
-        told = {key: str(value) for key, value in column.model_dump().items() if value}
-        fields.append(pa.field(column.name, _TYPES[types[column.name]], metadata=told))
+        metadata = {key: str(value) for key, value in column.model_dump().items() if value}
+        fields.append(pa.field(column.name, _TYPES[types[column.name]], metadata=metadata))
     return pa.schema(fields, metadata={"columns": json.dumps([c.name for c in columns])})
 
 
@@ -231,7 +230,6 @@ def write_files(
         parquet: where the Parquet file goes.
         csv: where the CSV file goes.
         columns: what stands in a row, in this order.
-        types: what each column holds.
         blocks: columns by their names, some rows at a time.
         shown: so many of the first rows are returned.
 

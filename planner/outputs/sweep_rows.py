@@ -105,8 +105,6 @@ def stretches(study: Sweep, rows: Rows, over: Column) -> list[Stretch]:
     """Return where the plan changes along one input: purchase, GPUs in use, or that there is one.
 
     Args:
-        study: what the columns are.
-        rows: the table.
         over: the input, which has numbers alone.
     """
     names = ("gpus_in_use", *(c.name for c in study.columns if c.kind == "count"))
@@ -131,17 +129,16 @@ def reasons(rows: Rows, places: Iterable[int] | None = None) -> list[NoPlanReaso
     """Return why rows have no plan, the most frequent reason first.
 
     Args:
-        rows: the table.
         places: which of its rows, all by default.
     """
-    told: dict[tuple[str, str], Counter[str]] = {}
+    counts: dict[tuple[str, str], Counter[str]] = {}
     for place in range(length(rows)) if places is None else places:
         status, text = str(cell(rows, "status", place)), str(cell(rows, "reason", place) or "")
         if status not in PLANNED:
-            told.setdefault((status, _NUMBER.sub("", text)), Counter())[text] += 1
+            counts.setdefault((status, _NUMBER.sub("", text)), Counter())[text] += 1
     found = [
         NoPlanReason(status, next(iter(texts)), texts.total(), len(texts) > 1)
-        for (status, _), texts in told.items()
+        for (status, _), texts in counts.items()
     ]
     return sorted(found, key=lambda each: -each.rows)
 

@@ -47,7 +47,6 @@ def view(study: Sweep, rows: Rows) -> list[Block]:
 
     Args:
         study: what the columns are and how the scenarios ended.
-        rows: the table, by column.
     """
     inputs = varied(study, rows)
     one = inputs[0] if len(inputs) == 1 and numeric(rows, inputs[0]) else None
@@ -66,7 +65,6 @@ def first(study: Sweep, rows: Rows) -> FirstScreen:
 
     Args:
         study: what the columns are and how the scenarios ended.
-        rows: the table, by column.
     """
     if not length(rows):
         return FirstScreen(entire=True)

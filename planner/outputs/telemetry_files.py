@@ -207,12 +207,12 @@ def _limit(job: JobFound) -> str:
     top = max(job.overlap.value, job.overlap.high or 0.0)
     usual = top <= USUAL_OVERLAP
     limit = 100 * USUAL_OVERLAP if usual else min(100, math.ceil(100 * top))
-    said = "usual; measured" if usual else "as measured:"
+    text = "usual; measured" if usual else "as measured:"
     overlap, drain = most(job.overlap, "share"), most(job.drain_s, "s")
     if job.resolved:
         overlap, drain = measured(job.overlap, "share"), measured(job.drain_s, "s")
     rate = measured(job.write_gb_per_s, "GB/s")
-    return f"{limit:g} %  # {said} {overlap}, drain {drain} at {rate}"
+    return f"{limit:g} %  # {text} {overlap}, drain {drain} at {rate}"
 
 
 def _failures(record: Characterization, job: JobFound) -> str:
@@ -241,14 +241,14 @@ def _restore(job: JobFound) -> str:
     """Return what restores took, as a comment: what was is no limit for what will be bought."""
     if job.restore_s is None or job.restore_s.value <= 0:
         return "# restore: no read of one was seen"
-    told = [f"{measured(job.restore_s, 's')} each"]
+    parts = [f"{measured(job.restore_s, 's')} each"]
     if job.restore_gb is not None and job.size_gb.value > 0:
         times = f"{job.restore_gb.value / job.size_gb.value:.2f} x the checkpoint"
-        told.append(f"{figure(job.restore_gb.value, 'GB')} ({times})")
+        parts.append(f"{figure(job.restore_gb.value, 'GB')} ({times})")
     if job.read_gb_per_s is not None:
-        told.append(f"at {measured(job.read_gb_per_s, 'GB/s')}")
+        parts.append(f"at {measured(job.read_gb_per_s, 'GB/s')}")
     seen = counted(job.confirmed, "restore")
-    return f"# restore: {seen}, {', '.join(told)}; set max_time to what it may take"
+    return f"# restore: {seen}, {', '.join(parts)}; set max_time to what it may take"
 
 
 def _comment(text: str) -> str:

@@ -12,8 +12,8 @@ from planner.outputs.blocks import (
     Table,
     Text,
     aligned,
-    joined,
-    narrowed,
+    join_parts,
+    narrow_column,
     screen,
     titled_text,
 )
@@ -213,7 +213,7 @@ def calibration(found: Calibration) -> str:
     parts = [title]
     if found.overrides:
         parts += [
-            *aligned(narrowed(_rows(found.overrides), 0), (0,)),
+            *aligned(narrow_column(_rows(found.overrides), 0), (0,)),
             *_sources(found.overrides),
             "",
             *_use(found),
@@ -239,8 +239,8 @@ def _rows(overrides: Sequence[Override]) -> list[list[str]]:
 
 
 def _sources(overrides: Sequence[Override]) -> list[str]:
-    told = dict.fromkeys(f"{each.label}: {each.source}" for each in overrides if each.source)
-    return points(*(one_line(text, _TEXT) for text in told))
+    sources = dict.fromkeys(f"{each.label}: {each.source}" for each in overrides if each.source)
+    return points(*(one_line(text, _TEXT) for text in sources))
 
 
 def _use(found: Calibration) -> list[str]:
@@ -285,7 +285,7 @@ def render(record: Characterization) -> str:
     if record.calibration is not None:
         parts.append(calibration(record.calibration))
     parts.append(_list("Read this too", _notes(record)))
-    return joined(parts)
+    return join_parts(parts)
 
 
 _FIRST_JOBS = 6
@@ -297,14 +297,14 @@ def first(record: Characterization) -> FirstScreen:
         return FirstScreen(entire=True)
     read, *_ = _read_texts(record)
     found = record.calibration
-    told = [
+    measured_texts = [
         f"{each.label} {stated(each.measured, each.unit)}" for each in
         (found.overrides if found is not None else ())
     ]  # fmt: skip
     answer = [
         ("Found", " ".join(_findings(record))),
         ("Read", read),
-        ("Measured", "; ".join(told)),
+        ("Measured", "; ".join(measured_texts)),
         ("Not seen", "; ".join(one_line(text, _TEXT) for text in _unresolved(record))),
         ("Aside", "; ".join(_aside(record))),
     ]
@@ -317,7 +317,7 @@ def first(record: Characterization) -> FirstScreen:
         tuple(answer),
         below=(_first_jobs(record),),
         notes=tuple(notes),
-        full=f"{full}, the options that plan with what was measured" if told else full,
+        full=f"{full}, the options that plan with what was measured" if measured_texts else full,
     )
 
 
@@ -445,8 +445,8 @@ def _flaws(record: Characterization, samples: int) -> Iterator[str]:
     )
     if missing:
         share = missing / (samples + missing)
-        told = percent(share, 2) if share >= 5e-5 else "less than 0.01 %"
-        yield f"{counted(missing, 'sample')} missing ({told})"
+        text = percent(share, 2) if share >= 5e-5 else "less than 0.01 %"
+        yield f"{counted(missing, 'sample')} missing ({text})"
     if repeated:
         yield counted(repeated, "repeated sample")
     if steps:
@@ -511,5 +511,5 @@ def _notes(record: Characterization) -> Iterator[str]:
 
 
 def _list(title: str, texts: Iterable[str]) -> str:
-    said = tuple(one_line(text, _LONGEST) for text in texts)
-    return screen([Text(said, title, points=True, most=_MOST_NOTES)]).rstrip("\n")
+    parts = tuple(one_line(text, _LONGEST) for text in texts)
+    return screen([Text(parts, title, points=True, most=_MOST_NOTES)]).rstrip("\n")

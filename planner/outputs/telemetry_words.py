@@ -27,8 +27,6 @@ def labels(record: Characterization, jobs: Sequence[JobFound], width: int) -> li
 
     Args:
         record: where they were found; with several clusters a job's is part of its name.
-        jobs: the jobs to name.
-        width: most characters.
     """
     several = len(record.clusters) > 1
     names: list[str] = []
@@ -102,7 +100,6 @@ def measured(found: Measured | None, unit: Unit, *, narrow: bool = False) -> str
 
     Args:
         found: the figure; a dash where there is none.
-        unit: its unit.
         narrow: for lack of room, tell an uneven range by its wider side.
     """
     if found is None or not math.isfinite(found.value):

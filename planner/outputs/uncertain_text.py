@@ -50,17 +50,17 @@ def describe_draw(study: Uncertain) -> str:
 def findings(study: Uncertain) -> list[str]:
     """Return what the study shows, a sentence each."""
     count = sum(study.statuses.values())
-    said = [f"{scenarios(count)}: {ended(study.statuses)}."] if count else []
+    texts = [f"{scenarios(count)}: {ended(study.statuses)}."] if count else []
     main = objective(study)
     if main is not None:
         written = results([main.p5, main.p50, main.p95], main.unit)
-        said.append(
+        texts.append(
             f"Best plans: {goal(study)} of {written.with_unit(main.p50)} or less in half of the "
             f"scenarios that have one, between {written.text(main.p5)} and "
             f"{written.with_unit(main.p95)} in nine of ten."
         )
     return [
-        *said,
+        *texts,
         *_most_broken(study),
         *_choices(study),
         *([proof(study)] if proof(study) else []),
@@ -87,18 +87,19 @@ def _most_broken(study: Uncertain) -> list[str]:
 
 def _choices(study: Uncertain) -> list[str]:
     """Return the candidates with least regret and the best worst case."""
-    said = []
+    texts = []
     if study.least_regret is not None:
         each = study.candidates[study.least_regret]
-        said.append(
+        texts.append(
             f"Least regret: {called(each)}, never more than {percent(each.most_regret, 2)} behind "
             f"the best plan of a scenario, {percent(each.mean_regret, 2)} on average."
         )
     if study.best_worst_case is not None:
         each = study.candidates[study.best_worst_case]
         worst = "" if each.worst is None else f", {amount(study, each.worst)} in the worst"
-        said.append(f"Best worst case: {called(each)}, within every limit in all scenarios{worst}.")
-    return said
+        best = f"Best worst case: {called(each)}"
+        texts.append(f"{best}, within every limit in all scenarios{worst}.")
+    return texts
 
 
 def called(candidate: CandidatePlan) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.currency import Currency, shown_in
 from planner.figures import FIGURES
-from planner.outputs.blocks import Column, FirstScreen, Table, aligned, joined, printable
+from planner.outputs.blocks import Column, FirstScreen, Table, aligned, join_parts, printable
 from planner.outputs.restated import in_its_currency
 from planner.outputs.words import (
     COUNTED,
@@ -42,10 +42,10 @@ def render_verification(found: Verification) -> str:
 
 def _title(found: Verification) -> Iterator[str]:
     left = sum(check.result == "not_checked" for check in found.checks)
-    said = "the plan holds" if found.result == "holds" else "the plan DOES NOT HOLD"
+    text = "the plan holds" if found.result == "holds" else "the plan DOES NOT HOLD"
     if left:
-        said += f"; {left} of {len(found.checks)} checks could not be made"
-    yield f"{found.problem}: {said}"
+        text += f"; {left} of {len(found.checks)} checks could not be made"
+    yield f"{found.problem}: {text}"
 
 
 def _lines(check: Check) -> Iterator[str]:
@@ -69,7 +69,7 @@ def render_audit(audit: Audit) -> str:
         _stale(audit),
         "\n".join(line for text in _verdict(audit) for line in wrapped(text, "", INDENT)),
     ]
-    return joined(parts)
+    return join_parts(parts)
 
 
 _PROVEN = re.compile(r" \(proven within [^)]*\)")
@@ -120,11 +120,13 @@ def _main_figures(audit: Audit) -> Table:
     plans = [plan for plan in (audit.solved, audit.edited, audit.best) if plan is not None]
     heads = ("solved", "edited", "best now")
     rows = {name: read for name, read in _ROWS if name in _TOLD_FIRST}
-    told = {name: [in_its_currency(read)(plan) for plan in plans] for name, read in rows.items()}
-    told = {name: cells for name, cells in told.items() if set(cells) - {"-", "not known"}}
-    labels = Column("", tuple(FIGURES[name].title for name in told), words=True, gives_way=True)
+    cells_of = {
+        name: [in_its_currency(read)(plan) for plan in plans] for name, read in rows.items()
+    }
+    cells_of = {name: cells for name, cells in cells_of.items() if set(cells) - {"-", "not known"}}
+    labels = Column("", tuple(FIGURES[name].title for name in cells_of), words=True, gives_way=True)
     columns = [
-        Column(head, tuple(cells[at] for cells in told.values()))
+        Column(head, tuple(cells[at] for cells in cells_of.values()))
         for at, head in enumerate(heads[: len(plans)])
     ]
     return Table("Main figures", (labels, *columns))
@@ -290,12 +292,12 @@ def _against(solved: Plan, edited: Plan) -> Iterator[str]:
          lambda kw: quantity(kw, "kW"), 0.05),
         ("useful work", *work, lambda rate: quantity(rate, "PFLOP/s"), 0.05),
     )  # fmt: skip
-    said = [
-        f"{name} {'+' if new > old else '-'}{told(abs(new - old))}"
-        for name, old, new, told, least in changes
+    texts = [
+        f"{name} {'+' if new > old else '-'}{write(abs(new - old))}"
+        for name, old, new, write, least in changes
         if old is not None and new is not None and abs(new - old) >= least
     ]
-    yield f"Against the solved plan: {', '.join(said) or 'the same money, power and work'}."
+    yield f"Against the solved plan: {', '.join(texts) or 'the same money, power and work'}."
 
 
 def _standing(audit: Audit, edited: Plan) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.currency import amount, bare, shown
 from planner.figures import OBJECTIVES, RATIOS
-from planner.outputs.blocks import joined
+from planner.outputs.blocks import join_parts
 from planner.outputs.words import (
     INDENT,
     about,
@@ -75,21 +75,21 @@ def needs(plan: Plan, found: StorageOptions) -> str:
     """Return what is needed and who gives it."""
     names = [units(option) for option in found.options]
     *first, last = names
-    said = f"{', '.join(first)} or {last}" if first else last
+    text = f"{', '.join(first)} or {last}" if first else last
     several = first or sum(item.units for item in found.options[0].items) > 1
-    return f"{needed(plan, found)}: {said} {'do' if several else 'does'} it{_near(plan, found)}"
+    return f"{needed(plan, found)}: {text} {'do' if several else 'does'} it{_near(plan, found)}"
 
 
 def _near(plan: Plan, found: StorageOptions) -> str:
-    """Return how far behind the best what stands for it may be: of money that does not matter, of
-    money per work the work does."""
+    """Return the clause on how far behind the best the options may be: of money per work the work
+    counts, of money alone nothing."""
     if plan.objective.name in RATIOS:
         return f" within {percent(found.within)} of the work"
     return "" if plan.objective.unit == "USD" else f" within {percent(found.within)} of the best"
 
 
 def _contested(found: StorageOptions) -> bool:
-    """Say whether there is something of another vendor than the plan's."""
+    """Return whether any option is of another vendor than the plan's."""
     return len({frozenset(item.vendor for item in each.items) for each in found.options}) > 1
 
 
@@ -355,9 +355,9 @@ def share(value: float) -> str:
 
 def by_how_much(why: WhyNot, loss: float, *, at_least: bool = False) -> str:
     """Return a loss in words: how much less work, or how much more money."""
-    said = f"at least {share(loss)}" if at_least else share(loss)
+    text = f"at least {share(loss)}" if at_least else share(loss)
     more = f"has {{share}} more {OBJECTIVES[why.objective].label}"
-    return _WORSE.get(why.objective, more).format(share=said)
+    return _WORSE.get(why.objective, more).format(share=text)
 
 
 def difference(why: WhyNot, row: Forced) -> str:
@@ -375,7 +375,6 @@ def verdict(why: WhyNot, item: Item, *, money_shown: bool = True) -> str:
 
     Args:
         why: what it is part of.
-        item: the item.
         money_shown: whether amounts of money may be named.
     """
     if item.kind == "left_out":
@@ -430,8 +429,8 @@ def details(why: WhyNot, item: Item) -> list[str]:
     if item.kind == "left_out":
         return [f"It cannot be planned with: {item.reason}."]
     if item.kind == "no_plan":
-        told = f": {item.reason}" if item.reason else ""
-        return [f"No plan of this problem holds even one unit of it{told}."]
+        because = f": {item.reason}" if item.reason else ""
+        return [f"No plan of this problem holds even one unit of it{because}."]
     return [_standing(why, item), *_price(item)]
 
 
@@ -492,7 +491,7 @@ def render(why: WhyNot) -> str:
         parts = ["\n".join(wrapped(why.message or "", ""))]
     else:
         parts = [*_asked(why), _side_by_side(why, why.plan), _items(why), *_notes(why)]
-    return joined(parts)
+    return join_parts(parts)
 
 
 def _asked(why: WhyNot) -> Iterator[str]:

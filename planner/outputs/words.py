@@ -310,8 +310,8 @@ _BY_ITSELF = ("USD", "USD/year", "s", "share", "")
 
 def titled(label: str, unit: str) -> str:
     """Return a label with its unit, where neither the figures nor the label tell it."""
-    told = unit in _BY_ITSELF or unit.casefold() in label.casefold()
-    return label if told else f"{label}, {in_money(unit)}"
+    unit_is_clear = unit in _BY_ITSELF or unit.casefold() in label.casefold()
+    return label if unit_is_clear else f"{label}, {in_money(unit)}"
 
 
 def valued(value: float | str, unit: str) -> str:
@@ -452,7 +452,6 @@ def scale(values: Iterable[float | None], unit: str) -> Scale:
 
     Args:
         values: the figures; those that are not known do not count.
-        unit: their unit.
     """
     shown = currency.shown()
     one = shown.usd if "USD" in unit else 1.0
@@ -478,7 +477,6 @@ def results(values: Iterable[float | None], unit: str) -> Scale:
 
     Args:
         values: the figures; those that are not known do not count.
-        unit: their unit.
     """
     there = [value for value in values if value is not None]
     written = scale(there, unit)

@@ -102,7 +102,6 @@ def headers(grid: Grid, mapping: Mapping[QuoteField, str]) -> list[Header]:
     """Return the headers of every table of a file, from top to bottom.
 
     Args:
-        grid: the file.
         mapping: the headers of columns by what they hold, where somebody says so.
 
     Raises:
@@ -178,18 +177,18 @@ def _header(
 
 def _sizes(whole: Mapping[QuoteField, str], above: Sequence[Row]) -> dict[QuoteField, float]:
     """Return in how many of its currency each column of amounts is: by its header, or a note."""
-    told = {field: size_of(whole[field]) for field in AMOUNTS if field in whole}
-    if all(size == 1.0 for size in told.values()):
+    sizes = {field: size_of(whole[field]) for field in AMOUNTS if field in whole}
+    if all(size == 1.0 for size in sizes.values()):
         notes = (cell.text for row in above for cell in row.cells.values()
                  if isinstance(cell.value, str) and _ABOUT_AMOUNTS.search(cell.text))  # fmt: skip
         size = max(map(size_of, notes), default=1.0)
-        told = dict.fromkeys(told, size)
-    return {field: size for field, size in told.items() if size != 1.0}
+        sizes = dict.fromkeys(sizes, size)
+    return {field: size for field, size in sizes.items() if size != 1.0}
 
 
 def _is_table(fields: Mapping[QuoteField, int]) -> bool:
-    told = "description" in fields or "part" in fields
-    return told and any(field in fields for field in ("unit_list", "unit_net", "amount"))
+    names_a_product = "description" in fields or "part" in fields
+    return names_a_product and any(field in fields for field in ("unit_list", "unit_net", "amount"))
 
 
 def _joined(rows: Sequence[Row], column: int) -> str:

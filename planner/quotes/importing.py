@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, clip
 from planner.quotes import products
 from planner.quotes.columns import AMOUNTS, Header, headers
 from planner.quotes.grid import Cell, Grid, Row, currency_of, date_of
 from planner.quotes.grid import read as read_grid
-from planner.quotes.lines import check_sums, decimal_of, read_lines, settled
-from planner.quotes.products import described
+from planner.quotes.lines import check_sums, decimal_of, read_lines, settle_lines
+from planner.quotes.products import read_descriptions
 from planner.schema.bill import Quote, QuoteLine, QuoteMap
 from planner.schema.catalog import Item
 
@@ -42,8 +42,8 @@ NO_DATE = "the file does not tell clearly when it was written"
 
 
 @dataclass(frozen=True)
-class Said:
-    """What somebody says of a quote besides its file.
+class QuoteOptions:
+    """What the user states of a quote, besides its file.
 
     Attributes:
         vendor: who quotes.
@@ -62,43 +62,43 @@ class Said:
     dated: bool = True
 
 
-def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
+def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> Quote:
     """Return a vendor's quote with every figure's cell.
 
     Args:
         path: an XLSX or CSV file.
-        said: what the file does not say.
+        options: what the file does not say.
         items: the products that are known, by id.
 
     Raises:
         InputError: the file cannot be read, has no table, or does not tell its currency or date.
     """
-    mapping = said.mapping
+    mapping = options.mapping
     grid = _chosen(read_grid(path), mapping)
     tables = headers(grid, mapping.columns)
     decimal = mapping.decimal or decimal_of(grid, tables)
     read = read_lines(grid, tables, decimal, mapping.quantities)
     lines = [line for line in read if not _left_out(line, mapping)]
-    currency = said.currency or mapping.currency or _currency(grid, tables) or _commonest(lines)
+    currency = options.currency or mapping.currency or _currency(grid, tables) or _commonest(lines)
     if currency is None:
         message = "the file names no currency, or several"
         raise InputError(Finding("quote", message, grid.file, fix="say it: --currency EUR"))
-    rate = _rate(currency, said, grid)
-    if said.currency is None and mapping.currency is None:
-        lines = [_in_one_currency(_of_currency(line), currency, said, grid) for line in lines]
-    date = said.date or mapping.date or _date(grid, tables)
-    if date is None and said.dated:
+    rate = _rate(currency, options, grid)
+    if options.currency is None and mapping.currency is None:
+        lines = [_in_one_currency(_of_currency(line), currency, options, grid) for line in lines]
+    date = options.date or mapping.date or _date(grid, tables)
+    if date is None and options.dated:
         raise InputError(Finding("quote", NO_DATE, grid.file, fix="say it: --date 2026-11-20"))
     priced = {(line.sheet, line.row) for line in read
               if line.amount is not None or line.unit_net is not None}  # fmt: skip
     notes = [row for rows in grid.sheets.values() for row in rows
              if (row.sheet, row.number) not in priced]  # fmt: skip
     until = _valid_until(notes, date)
-    matched = settled(products.match(lines, items, mapping.items))
+    matched = settle_lines(products.match(lines, items, mapping.items))
     sums, wrong = check_sums(matched)
     prices, doubtful = products.prices(matched, rate, items)
     return Quote(
-        vendor=said.vendor,
+        vendor=options.vendor,
         file=path.name,
         sha256=grid.sha256,
         date=date or "",
@@ -109,7 +109,7 @@ def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
         lines=matched,
         sums=sums,
         prices=prices,
-        asked=products.asked(matched, said.vendor, described(grid)),
+        asked=products.products_to_ask_for(matched, options.vendor, read_descriptions(grid)),
         findings=(
             *_about_columns(tables, currency),
             *_with_tax(notes),
@@ -123,13 +123,13 @@ def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
     )
 
 
-def _rate(currency: str, said: Said, grid: Grid) -> float:
+def _rate(currency: str, options: QuoteOptions, grid: Grid) -> float:
     """Return what one unit of a currency is in USD.
 
     Raises:
         InputError: nobody says so.
     """
-    rate = 1.0 if currency == "USD" else (said.rates or {}).get(currency)
+    rate = 1.0 if currency == "USD" else (options.rates or {}).get(currency)
     if rate is None:
         message = f"prices are in {currency}, and no rate is given"
         fix = f"say what one {currency} is in USD: --rate {currency}=..."
@@ -150,11 +150,13 @@ def _of_currency(line: QuoteLine) -> QuoteLine:
     return line.model_copy(update={"currency": currency_of(line.description) or ""})
 
 
-def _in_one_currency(line: QuoteLine, currency: str, said: Said, grid: Grid) -> QuoteLine:
+def _in_one_currency(
+    line: QuoteLine, currency: str, options: QuoteOptions, grid: Grid
+) -> QuoteLine:
     """Return a line in the currency of the quote, where it is in another one, and say so."""
     if line.currency in ("", currency):
         return line
-    factor = _rate(line.currency, said, grid) / _rate(currency, said, grid)
+    factor = _rate(line.currency, options, grid) / _rate(currency, options, grid)
     figures = {name: getattr(line, name) for name in ("unit_list", "unit_net", "amount")}
     changed = {name: value * factor for name, value in figures.items() if value is not None}
     if "amount" not in changed:
@@ -209,8 +211,7 @@ def _about_columns(tables: Sequence[Header], currency: str) -> Iterable[str]:
 
 
 def _clip(line: QuoteLine) -> str:
-    text = line.description or line.part_number
-    return text if len(text) <= 60 else text[:57] + "..."
+    return clip(line.description or line.part_number)
 
 
 def _currency(grid: Grid, tables: Sequence[Header]) -> str | None:
@@ -278,9 +279,9 @@ def _valid_until(notes: Iterable[Row], date: str | None) -> _Until:
         cells = [row.cells[column] for column in sorted(row.cells)]
         for at, cell in enumerate(cells):
             if isinstance(cell.value, str) and _HOLDS.search(cell.text):
-                told = [_day(each, date) for each in cells[at : at + 2]]
-                days += [day for day in told[: 1 if told[0] else 2] if day is not None]
-                unclear += [] if any(told) else [f"{cell.name} ('{cell.text[:60]}')"]
+                found = [_day(each, date) for each in cells[at : at + 2]]
+                days += [day for day in found[: 1 if found[0] else 2] if day is not None]
+                unclear += [] if any(found) else [f"{cell.name} ('{cell.text[:60]}')"]
     return _Until(min(days).isoformat() if days else "", tuple(unclear))
 
 

@@ -113,9 +113,9 @@ def decimal_of(grid: Grid, tables: Sequence[Header]) -> Decimal:
         if name != "discount" and (cell := row.cells.get(header.fields.get(name, -1))) is not None
         and isinstance(cell.value, str)
     ]  # fmt: skip
-    told = style(texts)
-    if told is not None:
-        return told
+    mark = style(texts)
+    if mark is not None:
+        return mark
     ways: tuple[Decimal, Decimal] = ("point", "comma")
     right = [sum(_multiplies(line) for line in _lines(grid, tables, way)) for way in ways]
     if right[0] != right[1]:
@@ -141,8 +141,6 @@ def read_lines(
     """Return every row of the tables that says something, each with what it is.
 
     Args:
-        grid: the file.
-        tables: the headers of its tables.
         decimal: how numbers that are texts are written.
         quantities: how many are wanted of what is priced without a quantity, by part number or
             description.
@@ -525,7 +523,7 @@ def _sum(lines: Iterable[QuoteLine], *, taxed: bool = False) -> float:
     return math.fsum(each.amount or 0.0 for each in seen if each.kind in kinds)
 
 
-def settled(lines: Sequence[QuoteLine]) -> tuple[QuoteLine, ...]:
+def settle_lines(lines: Sequence[QuoteLine]) -> tuple[QuoteLine, ...]:
     """Return the lines counted as the quote's last total counts them, where it tells.
 
     Where it is right only with the options, or only without the rows that are hidden, that is how

@@ -63,7 +63,7 @@ _NETWORKS = {"in-band": "in_band", "out-of-band": "out_of_band", "management": "
 
 
 @dataclass(frozen=True)
-class Told:
+class StatedFigure:
     """A figure as a vendor tells it: its text with its unit, and its cell."""
 
     text: str
@@ -77,10 +77,10 @@ class Described:
     part_number: str
     model: str
     category: str
-    figures: dict[str, Told]
+    figures: dict[str, StatedFigure]
 
 
-def described(grid: Grid) -> dict[str, Described]:
+def read_descriptions(grid: Grid) -> dict[str, Described]:
     """Return the products that a vendor describes in a request's answer, by part number.
 
     A figure that is no number is left out; it is asked for again.
@@ -115,7 +115,7 @@ def _products(rows: Iterable[Row]) -> Iterator[Described]:
         )
 
 
-def _figures(cells: dict[str, Cell]) -> Iterator[tuple[str, Told]]:
+def _figures(cells: dict[str, Cell]) -> Iterator[tuple[str, StatedFigure]]:
     for question in QUESTIONS:
         cell = cells.get(question.label)
         if cell is None or not question.path:
@@ -124,13 +124,16 @@ def _figures(cells: dict[str, Cell]) -> Iterator[tuple[str, Told]]:
             for count, speed, network in _PORTS.findall(cell.text):
                 plain = network.lower().replace(" ", "-")
                 yield (f"ports.{_NETWORKS.get(plain, plain)}",
-                       Told(f"count: {count}, speed: {speed} Gb/s", cell.name))  # fmt: skip
+                       StatedFigure(f"count: {count}, speed: {speed} Gb/s", cell.name))  # fmt: skip
         elif question.path == "basis":
-            yield "basis", Told(cell.text, cell.name)
+            yield "basis", StatedFigure(cell.text, cell.name)
         else:
             value = cell.value if isinstance(cell.value, float) else number(cell.text, "point")
             if value is not None:
-                yield question.path, Told(f"{value:.12g} {question.unit}".strip(), cell.name)
+                yield (
+                    question.path,
+                    StatedFigure(f"{value:.12g} {question.unit}".strip(), cell.name),
+                )
 
 
 def catalog_text(quote: Quote) -> str:
@@ -256,7 +259,6 @@ def match(
 
     Args:
         lines: the lines as read.
-        items: the catalogs, by id.
         said: ids by part number or description, as a mapping gives them.
     """
     by_part: dict[str, set[str]] = defaultdict(set)
@@ -264,8 +266,8 @@ def match(
         if item.part_number is not None:
             by_part[_bare(item.part_number)].add(item.id)
     words = {item.id: _words(item.model) for item in items.values()}
-    told = {_bare(key): value for key, value in said.items()}
-    matched = [_matched(line, by_part, words, told) for line in lines]
+    mapped = {_bare(key): value for key, value in said.items()}
+    matched = [_matched(line, by_part, words, mapped) for line in lines]
     return tuple(_unless_bundle(line, matched[at + 1 :]) for at, line in enumerate(matched))
 
 
@@ -290,13 +292,13 @@ def _matched(
     line: QuoteLine,
     by_part: Mapping[str, set[str]],
     words: Mapping[str, frozenset[str]],
-    told: Mapping[str, str],
+    mapped: Mapping[str, str],
 ) -> QuoteLine:
     if line.kind in ("subtotal", "total", "tax", "discount", "freight", "not_understood"):
         return line
     for text in (line.part_number, line.description):
-        if text and _bare(text) in told:
-            return _is(line, told[_bare(text)], "mapping")
+        if text and _bare(text) in mapped:
+            return _is(line, mapped[_bare(text)], "mapping")
     if line.part_number in words:  # an export of a plan's own bill
         return _is(line, line.part_number, "part_number")
     parts = {_bare(word) for word in (line.part_number, *line.description.split())}
@@ -386,10 +388,12 @@ def _quoted(
             cells.append(where)
         else:
             included = max(included or 0.0, line.term_years)
-    told = {line.lead_time: lead_time(line.lead_time) for line in bought if line.lead_time.strip()}
+    lead_times = {
+        line.lead_time: lead_time(line.lead_time) for line in bought if line.lead_time.strip()
+    }
     said += (
         f"{item}: lead time '{text}' is not understood: the book's counts"
-        for text, time in told.items()
+        for text, time in lead_times.items()
         if time is None and not re.fullmatch(r"\W*|tb[ac]|n/?a", text, re.I)
     )
     said += (
@@ -405,7 +409,7 @@ def _quoted(
         list_usd=lists[0] * rate if lists[0] is not None and len(set(lists)) == 1 else None,
         support_usd_per_year=per_year,
         support_included_years=included,
-        lead_time=max(filter(None, told.values()), key=_longest, default=None),
+        lead_time=max(filter(None, lead_times.values()), key=_longest, default=None),
         cells=tuple(line.cells.get("amount", f"row {line.row}") for line in bought),
         support_cells=tuple(cells),
     ), said
@@ -474,43 +478,43 @@ def _time(match: re.Match[str]) -> str:
     return f"{shown} {'months' if unit.startswith('mo') else 'weeks'}"
 
 
-def _longest(told: str) -> float:
+def _longest(lead_time: str) -> float:
     """Return the upper end of a lead time, weeks."""
-    number, unit = told.split()
+    number, unit = lead_time.split()
     return float(number.split("-")[-1]) * (1.0 if unit == "weeks" else 365.25 / 12.0 / 7.0)
 
 
-def asked(
-    lines: Iterable[QuoteLine], vendor: str, told: Mapping[str, Described]
+def products_to_ask_for(
+    lines: Iterable[QuoteLine], vendor: str, described: Mapping[str, Described]
 ) -> tuple[Asked, ...]:
     """Return the products that no catalog has, with the figures that a plan needs of them.
 
     Args:
         lines: the lines, matched with the catalogs.
         vendor: who quotes.
-        told: what the vendor says of products, by part number.
+        described: what the vendor says of products, by part number.
     """
     found: dict[str, Asked] = {}
     for line in lines:
         if line.kind not in ("item", "option") or line.item is not None:
             continue
-        product = _asked(line, vendor, told.get(line.part_number))
+        product = _asked(line, vendor, described.get(line.part_number))
         found.setdefault(product.id, product)
     return tuple(found.values())
 
 
-def _asked(line: QuoteLine, vendor: str, told: Described | None) -> Asked:
+def _asked(line: QuoteLine, vendor: str, described: Described | None) -> Asked:
     words = re.findall(r"[a-z0-9]+", f"{vendor} {line.part_number or line.description}".lower())
     name = "_".join(words)[:60].rstrip("_")
     text = f"{line.description} {line.part_number}".lower()
     category = next((kind for kind, word in _CATEGORIES if re.search(word, text)), None)
-    figures = {} if told is None else told.figures
-    if told is not None:
-        category = next((kind for kind in _NEEDED if kind == told.category), category)
+    figures = {} if described is None else described.figures
+    if described is not None:
+        category = next((kind for kind in _NEEDED if kind == described.category), category)
     needed = _NEEDED[category] if category else ()
     return Asked(
         part_number=line.part_number,
-        description=(told.model if told is not None else "") or line.description,
+        description=(described.model if described is not None else "") or line.description,
         cell=line.cells.get("description") or line.cells.get("part") or f"row {line.row}",
         id=name if name[:1].isalpha() else f"x_{name}",
         category=category,

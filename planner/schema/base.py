@@ -187,8 +187,8 @@ class Shown:
         """Yield the same as wide as the console, for `rich.print`; nothing in it is a mark."""
         from rich.text import Text
 
-        said = import_module(_SHOWS).fitted(self, options.max_width)
-        yield Text(said, no_wrap=True, overflow="ignore")
+        screen = import_module(_SHOWS).fitted(self, options.max_width)
+        yield Text(screen, no_wrap=True, overflow="ignore")
 
     def _repr_html_(self) -> str:
         """Return the page that a notebook shows."""

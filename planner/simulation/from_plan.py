@@ -19,7 +19,7 @@ from planner.simulation.world import Appliances, JobRun, Outages, Planned, World
 
 
 @dataclass(frozen=True)
-class Mending:
+class RepairChoices:
     """How units are repaired beyond what a plan says.
 
     Attributes:
@@ -40,7 +40,7 @@ def world_of(
     interval_s: float | None = None,
     planned: Planned | None = None,
     outages: Outages | None = None,
-    mending: Mending | None = None,
+    repairs: RepairChoices | None = None,
 ) -> World:
     """Return what is to be simulated of a plan that has a job.
 
@@ -51,10 +51,10 @@ def world_of(
         interval_s: another interval between checkpoints than the plan's.
         planned: planned stops, which all jobs make together.
         outages: how appliances fail.
-        mending: how its units are repaired beyond what the plan says.
+        repairs: how its units are repaired beyond what the plan says.
     """
     stores = appliances(plan)
-    job = job_run(plan.jobs[0], stores, failures=failures, interval_s=interval_s, mending=mending)
+    job = job_run(plan.jobs[0], stores, failures=failures, interval_s=interval_s, repairs=repairs)
     return World((job, *beside), stores, planned, outages)
 
 
@@ -80,21 +80,20 @@ def job_run(
     *,
     failures: Failures | None = None,
     interval_s: float | None = None,
-    mending: Mending | None = None,
+    repairs: RepairChoices | None = None,
 ) -> JobRun:
     """Return a plan's job as it runs on some appliances.
 
     Args:
-        job: the job.
         stores: what it writes to and reads from.
         failures: when it fails, by default without memory at its mean.
         interval_s: another interval than its own.
-        mending: how its units are repaired beyond what the plan says.
+        repairs: how its units are repaired beyond what the plan says.
 
     Raises:
         ValueError: a job is to shrink that cannot, or its interval is too short for a local copy.
     """
-    mending = mending or Mending()
+    repairs = repairs or RepairChoices()
     sync = job.mode == "sync"
     every_s = job.interval_s if interval_s is None else interval_s
     alone = min(World((), tuple(stores)).write_gb_per_s, job.client_write_limit_gb_per_s)
@@ -110,8 +109,8 @@ def job_run(
         sync=sync,
         client_write_gb_per_s=job.client_write_limit_gb_per_s,
         client_read_gb_per_s=job.client_read_limit_gb_per_s,
-        classes=classes_of(job, mending),
-        units=units_of(job, mending),
+        classes=classes_of(job, repairs),
+        units=units_of(job, repairs),
         local=copies_of(job, every_s),
     )
 
@@ -122,12 +121,12 @@ def full_mtti_s(job: JobPlan) -> float:
     return job.mtti_s if shrunk is None else job.mtti_s * shrunk.failing
 
 
-def classes_of(job: JobPlan, mending: Mending) -> tuple[FailureClass, ...]:
+def classes_of(job: JobPlan, repairs: RepairChoices) -> tuple[FailureClass, ...]:
     """Return the kinds of a plan's failures: by the level of checkpoints that they need, the same
     share of each taking a unit out."""
     out, law = 0.0, None
     if job.repair is not None:
-        out, law = job.repair.hardware_share, mending.law.scaled(job.repair.repair_s)
+        out, law = job.repair.hardware_share, repairs.law.scaled(job.repair.repair_s)
     if job.local is None:
         return () if law is None else (FailureClass(1.0, out, law),)
     remote = job.local.remote_share
@@ -161,7 +160,7 @@ def copies_of(job: JobPlan, interval_s: float) -> LocalCopies | None:
     )
 
 
-def units_of(job: JobPlan, mending: Mending) -> RepairUnits | None:
+def units_of(job: JobPlan, repairs: RepairChoices) -> RepairUnits | None:
     """Return the units of a plan's job that are repaired, and how it runs without some of them.
 
     Raises:
@@ -170,7 +169,7 @@ def units_of(job: JobPlan, mending: Mending) -> RepairUnits | None:
     repair = job.repair
     if repair is None:
         return None
-    shrinks = repair.shrunk is not None if mending.shrinks is None else mending.shrinks
+    shrinks = repair.shrunk is not None if repairs.shrinks is None else repairs.shrinks
     (usable,) = job.usable_gpus_by_type.values()
     if repair.in_rack:
         if shrinks:

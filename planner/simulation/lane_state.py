@@ -30,7 +30,6 @@ class LaneState:
     """Runs under given disturbances.
 
     Args:
-        world: what is simulated.
         disturbances: what strikes from outside, by lane.
         length_s: how long each run is.
         variants: of the first job; every run is made with each of them.

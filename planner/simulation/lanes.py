@@ -124,7 +124,7 @@ class Lanes(LaneState):
         self.left = np.maximum(0.0, self.left - rate * passed)
 
     def _happen(self, fired: Cells, arrived: Flags) -> None:
-        """Do what is next where a state or a transfer has come to its end."""
+        """Go on to the next state, where the state or the transfer has ended."""
         if self.locals:
             rest = ~self._happen_locally(fired, arrived)
             fired, arrived = fired[rest], arrived[rest]
@@ -324,7 +324,7 @@ class Lanes(LaneState):
         self.queued[waiting] = math.nan
 
     def _lose_copies(self, cells: Cells) -> None:
-        """Be left with what is on the shared storage."""
+        """Drop the local copies: only the shared storage has checkpoints."""
         self.held[cells] = self.safe[cells]
         self.settle_at[cells], self.queued[cells] = math.inf, math.nan
         self.number[cells], self.moving[cells], self.resend[cells] = 0, False, False

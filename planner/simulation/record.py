@@ -21,7 +21,7 @@ the job is restarted with more replicas once its checkpoint is safe."""
 
 
 @dataclass(frozen=True)
-class Struck:
+class FailureEffect:
     """What a failure does: whether local copies survive it, how long a unit is out (0: none is), in
     which rack, and whom it spares: a job that runs on no more than the share ``luck``."""
 
@@ -103,7 +103,7 @@ class RecordedJob:
         self._add(self.state, now, at)
 
     def happen(self, at: float) -> None:
-        """Do what is next: the state or the transfer has come to its end."""
+        """Go on to the next state, once the state or the transfer has ended."""
         if any(back <= at for back, _ in self.out):
             self._back(at)
         elif self.settle_s == at:
@@ -139,7 +139,7 @@ class RecordedJob:
         elif self.state == "compute":
             self._capture(at)
 
-    def fail(self, at: float, by: Struck) -> None:
+    def fail(self, at: float, by: FailureEffect) -> None:
         """Lose what is not safe, and start again."""
         if self.state in ("planned", "repair") or by.luck >= self.speed:
             return
@@ -208,7 +208,7 @@ class RecordedJob:
             self.number += 1
             self.settle_s = at + local.settle_s
         state: State = "compute"
-        if self.then or self._could(at) > self.speed:
+        if self.then or self._share_that_can_run(at) > self.speed:
             self.then, state = "stop" if self.then else "grow", "wait"
         if local is None:
             self._move("checkpoint", self.job.checkpoint_gb, state)
@@ -233,7 +233,7 @@ class RecordedJob:
         written = self.state == "capture"
         if self.then == "stop" or (self.then == "save" and written):
             self._stand(at)
-        elif self.then == "grow" or (written and self._could(at) > self.speed):
+        elif self.then == "grow" or (written and self._share_that_can_run(at) > self.speed):
             self._grow(at)
         elif written:
             self._compute(at)
@@ -246,7 +246,7 @@ class RecordedJob:
     def _resume(self, at: float) -> None:
         """Compute after a restart, with the units that are there by now."""
         self.far = self.swapped = False
-        self.speed = self._could(at)
+        self.speed = self._share_that_can_run(at)
         self._compute(at)
 
     def _grow(self, at: float) -> None:
@@ -291,7 +291,7 @@ class RecordedJob:
             self.queued_s = -1.0
 
     def _lose_copies(self) -> None:
-        """Be left with what is on the shared storage."""
+        """Drop the local copies: only the shared storage has checkpoints."""
         self.held_s, self.settle_s, self.queued_s = self.safe_s, math.inf, -1.0
         self.number, self.resend, self.far = 0, False, True
 
@@ -311,7 +311,7 @@ class RecordedJob:
             self.resend = False
             self._send(self.sending_s)
 
-    def _could(self, at: float) -> float:
+    def _share_that_can_run(self, at: float) -> float:
         """Return which share of the job can run: that of the rack with the most units out."""
         units = self.job.units
         if units is None:
@@ -322,14 +322,14 @@ class RecordedJob:
 
     def _back(self, at: float) -> None:
         """Take units back: go on if the job stood still for one."""
-        could = self._could(at)
+        could = self._share_that_can_run(at)
         if self.state == "repair" and could:
             self.speed = could
             self._restart(at)
 
     def _go_on(self, at: float) -> None:
         """Restart with the units that are there, or stand still until enough of them are."""
-        could = self._could(at)
+        could = self._share_that_can_run(at)
         if could:
             self.speed = could
             self._restart(at)
@@ -390,7 +390,6 @@ def record(
     """Return what happens under given disturbances, and where each job's time went.
 
     Args:
-        world: what is simulated.
         disturbances: what strikes from outside.
         length_s: how long the run is.
         lane: which of the runs that the disturbances are for.
@@ -398,7 +397,7 @@ def record(
     jobs = [RecordedJob(number, job) for number, job in enumerate(world.jobs)]
     struck = [iter(times[lane].tolist()) for times in disturbances.failures]
     failures = [next(times) for times in struck]
-    blows = [_blows(disturbances, number, lane) for number in range(len(jobs))]
+    effects = [_effects_of_failures(disturbances, number, lane) for number in range(len(jobs))]
     stops = iter(disturbances.planned.tolist())
     changes = iter(disturbances.changes[lane].tolist())
     rated = zip(
@@ -428,19 +427,21 @@ def record(
         for number, job in enumerate(jobs):
             if failures[number] == at:
                 failures[number] = next(struck[number])
-                job.fail(at, next(blows[number]))
+                job.fail(at, next(effects[number]))
     return _history(jobs, length_s), tuple(job.budget() for job in jobs)
 
 
-def _blows(disturbances: Disturbances, number: int, lane: int) -> Iterator[Struck]:
+def _effects_of_failures(
+    disturbances: Disturbances, number: int, lane: int
+) -> Iterator[FailureEffect]:
     """Yield what each failure of a job does, in their order."""
     marks = disturbances.marks[number] if disturbances.marks else None
     if marks is None:
-        yield from repeat(Struck())
+        yield from repeat(FailureEffect())
         return
     columns = (marks.local, marks.out_s, marks.rack, marks.luck)
     for row in zip(*(column[lane].tolist() for column in columns), strict=True):
-        yield Struck(*row)
+        yield FailureEffect(*row)
 
 
 def share(jobs: Sequence[RecordedJob], write: float, read: float) -> list[float]:
@@ -449,7 +450,6 @@ def share(jobs: Sequence[RecordedJob], write: float, read: float) -> list[float]
     The appliances' time is shared equally; what a job's clients cannot take is left to the others.
 
     Args:
-        jobs: all jobs.
         write: what the appliances that are up write, GB/s.
         read: what they read.
     """

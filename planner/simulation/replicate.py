@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -11,12 +11,10 @@ from functools import partial
 import numpy as np
 
 from planner.errors import PlannerError
-from planner.processes import Lost, Processes
+from planner.processes import Lost, Processes, Progress
 from planner.simulation.lanes import Lanes
 from planner.simulation.operation import Array
 from planner.simulation.world import Disturbances, JobRun, World, draw
-
-Progress = Callable[[int, int], None]
 
 _MOST_TIMES = 4_000_000
 """Drawn times that a block may hold, for memory's sake."""
@@ -58,7 +56,6 @@ def replicate(asked: Replications, processes: int = 1, progress: Progress | None
     """Make many runs.
 
     Args:
-        asked: what to simulate.
         processes: how many to use at most.
         progress: is told how many runs of how many are done.
     """

@@ -169,7 +169,6 @@ def draw(world: World, length_s: float, seed: int, lanes: int = 1, block: int = 
     """Return the disturbances of some runs.
 
     Args:
-        world: what is simulated.
         length_s: how long each run is.
         seed: of all draws.
         lanes: how many runs.
@@ -209,7 +208,7 @@ def failure_times(
     while times[:, -1].min() < length_s:
         more = failures.gaps(draws, (lanes, max(8, times.shape[1] // 4)))
         times = np.hstack([times, times[:, -1:] + np.cumsum(more, 1)])
-    return cut(times, length_s)
+    return cut_to_length(times, length_s)
 
 
 def planned_times(planned: Planned | None, length_s: float) -> Array:
@@ -220,7 +219,7 @@ def planned_times(planned: Planned | None, length_s: float) -> Array:
     return np.append(due[due < length_s], math.inf)
 
 
-def cut(times: Array, length_s: float) -> Array:
+def cut_to_length(times: Array, length_s: float) -> Array:
     """Return times up to a length, with one inf at least at the end of each lane."""
     most = int((times < length_s).sum(1).max(initial=0))
     kept = np.where(times[:, :most] < length_s, times[:, :most], math.inf)
@@ -267,7 +266,7 @@ def _changes(
     step = np.tile([-1, 1], units * times.shape[2] // 2)
     flat = times.reshape(lanes, -1)
     order = np.argsort(flat, 1, kind="stable")
-    kept = cut(np.take_along_axis(flat, order, 1), length_s)
+    kept = cut_to_length(np.take_along_axis(flat, order, 1), length_s)
     width = kept.shape[1]
     first = np.pad(order, ((0, 0), (0, 1)))[:, :width]
     there = np.isfinite(kept)

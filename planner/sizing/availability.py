@@ -7,6 +7,8 @@ and one more: Erlang's loss formula, whatever the law of the repair times is.
 
 A job may also go on with fewer replicas. Then what runs fails, the less the more units are out: a
 loss system whose arrivals fall with the units out, and as little depends on the law.
+
+``spares`` are units that stand by, ``load`` is what `repair_load` returns.
 """
 
 from __future__ import annotations
@@ -62,10 +64,6 @@ def erlang_b(places: int, load: float) -> float:
 def waiting(spares: int, load: float) -> float:
     """Return the share of time in which the job waits: more units are out than stood by.
 
-    Args:
-        spares: units that stand by.
-        load: `repair_load`.
-
     Raises:
         ValueError: the spares are negative or the load is not positive.
     """
@@ -75,10 +73,6 @@ def waiting(spares: int, load: float) -> float:
 
 def availability(spares: int, load: float) -> float:
     """Return the share of time in which the job does not wait for a repair.
-
-    Args:
-        spares: units that stand by.
-        load: `repair_load`.
 
     Raises:
         ValueError: the spares are negative or the load is not positive.
@@ -93,10 +87,6 @@ def log_availability_slopes(spares: int, load: float) -> tuple[float, float]:
     Between whole numbers availability is continued by regularised gamma functions,
     Q(c, load)/Q(c + 1, load) with c one more than the spares; that is jointly concave, so a tangent
     bounds it everywhere.
-
-    Args:
-        spares: units that stand by.
-        load: `repair_load`.
 
     Raises:
         ValueError: the spares are negative or the load is not positive.
@@ -154,10 +144,6 @@ def _scaled_integral(load: float) -> float:
 def units_out(spares: int, load: float) -> float:
     """Return the units that are out for repair on average.
 
-    Args:
-        spares: units that stand by.
-        load: `repair_load`.
-
     Raises:
         ValueError: the spares are negative or the load is not positive.
     """
@@ -169,7 +155,6 @@ def most_spares(load: float, waiting: float) -> int:
     """Return the least spares with which the job waits no more than a share of its time.
 
     Args:
-        load: `repair_load`.
         waiting: share of time, more than 0.
 
     Raises:

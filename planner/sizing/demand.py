@@ -1,6 +1,7 @@
 """What a job asks of its storage: bandwidth, capacity, write volume, appliances.
 
-Vendors' rules of thumb for bandwidth are the alternative to the demand law.
+Vendors' rules of thumb for bandwidth are the alternative to the demand law. ``checkpoint_gb`` is
+the size of a checkpoint, ``interval_s`` the time from the start of one to that of the next.
 """
 
 import math
@@ -19,9 +20,7 @@ def write_demand_gb_per_s(checkpoint_gb: float, max_overlap: float, interval_s: 
     """Return the write bandwidth at which a drain fills no more than its share of the interval.
 
     Args:
-        checkpoint_gb: checkpoint size, GB.
         max_overlap: largest allowed drain time over interval.
-        interval_s: start of one checkpoint to the start of the next, s.
 
     Raises:
         ValueError: a quantity is not positive or the overlap is outside (0, 1].
@@ -45,7 +44,6 @@ def write_demand_per_gpu_gb_per_s(
     The interval shrinks as the job grows, so the bandwidth per GPU does not depend on its size.
 
     Args:
-        checkpoint_gb: checkpoint size, GB.
         failures_per_gpu_day: job-interrupting failures per GPU and day.
         max_overlap: largest allowed drain time over interval.
         interval_per_mtti: interval over mean time to interruption, twice the lost-work budget.
@@ -66,9 +64,7 @@ def blocking_write_demand_gb_per_s(
     """Return the write bandwidth at which a synchronous save stays within its GPU overhead.
 
     Args:
-        checkpoint_gb: checkpoint size, GB.
         max_blocking: largest allowed stall over interval.
-        interval_s: start of one checkpoint to the start of the next, s.
 
     Raises:
         ValueError: a quantity is not positive or the overhead is outside (0, 1].
@@ -85,7 +81,6 @@ def restore_demand_gb_per_s(checkpoint_gb: float, fan_out: float, max_restore_s:
     """Return the read bandwidth at which a restore ends in time.
 
     Args:
-        checkpoint_gb: checkpoint size, GB.
         fan_out: how many times it is read, see `checkpoint.restore_fan_out`.
         max_restore_s: longest allowed restore read, s.
 
@@ -109,7 +104,6 @@ def capacity_tb(
 
     Args:
         dataset_tb: training data, TB.
-        checkpoint_gb: checkpoint size, GB.
         keep_last: recent checkpoints kept; one more is held while the next is being written.
         milestones: checkpoints archived for good.
         exports: weights-only exports (bf16) kept for good.
@@ -135,10 +129,6 @@ def capacity_tb(
 
 def write_volume_tb_per_day(checkpoint_gb: float, interval_s: float) -> float:
     """Return the checkpoint bytes written per day in TB, for the endurance of the media.
-
-    Args:
-        checkpoint_gb: checkpoint size, GB.
-        interval_s: start of one checkpoint to the start of the next, s.
 
     Raises:
         ValueError: a quantity is not positive.

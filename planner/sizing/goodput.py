@@ -1,6 +1,15 @@
 """How often a job is interrupted, how often it should therefore save, and what is left of its time.
 
 What is left is goodput (ETTR): the share of wall-clock time that ends up as kept training progress.
+
+Arguments mean the same throughout:
+    gpus: GPUs the job uses.
+    mtti_s: mean time to interruption, s.
+    interval_s: start of one checkpoint to the start of the next, s.
+    stall_s: seconds the GPUs stop per checkpoint.
+    drain_s: seconds from the end of the stall until the checkpoint is safe (0 if synchronous).
+    drain_slowdown: share of computing speed lost while a checkpoint drains.
+    restart_s: seconds from a failure until computing goes on, restore read included.
 """
 
 import math
@@ -63,7 +72,6 @@ def mtti_s(failures_per_gpu_day: float, gpus: float) -> float:
 
     Args:
         failures_per_gpu_day: job-interrupting failures per GPU and day.
-        gpus: GPUs the job uses.
 
     Raises:
         ValueError: a quantity is not positive.
@@ -74,10 +82,6 @@ def mtti_s(failures_per_gpu_day: float, gpus: float) -> float:
 
 def young_s(stall_s: float, mtti_s: float) -> float:
     """Return Young's compute time between checkpoints in seconds, sqrt(2 s M).
-
-    Args:
-        stall_s: seconds the GPUs stop per checkpoint.
-        mtti_s: mean time to interruption, s.
 
     Raises:
         ValueError: the stall is negative or the time to interruption not positive.
@@ -93,7 +97,6 @@ def daly_s(stall_s: float, mtti_s: float) -> float:
     """Return Daly's higher-order compute time between checkpoints in seconds.
 
     Args:
-        stall_s: seconds the GPUs stop per checkpoint.
         mtti_s: mean time to interruption, s; also the answer once the stall is twice as long.
 
     Raises:
@@ -116,7 +119,6 @@ def exact_period_s(stall_s: float, mtti_s: float) -> float:
 
     Args:
         stall_s: seconds the GPUs stop per checkpoint; without a stall the answer is 0.
-        mtti_s: mean time to interruption, s.
 
     Raises:
         ValueError: the stall is negative or the time to interruption not positive.
@@ -130,10 +132,6 @@ def exact_period_s(stall_s: float, mtti_s: float) -> float:
 
 def exact_compute_s(stall_s: float, mtti_s: float) -> float:
     """Return the compute time between checkpoints of `exact_period_s`, in seconds.
-
-    Args:
-        stall_s: seconds the GPUs stop per checkpoint.
-        mtti_s: mean time to interruption, s.
 
     Raises:
         ValueError: the stall is negative or the time to interruption not positive.
@@ -214,11 +212,6 @@ def goodput(
     Exact without a slowdown; with one it is too low by `understated_goodput`.
 
     Args:
-        interval_s: start of one checkpoint to the start of the next, s.
-        stall_s: seconds the GPUs stop per checkpoint.
-        drain_s: seconds from the end of the stall until the checkpoint is safe (0 if synchronous).
-        restart_s: seconds from a failure until computing goes on, restore read included.
-        mtti_s: mean time to interruption, s.
         drain_slowdown: share of computing speed lost while a checkpoint drains; it is charged
             to every interval, the first after a restart included.
 
@@ -243,13 +236,6 @@ def understated_goodput(
 
     The first interval after a restart has no drain that slows it, yet `goodput` charges one to it.
     Exact where the checkpoint drains within its interval; 0 without a slowdown.
-
-    Args:
-        interval_s: start of one checkpoint to the start of the next, s.
-        drain_s: seconds from the end of the stall until the checkpoint is safe (0 if synchronous).
-        restart_s: seconds from a failure until computing goes on, restore read included.
-        mtti_s: mean time to interruption, s.
-        drain_slowdown: share of computing speed lost while a checkpoint drains.
 
     Raises:
         ValueError: a time is negative, or the interval or time to interruption not positive.
@@ -277,13 +263,8 @@ def goodput_loss(
     """Split 1 - goodput over its causes, in proportion to the logarithm of each one's factor.
 
     Args:
-        interval_s: start of one checkpoint to the start of the next, s.
-        stall_s: seconds the GPUs stop per checkpoint.
-        drain_s: seconds from the end of the stall until the checkpoint is safe (0 if synchronous).
         restart_only_s: seconds to detect, replace and start again, without the restore read.
         restore_s: seconds to read the checkpoint back.
-        mtti_s: mean time to interruption, s.
-        drain_slowdown: share of computing speed lost while a checkpoint drains.
         kept_by_swaps: what longer restarts after hardware failures leave, as a factor; its loss
             counts as restarts.
         waiting: share of time spent waiting for repairs.
@@ -355,12 +336,7 @@ def first_order_goodput(
     Usable while (R + I/2 + D)/M is below `FIRST_ORDER_VALID_BELOW`; negative for rare saves.
 
     Args:
-        interval_s: start of one checkpoint to the start of the next, s.
-        stall_s: seconds the GPUs stop per checkpoint.
         drain_s: seconds from the end of the stall until the checkpoint is safe.
-        restart_s: seconds from a failure until computing goes on, restore read included.
-        mtti_s: mean time to interruption, s.
-        drain_slowdown: share of computing speed lost while a checkpoint drains.
 
     Raises:
         ValueError: a time is negative, or the interval or time to interruption not positive.
@@ -383,7 +359,6 @@ def best_interval_s(stall_s: float, mtti_s: float, low_s: float, high_s: float) 
     Args:
         stall_s: seconds the GPUs stop per checkpoint; with a slowdown while draining, the stall
             plus slowdown times drain.
-        mtti_s: mean time to interruption, s.
         low_s: shortest interval allowed, s.
         high_s: longest interval allowed, s.
 
@@ -401,7 +376,6 @@ def useful_gpus(gpus: float, goodput: float) -> float:
     """Return how many GPUs' worth of time becomes kept progress.
 
     Args:
-        gpus: GPUs the job uses.
         goodput: share of wall-clock time kept as progress.
 
     Raises:
@@ -417,7 +391,6 @@ def useful_pflops(gpus: float, tflops_per_gpu: float, mfu: float, goodput: float
     """Return the training rate that becomes kept progress, in PFLOP/s.
 
     Args:
-        gpus: GPUs the job uses.
         tflops_per_gpu: dense peak rate of one GPU, TFLOP/s.
         mfu: model FLOP/s utilisation, the share of the peak reached while computing.
         goodput: share of wall-clock time kept as progress.

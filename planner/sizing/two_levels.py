@@ -299,22 +299,16 @@ def first_order_goodput(levels: TwoLevels) -> float:
     return running * (1 - ((1 - q2) * near + q2 * far + swap_s) / levels.mtti_s)
 
 
-# The factors, each over dimensionless times (seconds over the MTTI). For a whole k each logarithm
+# The factors. Their arguments are shares of the MTTI: ``interval``, ``restart`` and ``lag`` are the
+# local interval, restart and drain, ``drain`` is the remote one. Each k-th (``every``) checkpoint
+# goes on to the remote level, which ``q2`` of all interruptions need. For a whole k each logarithm
 # is concave in the logarithms of its times where restart + lag <= 1. With log k relaxed it is not:
 # q2 = 0.65, (log interval, log k, log restart, log lag) = (-0.1391, 2.7259, -0.2914, -2.1802) and
 # (0, 2.5742, -0.1930, -2.0318) have a midpoint 2.3e-4 below their mean. So k is never relaxed.
 
 
 def kept(interval: float, restart: float, lag: float, every: int, q2: float) -> float:
-    """Return log{k I q2 C0 / [(1 + y)^k - 1]}: what rework, the local drain and restart leave.
-
-    Args:
-        interval: local interval over the MTTI.
-        restart: local restart over the MTTI.
-        lag: local drain over the MTTI.
-        every: each so many-th checkpoint goes on to the remote level.
-        q2: share of interruptions that need the remote level.
-    """
+    """Return log{k I q2 C0 / [(1 + y)^k - 1]}: what rework, the local drain and restart leave."""
     share = math.log(q2) - _log_mix(restart + lag, q2)
     log_steps = every * math.log1p(_grown(interval, share))
     head = math.log(every) + math.log(interval) - lag + _log_mix(restart, q2) + share
@@ -324,15 +318,7 @@ def kept(interval: float, restart: float, lag: float, every: int, q2: float) -> 
 def kept_slopes(
     interval: float, restart: float, lag: float, every: int, q2: float
 ) -> tuple[float, float, float]:
-    """Return the derivatives of `kept` by the logarithms of interval, restart and lag.
-
-    Args:
-        interval: local interval over the MTTI.
-        restart: local restart over the MTTI.
-        lag: local drain over the MTTI.
-        every: each so many-th checkpoint goes on to the remote level.
-        q2: share of interruptions that need the remote level.
-    """
+    """Return the derivatives of `kept` by the logarithms of interval, restart and lag."""
     share = math.log(q2) - _log_mix(restart + lag, q2)
     y = _grown(interval, share)
     steps = math.log1p(y)
@@ -349,9 +335,6 @@ def drained(drain: float, restart: float, q2: float, restarts: bool) -> float:
     """Return the logarithm of the chance that a remote checkpoint is safe in time.
 
     Args:
-        drain: remote drain over the MTTI.
-        restart: local restart over the MTTI.
-        q2: share of interruptions that need the remote level.
         restarts: whether a local restart begins the drain anew.
     """
     if not restarts:
@@ -360,13 +343,7 @@ def drained(drain: float, restart: float, q2: float, restarts: bool) -> float:
 
 
 def drained_slopes(drain: float, restart: float, q2: float) -> tuple[float, float]:
-    """Return the derivatives of `drained`, begun anew, by the logarithms of drain and restart.
-
-    Args:
-        drain: remote drain over the MTTI.
-        restart: local restart over the MTTI.
-        q2: share of interruptions that need the remote level.
-    """
+    """Return the derivatives of `drained`, begun anew, by the logarithms of drain and restart."""
     both = _survived(restart + drain, q2)
     return drain * (both - 1.0), restart * (both - _survived(restart, q2))
 
@@ -376,7 +353,6 @@ def restarted(restart: float, q2: float) -> float:
 
     Args:
         restart: restart from the remote level, its restore read included, over the MTTI.
-        q2: share of interruptions that need the remote level.
     """
     if restart > _LARGE:
         return -(restart + math.log(q2))

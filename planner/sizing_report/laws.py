@@ -83,7 +83,6 @@ def policy_interval_s(job: Job, mode: Mode, mtti_s: float) -> float:
     """Return the policy's interval with just the bandwidth that the law then asks for, s.
 
     Args:
-        job: the job in numbers.
         mode: async or sync.
         mtti_s: mean time to interruption, s.
 
@@ -122,7 +121,6 @@ def write_demand(job: Job, mode: Mode, interval_s: float) -> float | None:
     """Return the delivered write bandwidth an interval asks for, GB/s, or None if impossible.
 
     Args:
-        job: the job in numbers.
         mode: async (overlap limit, and stall and drain within the interval) or sync (blocking).
         interval_s: start of one checkpoint to the start of the next, s.
     """
@@ -135,12 +133,7 @@ def write_demand(job: Job, mode: Mode, interval_s: float) -> float | None:
 
 
 def read_demand(job: Job, gpus: int) -> float:
-    """Return the delivered read bandwidth of restore and ingest, GB/s; 0 where neither asks.
-
-    Args:
-        job: the job in numbers.
-        gpus: GPUs the job uses.
-    """
+    """Return the delivered read bandwidth of restore and ingest, GB/s; 0 where neither asks."""
     return max(reads(job, gpus))
 
 
@@ -305,12 +298,8 @@ def running(
     """Return stall, drain, restore, goodput and its losses.
 
     Args:
-        job: the job in numbers.
         mode: async or sync.
         interval_s: start of one checkpoint to the start of the next, s.
-        write_gb_per_s: delivered write bandwidth, GB/s.
-        read_gb_per_s: delivered read bandwidth, GB/s.
-        gpus: GPUs the job uses.
         mtti_s: mean time to interruption, s.
     """
     transfer_s = drain_s(job.checkpoint_gb, write_gb_per_s)
@@ -343,9 +332,7 @@ def interval_at(job: Job, mode: Mode, write_gb_per_s: float, mtti_s: float) -> f
     """Return the policy's interval at a given bandwidth, s, or None where none is allowed.
 
     Args:
-        job: the job in numbers.
         mode: async or sync.
-        write_gb_per_s: delivered write bandwidth, GB/s.
         mtti_s: mean time to interruption, s.
     """
     transfer_s = drain_s(job.checkpoint_gb, write_gb_per_s)

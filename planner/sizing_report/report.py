@@ -69,7 +69,6 @@ def levels_report(case: Case, cluster: Cluster) -> LevelsReport | None:
     """Return what storage is asked for with a local level and without; None without drives.
 
     Args:
-        case: the problem in numbers.
         cluster: the GPUs to size for.
     """
     job, way = case.job, _way(case, cluster)
@@ -288,8 +287,6 @@ def cluster_of(
     """Return the GPUs to size for, their replicas, writers, readers and failures.
 
     Args:
-        inputs: the problem with its catalogs.
-        case: the same in numbers.
         types: the GPU types on offer, the reference first.
         asked_gpus: GPUs to size for, or None for the most of the reference type.
 
@@ -388,13 +385,7 @@ def _failures_reason(inputs: Inputs, sku: str) -> str:
 
 
 def checkpoint_report(inputs: Inputs, case: Case, gpus: int) -> Checkpoint:
-    """Return the size of a checkpoint, the capacity it needs and the data it is fed.
-
-    Args:
-        inputs: the problem with its catalogs.
-        case: the same in numbers.
-        gpus: GPUs the job uses.
-    """
+    """Return the size of a checkpoint, the capacity it needs and the data it is fed."""
     job, numbers = inputs.problem.job, case.job
     kept = job.checkpoint.keep_last + 1 + job.checkpoint.milestones
     exports = job.checkpoint.exports * (job.parameters or 0.0)

@@ -21,11 +21,12 @@ from planner.inputs import Change, Inputs
 from planner.optimizer.joint import Certificate, optimise, share
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
+from planner.processes import Progress, ignore
 from planner.schema.comparison import Alternative, Alternatives, Direction, DirectionName, Way
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.studies.changes import apply, no_worse, storage_of, systems_of
-from planner.studies.request import Found, Progress, Request, ignore
+from planner.studies.request import Found, Request
 from planner.verifier import verify
 
 LABELS: dict[DirectionName, str] = {
@@ -71,8 +72,6 @@ def extremes(inputs: Inputs, case: Case, worst: float) -> Iterator[Extreme]:
     """Yield every direction that leads to an extreme plan of the problem.
 
     Args:
-        inputs: the problem.
-        case: the same in numbers.
         worst: the worst value of its objective that will do.
     """
     floor = no_worse(inputs, case.objective, worst, FLOOR_MARGIN)
@@ -121,7 +120,7 @@ def _relative(one: int, other: int) -> float:
     return abs(one - other) / max(one, other, 1)
 
 
-def merged(candidates: Sequence[Candidate]) -> list[Candidate]:
+def merge_equal(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates with equal purchases and GPUs in use made one."""
     kept: dict[tuple[object, ...], Candidate] = {}
     for candidate in candidates:
@@ -154,13 +153,13 @@ FLOOR_NOISE = 1e-9
 
 @dataclass
 class Search:
-    """A problem, what no plan of it passes, and what was found so far."""
+    """The search for plans near the best: the problem, its bound, and what was found so far."""
 
     inputs: Inputs
     options: Options
     bound: float
     within: float
-    told: Progress = ignore
+    progress: Progress = ignore
     candidates: list[Candidate] = field(default_factory=list)
     directions: list[Direction] = field(default_factory=list)
     asked: int = 0
@@ -187,11 +186,7 @@ class Search:
         return natural(name, measure(self.case, name)(operation))
 
     def run(self, held: Run) -> None:
-        """Look in every direction.
-
-        Args:
-            held: the best plan.
-        """
+        """Look in every direction."""
         vendors = {item.vendor for item in self.case.storage}
         here = {item.vendor for item in self.case.storage if held.units[item.id]}
         others = vendors - here
@@ -199,12 +194,12 @@ class Search:
         ends = [*extremes(self.inputs, self.case, self.worst)]
         self.asked = len(others) + len(types) + len(ends)
         self._others("storage_vendor", others, self._vendors_in, self._storage)
-        self.told(len(others), self.asked)
+        self.progress(len(others), self.asked)
         self._others("gpu_type", types, self._types_in, systems_of)
         for place, extreme in enumerate(ends, len(others) + len(types)):
-            self.told(place, self.asked)
+            self.progress(place, self.asked)
             self._extreme(extreme)
-        self.told(self.asked, self.asked)
+        self.progress(self.asked, self.asked)
 
     def _storage(self, vendors: Collection[str]) -> tuple[Change, ...]:
         return storage_of(self.case, vendors)
@@ -251,7 +246,7 @@ class Search:
             ended = "no_plan" if proof.status == "infeasible" else "not_found"
             return None, direction.model_copy(update={"ended": ended})
         value, bound = (natural(case.objective, v) for v in (proof.value, proof.bound))
-        told = direction.model_copy(
+        outcome = direction.model_copy(
             update={
                 "shortfall": self.shortfall(value),
                 "at_least": self.shortfall(bound),
@@ -259,13 +254,13 @@ class Search:
             }
         )
         if self.shortfall(value) > self.within:
-            return self._whole(proof.operation), told.model_copy(update={"ended": "beyond"})
+            return self._whole(proof.operation), outcome.model_copy(update={"ended": "beyond"})
         settled = self._solve(case, ties=True).operation or proof.operation
         if not self._good_enough(settled):  # what ties may give away goes beyond the tolerance
             settled = proof.operation
         whole = self._whole(settled)
         update = {"ended": "within", "shortfall": self.shortfall(self.value(whole))}
-        return whole, told.model_copy(update=update)
+        return whole, outcome.model_copy(update=update)
 
     def _extreme(self, extreme: Extreme) -> None:
         """Take the extreme plan of a direction."""
@@ -303,7 +298,7 @@ class Search:
         self.candidates.append(Candidate(self._whole(operation), [way]))
 
     def _whole(self, operation: Run) -> Run:
-        """Return an operation of a case with less on offer as one of the problem's."""
+        """Return an operation of a case with fewer offers as one of the problem."""
         units = {offer.id: operation.units.get(offer.id, 0) for offer in self.case.offers()}
         return replace(operation, units=units)
 
@@ -330,7 +325,7 @@ def alternatives(
     *,
     within: float = 0.01,
     most: int = 8,
-    told: Progress = ignore,
+    progress: Progress = ignore,
 ) -> Alternatives:
     """Return the best plan and plans nearly as good that differ from it.
 
@@ -340,11 +335,9 @@ def alternatives(
     differ most are returned.
 
     Args:
-        inputs: the problem, catalogs and prices.
-        options: how to solve.
         within: how far behind the best a plan may be, as a share of the objective.
         most: how many plans to return, the best one included.
-        told: is told how many directions of how many were looked in.
+        progress: is progress how many directions of how many were looked in.
 
     Raises:
         VerificationError: a plan does not agree with its independent re-computation.
@@ -362,10 +355,10 @@ def alternatives(
     base = _head(inputs, case, within, best)
     if answer.bound is None:
         return base.model_copy(update={"message": UNPROVEN})
-    search = Search(inputs, options, natural(case.objective, answer.bound), within, told)
+    search = Search(inputs, options, natural(case.objective, answer.bound), within, progress)
     search.candidates.append(Candidate(answer.operation, [Way(name="best", label="the best plan")]))
     search.run(answer.operation)
-    different = merged(search.candidates)
+    different = merge_equal(search.candidates)
     shown = most_different(case, different, most)
     rest = [_alternative(search, answer, candidate, options) for candidate in shown[1:]]
     first = Alternative(
@@ -442,7 +435,6 @@ def run(request: Request, *, within: float, most: int) -> Found:
     """Find plans of a problem that are nearly as good as the best and differ from it.
 
     Args:
-        request: the problem, and how to solve.
         within: how far behind the best a plan may be, as a share of the objective.
         most: how many plans to show.
 
@@ -450,7 +442,9 @@ def run(request: Request, *, within: float, most: int) -> Found:
         InputError: the problem is wrong.
     """
     options = request.running()
-    found = alternatives(request.inputs, options, within=within, most=most, told=request.progress)
+    found = alternatives(
+        request.inputs, options, within=within, most=most, progress=request.progress
+    )
     best = found.alternatives[0].plan if found.alternatives else None
     return Found((found,), (found.status,), plan=None if best is None else lambda: best)
 

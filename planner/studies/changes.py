@@ -16,7 +16,7 @@ from planner.paths import job_path
 
 
 def apply(inputs: Inputs, changes: Iterable[Change]) -> Inputs:
-    """Return the inputs with every change made, told in the provenance of their plans."""
+    """Return the inputs with every change made and recorded in the provenance of their plans."""
     return applied(inputs, changes, recorded=True)
 
 
@@ -81,7 +81,6 @@ def left_out(inputs: Inputs, spares: int | None) -> Iterator[LeftOut]:
     it: what it is worth is the rest. Spares moved by one say why there are so many.
 
     Args:
-        inputs: the problem.
         spares: how many stand by in its best plan; None where their number cannot be given.
     """
     job = inputs.problem.job

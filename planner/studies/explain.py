@@ -12,12 +12,12 @@ from planner.api import FOR_THE_SEARCH, Options, solve_with
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.levers import levers
-from planner.processes import Task
+from planner.processes import Progress, Task, ignore
 from planner.schema.explanation import Explanation, Without
 from planner.schema.plan import Plan
-from planner.studies.request import Found, Progress, Request, ignore
+from planner.studies.request import Found, Request
 from planner.studies.why_not import most_asked, why_not
-from planner.studies.workforce import SECONDS_ALONE, Waiting, answered
+from planner.studies.workforce import SECONDS_ALONE, Waiting, run_tasks
 from planner.studies.worth import Idle, Worths, check_names
 
 FOR_THE_PLAN = 0.5
@@ -44,12 +44,13 @@ class Questions:
     questions: int | None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what another process needs: its clock may be another, so time is of the day."""
+        """Return the state to pickle, with the time limit as time of day: clocks of processes
+        differ."""
         until = self.worths.options.deadline - time.monotonic() + time.time()
         return {"until": until, **self.__dict__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over what another process asks, with its time limit."""
+        """Restore the state, its time limit on the clock of this process."""
         deadline = state.pop("until") - time.time() + time.monotonic()
         worths: Worths = state["worths"]
         if math.isfinite(deadline):
@@ -57,7 +58,7 @@ class Questions:
         self.__dict__.update(state | {"worths": worths})
 
     def __call__(self, task: tuple[str, int, Idle | None]) -> Any:
-        """Answer a question: of its kind, by its place, with what is known of idle limits."""
+        """Answer one question, given by kind and place, with what is known of idle limits."""
         kind, place, idle = task
         if kind == "idle":
             return self.worths.idle()
@@ -74,7 +75,7 @@ class Questions:
             asked=self.asked, questions=self.questions, known=known,
         )  # fmt: skip
 
-    def answers(self, told: Progress, *, jobs: int, dask: str | None) -> dict[Hashable, Any]:
+    def answers(self, progress: Progress, *, jobs: int, dask: str | None) -> dict[Hashable, Any]:
         """Return all answers by kind and place; where no limit can be asked for only why not."""
         worths = self.worths
         limits, open_ = range(len(worths.movable)), range(len(worths.open))
@@ -86,7 +87,9 @@ class Questions:
             sizes |= {("idle", 0): 1} | {("without", place): 1 for place in open_}
             sizes |= {("limit", place): 1 for place in limits}
         waiting, found = Waiting(first), dict[Hashable, Any]()
-        each = answered(self, waiting, sizes, told, jobs=jobs, dask=dask, alone_s=SECONDS_ALONE)
+        each = run_tasks(
+            self, waiting, sizes, progress, jobs=jobs, dask=dask, alone_s=SECONDS_ALONE
+        )
         for key, answer in each:
             found[key] = answer
             if key == ("idle", 0):
@@ -106,20 +109,18 @@ def explain(
     asked: tuple[str, ...] = (),
     questions: int | None = QUESTIONS,
     plan: Plan | None = None,
-    told: Progress = ignore,
+    progress: Progress = ignore,
     jobs: int = 1,
     dask: str | None = None,
 ) -> Explanation:
     """Return why the best plan of a problem is what it is.
 
     Args:
-        inputs: the problem, catalogs and prices.
-        options: how to solve.
         steps: by how much to move a limit, by path, as the user wrote it.
         asked: items whose absence is to be explained exactly, with their break-even price.
         questions: how many proofs items that were not asked for may take, None for any number.
         plan: the best plan, where it is known.
-        told: hears how many questions of how many are answered.
+        progress: is called with how many questions of how many are answered.
         jobs: how many processes to use, 0 for as many as there are cores.
         dask: the address of a Dask scheduler whose workers answer instead.
 
@@ -133,7 +134,7 @@ def explain(
     worths = Worths.of(inputs, plan, options, steps or {})
     if not plan.jobs:
         return Explanation(plan=plan)
-    found = Questions(worths, asked, questions).answers(told, jobs=jobs, dask=dask)
+    found = Questions(worths, asked, questions).answers(progress, jobs=jobs, dask=dask)
     rows = [found["limit", place] for place in range(len(worths.movable)) if worths.base]
     others = [found["without", place] for place in range(len(worths.open))]
     undecided = [text for _, texts in rows for text in texts] if worths.base else [EVERY]
@@ -162,7 +163,6 @@ def run(
     """Explain the plan of a problem, or why there is none.
 
     Args:
-        request: the problem, and how to solve.
         step: how far to move limits, each as ``path=value``.
         why_not: items whose absence to explain exactly.
         weight: without a plan, what a change counts beside others, each as ``path=number``.
@@ -180,7 +180,7 @@ def run(
         options,
         steps=dict(pairs("--step", step)),
         asked=tuple(why_not),
-        told=request.progress,
+        progress=request.progress,
         jobs=request.jobs,
         dask=request.dask,
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.outputs.words import clean
+from planner.processes import Progress, ignore
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -20,18 +21,11 @@ if TYPE_CHECKING:
     from planner.optimizer.solver import Effort
     from planner.schema.plan import Plan
 
-Progress = Callable[[int, int], None]
-"""Is told how many are done, of how many."""
-
 PROBLEMS = (".yaml", ".yml")
 """How names of problem files end."""
 
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')
 """What a system does not take in the name of a file, or takes for a folder."""
-
-
-def ignore(done: int, asked: int) -> None:
-    """Show nothing."""
 
 
 def _now() -> tuple[float, float]:
@@ -150,7 +144,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Found:
-    """What came of a study, for whoever shows it and writes its files.
+    """The outcome of a study, for the code that shows it and writes its files.
 
     Attributes:
         records: the results, as ``--json`` prints them.
@@ -179,7 +173,6 @@ def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
     """Return what every record of a study says of its problem: its objective, its currency, ...
 
     Args:
-        inputs: the problem.
         gap_asked: how exactly each plan is asked for.
     """
     from planner.figures import objective_unit

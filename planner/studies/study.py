@@ -113,7 +113,6 @@ def whole_text(result: Result, record: Any, shown: Mapping[str, Any]) -> str:
 
     Args:
         result: what is made of such records.
-        record: the record.
         shown: what its view takes besides.
     """
     from planner.outputs.blocks import screen

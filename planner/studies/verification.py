@@ -45,7 +45,6 @@ def read_plan(path: Path, model: Plan | None = None) -> Plan:
     """Return the plan in a file whose every figure follows from the inputs it carries.
 
     Args:
-        path: the file.
         model: the plan instead, where it is in memory; ``path`` is then what it goes by.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Who does the tasks of a study: this process, others on all cores, or a Dask cluster."""
+"""Runs the tasks of a study: in this process, in others on all cores, or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -13,11 +13,20 @@ from itertools import islice
 from queue import SimpleQueue
 from threading import Thread
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from planner.currency import Currency, known, rates, shown, shown_in
 from planner.errors import Finding, InputError, PlannerError
-from planner.processes import LOST, Lost, Processes, Task, Told, listening
+from planner.processes import (
+    LOST,
+    Lost,
+    Processes,
+    Progress,
+    Task,
+    TaskProgress,
+    ignore,
+    progress_to,
+)
 
 SECONDS_ALONE = 3.0
 """So many seconds of a processor are worked here before other processes are started."""
@@ -28,16 +37,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _unheard(key: Hashable, count: int) -> None:
-    """Nobody listens."""
-
-
 class Workforce:
-    """Those who do tasks: this process and others once that has taken a while, or a cluster.
+    """Does tasks in this process, in others too once that takes a while, or on a Dask cluster.
 
-    All show money in the currency in which it is shown here.
-
-    A process that is ended by force takes nothing with it: another does its task.
+    All show money in the currency in which it is shown here. A process that is ended by force takes
+    nothing with it: another does its task.
 
     Args:
         do: what is done with each task.
@@ -45,7 +49,7 @@ class Workforce:
         tasks: how many there are, where that is known.
         dask: the address of a Dask scheduler whose workers do them instead.
         alone_s: after how many seconds of a processor others are started; None for at once.
-        told: hears what tasks tell while they are done here or in other processes.
+        progress: is called with what tasks tell while they are done, here or elsewhere.
         kept: whether what is done is kept where a cluster goes for good.
 
     Raises:
@@ -60,19 +64,19 @@ class Workforce:
         tasks: int | None = None,
         dask: str | None = None,
         alone_s: float | None = SECONDS_ALONE,
-        told: Told = _unheard,
+        progress: TaskProgress = ignore,
         kept: bool = False,
     ) -> None:
         self.do = do = partial(_with_money, shown(), rates(), do)
-        self._told = told
+        self._progress = progress
         self.others: Processes | Cluster | None = None
         count = min(jobs or cores(), tasks or cores())
         if dask is not None:
             self.others = Cluster(do, dask, kept=kept)
         elif count > 1:
-            self.others = Processes(count, do, alone_s=alone_s, told=told)
+            self.others = Processes(count, do, alone_s=alone_s, progress=progress)
 
-    def __enter__(self) -> Workforce:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -90,7 +94,7 @@ class Workforce:
             yield from self.others.results(tasks)
             return
         for key, task in tasks:
-            with listening(partial(self._told, key)):
+            with progress_to(partial(self._progress, key)):
                 found = self.do(task)
             yield (key, task), found
 
@@ -98,7 +102,7 @@ class Workforce:
 def _with_money(
     currency: Currency, read: Mapping[str, Currency], do: Callable[[Any], Any], task: Any
 ) -> Any:
-    """Do a task with money shown and read as it is where the work was begun."""
+    """Do a task with money shown, and read, in the currencies of the process that began it."""
     with shown_in(currency), known(read):
         return do(task)
 
@@ -119,45 +123,40 @@ class Waiting(Iterator[Task]):
         self._tasks.extendleft(reversed(list(tasks)))
 
 
-class Count:
-    """How much is done of tasks that count differently, told as they go on.
+class Tally:
+    """Adds up how much is done of tasks of different sizes, and reports the sum as it grows."""
 
-    Args:
-        sizes: how much each task counts.
-        told: hears how much of how much is done.
-    """
-
-    def __init__(self, sizes: dict[Hashable, int], told: Callable[[int, int], None]) -> None:
-        self._sizes, self._tell = sizes, told
+    def __init__(self, sizes: dict[Hashable, int], progress: Progress) -> None:
+        self._sizes, self._report = sizes, progress
         self._done: dict[Hashable, int] = {}
 
-    def told(self, key: Hashable, count: int) -> None:
-        """Hear how much of a task is done."""
+    def advance(self, key: Hashable, count: int) -> None:
+        """Note how much of a task is done."""
         self._done[key] = min(count, self._sizes[key])
-        self._tell(sum(self._done.values()), sum(self._sizes.values()))
+        self._report(sum(self._done.values()), sum(self._sizes.values()))
 
-    def ended(self, key: Hashable) -> None:
-        """Hear that all of it is."""
-        self.told(key, self._sizes[key])
+    def finish(self, key: Hashable) -> None:
+        """Note that all of a task is done."""
+        self.advance(key, self._sizes[key])
 
 
-def answered(
+def run_tasks(
     do: Callable[[Any], Any],
     tasks: Waiting,
     sizes: dict[Hashable, int],
-    told: Callable[[int, int], None],
+    progress: Progress,
     *,
     jobs: int,
     dask: str | None,
     alone_s: float | None,
 ) -> Iterator[tuple[Hashable, Any]]:
-    """Yield what becomes of each task under its key, as they come; progress is told meanwhile.
+    """Do tasks and yield the result of each with its key, in the order in which they end.
 
     Args:
         do: what is done with each task.
-        tasks: to which more may be added meanwhile.
+        tasks: the tasks, to which more may be added meanwhile.
         sizes: how much each of them counts, those to come included.
-        told: hears how much of how much is done.
+        progress: is called with how much of all is done.
         jobs: how many processes to use, 0 for as many as there are cores.
         dask: the address of a Dask scheduler whose workers do them instead.
         alone_s: after how many seconds of a processor other processes are started.
@@ -165,14 +164,14 @@ def answered(
     Raises:
         PlannerError: what a task raises, or one was given up.
     """
-    count = Count(sizes, told)
+    tally = Tally(sizes, progress)
     force = Workforce(
         partial(_refusing, do),
         jobs=jobs,
         tasks=len(sizes),
         dask=dask,
         alone_s=alone_s,
-        told=count.told,
+        progress=tally.advance,
     )
     with force:
         for (key, _), found in force.results(tasks):
@@ -180,7 +179,7 @@ def answered(
                 raise PlannerError(found.reason or _LOST)
             if isinstance(found, _Refused):
                 raise found.error()
-            count.ended(key)
+            tally.finish(key)
             yield key, found
 
 

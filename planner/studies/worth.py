@@ -208,9 +208,6 @@ def next_step(
     """Return where loosening a limit begins to pay, None where it never does.
 
     Args:
-        inputs: the problem.
-        options: which solver to ask.
-        base: its best plan.
         lever: a limit that binds.
         known: plans that may do with the limit loosened.
 
@@ -255,9 +252,8 @@ class Idle:
 
 @dataclass(frozen=True)
 class Worths:
-    """Questions what changes of a problem are worth, each answered from the same beginning.
-
-    So answers are the same in any order, and in any process.
+    """What changes of a problem are worth; each question is answered from the same start, so that
+    answers are the same in any order and in any process.
 
     Attributes:
         inputs: the problem.
@@ -364,8 +360,6 @@ def _idle(prober: Prober, base: Best, slack: Sequence[Lever], run: Run | None) -
     and where the answer is a better plan that is tried next.
 
     Args:
-        prober: solves changed problems.
-        base: the best plan.
         slack: the levers.
         run: a plan to try without each of them.
     """

@@ -375,7 +375,6 @@ def open_trace(path: Path, kind: Format, quality: Quality, named: bool) -> Trace
     """Return a trace to write into.
 
     Args:
-        path: where it goes.
         kind: CSV, with times as ISO 8601 has them, or Parquet, with timestamps.
         quality: how it is sampled.
         named: whether it has a column with the clusters' names.

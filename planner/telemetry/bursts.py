@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.telemetry.raw import MAD, Numbers, Places, Z, runs
+from planner.telemetry.raw import MAD, Numbers, Places, Z, stretches_of
 
 _CLEAR, _OVER = 6.0, 2.0
 """So many times the scatter above the background a burst rises, and as many it lasts above."""
@@ -110,7 +110,7 @@ def bursts(rate: Numbers, start_s: Numbers, width_s: Numbers, sample_s: float) -
     under = background(rate, sample_s)
     excess = rate - under.level
     floor = _FLOOR * float(np.nanmax(rate, initial=0.0))
-    over = _Stretches(*runs(excess > np.maximum(_OVER * under.noise, floor)))
+    over = _Stretches(*stretches_of(excess > np.maximum(_OVER * under.noise, floor)))
     clear = excess > np.maximum(_CLEAR * under.noise, 2 * floor)
     total = np.concatenate(([0], np.cumsum(clear)))
     risen = total[over.ends] > total[over.begins]

@@ -26,7 +26,15 @@ from planner.paths import job_path
 from planner.schema.problem import FixedInterval, Job, Problem
 from planner.schema.telemetry import Calibration, JobFound, Measured, Override
 from planner.telemetry.csv_parquet import dialect
-from planner.telemetry.raw import LAST_S, middle, minus, per_event, poisson, ratio, scaled
+from planner.telemetry.raw import (
+    LAST_S,
+    difference,
+    median_with_range,
+    per_event,
+    poisson,
+    ratio,
+    scaled,
+)
 from planner.units import DAY_S, HOUR_S
 
 LEVELS = ("local", "remote")
@@ -56,7 +64,7 @@ class LogRow(Protocol):
 
 
 @dataclass(frozen=True)
-class Mended:
+class LoggedRepairs:
     """What a log says of hardware and of kinds of failures; None or empty where it says too little.
 
     Attributes:
@@ -72,7 +80,7 @@ class Mended:
     classes: dict[str, float]
 
 
-def mended(rows: Sequence[LogRow]) -> Mended:
+def logged_repairs(rows: Sequence[LogRow]) -> LoggedRepairs:
     """Return what a job's log says of hardware and kinds of failures.
 
     Time that units are still out at the end of the log counts, so that long repairs are not left
@@ -89,7 +97,9 @@ def mended(rows: Sequence[LogRow]) -> Mended:
     out_s += sum(rows[-1].at_s - began for times in since.values() for began in times)
     failures = [row for row in rows if row.event == "failure"]
     out = sum(row.event == "unit_out" for row in rows)
-    return Mended(per_event(out_s, ended), _share(out, len(failures)), out, _by_kind(failures))
+    return LoggedRepairs(
+        per_event(out_s, ended), _share(out, len(failures)), out, _by_kind(failures)
+    )
 
 
 def _share(part: int, whole: int) -> Measured | None:
@@ -102,12 +112,12 @@ def _share(part: int, whole: int) -> Measured | None:
 
 def _by_kind(failures: Sequence[LogRow]) -> dict[str, float]:
     """Return the share of each class, rounded so that they add up to 1 as written."""
-    told = Counter(row.kind for row in failures if row.kind)
-    known = sum(told.values())
+    counts = Counter(row.kind for row in failures if row.kind)
+    known = sum(counts.values())
     if not known or known < COMPLETE * len(failures):
         return {}
-    first, *others = [name for name, _ in told.most_common()]
-    shares = {name: round(told[name] / known, _PLACES) for name in others}
+    first, *others = [name for name, _ in counts.most_common()]
+    shares = {name: round(counts[name] / known, _PLACES) for name in others}
     return {first: round(1.0 - sum(shares.values()), _PLACES), **shares}
 
 
@@ -140,7 +150,7 @@ class JobLog:
         restart_s: from a failure until computing goes on, the restoring read included.
         local_restart_s: the same of restarts from the local level, ``remote_restart_s`` of those
             from storage; None where the log does not tell the levels.
-        mended: what it says of repairs and kinds of failures.
+        repairs: what it says of repairs and kinds of failures.
         mtti_s: wall-clock time per failure.
         failures, checkpoints: how many the log has.
         start_s, end_s: its first and last event, on its own clock.
@@ -154,7 +164,7 @@ class JobLog:
     checkpoints: int
     start_s: float
     end_s: float
-    mended: Mended
+    repairs: LoggedRepairs
     local_restart_s: Measured | None = None
     remote_restart_s: Measured | None = None
 
@@ -173,7 +183,6 @@ def read_log(path: Path, job: str | None = None) -> JobLog:
     """Return what a log says of a job.
 
     Args:
-        path: the CSV file.
         job: the job's name in it; it may be left out where there is only one.
 
     Raises:
@@ -182,8 +191,8 @@ def read_log(path: Path, job: str | None = None) -> JobLog:
     try:
         rows = sorted(_rows(path), key=lambda row: row.at_s)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        said = getattr(error, "strerror", None) or str(error)
-        message = f"cannot be read: {said[:160].lower()}"
+        why = getattr(error, "strerror", None) or str(error)
+        message = f"cannot be read: {why[:160].lower()}"
         raise InputError(Finding("log", message, str(path), fix="a log is CSV in UTF-8")) from None
     names = list(dict.fromkeys(row.job for row in rows))
     if job is None and len(names) == 1:
@@ -268,7 +277,7 @@ def _log(rows: list[_Row], job: str) -> JobLog:
         checkpoints=sum(row.event == "checkpoint_begin" for row in rows),
         start_s=rows[0].at_s,
         end_s=rows[-1].at_s,
-        mended=mended(rows),
+        repairs=logged_repairs(rows),
         local_restart_s=_usual(_spans(rows, *RESTART, "local")),
         remote_restart_s=_usual(_spans(rows, *RESTART, "remote")),
     )
@@ -303,7 +312,7 @@ def _spans(
 
 
 def _usual(spans: list[float]) -> Measured | None:
-    return middle(np.array(spans)) if len(spans) >= _LEAST else None
+    return median_with_range(np.array(spans)) if len(spans) >= _LEAST else None
 
 
 @dataclass(frozen=True)
@@ -326,8 +335,6 @@ def calibration(found: JobFound, problem: Problem, name: str, known: Known) -> C
     """Return the measurements of a job as overrides of a problem.
 
     Args:
-        found: the job.
-        problem: the problem.
         name: the problem's file, for the record.
         known: what telemetry cannot tell.
     """
@@ -397,8 +404,8 @@ def _size(found: JobFound, job: Job) -> Override:
         path = f"{_JOB}.bytes_per_parameter"
         return _override(path, "bytes per parameter", "", per, _seen(found), now)
     path, size = f"{_JOB}.checkpoint.size", job.checkpoint.size_gb
-    said = None if size is None else f"{size:g} GB"
-    return _override(path, "checkpoint size", "GB", found.size_gb, _seen(found), said)
+    text = None if size is None else f"{size:g} GB"
+    return _override(path, "checkpoint size", "GB", found.size_gb, _seen(found), text)
 
 
 def _interval(found: JobFound, job: Job) -> Override | None:
@@ -443,7 +450,7 @@ def _restarts(found: JobFound, job: Job, log: JobLog | None) -> Iterator[Overrid
         return
     source, time = "job log, restarts from storage", log.remote_restart_s
     if found.restore_s is not None:
-        source, time = f"{source}, less the restoring read", minus(time, found.restore_s)
+        source, time = f"{source}, less the restoring read", difference(time, found.restore_s)
     path = f"{_JOB}.restart.remote"
     yield _override(path, "restart time", "s", time, source, f"{job.restart_s:g} s")
 
@@ -456,16 +463,16 @@ def _repair(job: Job, log: JobLog | None) -> Iterator[Override | str]:
     if job.repair.classes:
         yield "repair: the problem states it by class, and a log tells one mean"
         return
-    said = None if log is None else log.mended
-    if said is None or said.repair_s is None or said.share is None:
+    repairs = None if log is None else log.repairs
+    if repairs is None or repairs.repair_s is None or repairs.share is None:
         yield "repair: a job log tells, with its events unit_out and unit_back (--log)"
         return
-    source = f"job log, {_many(said.out, 'unit')} out"
+    source = f"job log, {_many(repairs.out, 'unit')} out"
     share, time_s = job.repair.share, job.repair.time_s
     path = f"{_JOB}.repair"
     now = None if share is None else f"{share:g}"
-    yield _override(f"{path}.share", "hardware share of failures", "", said.share, source, now)
-    hours = scaled(said.repair_s, 1.0 / HOUR_S)
+    yield _override(f"{path}.share", "hardware share of failures", "", repairs.share, source, now)
+    hours = scaled(repairs.repair_s, 1.0 / HOUR_S)
     now = None if time_s is None else f"{time_s / HOUR_S:g} h"
     yield _override(f"{path}.time", "time of repair", "h", hours, source, now)
 
@@ -475,17 +482,17 @@ def _classes(job: Job, log: JobLog | None) -> Iterator[Override | str]:
     stated = job.failure_shares
     if not stated:
         return
-    told = {} if log is None else log.mended.classes
-    if log is None or not told:
+    logged = {} if log is None else log.repairs.classes
+    if log is None or not logged:
         yield "shares of failures: a job log tells, with its column class (--log)"
-    elif set(told) != set(stated):
+    elif set(logged) != set(stated):
         yield (
-            f"shares of failures: the log has {', '.join(sorted(told))}, "
+            f"shares of failures: the log has {', '.join(sorted(logged))}, "
             f"the problem {', '.join(sorted(stated))}"
         )
     else:
         source = f"job log, {_many(log.failures, 'failure')}"
-        for name, share in told.items():
+        for name, share in logged.items():
             path, now = f"{_JOB}.failures.shares.{name}", f"{stated[name]:g}"
             yield _override(path, f"share of {name}", "", Measured(value=share), source, now)
 
@@ -496,7 +503,7 @@ def _restart(found: JobFound, job: Job, log: JobLog | None) -> Override | str:
     source, time = f"job log, {_many(log.failures, 'failure')}", log.restart_s
     if found.restore_s is not None:
         source += ", less the restoring read"
-        time = minus(time, found.restore_s)
+        time = difference(time, found.restore_s)
     now = f"{job.restore.restart_s:g} s"
     return _override(f"{_JOB}.restore.restart", "restart time", "s", time, source, now)
 

@@ -65,7 +65,6 @@ class Cells:
         """Begin at the top.
 
         Args:
-            columns: what they hold.
             options: what the user says of them.
             file: for messages.
             first_line: where the first row stands, None where a file has no lines.
@@ -94,8 +93,8 @@ class Cells:
             time, dated = self._times(piece)
             figures = [self._figures(piece.column(name), name) for name in self._columns.figures]
         except (pa.ArrowException, OverflowError, UnicodeDecodeError) as error:
-            said = " ".join(str(error).split())[:200]
-            raise refusal(self._file, said) from None
+            why = " ".join(str(error).split())[:200]
+            raise refusal(self._file, why) from None
         self._row += len(piece)
         return dated, time, figures
 
@@ -272,9 +271,9 @@ class Cells:
         moments = pa.Array.from_pandas(found.dt.as_unit("us"))
         wrong = pc.and_(pc.is_valid(text), pc.is_null(moments))
         if pc.any(wrong).as_py():
-            said = self._options.time_format
-            what = "is not a time" if said is None else f"is not written as '{said[:40]}'"
-            raise self._wrong(text, wrong, what, FIX_TIME if said is None else None)
+            given = self._options.time_format
+            what = "is not a time" if given is None else f"is not written as '{given[:40]}'"
+            raise self._wrong(text, wrong, what, FIX_TIME if given is None else None)
         return moments
 
 

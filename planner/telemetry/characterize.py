@@ -13,10 +13,10 @@ from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization, Clust
 from planner.telemetry import hdf5, tables
 from planner.telemetry.bursts import Bursts, BurstsFound, bursts, window_of
 from planner.telemetry.jobs import CheckpointColumns, Sampling, job, table_of
+from planner.telemetry.overlapping import Traffic, place_all, separate_overlapping
 from planner.telemetry.raw import Places, Raw, ReadOptions, refusal
-from planner.telemetry.restarts import Holes, breaks, broken_off
+from planner.telemetry.restarts import Holes, broken_off, find_breaks
 from planner.telemetry.series import Series, series
-from planner.telemetry.together import Traffic, place_all, tell_apart
 from planner.telemetry.tracking import WHOLE, Track, drop_sums, join_interleaved, tracks
 
 _SHORTER = 0.8
@@ -119,7 +119,7 @@ def cluster(raw: Raw, options: ReadOptions) -> ClusterTrace:
         reads = bursts(trace.read, trace.start_s, trace.width_s, trace.sample_s)
     found = _tracks(writes, trace)
     seen = None if reads is None else reads.bursts
-    gaps = breaks(found, _holes(trace), writes.bursts, seen, float(trace.start_s[-1]))
+    gaps = find_breaks(found, _holes(trace), writes.bursts, seen, float(trace.start_s[-1]))
     ended = _broken_off(found, writes.bursts)
     sampling = _sampling(found, writes, trace, options.window_s)
     jobs = tuple(
@@ -146,7 +146,9 @@ def _tracks(writes: BurstsFound, trace: Series) -> list[Track]:
     """Return the jobs in bursts of writing."""
     seen = writes.bursts
     alone = drop_sums(tracks(seen, trace.sample_s))
-    found = [track for track in tell_apart(alone, seen, trace.sample_s) if track.is_steady()]
+    found = [
+        track for track in separate_overlapping(alone, seen, trace.sample_s) if track.is_steady()
+    ]
     excess = np.nan_to_num(trace.write - writes.background.level)
     return place_all(join_interleaved(found), seen, Traffic(excess, trace.start_s, trace.width_s))
 

@@ -193,9 +193,9 @@ def _top(lines: Sequence[str]) -> tuple[int, str]:
     """Return where the names stand, below remarks and empty lines, and what may separate them."""
     delimiters, remark, place = _DELIMITERS, None, 0
     for place, line in enumerate(lines):
-        said = _SEPARATOR.match(line.strip())
-        if said:
-            delimiters = said[1]
+        match = _SEPARATOR.match(line.strip())
+        if match:
+            delimiters = match[1]
         elif line.startswith("#"):
             remark = place
         elif line.strip():
@@ -266,8 +266,8 @@ def _broken_row(path: Path, error: Exception, found: Dialect) -> InputError:
     text = " ".join((str(error) or "not enough memory").split())
     match = _ROW.search(text)
     line = int(match[1]) if match else None
-    said = match[2] if match else text
-    wrong = re.search(r"conversion error to (\w+).*: invalid value '(.{0,60})", said)
+    words = match[2] if match else text
+    wrong = re.search(r"conversion error to (\w+).*: invalid value '(.{0,60})", words)
     if wrong:
         kind = "a number" if wrong[1] == "double" else "a time"
         cell = wrong[2].rstrip("'")
@@ -275,11 +275,11 @@ def _broken_row(path: Path, error: Exception, found: Dialect) -> InputError:
         fix = "write every figure alike, as those above it" if kind == "a number" else fix
         return refusal(path, f"'{cell}' is not {kind}", fix, line=line)
     fix = "each row has as many cells as there are names"
-    if "Expected" in said and found.delimiter == ",":
+    if "Expected" in words and found.delimiter == ",":
         fix += "; quote figures with decimal commas, or separate columns by semicolons"
-    if "straddling" in said:
-        said, fix = "a line is longer than 8 MB, or has no end", "a trace has a line per sample"
-    return refusal(path, said[:200], fix, line=line)
+    if "straddling" in words:
+        words, fix = "a line is longer than 8 MB, or has no end", "a trace has a line per sample"
+    return refusal(path, words[:200], fix, line=line)
 
 
 _BATCH_ROWS = 1 << 18

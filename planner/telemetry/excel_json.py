@@ -314,6 +314,6 @@ class JsonLines:
                 yield piece
                 done += len(piece)
         except (pa.ArrowException, OSError, MemoryError) as error:
-            said = " ".join((str(error) or "not enough memory").split())[:200]
-            message = f"is broken after its first {done:,} lines: {said.lower()}"
+            why = " ".join((str(error) or "not enough memory").split())[:200]
+            message = f"is broken after its first {done:,} lines: {why.lower()}"
             raise refusal(self.path, message) from None

@@ -26,7 +26,7 @@ from planner.telemetry.raw import (
     Raw,
     ReadOptions,
     refusal,
-    too_many,
+    too_long,
     unreadable,
 )
 
@@ -152,10 +152,10 @@ def _misfit(table: Any, times: int, path: Path) -> InputError:
 
 def _times(file: Any, group: str, table: Any, path: Path) -> Numbers:
     """Return the times of a table: its own, its group's or the file's."""
-    said = table.attrs.get("timestamps")
-    if isinstance(said, bytes):
-        said = said.decode(errors="replace")
-    places = [said.strip("/")] if isinstance(said, str) and said.strip("/") else []
+    stamps = table.attrs.get("timestamps")
+    if isinstance(stamps, bytes):
+        stamps = stamps.decode(errors="replace")
+    places = [stamps.strip("/")] if isinstance(stamps, str) and stamps.strip("/") else []
     for place in (*places, f"{group}/timestamps", "timestamps"):
         found = _dataset(file, place, path)
         if found is not None:
@@ -168,7 +168,7 @@ def _line(table: Any, path: Path) -> Numbers:
     if table.ndim != 1:
         raise refusal(path, f"{table.name} has {table.ndim} dimensions, and times have one")
     if len(table) > MOST_SAMPLES + 1:
-        raise too_many(path.stem, str(path))
+        raise too_long(path.stem, str(path))
     found = np.asarray(table[()], dtype=float)
     if (np.abs(np.nan_to_num(found)) > LAST_S).any():
         raise refusal(path, f"{table.name} holds times beyond the year 2200")

@@ -18,7 +18,7 @@ import numpy as np
 
 from planner.schema.telemetry import CHECKPOINT_COLUMNS, JobFound, Measured, Segment
 from planner.telemetry.bursts import Bursts
-from planner.telemetry.raw import Numbers, Places, Z, middle, ratio, scaled, scatter
+from planner.telemetry.raw import Numbers, Places, Z, median_with_range, ratio, scaled, scatter
 from planner.telemetry.restarts import Breaks, mtti
 from planner.telemetry.series import Series
 from planner.telemetry.tracking import CUT, INFERRED, WHOLE, Track
@@ -78,11 +78,6 @@ def job(
     """Return a job with its figures.
 
     Args:
-        name: what to call it.
-        track: its checkpoints.
-        trace: what they were found in.
-        writes: all bursts of writing.
-        reads: all bursts of reading.
         found: its gaps and interruptions.
         sampling: how the trace was sampled.
         bytes_per_parameter: what its size is divided by for the parameters implied.
@@ -94,7 +89,7 @@ def job(
     interval = _interval(track, found)
     others = float(np.mean(track.kinds == INFERRED))
     drain, resolved, notes = drain_of(own, size, sampling, others)
-    peak = middle(own.peak)
+    peak = median_with_range(own.peak)
     bandwidth = _bandwidth(size, drain, resolved)
     restored = _restores(found, reads, sampling)
     clock = trace.clock(track.times)
@@ -135,7 +130,7 @@ def _high(of: Measured) -> float:
 
 
 def _size(own: Bursts) -> Measured:
-    return middle(own.size_gb, float(np.median(own.size_error_gb)) / 4)
+    return median_with_range(own.size_gb, float(np.median(own.size_error_gb)) / 4)
 
 
 def _size_of_parts(track: Track) -> Measured:
@@ -209,7 +204,7 @@ def drain_of(own: Bursts, size: Measured, sampling: Sampling, others: float = 0.
     """
     if sampling.smoothed and sampling.window_s is not None:
         return _through_window(own, sampling, sampling.window_s)
-    edges = middle(own.duration_s, float(np.median(own.edge_error_s)) / len(own) ** 0.5)
+    edges = median_with_range(own.duration_s, float(np.median(own.edge_error_s)) / len(own) ** 0.5)
     if edges.value >= _RESOLVED_SAMPLES * sampling.sample_s:
         return _by_shape(own, edges, sampling, others)
     return *_in_few_samples(own, size, sampling.sample_s), ()

@@ -22,7 +22,7 @@ MAD = 1.4826
 """The standard deviation of a normal distribution over its median absolute deviation."""
 
 
-def middle(values: Numbers, error: float = 0.0) -> Measured:
+def median_with_range(values: Numbers, error: float = 0.0) -> Measured:
     """Return the median with the range that scatter and a common error leave.
 
     Args:
@@ -64,7 +64,7 @@ def scaled(of: Measured, by: float) -> Measured:
     return Measured(value=of.value * by, low=low, high=high)
 
 
-def minus(of: Measured, other: Measured) -> Measured:
+def difference(of: Measured, other: Measured) -> Measured:
     """Return a difference of times, 0 at least; its ends are those of the worst cases."""
     high = other.value if other.high is None else other.high
     ends = (
@@ -165,7 +165,7 @@ Figures = NDArray[np.floating]
 """Single or double precision: rates need no more than the one, counters the other."""
 
 
-def runs(mask: NDArray[np.bool_]) -> tuple[Places, Places]:
+def stretches_of(mask: NDArray[np.bool_]) -> tuple[Places, Places]:
     """Return where the stretches of True begin, and end (one behind the last)."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False])).astype(np.int8)))
     return edges[::2], edges[1::2]
@@ -202,7 +202,7 @@ def refusal(
     return InputError(Finding("trace", message, str(file), line, fix=fix))
 
 
-def too_many(cluster: str, file: str, most: int = MOST_SAMPLES) -> InputError:
+def too_long(cluster: str, file: str, most: int = MOST_SAMPLES) -> InputError:
     """Return what to say of a trace that is too long."""
     message = f"cluster '{cluster}' has more than {most:,} samples"
     return refusal(file, message, "give a shorter stretch, or fewer samples a minute")

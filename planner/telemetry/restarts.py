@@ -92,7 +92,7 @@ class Breaks:
         return int(np.sum(self.steps[self.kept] - 1))
 
 
-def breaks(
+def find_breaks(
     tracks: Sequence[Track], holes: Holes, busy: Bursts, reads: Bursts | None, lasts_s: float
 ) -> list[Breaks]:
     """Return where jobs were interrupted.
@@ -102,7 +102,6 @@ def breaks(
     gap. A restoring read is one job's only.
 
     Args:
-        tracks: the jobs.
         holes: what is not known of the trace.
         busy: bursts of writing.
         reads: bursts of reading, None where the trace has none.
@@ -116,7 +115,7 @@ def breaks(
         which = gaps.broken | gaps.open
         start, end, broken = gaps.start_s[which], gaps.end_s[which], gaps.broken[which]
         rhythm = track.interval_s, track.tolerance_s
-        tried.append(Tried(start, end, broken, track.size_gb, *rhythm))
+        tried.append(JobGaps(start, end, broken, track.size_gb, *rhythm))
     owned = restores(tried, reads, lasts_s)
     return [_confirm(gaps, own) for gaps, own in zip(found, owned, strict=True)]
 
@@ -128,12 +127,12 @@ def _confirm(gaps: Breaks, own: Restores) -> Breaks:
     so is one beside a checkpoint that was told apart from others', where reads confirm any.
     """
     places = np.flatnonzero(gaps.broken | gaps.open)
-    told = gaps.broken[places]
+    by_rhythm = gaps.broken[places]
     seen = own.count > 0
     if not seen.any():
         return replace(gaps, possible=gaps.possible + own.possible, contested=own.possible)
-    sure = np.sum(seen & told) >= _MOSTLY * told.sum()
-    kept = seen | (told & (own.hidden | (gaps.exact[places] & ~sure)))
+    sure = np.sum(seen & by_rhythm) >= _MOSTLY * by_rhythm.sum()
+    kept = seen | (by_rhythm & (own.hidden | (gaps.exact[places] & ~sure)))
     broken, confirmed = (np.zeros(len(gaps.steps), dtype=bool) for _ in range(2))
     broken[places[kept]], confirmed[places[seen]] = True, True
     attempts = np.zeros(len(gaps.steps), dtype=np.int64)
@@ -154,8 +153,6 @@ def broken_off(track: Track, bursts: Bursts, free: NDArray[np.bool_]) -> NDArray
     """Return the bursts that a job began when its rhythm asked for it, and did not finish.
 
     Args:
-        track: the job.
-        bursts: bursts of writing.
         free: which of them are no job's.
     """
     gaps = np.flatnonzero(track.multiples() == 0)
@@ -207,7 +204,6 @@ def _undisplaced(track: Track, slack_s: Numbers) -> NDArray[np.int64]:
     keep the rhythm; a job that was interrupted leaves no short one.
 
     Args:
-        track: the job.
         slack_s: how far each gap may be from its rhythm.
     """
     gaps = np.diff(track.times)
@@ -288,7 +284,7 @@ _FAN_OUT = 0.5
 
 
 @dataclass(frozen=True)
-class Tried:
+class JobGaps:
     """The gaps of a job in which restores may lie, each between two of its checkpoints.
 
     Attributes:
@@ -345,12 +341,10 @@ class _Pairs:
     anew: NDArray[np.bool_]
 
 
-def restores(jobs: Sequence[Tried], reads: Bursts, lasts_s: float) -> list[Restores]:
+def restores(jobs: Sequence[JobGaps], reads: Bursts, lasts_s: float) -> list[Restores]:
     """Return which reads are whose restores.
 
     Args:
-        jobs: the gaps of each job.
-        reads: bursts of reading, in order of time.
         lasts_s: how long the trace is.
     """
     pairs = _pairs(jobs, reads)
@@ -376,7 +370,7 @@ def restores(jobs: Sequence[Tried], reads: Bursts, lasts_s: float) -> list[Resto
     ]
 
 
-def _pairs(jobs: Sequence[Tried], reads: Bursts) -> _Pairs:
+def _pairs(jobs: Sequence[JobGaps], reads: Bursts) -> _Pairs:
     parts = []
     for number, job in enumerate(jobs):
         first = np.searchsorted(reads.start_s, job.start_s)
@@ -395,7 +389,7 @@ def _pairs(jobs: Sequence[Tried], reads: Bursts) -> _Pairs:
 
 
 def _usual(
-    number: int, job: Tried, pairs: _Pairs, owner: Places, reads: Bursts, lasts_s: float
+    number: int, job: JobGaps, pairs: _Pairs, owner: Places, reads: Bursts, lasts_s: float
 ) -> float:
     """Return what a restore of a job reads, over its checkpoint's size; 0 where none shows.
 
@@ -454,7 +448,7 @@ def _larger(pairs: _Pairs, owner: Places, usual: Numbers) -> Places:
     return np.flatnonzero(large & (owner[pairs.read] < 0))
 
 
-def _count(number: int, job: Tried, pairs: _Pairs, rows: Places) -> NDArray[np.int64]:
+def _count(number: int, job: JobGaps, pairs: _Pairs, rows: Places) -> NDArray[np.int64]:
     """Return how many of some rows lie in each gap of a job."""
     own = rows[pairs.job[rows] == number]
     return np.bincount(pairs.gap[own], minlength=len(job.start_s)).astype(np.int64)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import Finding, InputError
-from planner.telemetry.raw import Figures, Numbers, Raw, ReadAs, ReadOptions, refusal, runs
+from planner.telemetry.raw import Figures, Numbers, Raw, ReadAs, ReadOptions, refusal, stretches_of
 
 FILLED_SAMPLES = 3
 """A gap of so many samples is bridged; a longer one is a hole in what is known."""
@@ -144,7 +144,7 @@ def _kept(raw: Raw, usual: float) -> NDArray[np.bool_]:
     step = np.diff(raw.time_s)
     kept = np.concatenate(([True], step != 0))
     behind = raw.time_s < np.maximum.accumulate(raw.time_s)
-    for begin, end in zip(*runs(behind), strict=True):
+    for begin, end in zip(*stretches_of(behind), strict=True):
         late = end < len(behind) and step[end - 1] > _GAP * usual
         if end - begin <= LATE_ROWS and late:  # else the clock was set, and goes on from there
             kept[begin:end] = False
@@ -174,7 +174,7 @@ def _must_be_of_one(raw: Raw, kept: NDArray[np.bool_], usual: float) -> None:
 
 
 def _again(raw: Raw, kept: NDArray[np.bool_]) -> int:
-    """Return how many of the rows that are dropped say another thing than that of their time."""
+    """Return how many of the dropped rows differ from the one kept for their time."""
     dropped = np.flatnonzero(~kept)
     if not len(dropped):
         return 0
@@ -291,6 +291,6 @@ def _increase(figures: Figures) -> tuple[Numbers, int]:
 
 
 def _hold(figures: Figures) -> Figures:
-    """Return readings, where one is missing the one before it."""
+    """Return readings, each missing one replaced by the one before it."""
     place = np.maximum.accumulate(np.where(np.isnan(figures), 0, np.arange(len(figures))))
     return np.nan_to_num(figures[place])

@@ -20,7 +20,7 @@ from planner.telemetry.raw import (
     Raw,
     ReadOptions,
     refusal,
-    too_many,
+    too_long,
     unreadable,
 )
 
@@ -200,7 +200,7 @@ class _Held:
         self._rows += len(rows[1])
         most = _MOST_HELD if self._options.sum else MOST_SAMPLES
         if sum(len(part[1]) for part in held) > most:
-            raise too_many(cluster, str(self._path), most)
+            raise too_long(cluster, str(self._path), most)
         if self._rows > _MOST_HELD:
             message = f"more than {_MOST_HELD:,} rows of clusters that are mixed with one another"
             raise refusal(self._path, message, "sort them by cluster, or put each into a file")

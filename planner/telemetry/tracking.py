@@ -380,7 +380,6 @@ def tracks(bursts: Bursts, sample_s: float) -> list[Track]:
     those that hold more than one checkpoint.
 
     Args:
-        bursts: bursts of writing, in order of time.
         sample_s: the usual width of a sample.
     """
     pool = Pool(~bursts.cut & (bursts.size_gb > 0), bursts.size_gb.copy())
@@ -501,11 +500,9 @@ def _apart(track: Track, times: Numbers) -> NDArray[np.bool_]:
 
 
 def ask(track: Track, bursts: Bursts, places: Places, slack_s: float) -> tuple[Places, Numbers]:
-    """Return when a job's rhythm asks for checkpoints within bursts, and which of them.
+    """Return the times within bursts at which a job's rhythm expects checkpoints, and the bursts.
 
     Args:
-        track: the job.
-        bursts: all bursts.
         places: the ones to look at, in order of time.
         slack_s: how far a checkpoint may begin outside of its burst.
 
@@ -533,8 +530,6 @@ def fill(track: Track, bursts: Bursts, pool: Pool, sample_s: float) -> Track:
     another job's. Round by round, since an event that is found tells where the next may be.
 
     Args:
-        track: the job.
-        bursts: bursts of writing, in order of time.
         pool: what is left of them; changed.
         sample_s: the usual width of a sample.
     """
@@ -675,7 +670,7 @@ def _is_sum(track: Track, others: Sequence[Track]) -> bool:
 
 
 def _asked_for(track: Track, other: Track) -> float:
-    """Return at which share of a job's events another's rhythm asks for one that is missing."""
+    """Return the share of a job's events at which another's rhythm expects one that is missing."""
     expected = other.expected()
     before, after = neighbours(expected, track.seen)
     reach = other.tolerance_s + track.drain_s

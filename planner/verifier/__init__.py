@@ -53,7 +53,6 @@ def verify(inputs: Inputs, plan: Plan) -> None:
     """Re-compute a whole plan from its decisions and refuse it where anything disagrees.
 
     Args:
-        inputs: the problem, catalogs and prices the plan was made from.
         plan: the plan as it would be handed out.
 
     Raises:
@@ -82,7 +81,6 @@ def confirms(inputs: Inputs, plan: Plan) -> bool:
     show.
 
     Args:
-        inputs: the problem, catalogs and prices the plan was made from.
         plan: the plan, its lines, totals, job and limits.
     """
     found = recheck(inputs, plan, drawn=False)
@@ -112,8 +110,6 @@ def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Recheck:
     """Re-compute a plan that may break limits, such as one that somebody edited.
 
     Args:
-        inputs: the problem, catalogs and prices the plan was made from.
-        plan: the plan.
         drawn: whether it has its racks, cables and next step.
     """
     ledger = Ledger()
@@ -204,13 +200,7 @@ def _check_figures(
 
 
 def check_site(ledger: Ledger, basis: Basis, plan: Plan) -> None:
-    """Compare what the plan repeats of the problem.
-
-    Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
-        plan: the plan to check.
-    """
+    """Compare what the plan repeats of the problem."""
     problem, site = basis.problem, plan.site
     term = problem.term
     ledger.equal("problem", plan.problem, problem.name)

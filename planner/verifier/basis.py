@@ -46,7 +46,6 @@ def close(stated: float | None, computed: float | None, tolerance: float = RELAT
     """Return whether two figures agree; an unknown figure agrees with an unknown one only.
 
     Args:
-        stated: what the plan says.
         computed: what the re-computation says, in the same unit.
         tolerance: relative.
     """
@@ -80,7 +79,6 @@ class Ledger:
 
         Args:
             name: the figure's place in the plan.
-            stated: what the plan says.
             computed: what the re-computation says, in the same unit.
         """
         if not close(stated, computed):
@@ -207,7 +205,6 @@ class Known:
         """Return what is known of something already, worked out anew where it rests on others.
 
         Args:
-            what: what is asked for.
             of: by name, of what.
             rests_on: what it follows from besides what all of this rests on: the same objects.
             work: works it out.
@@ -288,11 +285,7 @@ class Basis:
         return self.problem.items.get(item_id, _NOTHING_DEMANDED)
 
     def standing(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """Return the GPU systems and storage in place: the cluster, and what is owned beside it.
-
-        Args:
-            counts: units in the cluster by item.
-        """
+        """Return the GPU systems and storage in place: the cluster, and what is owned beside it."""
         result = dict(counts)
         for sku, rule in self.problem.items.items():
             item = self.items.get(sku)

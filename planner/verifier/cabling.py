@@ -43,11 +43,8 @@ def check_cabling(
     Cables are laid where everything that they join is right so far.
 
     Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
         counts: units of GPU systems and storage in the cluster.
         companions: what comes with them, and its fabrics.
-        plan: the plan to check.
     """
     floor = basis.problem.site.floor
     if basis.hall_m() is None or floor is None or floor.rows is None:

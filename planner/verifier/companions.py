@@ -37,7 +37,6 @@ def count_companions(basis: Basis, counts: Mapping[str, int], shared: int | None
     """Return everything that follows from the counts of GPU systems and storage.
 
     Args:
-        basis: the problem and the catalogs.
         counts: units of GPU systems and storage in the cluster.
         shared: racks that the placement has for network devices, which is checked by itself;
             without one, as many as they take where each goes into the first that has room.

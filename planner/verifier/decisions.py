@@ -51,13 +51,7 @@ class Decisions:
 
 
 def read_decisions(ledger: Ledger, basis: Basis, plan: Plan) -> Decisions | None:
-    """Return the decisions, or None where they make no sense and nothing follows from them.
-
-    Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
-        plan: the plan to read.
-    """
+    """Return the decisions, or None where they make no sense and nothing follows from them."""
     before = len(ledger.disagreements)
     in_cluster = _read_counts(ledger, basis, plan)
     counts = {sku: n for sku, n in in_cluster.items() if basis.items[sku].category in DECIDED}
@@ -266,9 +260,6 @@ def find_clients(
     """Return the client limits, or None where no split over the types makes sense.
 
     Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
         stated: the plan's job; where it does not say how many systems of each type it runs on,
             any split that fits the GPUs and systems in use is allowed.
     """

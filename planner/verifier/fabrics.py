@@ -57,7 +57,6 @@ def compute_fabrics(
     None where a system does not fit any switch, or a tree would be too large.
 
     Args:
-        basis: the problem and the catalogs.
         counts: units of GPU systems and storage.
         bill: takes switches, cables and transceivers.
     """
@@ -194,8 +193,6 @@ def plugged(basis: Basis, units: Mapping[str, int], network: str) -> list[Plugge
     """Return the devices that have ports on a network.
 
     Args:
-        basis: the catalogs.
-        units: devices by item.
         network: ``storage``, ``in_band`` or ``out_of_band``.
     """
     result = []
@@ -216,8 +213,6 @@ def port_fabric(
     None where a port does not fit the switch, or the tree would be too large.
 
     Args:
-        basis: the catalogs.
-        network: its name.
         asked: what the problem says of it.
         devices: everything that is plugged in.
         bill: takes switches, cables and transceivers.
@@ -408,7 +403,6 @@ def out_of_band(
     """Return the management switches, and add them and their cables to the bill.
 
     Args:
-        basis: the catalogs.
         asked: what the problem says of them.
         devices: the devices with management ports.
         others: ports of switches and PDUs.
@@ -473,10 +467,7 @@ def check_fabrics(ledger: Ledger, basis: Basis, fabrics: Iterable[Fabric], plan:
     """Require a report of every fabric, with the right figures, and of no other.
 
     Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
         fabrics: those that the systems' ports ask for.
-        plan: the plan to check.
     """
     left = list(fabrics)
     for report in plan.fabrics:

@@ -54,10 +54,6 @@ def check_interval(
     """Require the interval that the policy asks for.
 
     Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
-        figures: the job as re-computed.
         degraded: the same with appliances down, where the problem asks for that.
     """
     interval_s = decisions.interval_s
@@ -157,9 +153,6 @@ def shortest_allowed_s(
     """Return the shortest interval that the limits allow, s.
 
     Args:
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
-        figures: the job as re-computed.
         degraded: the same with appliances down, where the problem asks for that.
     """
     checkpoint = basis.problem.job.checkpoint

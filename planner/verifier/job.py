@@ -91,8 +91,6 @@ def compute_figures(
     """Return every figure of the job, and the times its goodput follows from.
 
     Args:
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
         clients: what the GPU systems can write and read.
     """
     job, used = basis.problem.job, decisions.gpus_used
@@ -100,7 +98,7 @@ def compute_figures(
     rate = failures_per_gpu_day(basis, decisions)
     stall_s, rhythm = _rhythm(basis, decisions, storage, SECONDS_PER_DAY / (rate * used))
     units = repair.find_units(basis, decisions, rate)
-    rhythm = rhythm if units is None else units.mended(rhythm)
+    rhythm = rhythm if units is None else units.with_repairs(rhythm)
     share = levels.goodput(rhythm)
     paces = decisions.paces or as_sold(basis, decisions.gpu_types)
     pace = slowest(paces, job, used)
@@ -248,14 +246,7 @@ def _capacity_needed_tb(basis: Basis, size_gb: float) -> float:
 
 
 def check_job(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) -> JobFigures | None:
-    """Re-compute the job, compare every figure, and return them; None where nothing follows.
-
-    Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
-        plan: the plan to check.
-    """
+    """Re-compute the job, compare every figure, and return them; None where nothing follows."""
     stated, job = plan.jobs[0], basis.problem.job
     _check_replicas(ledger, basis, decisions, stated)
     clients = find_clients(ledger, basis, decisions, stated)
@@ -277,8 +268,8 @@ def check_job(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) ->
     check_levels(ledger, basis, decisions, stated)
     kept = figures.goodput / (1.0 - rhythm.waits)
     units = repair.find_units(basis, decisions, figures.failures_per_gpu_day)
-    mended = None if units is None else repair.compute(units, kept, rhythm)
-    repair.check(ledger, job.repair, stated, mended, rhythm.mtti_s)
+    repaired = None if units is None else repair.compute(units, kept, rhythm)
+    repair.check(ledger, job.repair, stated, repaired, rhythm.mtti_s)
     hot = hot_spares(basis, systems_by_type(decisions, stated))
     ledger.equal("jobs.hot_spare_systems", stated.hot_spare_systems, sum(hot.values()))
     ledger.require(figures.goodput > 0, "jobs.goodput: the job makes no progress")
@@ -395,10 +386,6 @@ def check_degraded(
     """Re-compute the job with appliances down, compare it and return it.
 
     Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
-        stated: the plan's job.
         figures: the job with everything up, as re-computed.
     """
     down = basis.problem.storage.tolerate_down
@@ -472,6 +459,6 @@ def rhythms(
 
     def at(interval_s: float) -> levels.ProgressTimes:
         rhythm = replace(found, interval_s=interval_s)
-        return rhythm if units is None else units.mended(rhythm)
+        return rhythm if units is None else units.with_repairs(rhythm)
 
     return at

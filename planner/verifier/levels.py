@@ -87,7 +87,6 @@ def understated(rhythm: ProgressTimes, slowed_s: float) -> float:
     """Return the kept work that `goodput` misses, as a share of wall-clock time.
 
     Args:
-        rhythm: the job's times.
         slowed_s: what a drain costs the interval it slows, s of work; the first interval of a life
             is charged it in vain, and counts where its checkpoint is safe before the next failure.
     """
@@ -128,7 +127,6 @@ def log_spared(rhythm: ProgressTimes, fewer_per_s: float) -> float:
     share may be so small that logarithms do not tell it.
 
     Args:
-        rhythm: the job's times.
         fewer_per_s: by so many a second.
     """
     near, mtti = rhythm.levels, rhythm.mtti_s
@@ -264,13 +262,7 @@ GB_PER_TB = 1000
 
 
 def check_choice(ledger: Ledger, basis: Basis, stated: JobPlan) -> None:
-    """Require that the problem allows the local level that a plan uses, or that it uses none.
-
-    Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
-        stated: the plan's job.
-    """
+    """Require that the problem allows the local level that a plan uses, or that it uses none."""
     asked, local = basis.problem.job.checkpoint.local, stated.local
     use = "no" if asked is None else asked.use
     if local is None:
@@ -411,14 +403,7 @@ def shortest_worn_s(basis: Basis, decisions: Decisions) -> float:
 
 
 def check_levels(ledger: Ledger, basis: Basis, decisions: Decisions, stated: JobPlan) -> None:
-    """Compare what the plan says of a derived stall and of its local level.
-
-    Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
-        stated: the plan's job.
-    """
+    """Compare what the plan says of a derived stall and of its local level."""
     slowest = max(_copies(basis, decisions), key=lambda one: one.copy_s, default=None)
     _compare(ledger, "jobs.derived_stall", stated.derived_stall, slowest)
     _compare(ledger, "jobs.local", stated.local, _local_plan(basis, decisions))

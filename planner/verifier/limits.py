@@ -82,15 +82,7 @@ def check_limits(
     plan: Plan,
     found: Recomputed,
 ) -> None:
-    """Require that every limit holds and stands in the plan as it is, and no other does.
-
-    Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
-        plan: the plan to check.
-        found: everything as re-computed.
-    """
+    """Require that every limit holds and stands in the plan as it is, and no other does."""
     totals, figures = found.totals, found.figures
     expected = (
         *_plant_limits(basis, decisions, found),
@@ -163,8 +155,6 @@ def _plant_limits(basis: Basis, decisions: Decisions, found: Recomputed) -> Iter
     """Yield the limits of the site, of the budget and of the delivery.
 
     Args:
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
         found: the sums as re-computed, and what the cluster's work costs.
     """
     totals = found.totals
@@ -225,10 +215,6 @@ def _storage_limits(
     """Yield the limits on storage.
 
     Args:
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
-        totals: the plan's sums as re-computed.
-        figures: the job as re-computed.
         degraded: the same with appliances down, where the problem asks for that.
     """
     job = basis.problem.job
@@ -302,13 +288,7 @@ def _rule_limits(basis: Basis, totals: TotalFigures) -> Iterator[Reached]:
 
 
 def _target_limits(basis: Basis, decisions: Decisions, figures: JobFigures) -> Iterator[Reached]:
-    """Yield the targets and the bounds on the GPUs in use.
-
-    Args:
-        basis: the problem.
-        decisions: what the plan decided.
-        figures: the job as re-computed.
-    """
+    """Yield the targets and the bounds on the GPUs in use."""
     job, used = basis.problem.job, decisions.gpus_used
     bounds = job.gpus
     if job.parallelism is not None:
@@ -333,8 +313,6 @@ def _count_limits(
     """Yield the limits on unit counts.
 
     Args:
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
         companions: units of everything that follows from it.
     """
     bought = {*decisions.counts, *companions, *decisions.standing, *basis.problem.items}
@@ -403,8 +381,6 @@ def _policy_limits(basis: Basis, decisions: Decisions, stated: JobPlan) -> Itera
     """Yield the limits on vendors, families and hot spares.
 
     Args:
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
         stated: the plan's job, for how many systems of each type it runs on.
     """
     policy = basis.problem.policy
@@ -462,12 +438,7 @@ _TIES = 2e-6
 
 
 def check_status(ledger: Ledger, plan: Plan) -> None:
-    """Require that a plan without a solution carries none.
-
-    Args:
-        ledger: takes the disagreements.
-        plan: the plan to check.
-    """
+    """Require that a plan without a solution carries none."""
     if plan.status in ("optimal", "feasible"):
         return
     ledger.require(not plan.lines, f"lines: a plan that is {plan.status} has none")
@@ -478,14 +449,7 @@ def check_status(ledger: Ledger, plan: Plan) -> None:
 
 
 def check_objective(ledger: Ledger, basis: Basis, plan: Plan, found: Recomputed) -> None:
-    """Re-compute the objective and require a bound and a gap that fit it.
-
-    Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
-        plan: the plan to check.
-        found: the figures as re-computed.
-    """
+    """Re-compute the objective and require a bound and a gap that fit it."""
     asked, stated = basis.problem.objective, plan.objective
     name = asked.maximize or asked.minimize or ""
     ledger.equal("objective.name", stated.name, name)

@@ -65,15 +65,7 @@ MONEY_FIELDS = (
 def check_lines(
     ledger: Ledger, basis: Basis, decisions: Decisions, companions: Companions, plan: Plan
 ) -> None:
-    """Re-compute every line, and require one for everything that is needed.
-
-    Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
-        companions: what must come with it.
-        plan: the plan to check.
-    """
+    """Re-compute every line, and require one for everything that is needed."""
     _check_needed(ledger, basis, companions, plan)
     standing = {each.sku: each for each in companions.room.sets if each.sku is not None}
     parts = spare_parts(basis, decisions.counts)
@@ -213,12 +205,12 @@ def _check_companion_racks(
 def _check_description(
     ledger: Ledger, basis: Basis, name: str, item: Item, line: Line, section: str
 ) -> None:
-    told = basis.known.kept("told", item.id, (item,), lambda: _told(item))
+    expected = basis.known.kept("expected", item.id, (item,), lambda: _description_of(item))
     ledger.equal(f"{name}.section", line.section, section)
-    ledger.all_equal(name, vars(line), told)
+    ledger.all_equal(name, vars(line), expected)
 
 
-def _told(item: Item) -> Mapping[str, object]:
+def _description_of(item: Item) -> Mapping[str, object]:
     """Return what a line repeats of the catalog, whatever its count."""
     trade = {
         "country_of_origin": item.trade.origin,
@@ -302,11 +294,7 @@ def check_line_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: 
     """Re-compute the money of a line that has a price, and require none where it has not.
 
     Args:
-        ledger: takes the disagreements.
-        basis: the problem and the prices.
         name: the line's place in the plan.
-        item: what the line is for.
-        line: the line to check.
     """
     known, said = sale(basis, item), vars(line)
     start, end = known.start, known.end
@@ -383,11 +371,7 @@ def check_consumption(ledger: Ledger, basis: Basis, name: str, item: Item, line:
     """Check power, heat, height and weight, per unit and for the line.
 
     Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
         name: the line's place in the plan.
-        item: what the line is for.
-        line: the line to check.
     """
     count, figures = line.quantity, basis.of_unit(item)
     power_kw = basis.drawn_kw(item)

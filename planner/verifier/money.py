@@ -64,8 +64,6 @@ def purchased(basis: Basis, item: Item, count: int) -> int:
     """Return how many units are bought so that ``count`` are in the cluster.
 
     Args:
-        basis: the problem and the prices.
-        item: the item.
         count: its units in the cluster.
     """
     return ordered(basis, item, count + cold_spares(basis, item, count))
@@ -75,7 +73,6 @@ def spare_parts(basis: Basis, counts: Mapping[str, int]) -> dict[str, int]:
     """Return the components that lie in store for the bundles of the cluster, by item.
 
     Args:
-        basis: the problem and the catalogs.
         counts: units of GPU systems and storage in the cluster.
     """
     result: dict[str, int] = {}

@@ -43,10 +43,7 @@ def check_options(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan
     """Check every option of a plan, and who is said to win.
 
     Args:
-        ledger: takes the disagreements.
         basis: the problem, the catalogs and the prices.
-        decisions: what the plan decided.
-        plan: the plan to check.
     """
     found = plan.storage_options
     if found is None:
@@ -218,10 +215,7 @@ def check_next_step(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Pl
     and of money and room only that it is more than the limit allows.
 
     Args:
-        ledger: takes the disagreements.
         basis: the problem, the catalogs and the prices.
-        decisions: what the plan decided.
-        plan: the plan to check.
     """
     step, name = plan.next_step, "next_step"
     if step is None:

@@ -31,11 +31,7 @@ def check_placement(
     """Check every rack, that together they hold each device once, and that none is too many.
 
     Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
         companions: what must come with it, and the racks that both take.
-        plan: the plan to check.
     """
     if basis.problem.site.rack is None:
         ledger.require(not plan.racks, "racks: there is no placement where racks have no size")
@@ -126,8 +122,6 @@ def check_content(ledger: Ledger, basis: Basis, name: str, group: RackGroup) -> 
     """Check the devices of a rack, their sums, and that the rack holds them.
 
     Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
         name: the rack's place in the plan.
         group: the racks, all alike.
     """
@@ -200,13 +194,7 @@ def _check_most(ledger: Ledger, name: str, value: float, limit: float | None) ->
 
 
 def check_places(ledger: Ledger, basis: Basis, plan: Plan) -> None:
-    """Require a position of the hall for every rack that may be there, and none for two.
-
-    Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
-        plan: the plan to check.
-    """
+    """Require a position of the hall for every rack that may be there, and none for two."""
     groups = basis.problem.site.positions
     names = [group.name or f"group {n}" for n, group in enumerate(groups, 1)]
     taken: set[int] = set()

@@ -82,7 +82,6 @@ def place(basis: Basis, item: Item) -> Placement | None:
     """Return how an item fills racks, or None where a figure or the rack is not known.
 
     Args:
-        basis: the problem and the catalogs.
         item: the item, alone in its racks.
     """
     rests_on = item, basis.problem.site
@@ -223,7 +222,6 @@ def network_racks(basis: Basis, companions: Mapping[str, int], shared: int) -> R
     """Return the racks of companions.
 
     Args:
-        basis: the problem and the catalogs.
         companions: units of everything that follows from the GPU systems and the storage.
         shared: racks that the plan's placement has for what shares them.
     """

@@ -100,7 +100,8 @@ def _odds_of_running(spares: int, load: float) -> float:
 
 
 class _Rise(NamedTuple):
-    """So often a second one of the units ``out`` is back: some replicas ran, more could then."""
+    """A rise in replicas: how often a second one of the units ``out`` comes back, how many replicas
+    ran before, and how many could run then."""
 
     per_s: float
     out: int
@@ -204,7 +205,6 @@ def _grows(
     Args:
         now: its states.
         rises: what comes back.
-        rhythm: its times.
         share: of interruptions, that take a unit out.
         each_s: mean time between failures of one replica, s.
     """
@@ -311,7 +311,7 @@ class Units:
         a_day = self.failures_per_gpu_day * self.decisions.gpus_used
         return _short(states, rhythm, self.share, SECONDS_PER_DAY / a_day)
 
-    def mended(self, rhythm: ProgressTimes) -> ProgressTimes:
+    def with_repairs(self, rhythm: ProgressTimes) -> ProgressTimes:
         """Return the times of the job with its swaps, and what it waits for repairs."""
         gpus = self.decisions.gpus_used
         rhythm = replace(rhythm, swapped=self.share, swap_s=self.repair.swap_s)
@@ -327,8 +327,6 @@ def find_units(basis: Basis, decisions: Decisions, failures_per_gpu_day: float) 
     """Return what the decisions make of the repairs, None where the problem states none.
 
     Args:
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
         failures_per_gpu_day: of the type in use.
     """
     repair = basis.problem.job.repair
@@ -346,23 +344,22 @@ def compute(units: Units, kept: float, rhythm: ProgressTimes) -> RepairFigures:
     Args:
         units: what the decisions make of it.
         kept: goodput while the job does not wait.
-        rhythm: the job's times.
     """
     basis, decisions, repair, unit = units.basis, units.decisions, units.repair, units.unit
     gpus, spares, per_gpu = decisions.gpus_used, units.spares, units.per_gpu
     load = per_gpu * gpus
     other, other_h = _unit(basis, decisions, by_tray=unit.per_system == 1), None
-    told = other != unit and not isinstance(repair.spares, int) and not units.shrinks
+    tell_other = other != unit and not isinstance(repair.spares, int) and not units.shrinks
     if units.shrinks:
         short, out = units.short(units.states, rhythm), _out(units.states)
         waits, grow_s = short.waits, sum(rhythm.growing_s)
-        shrunk = _told(basis, decisions, units.states, short, grow_s)
+        shrunk = _shrunk_figures(basis, decisions, units.states, short, grow_s)
         more = waits - units.short(units.states_with(max(0, spares) + 1), rhythm).waits
     else:
         waits, shrunk = _waits(unit, spares, per_gpu, gpus), None
         out = units_out(max(0, spares), load)
         more = waits - waiting_share(max(0, spares) + 1, load)
-    if told:
+    if tell_other:
         left = _spares(decisions, repair, other)
         other_h = HOURS_PER_YEAR * _waits(other, left, per_gpu, gpus)
     return RepairFigures(
@@ -379,7 +376,7 @@ def compute(units: Units, kept: float, rhythm: ProgressTimes) -> RepairFigures:
         units_out=None if unit.in_rack else out,
         waiting_h_per_year=HOURS_PER_YEAR * waits,
         next_spare_gpus=None if unit.in_rack else gpus * kept * more,
-        other_unit=("tray" if other.per_system > 1 else "system") if told else None,
+        other_unit=("tray" if other.per_system > 1 else "system") if tell_other else None,
         other_waiting_h_per_year=other_h,
         shrunk=shrunk,
     )
@@ -397,7 +394,7 @@ def _out(running: _Running) -> float:
     return math.fsum(out * share for out, share in enumerate(running.shares))
 
 
-def _told(
+def _shrunk_figures(
     basis: Basis, decisions: Decisions, running: _Running, short: _Short, grow_s: float
 ) -> ShrunkPlan:
     states = list(zip(running.shares, running.replicas, strict=True))
@@ -465,23 +462,21 @@ def check(
     ledger: Ledger,
     repair: Repair | None,
     stated: JobPlan,
-    mended: RepairFigures | None,
+    found: RepairFigures | None,
     mtti_s: float,
 ) -> None:
     """Compare what the plan states of repairs, and require what the problem asks of them.
 
     Args:
-        ledger: takes the disagreements.
         repair: what the problem says.
-        stated: the plan's job.
-        mended: as re-computed.
+        found: as re-computed.
         mtti_s: mean time to interruption, s.
     """
-    if repair is None or mended is None or stated.repair is None:
-        ledger.equal("jobs.repair", stated.repair is None, mended is None)
+    if repair is None or found is None or stated.repair is None:
+        ledger.equal("jobs.repair", stated.repair is None, found is None)
         return
-    _check_shrunk(ledger, stated.repair.shrunk, mended.shrunk)
-    for name, computed in vars(mended).items():
+    _check_shrunk(ledger, stated.repair.shrunk, found.shrunk)
+    for name, computed in vars(found).items():
         said = getattr(stated.repair, name)
         if name == "shrunk" or said == computed:
             continue
@@ -489,10 +484,10 @@ def check(
             ledger.equal(f"jobs.repair.{name}", said, computed)
         else:
             ledger.same(f"jobs.repair.{name}", said, computed)
-    ledger.require(mended.spares >= 0, "jobs.repair.spares: fewer stand by than the job needs")
-    longest_s = longest_swap_share(mended.hardware_share) * mtti_s
-    if mended.swap_s > longest_s * (1 + LONGEST_SWAP):
-        text = f"a swap of {mended.swap_s:.6g} s is longer than the {longest_s:.6g} s of the proof"
+    ledger.require(found.spares >= 0, "jobs.repair.spares: fewer stand by than the job needs")
+    longest_s = longest_swap_share(found.hardware_share) * mtti_s
+    if found.swap_s > longest_s * (1 + LONGEST_SWAP):
+        text = f"a swap of {found.swap_s:.6g} s is longer than the {longest_s:.6g} s of the proof"
         ledger.breach("jobs.repair.swap_s", text)
 
 

@@ -77,15 +77,7 @@ class TotalFigures:
 def check_totals(
     ledger: Ledger, basis: Basis, decisions: Decisions, companions: Companions, plan: Plan
 ) -> TotalFigures:
-    """Re-compute the totals, compare them, and return them.
-
-    Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
-        decisions: what the plan decided.
-        companions: what must come with it.
-        plan: the plan to check.
-    """
+    """Re-compute the totals, compare them, and return them."""
     # The lines' money is verified line by line; it knows which way half a cent went.
     lines = [line for line in plan.lines if line.parent is None]
     figures = _totals(basis, decisions, companions, lines)
@@ -211,7 +203,6 @@ def running_costs(
     """Return what the plan costs; energy and all that includes it only with a term.
 
     Args:
-        basis: the problem and the prices.
         lines: the lines of the bill without components, verified.
         sums: those of all items in place, by figure.
     """
@@ -251,15 +242,7 @@ def _energy_usd(basis: Basis, sums: Mapping[str, float | None]) -> float | None:
 def check_ratios(
     ledger: Ledger, basis: Basis, plan: Plan, tco_usd: float | None, figures: JobFigures
 ) -> Ratios:
-    """Re-compute what a useful GPU-hour and a million tokens cost, compare and return them.
-
-    Args:
-        ledger: takes the disagreements.
-        basis: the problem.
-        plan: the plan to check.
-        tco_usd: the total cost as re-computed.
-        figures: the job as re-computed.
-    """
+    """Re-compute what a useful GPU-hour and a million tokens cost, compare and return them."""
     ratios = _ratios(basis, tco_usd, figures)
     stated: Totals | None = plan.totals
     if stated is not None:

@@ -1,4 +1,4 @@
-"""In which way the job runs on each type: set point, precision and rate, looked up again."""
+"""The way in which the job runs on each type: set point, precision and rate, looked up again."""
 
 from __future__ import annotations
 
@@ -52,8 +52,6 @@ def check_ways(
     """Return the pace of each type in use by identifier; compare all that the plan says of it.
 
     Args:
-        ledger: takes the disagreements.
-        basis: the problem and the catalogs.
         stated: the job of the plan, whose types are in the catalogs.
         open_spread: whether the problem gives several options to spread a replica.
     """

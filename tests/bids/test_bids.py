@@ -16,7 +16,7 @@ from planner.schema.catalog import Family
 from planner.schema.problem import Quantity
 from planner.studies.bids import evaluate
 from planner.studies.bids.asking import read_bids
-from planner.studies.bids.judging import Desk
+from planner.studies.bids.judging import Judge
 from tests.bids.material import HEAD, five, plain, problem, xlsx
 
 HOURS = 8760.0
@@ -28,7 +28,7 @@ def judged(inputs: Inputs, files: list[Path], quantities: Quantities = "quoted")
     quotes, known = read_bids(
         files, inputs, vendor=none, mapping=none, date=none, currency=none, rate=RATE
     )
-    found, plan = evaluate(Desk(known, Options(), quantities), quotes)
+    found, plan = evaluate(Judge(known, Options(), quantities), quotes)
     assert (plan is None) == all(bid.figures is None for bid in found.bids)
     return found
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from planner.api import Options
-from planner.studies.bids.judging import Desk
-from planner.studies.bids.standing import Money, Score, holdings, order
+from planner.studies.bids.judging import Judge
+from planner.studies.bids.standing import Money, Score, order_scores, rank_stability
 from tests.bids.material import problem
 
 SKUS = ("one", "two", "three")
 
 
-def desk(folder: Path, changes: dict[str, str] | None = None, *, free: bool = False) -> Desk:
-    return Desk(problem(folder, changes), Options(), "free" if free else "quoted")
+def judge(folder: Path, changes: dict[str, str] | None = None, *, free: bool = False) -> Judge:
+    return Judge(problem(folder, changes), Options(), "free" if free else "quoted")
 
 
 def random_money(draw: random.Random) -> Money:
@@ -47,7 +47,7 @@ def test_who_is_first_everywhere_is_first_in_every_corner(seed: int, tmp_path: P
         for corner in corners
         for other in "BC"
     )
-    held, settled = holdings(desk(tmp_path), bids)
+    held, settled = rank_stability(judge(tmp_path), bids)
     assert settled == everywhere
     assert sum(each.first for each in held.values()) == pytest.approx(1.0)
     if everywhere:
@@ -56,11 +56,15 @@ def test_who_is_first_everywhere_is_first_in_every_corner(seed: int, tmp_path: P
 
 def test_of_bids_as_good_the_cheaper_comes_first(tmp_path: Path) -> None:
     """Half a percent of work is indifferent; more is not, whatever it costs."""
-    free = desk(tmp_path, free=True)
+    free = judge(tmp_path, free=True)
     scores = [Score(100.0, 9.0), Score(99.6, 7.0), Score(99.4, 1.0)]
-    assert order(free, scores) == [1, 0, 2]
-    least = desk(tmp_path, {"{maximize: goodput}": "{minimize: tco}"})
-    assert order(least, [Score(5.0, 5.0), Score(4.9999, 4.9999), Score(6.0, 6.0)]) == [1, 0, 2]
+    assert order_scores(free, scores) == [1, 0, 2]
+    least = judge(tmp_path, {"{maximize: goodput}": "{minimize: tco}"})
+    assert order_scores(least, [Score(5.0, 5.0), Score(4.9999, 4.9999), Score(6.0, 6.0)]) == [
+        1,
+        0,
+        2,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -79,5 +83,5 @@ def test_of_bids_as_good_the_cheaper_comes_first(tmp_path: Path) -> None:
 def test_what_bids_are_ranked_by(
     tmp_path: Path, changes: dict[str, str], free: bool, name: str, money: str
 ) -> None:
-    found = desk(tmp_path, changes, free=free)
+    found = judge(tmp_path, changes, free=free)
     assert (found.measure.name, found.money) == (name, money)

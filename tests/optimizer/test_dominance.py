@@ -194,7 +194,7 @@ def test_what_a_question_or_a_rule_names_stays() -> None:
     assert gone(replace(case, policy=Policy(disliked=("box",), within=0.01))) == set()
     assert gone(replace(case, policy=Policy(disliked=("box", "twin"), within=0.01))) == {"twin"}
     assert gone(replace(case, objective="least_write")) == set()
-    capped = case.limits.but(most_write_gb_per_s=2.0)
+    capped = case.limits.with_values(most_write_gb_per_s=2.0)
     assert gone(replace(case, limits=capped)) == set()
     slow = with_store(case, "twin", write_gb_per_s=0.9)
     assert gone(slow) == {"twin"}
@@ -209,7 +209,7 @@ def test_few_products_are_solved_as_they_are(monkeypatch: pytest.MonkeyPatch) ->
 def test_only_sums_that_decide_are_looked_at() -> None:
     lighter = with_store(listed(), "box", stated={"rack_units": 1.0, "weight_kg": 50.0})
     assert gone(lighter) == {"twin"}
-    assert gone(replace(lighter, limits=lighter.limits.but(weight_kg=900.0))) == set()
+    assert gone(replace(lighter, limits=lighter.limits.with_values(weight_kg=900.0))) == set()
 
 
 def with_fabric(case: Case, *capacities: int) -> Case:

@@ -57,7 +57,7 @@ def cases(kind: str, seed: int) -> Iterator[Case]:
     if most is None or most.best is None:
         return
     floor = 0.6 * math.exp(most.best)
-    limits = case.limits.but(min_useful_gpus=floor)
+    limits = case.limits.with_values(min_useful_gpus=floor)
     least: tuple[ObjectiveName, ...] = ("cost", "power", "tco")
     for objective in least:
         given = 0.0 if objective == "cost" else 0.01  # under cost it changes nothing
@@ -73,7 +73,7 @@ def cases(kind: str, seed: int) -> Iterator[Case]:
 
 def freed(case: Case) -> Case:
     """Return a case without what enumeration does not cover."""
-    limits = case.limits.but(per_useful_gpu_hour=None, per_million_tokens=None)
+    limits = case.limits.with_values(per_useful_gpu_hour=None, per_million_tokens=None)
     return replace(
         case,
         must_use=(),
@@ -155,7 +155,7 @@ def larger(case: Case) -> Case:
     """Return a case with 30 times as much of every supply."""
     most = {each.field: case.limits[each.field] for each in SUPPLIES}
     wide = {name: 30 * limit for name, limit in most.items() if limit is not None}
-    return replace(case, limits=case.limits.but(**wide))
+    return replace(case, limits=case.limits.with_values(**wide))
 
 
 def test_time_holds_for_enumeration() -> None:
@@ -181,7 +181,9 @@ def test_a_plan_that_is_known_limits_a_hall_that_has_no_limit(objective: Objecti
     """Models took minutes where no idle limit was left: 20,000 systems of each type fitted."""
     problem = Path(__file__).parents[2] / "problems" / "enterprise_1MW.yaml"
     case = needed(replace(resolve(api.load(problem)), objective=objective))
-    endless = replace(case, limits=case.limits.but(**{each.field: None for each in SUPPLIES}))
+    endless = replace(
+        case, limits=case.limits.with_values(**{each.field: None for each in SUPPLIES})
+    )
     assert enumerated(endless, GAP, ties=True) is None
     within = enumerated(case, GAP, ties=True)
     assert within is not None and within.taken.operation is not None

@@ -38,7 +38,7 @@ def hall() -> Inputs:
 
 
 def held(case: Case, inputs: Inputs, **limits: float) -> Case:
-    return with_companions(inputs, replace(case, limits=case.limits.but(**limits)))
+    return with_companions(inputs, replace(case, limits=case.limits.with_values(**limits)))
 
 
 def bought(case: Case) -> tuple[float, float]:
@@ -112,8 +112,8 @@ def test_caps_follow_what_is_held() -> None:
     case = resolve(inputs)
     box, drawer = case.storage
     assert cap(case, box) == 100
-    tight = replace(case, limits=case.limits.but(most_write_gb_per_s=0.85))
+    tight = replace(case, limits=case.limits.with_values(most_write_gb_per_s=0.85))
     assert cap(tight, box) == 10
     assert cap(tight, drawer) == cap(case, drawer) == 4
-    endless = case.limits.but(it_power_kw=None, least_write_gb_per_s=8_000.0)
+    endless = case.limits.with_values(it_power_kw=None, least_write_gb_per_s=8_000.0)
     assert unlimited(replace(case, limits=endless), box) >= 100_000

@@ -90,9 +90,9 @@ def test_a_row_that_whole_numbers_break_is_a_row_of_the_model() -> None:
     case = replace(case, rule=rule, job=replace(case.job, capacity_needed_tb=1e9))
     others = ("min_", "max_", "per_", *HELD)
     sums = [name for name in case.limits if not name.startswith(others)]
-    limits = case.limits.but(**HELD)
+    limits = case.limits.with_values(**HELD)
     case = replace(case, limits=limits)
-    tight = limits.but(**dict.fromkeys(sums, 0), **dict(zip(HELD, (1e9, 0.0), strict=True)))
+    tight = limits.with_values(**dict.fromkeys(sums, 0), **dict(zip(HELD, (1e9, 0.0), strict=True)))
     hopeless = replace(case, limits=tight)
     hopeless = replace(hopeless, policy=_impossible(case))
     broken = set(purchase.broken_rows(hopeless, {"gpu": 1, "box": 2}, ()))

@@ -52,7 +52,7 @@ def covered(first: int, *, most: int = COVERED) -> Iterator[tuple[int, Case]]:
             here = case.delivered_write * bought_nameplate(case.storage, best.units)[1]
             factor = random.Random(seed).uniform(0.3, 3.0)
             side = "most" if factor < 1.0 else "least"
-            limits = case.limits.but(**{f"{side}_write_gb_per_s": factor * here})
+            limits = case.limits.with_values(**{f"{side}_write_gb_per_s": factor * here})
             yield seed, replace(case, limits=limits)
 
 
@@ -115,7 +115,7 @@ def test_where_no_system_has_room_no_floor_is_reached() -> None:
     """The interval follows from the time between interruptions, and there is nothing to bound."""
     case = resolve(inputs_of(with_levers(8_100_545)))
     assert case.job.interval.policy == "lost_work" and cells.covers(case)
-    tight = replace(case, limits=case.limits.but(it_power_kw=1e-3, facility_power_kw=1e-3))
+    tight = replace(case, limits=case.limits.with_values(it_power_kw=1e-3, facility_power_kw=1e-3))
     assert Reach().plan(tight, 0.0) == "none"
 
 
@@ -137,7 +137,7 @@ def test_what_one_question_found_out_changes_no_other_answer() -> None:
             tight |= {field: most * draw.uniform(0.4, 1.0) for field, most in tight.items()}
             if draw.random() < 0.3:
                 tight[draw.choice(("most_write_gb_per_s", "least_write_gb_per_s"))] = 10.0
-            held = case.under(case.limits.but(**tight))
+            held = case.under(case.limits.with_values(**tight))
             floor = best.best - draw.choice((0.0, 0.01, 0.3, 1.0))
             assert one.plan(held, floor) == Reach().plan(held, floor), seed
             asked += 1

@@ -114,7 +114,7 @@ def sync_with_two_of_everything() -> tuple[Case, Mode]:
     }
     request.job["gpus"] = {"max_types": 2}
     case = resolve(inputs_of(request.case()))
-    held = case.limits.but(least_write_gb_per_s=1.5, most_write_gb_per_s=400.0)
+    held = case.limits.with_values(least_write_gb_per_s=1.5, most_write_gb_per_s=400.0)
     return replace(case, must_use=("big", "rival"), limits=held), "sync"
 
 

@@ -59,7 +59,7 @@ def test_it_fits_a_page_and_says_what_more_there_is(name: str) -> None:
 def test_what_is_asked_is_no_part_of_what_is_known() -> None:
     _, plan = solved(hall(weight_limit="60 t"))
     assert any(limit.label == "weight, known part" for limit in plan.limits)
-    assert "60,000 kg of weight" in (said := answer.asked(plan, plan.jobs[0]))
+    assert "60,000 kg of weight" in (said := answer.question_text(plan, plan.jobs[0]))
     assert "known part" not in said
 
 
@@ -215,7 +215,7 @@ def test_a_floor_names_its_unit_once() -> None:
         "min_useful_pflops": 1.0,
     }
     _, plan = solved(request)
-    said = answer.asked(plan, plan.jobs[0])
+    said = answer.question_text(plan, plan.jobs[0])
     assert "with at least 8 GPUs in use, at least 4 useful GPUs and at least 1 PFLOP/s of " in said
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from planner import terminal
 from planner.outputs import frontier_text, sweep_text, tornado_text, uncertain_text
-from planner.outputs.blocks import Column, FirstScreen, Table, fitting, render, screen
+from planner.outputs.blocks import Column, FirstScreen, Table, drop_spare_columns, render, screen
 from planner.schema.sensitivity import Frontier, Sweep, Tornado
 from planner.studies.registry import RESULTS, STUDIES
 from planner.studies.study import load
@@ -138,7 +138,7 @@ def test_a_narrow_screen_does_without_what_matters_least(monkeypatch: pytest.Mon
     heads = {}
     for columns in (100, 55, 40):
         monkeypatch.setattr(terminal, "_columns", columns)
-        shown = fitting(table)
+        shown = drop_spare_columns(table)
         assert isinstance(shown, Table)
         heads[columns] = [column.label for column in shown.columns]
         assert max(map(len, screen([shown]).splitlines())) <= columns

@@ -13,7 +13,7 @@ from planner.errors import InputError
 from planner.outputs import simulation_text
 from planner.schema.plan import Plan, Repair
 from planner.schema.simulation import RepairSeen, Simulation
-from planner.simulation.from_plan import Mending, units_of
+from planner.simulation.from_plan import RepairChoices, units_of
 from planner.studies.simulation import SimulationOptions, study
 from tests.test_repair import asked
 from tests.world.random_cases import inputs_of
@@ -82,7 +82,7 @@ def test_a_job_that_shrinks_keeps_more_of_its_time(plan: Plan) -> None:
     assert shrinks.jobs[0].loss.shrunk > 0.01
     assert seen(shrinks).shrinks
     assert "fewer replicas run" in simulation_text.render(shrinks)
-    units = units_of(plan.jobs[0], Mending(shrinks=True))
+    units = units_of(plan.jobs[0], RepairChoices(shrinks=True))
     assert units is not None
     tenth = plan.jobs[0].systems_used
     assert units.running == pytest.approx([1.0, *(left / tenth for left in range(tenth, 0, -1))])

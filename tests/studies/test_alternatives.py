@@ -223,7 +223,7 @@ def test_most_limits_how_many_are_shown_and_progress_counts_every_direction() ->
     heard: list[tuple[int, int]] = []
     answer = alternatives(
         api.load(ENTERPRISE), api.Options(), within=0.05, most=2,
-        told=lambda done, asked: heard.append((done, asked)),
+        progress=lambda done, asked: heard.append((done, asked)),
     )  # fmt: skip
     done, (asked,) = [at for at, _ in heard], {asked for _, asked in heard}
     assert done == sorted(done)

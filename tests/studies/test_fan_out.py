@@ -25,7 +25,7 @@ from planner.studies.request import SweepOptions
 from planner.studies.sensitivity import frontier, tornado
 from planner.studies.sensitivity.uncertain import Draw
 from planner.studies.sensitivity.uncertain import study as uncertain
-from planner.studies.workforce import Waiting, answered
+from planner.studies.workforce import Waiting, run_tasks
 from planner.studies.worth import Worths
 
 Asked = Callable[[Inputs, int, str | None], str]
@@ -110,7 +110,7 @@ def outcome(jobs: int, numbers: list[int], told: Callable[[int, int], None]) -> 
     waiting = Waiting((number, number) for number in numbers)
     sizes: dict[Any, int] = dict.fromkeys((*numbers, 100), 2)
     found = {}
-    each = answered(halves, waiting, sizes, told, jobs=jobs, dask=None, alone_s=None)
+    each = run_tasks(halves, waiting, sizes, told, jobs=jobs, dask=None, alone_s=None)
     for key, result in each:
         found[key] = result
         if key == 1:
@@ -153,7 +153,7 @@ def test_money_is_shown_as_where_the_work_was_begun(jobs: int, alone_s: float | 
     sizes: dict[Any, int] = {1: 1, 2: 1}
     tasks = Waiting([(1, 1), (2, 2)])
     with shown_in(Currency("EUR", 1.1)):
-        told = answered(
+        told = run_tasks(
             currency_of, tasks, sizes, lambda done, asked: None,
             jobs=jobs, dask=None, alone_s=alone_s,
         )  # fmt: skip

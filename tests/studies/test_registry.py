@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from planner.cli_options import REQUIRED
-from planner.commands.report import _OF_REQUESTS, asked
+from planner.commands.report import _OF_REQUESTS, parse_options
 from planner.studies.registry import BESIDE_PLANS, RESULTS, SCHEMAS, STUDIES
 from planner.studies.study import Result, Study, load
 
@@ -31,7 +31,7 @@ def test_what_a_result_names_is_there(result: Result) -> None:
 def test_a_study_takes_its_own_options_by_name(study: Study) -> None:
     given = {option.name: None if option.default is REQUIRED else option.default
              for option in study.options}  # fmt: skip
-    request, own = asked(study, given)
+    request, own = parse_options(study, given)
     signature(load(study.run)).bind(request, **own)
     assert len({option.name for option in study.options}) == len(study.options)
     assert None not in [own[option.target] for option in study.options if option.several

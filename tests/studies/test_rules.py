@@ -155,7 +155,7 @@ def test_a_problem_with_a_rule_is_marked_and_the_other_rows_go_by_the_law() -> N
 def test_a_rule_of_ones_own_is_a_row() -> None:
     rule = "storage.rule={name: house, read: 20 GB/s, write: 10 GB/s, per_gpus: 128}"
     inputs = api.load(PROBLEMS / "enterprise_1MW.yaml", settings=(rule,))
-    own = asks.asks(inputs)[1]
+    own = asks.row_questions(inputs)[1]
     assert (own.name, own.settings) == ("house", ())
     assert own.asks.startswith("20 GB/s read and 10 GB/s write for every 128 GPUs")
 

@@ -262,7 +262,7 @@ def test_a_plan_is_held_to_the_limits_of_every_scenario_it_is_shown_for(
     first, second, third = solving.rows(asked, forged)
     assert second["status"] == "failed" and "facility_power" in second["reason"]
     assert first["status"] == third["status"] == "optimal"
-    monkeypatch.setattr(solving, "_passed", lambda *_: {})
+    monkeypatch.setattr(solving, "_limits_passed", lambda *_: {})
     forged = [replace(answers[2], scenario=each.scenario) for each in answers]
     first, *_ = solving.rows(asked, forged)  # the verifier reads the first one's limits itself
     assert first["status"] == "failed" and "facility_power: the plan breaks" in first["reason"]

@@ -233,8 +233,8 @@ def test_a_worker_that_is_killed_takes_nothing_with_it(small: str) -> None:
     with Workers(Work({"": inputs}, SweepOptions(jobs=2)), alone_s=None) as workers:
         for number, rows in workers.rows(parts):
             if not found:
-                assert isinstance(workers.force.others, Processes)
-                os.kill(workers.force.others.pids[0], signal.SIGKILL)
+                assert isinstance(workers.others, Processes)
+                os.kill(workers.others.pids[0], signal.SIGKILL)
             found[number] = rows
     assert sorted(found) == [number for number, _ in parts]
     alone = Work({"": inputs}, SweepOptions())

@@ -21,7 +21,7 @@ from planner.optimizer.parametric.plans import Plans, Proposal
 from planner.studies.request import SweepOptions
 from planner.studies.sensitivity import workers as work_module
 from planner.studies.sensitivity.scenarios import Row, Scenario
-from planner.studies.sensitivity.solve import FIELDS, Answer, Asked, groups, pieces
+from planner.studies.sensitivity.solve import FIELDS, Answer, PreparedGroup, groups, pieces
 from planner.studies.sensitivity.workers import Work
 from tests.test_ways import with_levers
 from tests.world.random_cases import Case, inputs_of, random_case
@@ -237,7 +237,7 @@ def test_an_error_of_our_own_spoils_only_its_scenario(monkeypatch: pytest.Monkey
     hit = scenarios[5].changes[0].value
     solve = work_module.solve
 
-    def fragile(asked: Asked) -> list[Answer]:
+    def fragile(asked: PreparedGroup) -> list[Answer]:
         if any(each.changes[0].value == hit for each in asked.group.scenarios):
             raise ZeroDivisionError("planted")
         return solve(asked)

@@ -28,6 +28,7 @@ from planner.optimizer.parametric.search import Search
 from planner.optimizer.solver import Effort
 from planner.outputs import blocks, uncertain_text
 from planner.outputs.charts import picture
+from planner.processes import Progress
 from planner.schema.plan import Plan
 from planner.schema.problem import FailureRate, Quantity
 from planner.schema.sensitivity import Uncertain
@@ -52,7 +53,7 @@ from planner.studies.sensitivity.uncertain.purchases import (
     candidates,
     operated,
     regrets,
-    tried,
+    try_purchase,
     worths,
 )
 from planner.studies.sensitivity.uncertain.uncertainty import worth
@@ -66,7 +67,7 @@ FAILURES = "jobs.0.failures.per_gpu_day=loguniform(0.0005, 0.005)"
 
 
 def alone(
-    inputs: Inputs, scenarios: Sequence[Scenario], options: SweepOptions, told: object = None
+    inputs: Inputs, scenarios: Sequence[Scenario], options: SweepOptions, progress: object = None
 ) -> list[Answer]:
     """Answer each scenario by itself."""
     found = []
@@ -435,7 +436,7 @@ def test_a_purchase_is_run_as_solving_with_its_counts_says(seed: int) -> None:
     )  # fmt: skip
     end = optimise(resolve(applied(inputs, (*changes, *fixed))), ties=False)
     turned = resolve(applied(inputs, changes))
-    found, whatever = operated(turned, run), tried(turned, run)
+    found, whatever = operated(turned, run), try_purchase(turned, run)
     assert (found is None) == (end.value is None) == bool(whatever.broken)
     assert math.isnan(worths(turned, [run])[0]) == (found is None)
     if found is not None:
@@ -689,17 +690,22 @@ def test_no_indices_of_what_does_not_change(small: str) -> None:
 
 def test_progress_counts_every_scenario(small: str) -> None:
     inputs, plan = read(small)
-    heard: list[int] = []
+    heard: list[tuple[int, int]] = []
     draw = Draw("lhs", 8, 1, True)
 
     def ask(
-        inputs: Inputs, each: Sequence[Scenario], options: SweepOptions, told: uncertainty.Told
+        inputs: Inputs, each: Sequence[Scenario], options: SweepOptions, progress: Progress
     ) -> Sequence[Answer]:
-        told(len(each))
-        return saying(linear)(inputs, each, options, told)
+        progress(len(each), len(each))
+        return saying(linear)(inputs, each, options, progress)
 
-    study(inputs, LINEAR, EXACT, draw, plan=plan, told=heard.append, ask=ask)
-    assert heard == [8, draw.scenarios(3)] == [8, 8 + 8 * 5]
+    def progress(done: int, asked: int) -> None:
+        heard.append((done, asked))
+
+    study(inputs, LINEAR, EXACT, draw, plan=plan, progress=progress, ask=ask)
+    whole = draw.scenarios(3)
+    assert whole == 8 + 8 * 5
+    assert heard == [(8, whole), (whole, whole)]
 
 
 def test_report_prints_and_writes(

@@ -52,7 +52,7 @@ def problem() -> Problem:
 
 
 def test_repairs_of_a_log(log: JobLog) -> None:
-    said = log.mended
+    said = log.repairs
     assert said.repair_s is not None
     assert said.share is not None
     for measured, true in ((said.repair_s, 30 * HOUR_S), (said.share, 0.8)):
@@ -68,7 +68,7 @@ def test_a_repair_that_has_not_ended_counts(tmp_path: Path) -> None:
         "time,job,event,unit\n0,a,start,\n10,a,failure,\n10,a,unit_out,x\n20,a,failure,\n"
         "20,a,unit_out,y\n110,a,unit_back,x\n1020,a,end,\n"
     )
-    said = read_log(path).mended
+    said = read_log(path).repairs
     assert said.repair_s is not None
     assert said.share is not None
     assert said.repair_s.value == 100.0 + 1000.0  # one ended in all that time
@@ -79,12 +79,12 @@ def test_a_log_that_says_nothing_of_it(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("time,job,event\n0,a,start\n10,a,failure\n20,a,resume\n100,a,end\n")
     found = read_log(path)
-    assert (found.mended.repair_s, found.mended.share, found.mended.classes) == (None, None, {})
+    assert (found.repairs.repair_s, found.repairs.share, found.repairs.classes) == (None, None, {})
     assert (found.local_restart_s, found.remote_restart_s) == (None, None)
 
 
 def test_shares_of_classes_add_up_as_written(log: JobLog) -> None:
-    told = log.mended.classes
+    told = log.repairs.classes
     assert set(told) == set(KINDS)
     assert sum(float(f"{share:.6g}") for share in told.values()) == pytest.approx(1.0, abs=1e-9)
     for name, share in told.items():

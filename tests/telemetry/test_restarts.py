@@ -13,7 +13,7 @@ from planner.schema.telemetry import JobFound
 from planner.telemetry.bursts import Bursts
 from planner.telemetry.characterize import cluster
 from planner.telemetry.raw import Raw, ReadOptions, poisson
-from planner.telemetry.restarts import Breaks, Holes, Restores, Tried, breaks, mtti, restores
+from planner.telemetry.restarts import Breaks, Holes, JobGaps, Restores, find_breaks, mtti, restores
 from planner.telemetry.tracking import INFERRED, WHOLE, Track
 from tests.world.commands import ran
 
@@ -29,12 +29,12 @@ def bursts(start: list[float], size: list[float], lasts: float = 20.0) -> Bursts
     return Bursts(begin, begin + lasts, gb, rate, rate, span, none, none, none, none.astype(bool))
 
 
-def tried(breaks_s: list[tuple[float, float]], size_gb: float, broken: bool = True) -> Tried:
+def tried(breaks_s: list[tuple[float, float]], size_gb: float, broken: bool = True) -> JobGaps:
     start, end = np.array(breaks_s, dtype=float).reshape(-1, 2).T
-    return Tried(start, end, np.full(len(start), broken), size_gb, 600.0, 30.0)
+    return JobGaps(start, end, np.full(len(start), broken), size_gb, 600.0, 30.0)
 
 
-def owned(jobs: list[Tried], reads: Bursts) -> list[tuple[list[int], int, int]]:
+def owned(jobs: list[JobGaps], reads: Bursts) -> list[tuple[list[int], int, int]]:
     found: list[Restores] = restores(jobs, reads, 50_000.0)
     return [(one.reads.tolist(), one.doubtful, one.possible) for one in found]
 
@@ -72,7 +72,7 @@ def test_where_a_break_may_be_hidden_only_a_read_with_the_rhythm_behind_it_count
 ) -> None:
     sure = tried([(20_000, 21_020)], 100.0)
     hidden = tried([(0, 1020)], 100.0, broken=False)
-    both = Tried(
+    both = JobGaps(
         np.concatenate((hidden.start_s, sure.start_s)),
         np.concatenate((hidden.end_s, sure.end_s)),
         np.array([False, True]), 100.0, 600.0, 30.0,
@@ -91,15 +91,17 @@ def test_checkpoints_told_apart_from_others_are_no_gap() -> None:
     """Only the first and the last stand alone, and another job's read lies in between."""
     times = [600.0 * n for n in range(1, 8)]
     kinds = [WHOLE, *[INFERRED] * 5, WHOLE]
-    (found,) = breaks([track(times, kinds)], NO_HOLES, bursts([], []), bursts([1300], [100]), 5e3)
+    (found,) = find_breaks(
+        [track(times, kinds)], NO_HOLES, bursts([], []), bursts([1300], [100]), 5e3
+    )
     assert not found.broken.any() and found.kept.all() and not len(found.reads)
 
 
 def test_a_checkpoint_put_late_is_no_break() -> None:
     times = [600.0, 1200.0, 1950.0, 2400.0, 3000.0]
-    (found,) = breaks([track(times)], NO_HOLES, bursts([], []), None, 5e3)
+    (found,) = find_breaks([track(times)], NO_HOLES, bursts([], []), None, 5e3)
     assert found.steps.tolist() == [1, 1, 1, 1] and not found.broken.any()
-    (late,) = breaks([track([600, 1200, 1950, 2550])], NO_HOLES, bursts([], []), None, 5e3)
+    (late,) = find_breaks([track([600, 1200, 1950, 2550])], NO_HOLES, bursts([], []), None, 5e3)
     assert late.broken.tolist() == [False, True, False]
 
 

@@ -94,7 +94,7 @@ def explained_once(explain: Callable[..., Explanation]) -> Callable[..., Explana
 
     @wraps(explain)
     def known(inputs: Inputs, options: Options, **named: Any) -> Explanation:
-        if options.time_limit_s is not None or named.get("told", ignore) is not ignore:
+        if options.time_limit_s is not None or named.get("progress", ignore) is not ignore:
             return explain(inputs, options, **named)
         key = sha256(pickle.dumps((inputs, options, sorted(named.items())))).digest()
         if key not in made:

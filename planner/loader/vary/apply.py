@@ -31,8 +31,6 @@ def applied(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
     Nothing is checked: see ``checked``. A figure of a catalog keeps its source and confidence.
 
     Args:
-        inputs: validated inputs.
-        changes: what to change, in this order.
         recorded: whether plans made of them record the changes in their provenance.
     """
     changes = tuple(changes)
@@ -131,7 +129,6 @@ def checked(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
     """Return the inputs with changes made, as reading them from files would check them.
 
     Args:
-        inputs: validated inputs.
         changes: what to change, in this order, each value as its own field takes it.
         recorded: whether plans made of them record the changes in their provenance.
 
@@ -151,13 +148,12 @@ def checked(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
 def check_key(
     changes: Iterable[Change], problem: Problem | None = None
 ) -> tuple[tuple[str, str], ...]:
-    """Return what decides whether changes go together: where it is equal, one check will do.
+    """Return a key of changes: those with equal keys pass or fail the checks alike.
 
     A plain limit or figure contradicts nothing: only whether it is given matters. Some do only
     where a problem has what they can contradict.
 
     Args:
-        changes: what is changed.
         problem: of what, where that is known.
     """
     changes = tuple(changes)
@@ -314,7 +310,7 @@ def _refuse(findings: Iterable[Finding], changes: Sequence[Change]) -> None:
 
 
 def _blamed(finding: Finding, changes: Sequence[Change]) -> Finding:
-    """Return a finding at the changes it is about, where it is about any, not at a line."""
+    """Return a finding at the changes that caused it, if any did, instead of at a line."""
     path = f"{finding.path}."
     about = [c for c in changes if f"{c.path}.".startswith(path) or path.startswith(f"{c.path}.")]
     if not about:

@@ -17,7 +17,7 @@ from typing import overload
 from pydantic import ValidationError
 
 from planner import units
-from planner.errors import Finding, InputError
+from planner.errors import Finding, FixableError, InputError, clip
 from planner.inputs import Change, Inputs
 from planner.loader.vary.place import (
     ALL,
@@ -109,35 +109,28 @@ def rounded(number: Decimal) -> Decimal:
         return +number
 
 
-class SpecError(ValueError):
-    """Values that cannot be read; ``fix`` says what would be right."""
+class SpecError(FixableError):
+    """Values that cannot be read."""
 
     def __init__(self, message: str, fix: str | None = FORMS) -> None:
-        super().__init__(message)
-        self.fix = fix
+        super().__init__(message, fix)
 
 
 def texts(spec: str, slot: Slot) -> Sequence[str]:
     """Return the values that a spec means, as texts.
-
-    Args:
-        spec: a range or a list.
-        slot: what may stand at the place.
 
     Raises:
         SpecError: it cannot be read, or has too many values.
     """
     parts = [part.strip() for part in _split(spec, ",")]
     if not all(parts):
-        message = (
-            "no values are given" if len(parts) == 1 else f"'{_clip(spec)}' has an empty value"
-        )
+        message = "no values are given" if len(parts) == 1 else f"'{clip(spec)}' has an empty value"
         raise SpecError(message, f"{FORMS}; null takes a value away")
     ends = [_split(part, ":") for part in parts]
     if not slot.numeric or all(len(end) == 1 for end in ends):
         return parts
     if len(parts) > 1:
-        raise SpecError(f"'{_clip(spec)}' is a range and a list in one")
+        raise SpecError(f"'{clip(spec)}' is a range and a list in one")
     return _range([end.strip() for end in ends[0]], spec, slot)
 
 
@@ -155,9 +148,9 @@ def _range(parts: list[str], spec: str, slot: Slot) -> Range:
     elif len(parts) == 3:
         found = _with_step(parts, slot)
     else:
-        raise SpecError(f"'{_clip(spec)}' is neither a range nor a list")
+        raise SpecError(f"'{clip(spec)}' is neither a range nor a list")
     if found.size > MOST:
-        raise SpecError(f"'{_clip(spec)}' has more than {MOST:,} values", "take larger steps")
+        raise SpecError(f"'{clip(spec)}' has more than {MOST:,} values", "take larger steps")
     if slot.whole and not found.prefix and found.unit == "":
         _refuse_fractions(found)
     return found
@@ -183,7 +176,7 @@ def _counted(parts: list[str], slot: Slot) -> Range:
     _refuse_point(low, high, parts)
     log, text = parts[2] == "log", parts[3]
     if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) >= 2):
-        message = f"'{_clip(text)}' is no count of values"
+        message = f"'{clip(text)}' is no count of values"
         raise SpecError(message, "give a whole number of at least 2")
     if log and not (low > 0 and high > 0):
         message = f"a log range from {parts[0]} to {parts[1]} has no first step"
@@ -215,7 +208,7 @@ def _numbers(parts: list[str], slot: Slot) -> tuple[list[Decimal], str, str]:
     matches = [_NUMBER.match(part) for part in parts]
     for part, match in zip(parts, matches, strict=True):
         if match is None:
-            raise SpecError(f"'{_clip(part)}' is no number")
+            raise SpecError(f"'{clip(part)}' is no number")
     found = [match.groups() for match in matches if match is not None]
     if len({prefix for prefix, _, _ in found}) > 1 or any(p and u for p, _, u in found):
         fix = "write x0.8:x1.2:x0.1 for 80 % to 120 % of the value as it stands"
@@ -271,10 +264,6 @@ def _split(text: str, mark: str) -> list[str]:
             parts[-1] += letter
         before = before if letter == " " else letter
     return parts
-
-
-def _clip(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 KEPT = 20_000

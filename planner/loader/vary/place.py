@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, Field, ValidationError, create_model
 
 from planner import units
-from planner.errors import Finding, did_you_mean
+from planner.errors import Finding, FixableError, did_you_mean
 from planner.inputs import Change, Document, Inputs
 from planner.loader import locate, yaml12
 from planner.loader.locate import hint
@@ -202,12 +202,8 @@ def _flow(value: Any) -> str:
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
-class NoPlaceError(ValueError):
-    """A path that leads nowhere; ``fix`` says what would be right."""
-
-    def __init__(self, message: str, fix: str | None = None) -> None:
-        super().__init__(message)
-        self.fix = fix
+class NoPlaceError(FixableError):
+    """A path that leads nowhere."""
 
 
 @dataclass(frozen=True)
@@ -374,7 +370,7 @@ def _in_list(node: _Node, entries: tuple[Any, ...], step: str) -> Iterator[_Node
 
 
 def _in_nothing(node: _Node, step: str) -> _Node:
-    """Return a place inside what is not given, where giving that value alone will do."""
+    """Return a place inside a part that is not given, where that value alone gives the part."""
     models = node.slot.models if node.slot is not None else []
     for model, name in ((model, field_of(model, step)) for model in models):
         if name is None:
@@ -383,7 +379,7 @@ def _in_nothing(node: _Node, step: str) -> _Node:
         if node.made is not None or needed not in ([], [name]):
             what = "not given" if node.value is None else f"'{node.value}'"
             message = f"'{node.path}' is {what}, so it has no '{step}'"
-            raise NoPlaceError(message, giving(model))
+            raise NoPlaceError(message, how_to_give(model))
         # A count of an item that is not named yet is laid over its other counts.
         made = None if node.steps[0] == "items" else (node.path, model, name)
         return _Node((*node.steps, key_of(model, name)), None, slot_of(model, name), made)
@@ -422,8 +418,8 @@ def suggest(word: str, words: Sequence[str]) -> str:
     return did_you_mean(word, words) or "expected one of: " + (", ".join(words) or "none")
 
 
-def giving(model: type[BaseModel]) -> str:
-    """Return how to give what a value is to be a part of."""
+def how_to_give(model: type[BaseModel]) -> str:
+    """Return the hint how to give the part that a value belongs to."""
     if issubclass(model, Figure):
         return ADD_FIGURE
     needed = [key_of(model, name) for name, f in model.model_fields.items() if f.is_required()]

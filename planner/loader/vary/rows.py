@@ -106,8 +106,6 @@ class Rows(Axis):
         """Take rows in their order.
 
         Args:
-            variables: what the columns vary.
-            count: how many rows there are.
             cells: gives the texts of a row, empty where a value is as it stands.
             place: gives the file and line of a row, for messages.
             names: what the rows are called, if they are.
@@ -198,7 +196,6 @@ def of_samples(
     """Return the axis of numbers that were drawn: the n-th of every path is a scenario.
 
     Args:
-        inputs: validated inputs.
         samples: the numbers of each path, in its canonical unit.
         factors: paths whose numbers are factors of the value as it stands.
 

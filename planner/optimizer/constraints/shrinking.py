@@ -89,7 +89,6 @@ def cells(
     """Return what units do over a range.
 
     Args:
-        units: what they are.
         counts: the least and the most of them.
         replicas: the least and the most replicas in use.
         interval_s: the shortest and the longest interval, s.

@@ -124,7 +124,6 @@ class Bands(Cells):
         the count of one item the least; None where they are too many to tell.
 
         Args:
-            need: the score.
             by: the place of a supply: what takes least of it comes first, as a rule.
             limits: what may be used up of each; may become less as bands are looked at.
         """

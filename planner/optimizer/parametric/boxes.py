@@ -272,10 +272,8 @@ class Boxed:
         and which they are.
 
         Args:
-            boxes: some boxes.
             taken: what their lowest corners take at least.
             more: what may be taken above that.
-            need: the score.
         """
         cells, own, families = self.cells, self.cells.takes, boxes.family
         with np.errstate(divide="ignore", invalid="ignore"):

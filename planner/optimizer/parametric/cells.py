@@ -114,7 +114,6 @@ class Cells:
     Args:
         case: the case under limits that no scenario's are looser than; `covers` says it is one.
         mode: how checkpoints are saved; see `operations.ways_to_save`.
-        supplies: what is limited.
         plans: takes in plans, and says what those known are worth.
         give: how much of the score a plan may be worth less that takes least: it fits tighter
             limits, too. 0 where there are none.
@@ -143,7 +142,7 @@ class Cells:
         self._begin()
 
     def _begin(self) -> None:
-        """Know of no cell more than its first bound."""
+        """Reset what is known of cells to their first bounds."""
         self.refined = np.zeros(len(self.way), dtype=bool)
         self.outer, self.closer = self.bounds.copy(), np.full(len(self.way), np.nan)
 
@@ -585,7 +584,6 @@ class Cells:
         """Return the counts of some items that what each takes by itself leaves room for.
 
         Args:
-            items: the places of the items.
             most_units: how many of all there may be.
             room: what is left of each supply, a column for each owner.
 
@@ -633,7 +631,6 @@ class Cells:
 
         Args:
             cells: a cell for each owner.
-            items: the places of the items.
             most_units: how many of all there may be.
             limits: what may be used up, a column for each owner.
             need: what all must score more than.

@@ -24,7 +24,6 @@ class Opening:
     """Cells opened for some scenarios, all of them together, until nothing more can matter.
 
     Args:
-        cells: the cells.
         places: the scenarios, for `Plans`.
         limits: what may be used up: a row for each supply, a column for each scenario.
         most: how high each one's bound may be for the best plan known to be good enough.

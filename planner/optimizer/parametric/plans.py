@@ -71,7 +71,7 @@ class Plans:
         return used(self.supplies, purchase.bill(self.case, units, ways))
 
     def may(self, units: Mapping[str, int], ways: Collection[str]) -> bool:
-        """Say whether a purchase may be made under the loosest limits."""
+        """Return whether a purchase fits the loosest limits."""
         return orderly(self.case, units) and not purchase.broken_rows(self.case, units, ways)
 
     def offer(self, proposal: Proposal, floor: float = -math.inf) -> Run | None:
@@ -327,7 +327,7 @@ def _fewer(
     offers: Sequence[Offer],
     ways: Collection[str],
 ) -> dict[str, int] | None:
-    """Return the purchase with so much less of one item as what is over the limits asks for."""
+    """Return the purchase with one item reduced by what the limits are exceeded by."""
     for offer in offers:
         less = units | {offer.id: units[offer.id] - 1}
         each = plans.takes(units, ways) - plans.takes(less, ways)

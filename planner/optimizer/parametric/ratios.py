@@ -44,7 +44,6 @@ class Ratios(Bands):
     """Cells of one problem that asks for the least money per useful work.
 
     Args:
-        case: the problem.
         mode: how checkpoints are saved.
         supplies: what is limited, and the TCO.
         plans: takes in plans; its scores are those of the problem, the less the better.
@@ -118,11 +117,11 @@ class Ratios(Bands):
                 return max(left, score + NOISE)
             one = found.at(np.array([best]))
             run = self.take(int(one.cell[0]), one.counts[:, 0], int(one.gpus[0]))
-            if not self._told(run, one):
+            if not self._is_settled(run, one):
                 left = max(left, score + NOISE)
         return max(left, float(self.plans.score[place]) + NOISE)
 
-    def _told(self, run: Run | None, one: Points) -> bool:
+    def _is_settled(self, run: Run | None, one: Points) -> bool:
         """Say whether a purchase is worth no more than how it runs, or cannot be made: it does all
         the work that arrays say, and nothing else that is bought with it makes a fabric smaller."""
         if self.kernel.may_shrink(self.kernel.bills(*self.columns(one.cell, one.counts))):

@@ -78,4 +78,4 @@ def _is_tighter(case: Case, other: Case) -> bool:
 def _rest(case: Case, supplies: Sequence[Limit]) -> Limits:
     """Return what limits a case beside some supplies, and how much storage it may have."""
     each: dict[str, None] = dict.fromkeys([limit.field for limit in supplies])
-    return case.limits.but(**each, most_write_gb_per_s=None, least_write_gb_per_s=None)
+    return case.limits.with_values(**each, most_write_gb_per_s=None, least_write_gb_per_s=None)

@@ -88,7 +88,6 @@ def certificate(
     """Return what multipliers prove, None where that is nothing.
 
     Args:
-        rows: the relaxation's rows.
         costs: the objective to be maximised, by column; None to prove that there is no plan.
         multipliers: one for each row; those of a sign that its open end forbids count as 0.
         box: the bounds of the columns.

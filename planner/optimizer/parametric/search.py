@@ -56,10 +56,11 @@ def below(limits: NDArray[np.float64], most: Vector) -> NDArray[np.bool_]:
 
 
 def held_by_one(limits: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
-    """Return limits of which each holds by itself, the others as loose as any: nobody asked for
-    them, but what is proven of one serves all scenarios that are tighter in it, whatever the rest.
+    """Return limits of which each holds by itself, the others as loose as any.
 
-    None where there is but one supply, or where they would be more than they serve.
+    Nobody asked for them, but what is proven of one serves all scenarios that are tighter in it,
+    whatever the rest. None where there is but one supply, or where they would be more than they
+    serve.
     """
     loosest, found = limits.max(axis=0), list[NDArray[np.float64]]()
     if len(loosest) < 2 or len(limits) * MOST_HELD < len(loosest):
@@ -184,7 +185,6 @@ class Search:
         Args:
             case: the case under limits that no scenario's are looser than.
             limits: a row for each scenario, a column for each supply.
-            supplies: what the columns are.
             gap: as a share of the objective.
             divided: whether to divide the plans; otherwise each scenario that what others proved
                 does not settle is optimised by itself.

@@ -10,8 +10,8 @@ from planner.outputs.bids_text import (
     STATE_WORDS,
     TO_WIN,
     answer,
-    broken,
-    named,
+    broken_limits,
+    name_of,
     ranked,
     to_win,
     view,
@@ -61,8 +61,8 @@ def charts(study: Bids, _rows: Rows) -> tuple[Chart, ...]:
         ),
         rows=tuple(_row(bid) for bid in shown),
     )  # fmt: skip
-    said = "Bids that keep every limit stand first, the best on top."
-    return (Chart("bids", title, said, (panel,)),)
+    text = "Bids that keep every limit stand first, the best on top."
+    return (Chart("bids", title, text, (panel,)),)
 
 
 def heading(study: Bids) -> str:
@@ -84,7 +84,7 @@ def _ends(bid: Bid, total: float) -> tuple[float, float]:
 
 def _row(bid: Bid) -> str:
     rank = f"{bid.rank}. " if bid.rank else ""
-    return short(f"{rank}{named(bid)}: {STATE_WORDS[bid.state]}", _LABEL)
+    return short(f"{rank}{name_of(bid)}: {STATE_WORDS[bid.state]}", _LABEL)
 
 
 def _hover(study: Bids, bid: Bid, total: float) -> str:
@@ -95,7 +95,7 @@ def _hover(study: Bids, bid: Bid, total: float) -> str:
         work = f"{about(figures.useful_pflops)} useful PFLOP/s"
     return "\n".join(
         (
-            named(bid),
+            name_of(bid),
             f"{money(total)}, of which {money(bid.lacks_usd)} not quoted",
             work,
             f"{study.measure.label}: {bid.measured or 0.0:,.6g}",
@@ -111,13 +111,13 @@ def findings(study: Bids, _rows: Rows) -> Iterator[str]:
 
 def tables(study: Bids, _rows: Rows) -> dict[str, tuple[DataTable, ...]]:
     """Return the tables of bids, under the chart."""
-    told = (
-        ("Limits that are broken", broken(study)),
+    lists = (
+        ("Limits that are broken", broken_limits(study)),
         (TO_WIN, to_win(study)),
         ("Look at this", remarks(study)),
     )
     first, *others = tables_under(view(study)).get("bids", ())
-    return {"bids": (first, *(_points(*each) for each in told), *others)}
+    return {"bids": (first, *(_points(*each) for each in lists), *others)}
 
 
 def _points(title: str, texts: Iterable[str]) -> DataTable:

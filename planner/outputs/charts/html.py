@@ -13,9 +13,9 @@ from planner.outputs.charts.model import Chart, Panel
 from planner.outputs.charts.plan_drawings import fabrics, hall
 from planner.outputs.charts.plan_page import (
     answer,
-    asked,
     bill,
     plan_charts,
+    question_table,
     running,
     side_by_side,
     storage,
@@ -54,7 +54,6 @@ def report(title: str, plans: Sequence[ShownPlan], studies: Sequence[Shown]) -> 
     """Return the report as one HTML text; without a chart that needs a script it has none.
 
     Args:
-        title: its heading.
         plans: a single one is what the studies are about; several stand side by side first.
         studies: what to show, in this order.
     """
@@ -79,19 +78,19 @@ def report(title: str, plans: Sequence[ShownPlan], studies: Sequence[Shown]) -> 
             f"<style>\n{_own('report.css')}</style>",
         )
     )
-    without = told = ""
+    without = embedded = ""
     if script:
         without = (
             "<noscript><p>Values under the pointer need JavaScript; charts and tables do not.</p>"
             "</noscript>\n"
         )
         content = f'<script type="application/json" id="charts">{data(page.content())}</script>'
-        told = f"{content}\n<script>{script}</script>\n"
+        embedded = f"{content}\n<script>{script}</script>\n"
     skip = tag("a", "Skip to the content", {"class": "skip", "href": f"#{sections[0].place}"})
     top = f"{skip}\n<header>\n{tag('h1', text(title))}\n{contents}\n</header>"
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{top}\n<main>\n'
-        f"{without}{parts}\n</main>\n{told}</body>\n</html>\n"
+        f"{without}{parts}\n</main>\n{embedded}</body>\n</html>\n"
     )
 
 
@@ -99,7 +98,7 @@ def _sections(page: _Page, plans: Sequence[ShownPlan], studies: Sequence[Shown])
     """Return the parts: the plan with the curve of its storage among them, then the studies."""
     numbered = list(enumerate(studies, 1))
     if not plans:
-        about = asked(None, [study for study, _ in studies])
+        about = question_table(None, [study for study, _ in studies])
         return [*_studies(page, numbered), _Section("asked", "What was asked", about)]
     if len(plans) == 1:
         curves = [each for each in numbered if _is_curve(each[1][0])]
@@ -173,7 +172,7 @@ def _plan_parts(page: _Page, shown: ShownPlan, before: str, level: int) -> Itera
         if plan.storage_options is not None:
             yield part("storage", "Storage, whoever sells it", storage(plan, of))
         yield part("bill", "The bill", bill(plan, of))
-    yield part("asked", "What was asked", asked(plan, ()))
+    yield part("asked", "What was asked", question_table(plan, ()))
 
 
 class _Page:

@@ -331,10 +331,10 @@ def powers(values: Sequence[float], unit: str = "") -> tuple[tuple[float, str], 
     for every, steps in _STEPS:
         places = [step * 10.0**power for power in exponents if power % every == 0 for step in steps]
         inside = [place for place in places if low / _BEYOND <= place <= high * _BEYOND]
-        told = tuple((place, plain(place, unit)) for place in inside)
-        if len(found) >= _LEAST_TICKS and not _fit(told):
+        ticks = tuple((place, plain(place, unit)) for place in inside)
+        if len(found) >= _LEAST_TICKS and not _fit(ticks):
             break
-        found = told
+        found = ticks
     return found
 
 
@@ -352,11 +352,10 @@ def row_of(panel: Panel) -> Ends:
     return len(panel.rows) - 0.42, -0.56
 
 
-def across(panel: Panel, width_px: float) -> Ends:
+def x_ends(panel: Panel, width_px: float) -> Ends:
     """Return the ends of the x axis, as positions, with room for what is written in rows.
 
     Args:
-        panel: the panel.
         width_px: how wide it will be drawn.
     """
     grid = _grid(panel)
@@ -372,7 +371,7 @@ def across(panel: Panel, width_px: float) -> Ends:
     return low - before * whole, high + after * whole
 
 
-def upward(panel: Panel) -> Ends:
+def y_ends(panel: Panel) -> Ends:
     """Return the ends of the y axis, as positions, with room for the words of marks."""
     grid = _grid(panel)
     if grid is not None:

@@ -43,9 +43,9 @@ from planner.outputs.charts.model import (
     Shape,
     Steps,
     Whiskers,
-    across,
     position,
-    upward,
+    x_ends,
+    y_ends,
 )
 from planner.outputs.words import clean
 
@@ -72,7 +72,6 @@ def draw(axes: Axes, panel: Panel, width_px: float, letters: int | None = None) 
 
     Args:
         axes: what is drawn on.
-        panel: what is drawn.
         width_px: how wide it is.
         letters: the most on a line, where it is so narrow that lines are wrapped; else None.
     """
@@ -292,7 +291,7 @@ def drawing_px(panel: Panel, width_px: float) -> float:
 
 def _draw_mark(axes: Axes, panel: Panel, mark: Mark) -> None:
     """Draw a mark with its words above or below, and on the side where there is room."""
-    low, high = across(panel, 900.0)
+    low, high = x_ends(panel, 900.0)
     share = (position(panel.x, mark.x) - low) / (high - low)
     size = 15 if mark.shape == "star" else 9
     axes.plot(
@@ -328,8 +327,8 @@ def _broken(values: tuple[float | None, ...]) -> list[float]:
 
 def _fit(axes: Axes, panel: Panel, width_px: float, letters: int | None) -> None:
     """Give a panel's axes their ends, ticks and words."""
-    left, right = across(panel, width_px)
-    bottom, top = upward(panel)
+    left, right = x_ends(panel, width_px)
+    bottom, top = y_ends(panel)
     if panel.x.log:
         axes.set_xscale("log")
         left, right = 10.0**left, 10.0**right

@@ -99,7 +99,6 @@ def draw_panel(chart: Chart, panel: Panel, form: Format) -> Drawing:
 
     Args:
         chart: whose panel it is, and whether it has a legend.
-        panel: what to draw.
         form: how wide.
     """
     with _style():
@@ -248,7 +247,6 @@ def svg_element(drawing: Drawing, place: str, kind: str) -> str:
     digits that no screen shows, and styles that every point repeats.
 
     Args:
-        drawing: what was drawn.
         place: an id of this page, of which the drawing makes its own.
         kind: its class.
     """

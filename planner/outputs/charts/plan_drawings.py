@@ -65,7 +65,6 @@ def hall(plan: Plan, site: Site | None = None) -> tuple[Chart, DataTable] | None
     """Return the hall from above and its racks as a table, None where nothing is placed.
 
     Args:
-        plan: a plan.
         site: how racks stand and how many the hall takes, where that is at hand.
     """
     if not plan.racks:
@@ -80,9 +79,9 @@ def hall(plan: Plan, site: Site | None = None) -> tuple[Chart, DataTable] | None
         each = min(_MOST_ROW, max(_LEAST_ROW, math.ceil(math.sqrt(_SQUARE * whole))))
         rows = _Rows(each, _SCHEMATIC_WIDTH_M, _SCHEMATIC_PITCH_M)
     layers = tuple(_hall_layers(plan, rows, limit))
-    said = " ".join(_hall_words(plan, rows, limit, schematic=floor is None))
+    text = " ".join(_hall_words(plan, rows, limit, schematic=floor is None))
     panel = Panel(Axis(""), Axis(""), layers, axes=False)
-    return Chart("hall", "The hall from above", said, (panel,)), _rack_table(plan)
+    return Chart("hall", "The hall from above", text, (panel,)), _rack_table(plan)
 
 
 def _positions(plan: Plan) -> Iterator[int]:
@@ -240,21 +239,17 @@ class _Tier(NamedTuple):
 
 
 def fabrics(plan: Plan) -> tuple[Chart, DataTable] | None:
-    """Return every fabric drawn in layers and all of them as a table, None where there is none.
-
-    Args:
-        plan: a plan.
-    """
+    """Return every fabric drawn in layers and all of them as a table, None where there is none."""
     if not plan.fabrics:
         return None
     names = {line.sku: product(line) for line in plan.lines}
     models = {line.sku: line.model for line in plan.lines}
     panels = tuple(_fabric_panel(fabric, names, models) for fabric in plan.fabrics)
-    said = (
+    text = (
         "Each layer is all its switches, and each sheaf of lines all links between two layers, "
         "over all planes."
     )
-    return Chart("fabrics", "The fabrics", said, panels, legend=False), _fabric_table(plan, names)
+    return Chart("fabrics", "The fabrics", text, panels, legend=False), _fabric_table(plan, names)
 
 
 def _fabric_panel(fabric: FabricReport, names: dict[str, str], models: dict[str, str]) -> Panel:
@@ -264,7 +259,7 @@ def _fabric_panel(fabric: FabricReport, names: dict[str, str], models: dict[str,
     middles = [place * step - _BETWEEN / 2 for place in range(1, len(tiers))]
     layers: tuple[Layer, ...] = (
         *(
-            Line("", *_sheaf(place * step + _HIGH, (place + 1) * step), tone="quiet", thin=True)
+            Line("", *_links(place * step + _HIGH, (place + 1) * step), tone="quiet", thin=True)
             for place in range(len(tiers) - 1)
         ),
         Boxes("devices", (0.0,), (0.0,), _ACROSS, _HIGH, (devices.text,), (devices.hover,),
@@ -325,7 +320,7 @@ def _switches(count: int, tier: str) -> str:
     return counted(count, f"{tier} switch".strip(), f"{tier} switches".strip())
 
 
-def _sheaf(low: float, high: float) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
+def _links(low: float, high: float) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
     """Return lines from each of some places of a layer to each of the next."""
     at = [_ACROSS * (place + 0.5) / _MESH for place in range(_MESH)]
     x = [value for one in at for other in at for value in (one, other, None)]

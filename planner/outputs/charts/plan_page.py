@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from planner.currency import bare, shown
 from planner.figures import FIGURES, OBJECTIVES, capital, objective_label
-from planner.outputs.alternatives_text import bought
-from planner.outputs.answer import asked as asked_in_words
+from planner.outputs.alternatives_text import bought_text
+from planner.outputs.answer import question_text as asked_in_words
 from planner.outputs.answer import standing_idle
 from planner.outputs.audience import HIDDEN_OBJECTIVE
 from planner.outputs.charts.studies import AnyStudy
@@ -25,7 +25,7 @@ from planner.outputs.charts.words import (
     text,
     words,
 )
-from planner.outputs.scope import decided_on, holding, own_lines
+from planner.outputs.scope import binding_limits, decided_lines, own_lines
 from planner.outputs.sensitivity_words import STATUS
 from planner.outputs.why_text import decided, needed, units
 from planner.outputs.words import (
@@ -49,7 +49,7 @@ from planner.schema.comparison import RulesTable
 from planner.schema.plan import JobPlan, LimitReport, Plan, StepNeed, Totals
 
 
-def asked(plan: Plan | None, studies: Sequence[AnyStudy]) -> str:
+def question_table(plan: Plan | None, studies: Sequence[AnyStudy]) -> str:
     """Return what was asked: the problem, its objective, and what was laid over it.
 
     Args:
@@ -57,7 +57,7 @@ def asked(plan: Plan | None, studies: Sequence[AnyStudy]) -> str:
         studies: the studies; the first speaks for the problem where there is no plan.
     """
     rows = list(_of_plan(plan)) if plan is not None else list(_of_studies(studies))
-    entries = "".join(tag("div", tag("dt", text(name)) + tag("dd", said)) for name, said in rows)
+    entries = "".join(tag("div", tag("dt", text(name)) + tag("dd", words)) for name, words in rows)
     return tag("dl", entries, {"class": "asked"}) if rows else ""
 
 
@@ -104,7 +104,6 @@ def answer(plan: Plan, level: int) -> str:
     """Return the first screen: the plan in a sentence, nine figures, what holds it.
 
     Args:
-        plan: the plan.
         level: of the headings in it.
     """
     totals = plan.totals
@@ -115,7 +114,7 @@ def answer(plan: Plan, level: int) -> str:
         tag("li", tag("b", text(value)) + tag("span", text(name)))
         for value, name in _tiles(plan, job)
     )
-    binding = [limit.label for limit in holding(plan) if not limit.exact]
+    binding = [limit.label for limit in binding_limits(plan) if not limit.exact]
     idle = standing_idle(plan)
     step = plan.next_step
     better = next_step(plan, step) if step is not None and step.needs else ""
@@ -145,19 +144,19 @@ _MOST_NAMED = 4
 
 def _sentence(plan: Plan, totals: Totals, job: JobPlan) -> str:
     """Return what to buy, what it does, and what that takes."""
-    named = [so_many(line.working, product(line)) for line in decided_on(plan)]
+    named = [so_many(line.working, product(line)) for line in decided_lines(plan)]
     more = len(named) - _MOST_NAMED
-    said = listed([*named[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
-    said += f": {job.gpus_used:,} GPUs in use"
+    sentence = listed([*named[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
+    sentence += f": {job.gpus_used:,} GPUs in use"
     if job.useful_pflops is not None:
-        said += f" that do {about(job.useful_pflops)} PFLOP/s of useful training work"
+        sentence += f" that do {about(job.useful_pflops)} PFLOP/s of useful training work"
     else:
-        said += f" that do the work of {job.useful_gpus:,.0f} that never stop"
+        sentence += f" that do the work of {job.useful_gpus:,.0f} that never stop"
     kw = totals.it_power_kw
     if kw is not None:
-        said += f", on {number(kw / 1000, 2)} MW" if kw >= 1000 else f", on {number(kw)} kW"
-        said += " of IT power"
-    return said + (f", for {money(totals.capex_usd)}." if totals.capex_usd else ".")
+        sentence += f", on {number(kw / 1000, 2)} MW" if kw >= 1000 else f", on {number(kw)} kW"
+        sentence += " of IT power"
+    return sentence + (f", for {money(totals.capex_usd)}." if totals.capex_usd else ".")
 
 
 def running(plan: Plan) -> str:
@@ -176,7 +175,6 @@ def storage(plan: Plan, of: str = "") -> str:
     """Return who else could supply the storage, at which money, and whose quote decides.
 
     Args:
-        plan: the plan.
         of: what it goes by, where there are several.
     """
     found = plan.storage_options
@@ -194,8 +192,8 @@ def storage(plan: Plan, of: str = "") -> str:
         ),
         len(options),
     )
-    said = f"{capital(needed(plan, found))}. {capital(decided(plan, found))}."
-    return paragraph(said) + render_table(table, of=of)
+    sentence = f"{capital(needed(plan, found))}. {capital(decided(plan, found))}."
+    return paragraph(sentence) + render_table(table, of=of)
 
 
 def side_by_side(plans: Sequence[tuple[str, Plan]]) -> str:
@@ -230,10 +228,10 @@ def _figures(plan: Plan) -> dict[str, str]:
     if plan.totals is None or not plan.jobs:
         return found
     job = plan.jobs[0]
-    found["buys"] = bought(plan)
+    found["buys"] = bought_text(plan)
     tiles = ((value, name.partition(" (")[0]) for value, name in _tiles(plan, job))
     found |= {name: value for value, name in tiles}
-    binding = [limit.label for limit in holding(plan) if not limit.exact]
+    binding = [limit.label for limit in binding_limits(plan) if not limit.exact]
     return found | {
         FIGURES["interval_s"].label: duration(job.interval_s),
         "what holds it": listed(binding) or "no limit",
@@ -246,12 +244,12 @@ def _proof(plan: Plan) -> str:
     if goal.name == HIDDEN_OBJECTIVE or goal.value is None or goal.bound is None:
         return ""
     better = "more" if goal.sense == "maximize" else "less"
-    said = f"No plan within these limits has {better} than {amount_of(goal.name, goal.bound)}"
+    sentence = f"No plan within these limits has {better} than {amount_of(goal.name, goal.bound)}"
     away = given_away(plan)
     if away is None:
-        return f"{said}; this one has {amount_of(goal.name, goal.value)} (gap {gap(goal.gap)})."
+        return f"{sentence}; this one has {amount_of(goal.name, goal.value)} (gap {gap(goal.gap)})."
     away = away.partition("; `")[0].partition(" (policy")[0]  # how to ask otherwise
-    return f"{said}; this one has {amount_of(goal.name, goal.value)}: {away}."
+    return f"{sentence}; this one has {amount_of(goal.name, goal.value)}: {away}."
 
 
 _GOALS = {"maximize": " (maximised)", "minimize": " (minimised)"}
@@ -292,15 +290,14 @@ def _tiles(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
         if value is not None and (name in values or name == first)
     ]
     known.sort(key=lambda pair: pair[0] != first)
-    for name, said in known[:TILES]:
-        yield said, FIGURES[name].label + (_GOALS[plan.objective.sense] if name == first else "")
+    for name, figure in known[:TILES]:
+        yield figure, FIGURES[name].label + (_GOALS[plan.objective.sense] if name == first else "")
 
 
 def bill(plan: Plan, of: str = "") -> str:
     """Return the whole bill, with its sums; money has no column where the edition shows none.
 
     Args:
-        plan: the plan.
         of: what it goes by, where there are several.
     """
     lines = own_lines(plan)
@@ -327,8 +324,8 @@ def bill(plan: Plan, of: str = "") -> str:
     columns.append(_summed("IT power, kW", [line.it_power_kw for line in lines], _kw))
     heads = tuple(column for column, _ in columns)
     table = DataTable("Bill", heads, len(lines))
-    said = [(product(line), note) for line in lines for note in line.public_notes]
-    notes = [*plan.public_notes, *(f"{named}: {note}" for named, note in said)]
+    texts = [(product(line), note) for line in lines for note in line.public_notes]
+    notes = [*plan.public_notes, *(f"{named}: {note}" for named, note in texts)]
     below = "".join(tag("li", text(note)) for note in notes)
     rows = render_table(table, [total for _, total in columns], of)
     return rows + (tag("ul", below) if below else "")
@@ -425,9 +422,9 @@ def _used(limit: LimitReport) -> float | None:
 
 def _of(limit: LimitReport, need: StepNeed | None) -> str:
     word = "at most" if limit.sense == "<=" else "at least"
-    said = f"{quantity(limit.value, limit.unit)}, {word} {quantity(limit.limit, limit.unit)}"
-    said += " (binds)" if limit.binding else ""
-    return said if need is None else f"{said}; {quantity(need.value, need.unit)} for the next step"
+    used = f"{quantity(limit.value, limit.unit)}, {word} {quantity(limit.limit, limit.unit)}"
+    used += " (binds)" if limit.binding else ""
+    return used if need is None else f"{used}; {quantity(need.value, need.unit)} for the next step"
 
 
 def _parts(amounts: dict[str, float], said: Callable[[float], str]) -> list[Bar]:

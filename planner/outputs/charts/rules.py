@@ -29,7 +29,7 @@ _FIRST = 2
 
 def charts(study: RulesTable, _rows: Rows) -> tuple[Chart, ...]:
     """Return the chart of a table of rules: work, and money where it is known."""
-    said = " ".join(
+    text = " ".join(
         (
             "The same problem, its storage chosen in other ways: each bar is the best plan there "
             "against the plan for what the job needs.",
@@ -43,7 +43,7 @@ def charts(study: RulesTable, _rows: Rows) -> tuple[Chart, ...]:
     panels = [_panel(study, study.measure.label, "%", sense, _work)]
     if _spent(study.rows[0]) is not None:
         panels.append(_panel(study, "capex", in_millions("MUSD"), -1.0, _money(study)))
-    return (Chart("rules", heading(study), said, tuple(panels)),)
+    return (Chart("rules", heading(study), text, tuple(panels)),)
 
 
 def heading(study: RulesTable) -> str:

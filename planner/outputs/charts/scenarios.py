@@ -65,8 +65,8 @@ class Scenarios:
 
     def status(self, row: int) -> str:
         """Return how a row ended, in words."""
-        said = str(cell(self.rows, "status", row))
-        return STATUS.get(said, said)
+        text = str(cell(self.rows, "status", row))
+        return STATUS.get(text, text)
 
     def text_of(self, column: Column, row: int) -> str:
         """Return a cell with its unit, as text."""
@@ -97,12 +97,12 @@ class Scenarios:
             for column in columns
             if column.kind == "count"
         }
-        told = (
+        cells = (
             (column, self.text_of(column, row))
             for column in columns
             if column.name in _ALSO and column.label != goal(self.sweep)
         )
-        also = [f"{self.found_label(column)}: {said}" for column, said in told if said]
+        also = [f"{self.found_label(column)}: {text}" for column, text in cells if text]
         return [*(counted_lines(counts) if counts else []), *also]
 
     def gaps(self) -> list[float | None]:
@@ -146,7 +146,6 @@ def beside(record: Path, study: Sweep) -> Rows:
 
     Args:
         record: the sweep's JSON.
-        study: what stands in it.
 
     Raises:
         InputError: there is no table, it cannot be read, or it is that of another sweep.

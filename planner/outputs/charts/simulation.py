@@ -131,14 +131,14 @@ def _losses(study: Simulation, job: JobSimulated, causes: list[str]) -> Panel:
 
 def _lost(name: str, shares: list[float], shift: float, tone: Tone) -> Bars:
     """Return the bars of what is lost, of all of it first, whose row says how much."""
-    told = tuple(percent(share, 3 if share < 0.01 else 2) for share in shares)
+    texts = tuple(percent(share, 3 if share < 0.01 else 2) for share in shares)
     return Bars(
         name,
         tuple(row + _AT + shift for row in range(len(shares))),
         (0.0,) * len(shares),
         tuple(100 * share for share in shares),
-        tuple(f"{name}: {text}" for text in told),
-        ("", *told[1:]),
+        tuple(f"{name}: {text}" for text in texts),
+        ("", *texts[1:]),
         tone,
         False,
         _THIN,

@@ -20,7 +20,7 @@ AnyStudy = Study | RulesTable
 
 
 class Family(Protocol):
-    """What a module says of its kind of study; ``rows`` is the table of a sweep, by column."""
+    """How a report shows one kind of study; ``rows`` is the table of a sweep, by column."""
 
     def charts(self, study: Any, rows: Rows, /) -> tuple[Chart, ...]:
         """Return its charts."""
@@ -35,8 +35,8 @@ class Family(Protocol):
         """Return the tables that follow each chart, by the chart's name."""
 
 
-class _Told:
-    """A kind of study without charts, by what its view says."""
+class _ToldByView:
+    """A kind of study without charts, shown by the blocks of its view."""
 
     def __init__(self, view: Callable[[Any], list[Block]]) -> None:
         self.view = view
@@ -78,10 +78,9 @@ def tell_by_view(kind: type[AnyStudy], view: Callable[[Any], list[Block]]) -> No
     """Have a kind of study that draws nothing told by its view.
 
     Args:
-        kind: its record.
         view: takes one and returns what it says.
     """
-    FAMILIES.setdefault(kind, _Told(view))
+    FAMILIES.setdefault(kind, _ToldByView(view))
 
 
 def _family(study: AnyStudy) -> Family:
@@ -93,7 +92,6 @@ def charts(study: AnyStudy, rows: Rows | None = None) -> tuple[Chart, ...]:
     """Return the charts of a study.
 
     Args:
-        study: its record.
         rows: the table of a sweep, by column; other studies have none.
     """
     return _family(study).charts(study, rows or {})
@@ -108,7 +106,6 @@ def headline(study: AnyStudy, rows: Rows | None = None) -> str:
     """Return the finding of a study in a sentence or two.
 
     Args:
-        study: its record.
         rows: the table of a sweep, by column.
     """
     parts = list(_family(study).findings(study, rows or {}))
@@ -121,7 +118,6 @@ def tables(study: AnyStudy, rows: Rows | None = None) -> dict[str, tuple[DataTab
     """Return the tables that follow each chart of a study, by the chart's name.
 
     Args:
-        study: its record.
         rows: the table of a sweep, by column.
     """
     found = _family(study).tables(study, rows or {})

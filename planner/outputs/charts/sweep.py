@@ -49,12 +49,7 @@ _MOST_NAMED = 3
 
 
 def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
-    """Return the chart of a sweep.
-
-    Args:
-        study: its record.
-        rows: its table, by column.
-    """
+    """Return the chart of a sweep."""
     return (_chart(study, rows),)
 
 
@@ -102,8 +97,8 @@ def _title(study: Sweep, inputs: Sequence[Column]) -> str:
 def _nothing(table: Scenarios) -> str:
     if not table.length:
         return "The table has no rows."
-    said = ended(table.sweep.statuses)
-    return f"None of {counted(table.length, 'scenario')} has a plan ({said})."
+    text = ended(table.sweep.statuses)
+    return f"None of {counted(table.length, 'scenario')} has a plan ({text})."
 
 
 MOST_POINTS = 1_500
@@ -184,8 +179,8 @@ def _layers(
     yield Line(f"best {name}", places, tuple(ys))
     found = [(x, y, hover) for x, y, hover in zip(xs, ys, hovers, strict=True) if y is not None]
     points = tuple(x for x, _, _ in found), tuple(y for _, y, _ in found)
-    told = tuple(hover for _, _, hover in found)
-    yield Points("a scenario", *points, told, size=6.0 if len(found) <= _FEW else 3.5)
+    texts = tuple(hover for _, _, hover in found)
+    yield Points("a scenario", *points, texts, size=6.0 if len(found) <= _FEW else 3.5)
 
 
 def _stretches(xs: Sequence[float], ys: Sequence[float | None], log: bool) -> Iterator[_Gap]:
@@ -364,12 +359,12 @@ def _names(
         rows_of.setdefault(str(table.rows[column.name][row]), []).append(row)
     shown = dict(list(rows_of.items())[:MOST_NAMES])
     places = {row: place for place, rows in enumerate(shown.values()) for row in rows}
-    told = [row for row in kept if row in places]
-    unit, values = _found(table, told)
+    rows_shown = [row for row in kept if row in places]
+    unit, values = _found(table, rows_shown)
     one_each = len(rows_of) == table.length
     aside = 0.0 if one_each else _JITTER / 2
-    heights = tuple(places[row] + _AT + aside * (row % _STEPS - 2) for row in told)
-    hovers = tuple(table.hover(row, inputs) for row in told)
+    heights = tuple(places[row] + _AT + aside * (row % _STEPS - 2) for row in rows_shown)
+    hovers = tuple(table.hover(row, inputs) for row in rows_shown)
     points = Points("a scenario", values, heights, hovers, hollow=not one_each, size=_SIZE)
     title = column.label if len(inputs) > 1 else ""
     if len(shown) < len(rows_of):
@@ -381,13 +376,13 @@ def _names(
 def _row(table: Scenarios, name: str, rows: Sequence[int]) -> str:
     """Return a name with what is known of its one scenario, or that none of its has a plan."""
     found = table.numbers("objective")
-    said = short(name, 40)
+    text = short(name, 40)
     value = found[rows[0]]
     if len(rows) == 1:
         return (
-            f"{said}: {table.status(rows[0]) if value is None else objective(table.sweep, value)}"
+            f"{text}: {table.status(rows[0]) if value is None else objective(table.sweep, value)}"
         )
-    return f"{said}: no plan" if all(found[row] is None for row in rows) else said
+    return f"{text}: no plan" if all(found[row] is None for row in rows) else text
 
 
 def _found(table: Scenarios, rows: Sequence[int]) -> tuple[Scale, tuple[float, ...]]:

@@ -66,7 +66,7 @@ def look(place: int) -> tuple[Tone, Shape]:
     return _TONES[place % len(_TONES)], _SHAPES[place % len(_SHAPES)]
 
 
-def whose(table: Columns, jobs: Sequence[JobFound]) -> NDArray[np.int64]:
+def job_of_rows(table: Columns, jobs: Sequence[JobFound]) -> NDArray[np.int64]:
     """Return for each row the place of its job among these, -1 where it is none of theirs."""
     places = {(job.cluster, job.name): place for place, job in enumerate(jobs)}
     keys = zip(table["cluster"].tolist(), table["job"].tolist(), strict=True)
@@ -79,7 +79,7 @@ def of_kind(table: Columns, kinds: Sequence[str]) -> NDArray[np.bool_]:
     return np.isin(np.asarray(table["kind"]).astype(str), kinds)
 
 
-def thinned(rows: Places, share: float) -> Places:
+def every_few(rows: Places, share: float) -> Places:
     """Return a share of rows, one at least, evenly spread over their order."""
     count = max(1, int(len(rows) * share))
     if count >= len(rows):
@@ -87,7 +87,7 @@ def thinned(rows: Places, share: float) -> Places:
     return rows[np.linspace(0, len(rows) - 1, count).astype(np.int64)]
 
 
-def cut(record: Characterization) -> str:
+def not_all_drawn(record: Characterization) -> str:
     """Return that not all jobs are drawn, nothing where they are."""
     count = len(record.jobs)
     if count <= MOST_JOBS:
@@ -179,12 +179,7 @@ class Window:
 
 
 def trace(record: Characterization, window: Window) -> Chart:
-    """Return the chart of a stretch of a trace: writes with checkpoints marked, reads below.
-
-    Args:
-        record: the jobs and clusters.
-        window: what to draw.
-    """
+    """Return the chart of a stretch of a trace: writes with checkpoints marked, reads below."""
     reads = "" if window.read_gb_per_s is None else " and reads"
     title = f"Writes{reads} of {one_line(window.cluster, 40)}, checkpoint by checkpoint"
     if not len(window.time_s):
@@ -258,7 +253,7 @@ def _marked(
     They stand at their peaks; of many jobs each has a row of its own above the writes.
     """
     table = window.checkpoints
-    owner, whole = whose(table, jobs), of_kind(table, ("checkpoint",))
+    owner, whole = job_of_rows(table, jobs), of_kind(table, ("checkpoint",))
     share = min(1.0, _MOST_POINTS / max(1, len(owner)))
     size = 7.0 if len(owner) <= _FEW else 4.5
     for place, name in enumerate(labels(record, jobs, NAME)):
@@ -266,18 +261,18 @@ def _marked(
             rows = np.flatnonzero((owner == place) & (whole != hollow))
             if not len(rows):
                 continue
-            rows = thinned(rows, share)
+            rows = every_few(rows, share)
             heights = _peaks(table, rows)
             if len(jobs) > _MOST_AT_PEAKS:
                 heights = (top * (_LANES_FROM + place * _LANE),) * len(rows)
-            told = hovers(record, table, rows, name)
+            texts = hovers(record, table, rows, name)
             shown = "" if hollow else name
-            yield Points(shown, _middles(table, rows), heights, told, *look(place), hollow, size)
+            yield Points(shown, _middles(table, rows), heights, texts, *look(place), hollow, size)
     other = np.flatnonzero(of_kind(table, ("other",)))
     if len(other):
-        told = hovers(record, table, other, "other burst")
+        texts = hovers(record, table, other, "other burst")
         places = _middles(table, other), _peaks(table, other)
-        yield Points("other bursts", *places, told, "quiet", "star", True, size)
+        yield Points("other bursts", *places, texts, "quiet", "star", True, size)
 
 
 def _middles(table: Columns, rows: Places) -> tuple[float, ...]:
@@ -327,7 +322,6 @@ def bandwidth(record: Characterization, table: Columns) -> Chart:
     """Return the chart of bandwidth against size: a point for a checkpoint, a star for a job.
 
     Args:
-        record: the jobs.
         table: the checkpoints, by column.
     """
     jobs = [
@@ -335,7 +329,7 @@ def bandwidth(record: Characterization, table: Columns) -> Chart:
         for job in largest(record, MOST_JOBS)
         if job.size_gb.value > 0 and job.write_gb_per_s.value > 0
     ]
-    owner = whose(table, jobs)
+    owner = job_of_rows(table, jobs)
     good = of_kind(table, WHOLE) & (table["size_gb"] > 0) & (table["mean_gb_per_s"] > 0)
     good &= np.isfinite(table["size_gb"]) & np.isfinite(table["mean_gb_per_s"])
     rows = [np.flatnonzero((owner == place) & good) for place in range(len(jobs))]
@@ -343,7 +337,7 @@ def bandwidth(record: Characterization, table: Columns) -> Chart:
     if not total:
         return Chart("bandwidth", _BANDWIDTH, "No job was found: there is nothing to draw.")
     share = min(1.0, MOST_POINTS / total)
-    kept = [thinned(each, share) if len(each) else each for each in rows]
+    kept = [every_few(each, share) if len(each) else each for each in rows]
     x, y, ends = _axes(table, jobs, kept)
     shown = sum(map(len, kept))
     words = [
@@ -351,7 +345,7 @@ def bandwidth(record: Characterization, table: Columns) -> Chart:
         + (f", {shown:,} of them drawn, evenly spread." if shown < total else "."),
         "Star: a job's median.",
         _dashed(ends),
-        cut(record),
+        not_all_drawn(record),
     ]
     layers = (*_lines(ends, x), *_points(record, table, jobs, kept, x), _medians(jobs, x))
     panel = Panel(
@@ -421,8 +415,8 @@ def _points(
             continue
         sizes = tuple((table["size_gb"][rows] / x.size).tolist())
         rates = tuple(table["mean_gb_per_s"][rows].tolist())
-        told = hovers(record, table, rows, name)
-        yield Points(name, sizes, rates, told, *look(place), hollow=True, size=5.0)
+        texts = hovers(record, table, rows, name)
+        yield Points(name, sizes, rates, texts, *look(place), hollow=True, size=5.0)
 
 
 def _medians(jobs: Sequence[JobFound], x: Scale) -> Points:
@@ -450,7 +444,7 @@ def overlap(record: Characterization) -> Chart:
     words = [
         f"{under:,} of {counted(len(record.jobs), 'job')} under {limit}.",
         "Thin lines: where the truth may lie.",
-        cut(record),
+        not_all_drawn(record),
     ]
     panel = Panel(
         Axis("overlap: drain over interval", "%"),

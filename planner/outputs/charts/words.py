@@ -134,8 +134,8 @@ def tag(name: str, content: str, attributes: Mapping[str, str] | None = None) ->
         content: HTML.
         attributes: their values as plain text.
     """
-    said = "".join(f' {key}="{text(value)}"' for key, value in (attributes or {}).items())
-    return f"<{name}{said}>{content}</{name}>"
+    attrs = "".join(f' {key}="{text(value)}"' for key, value in (attributes or {}).items())
+    return f"<{name}{attrs}>{content}</{name}>"
 
 
 def paragraph(words: str, kind: str = "") -> str:
@@ -145,8 +145,8 @@ def paragraph(words: str, kind: str = "") -> str:
 
 def data(value: Any) -> str:
     """Return JSON that no browser takes for the end of the script it stands in."""
-    said = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-    return said.translate(_NOT_IN_SCRIPTS)
+    payload = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    return payload.translate(_NOT_IN_SCRIPTS)
 
 
 MOST_ROWS = 25
@@ -191,15 +191,13 @@ def figures(
     """Return a column of figures in one unit, which its head tells once.
 
     Args:
-        head: what they are.
         values: in the record's unit, None where there is none.
-        unit: the record's.
         given: whether they were given, and are told exactly, or computed.
     """
     written = scale(values, unit) if given else results(values, unit)
     texts = tuple("" if value is None else written.text(value) for value in values)
-    told = written.unit.casefold() in head.casefold()
-    return DataColumn(head if told else f"{head}, {written.unit}", texts)
+    unit_in_head = written.unit.casefold() in head.casefold()
+    return DataColumn(head if unit_in_head else f"{head}, {written.unit}", texts)
 
 
 def tables_under(view: Iterable[blocks.Block]) -> dict[str, tuple[DataTable, ...]]:
@@ -215,7 +213,7 @@ def table_of(block: blocks.Table) -> DataTable:
     """Return a table as a page has it."""
     which, places = "the first", list(range(min(block.count, MOST_ROWS)))
     if block.most is not None:
-        which, places = "evenly chosen", blocks.chosen(block.count, MOST_ROWS, block.kept)
+        which, places = "evenly chosen", blocks.choose_rows(block.count, MOST_ROWS, block.kept)
     columns = tuple(_of_column(column) for column in block.of(places).on("page"))
     return DataTable(block.called or block.title, columns, block.count, which)
 
@@ -232,16 +230,15 @@ def render_table(table: DataTable, totals: Sequence[str] = (), of: str = "") -> 
     """Return a table as HTML, which says how many rows there are where it is cut.
 
     Args:
-        table: the table.
         totals: a last row under it, a text for each column; empty for none.
         of: what tells it from others of its title, for who hears the page.
     """
-    said = ""
+    which = ""
     if len(table.rows) < table.total:
-        said = f": {table.which} {len(table.rows)} of {counted(table.total, 'row')}"
+        which = f": {table.which} {len(table.rows)} of {counted(table.total, 'row')}"
     head = "".join(_cell("th", column.head, column.words, "col") for column in table.columns)
     rows = "".join(tag("tr", _cells(table, row)) for row in table.rows)
-    inside = tag("caption", text(table.title + said)) + tag("thead", tag("tr", head))
+    inside = tag("caption", text(table.title + which)) + tag("thead", tag("tr", head))
     attributes = {"class": "table", "tabindex": "0"}
     foot = tag("tfoot", tag("tr", _cells(table, totals))) if totals else ""
     attributes |= {"role": "region", "aria-label": f"{table.title}, {of}" if of else table.title}

@@ -128,8 +128,6 @@ def write(
     Args:
         plan: what to show; one without lines gives sheets that say why there is no plan.
         stream: where the bytes go, open for writing.
-        created: the date of the document.
-        audience: whom it is for.
         prices: which prices it shows, by default those of the audience.
         inputs: what the plan was made from, as JSON, for `planner audit`; an edition for the
             inside carries it.
@@ -181,7 +179,7 @@ def write(
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Look for no unused cycles meanwhile: cells by the hundred thousand have none."""
+    """Pause garbage collection: hundreds of thousands of cells have no cycles to find."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -203,7 +201,6 @@ def recalculated(
     Args:
         plan: what the workbook was made from.
         edits: what each edited cell holds, by sheet and address.
-        created: the date of the document.
         live: as `write` was given it.
     """
     plan = restated(plan)

@@ -134,12 +134,7 @@ def _fewest(book: Book, sku: str) -> int:
 
 
 def _meter_factor(book: Book, lines: _Lines) -> str:
-    """Return the formula of the PUE of the storage line: of liquid and air in proportion.
-
-    Args:
-        book: the workbook.
-        lines: what `_find_lines` returned.
-    """
+    """Return the formula of the PUE of the storage line: of liquid and air in proportion."""
     share = lines.storage.line.liquid_share
     if not scope.two_pues(book.plan) or share == 0:
         return "pue"
@@ -158,11 +153,7 @@ _STORAGE_KW = subtotal_name("bom_it_power_kw", "Storage")
 
 
 def _plan_steps(lines: _Lines) -> list[Step]:
-    """Return the steps of the plan's own storage: what it is rated, and its appliances.
-
-    Args:
-        lines: what is counted in.
-    """
+    """Return the steps of the plan's own storage: what it is rated, and its appliances."""
 
     def rated(kind: str) -> Step:
         name = f"nameplate_{kind}_gb_per_s"
@@ -173,12 +164,7 @@ def _plan_steps(lines: _Lines) -> list[Step]:
 
 
 def _rule_steps(lines: _Lines, rule: VendorRule) -> list[Step]:
-    """Return the steps of a vendor's rule: bandwidth for the GPUs bought, and appliances.
-
-    Args:
-        lines: what is counted in.
-        rule: the rule.
-    """
+    """Return the steps of a vendor's rule: bandwidth for the GPUs bought, and appliances."""
     units = f"ROUNDUP(bom_gpus/{rule.per_gpus},0)"
 
     def asked(kind: str, each: float) -> Step:
@@ -197,7 +183,6 @@ def _limit_steps(book: Book, lines: _Lines) -> list[Step]:
 
     Args:
         book: the workbook, with the names of Checkpoint defined.
-        lines: what is counted in.
     """
     lost = {
         kind: f"lost_{kind}_gb_per_s" if book.has(f"lost_{kind}_gb_per_s") else "0"
@@ -277,7 +262,6 @@ def _taking_steps(book: Book, lines: _Lines) -> list[Step]:
 
     Args:
         book: the workbook, with the names of BOM and Checkpoint defined.
-        lines: what is counted in.
     """
     storage_kw, unit_kw = _STORAGE_KW, lines.of_storage("unit_power")
     unit_ru, meter = lines.of_storage("unit_rack_units"), _meter_factor(book, lines)
@@ -306,7 +290,6 @@ def _has_prices(book: Book, lines: _Lines) -> bool:
 
     Args:
         book: the workbook, with the names of BOM defined.
-        lines: what is counted in.
     """
     return book.money and book.has(lines.of_storage("unit_net"), lines.of_systems("unit_net"))
 
@@ -347,7 +330,6 @@ def _sizings(book: Book, lines: _Lines) -> list[_Sizing]:
 
     Args:
         book: the workbook, with the names of BOM and Checkpoint defined.
-        lines: what is counted in.
     """
     least = "overlap or blocking, restore time, data read and capacity"
     if book.job is not None and book.job.tolerate_down:
@@ -376,8 +358,6 @@ def _begin_row(page: GridPage, row: int, label: str, note: str) -> Role | None:
     """Write the texts of a row; return the look of its figures, None for their own.
 
     Args:
-        page: the sheet.
-        row: the row.
         label: how the sizing is called.
         note: what its last column says; one that is indented is the plan's own.
     """
@@ -408,12 +388,6 @@ def _add_takes(
     page: GridPage, lines: _Lines, listed: list[_Sizing], row: int
 ) -> tuple[int, list[LiveRow]]:
     """Write what each sizing takes.
-
-    Args:
-        page: the sheet.
-        lines: what is counted in.
-        listed: the sizings.
-        row: first row.
 
     Returns:
         The row of the first sizing, and the rows of all.
@@ -487,11 +461,8 @@ def _add_buys(
     """Write what each sizing does for the job; return the row of the first.
 
     Args:
-        page: the sheet.
-        lines: what is counted in.
         listed: the sizings, the plan's own first.
         taken: their rows, as `_add_takes` returned them.
-        row: first row.
     """
     row = page.heading(row, "What the additional bandwidth buys", _REMARK, " ")
     shown = _BUY_COLUMNS | {page.saving: F4}
@@ -569,7 +540,6 @@ def _add_power_chart(
     """Draw the power of storage by rule.
 
     Args:
-        page: the sheet.
         first: row of the first sizing.
         last: row of the last.
         column: the column of kW.
@@ -588,7 +558,6 @@ def _add_gain_chart(
     """Draw what the additional bandwidth adds next to what its power would feed.
 
     Args:
-        page: the sheet.
         first: row of the first sizing.
         last: row of the last.
         columns: useful GPUs added, and GPUs that the power would feed.

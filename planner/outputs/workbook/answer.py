@@ -80,7 +80,6 @@ def add_tiles(page: Page, row: int) -> int:
     """Write nine figures in a large type, what is maximised or minimised among them.
 
     Args:
-        page: the sheet.
         row: the row of the values; their labels stand under it.
 
     Returns:
@@ -98,10 +97,10 @@ def add_tiles(page: Page, row: int) -> int:
         look = book.workbook.add_format({**_TILE, "num_format": number})
         text = f'=IF(ISNUMBER({tile.name}),{tile.name}{tile.times},"{UNKNOWN}")'
         page.sheet.write_formula(row, column, text, look)
-        said = tile.figure.heading
+        words = tile.figure.heading
         if _is_goal(book, tile):
-            said += _GOALS[book.plan.objective.sense]
-        page.flagged(row + 1, column, tile.flag, (said, f"{said}, known part"))
+            words += _GOALS[book.plan.objective.sense]
+        page.flagged(row + 1, column, tile.flag, (words, f"{words}, known part"))
         page.restyle(row + 1, column, label)
     for column in range(len(known), TILES):
         page.sheet.write_blank(row, column, None, value)
@@ -141,8 +140,6 @@ def add_answer(page: Page, row: int, core: Sequence[int]) -> None:
     """Write the plan in a sentence, and how good it is in another.
 
     Args:
-        page: the sheet.
-        row: where the first one stands.
         core: rows of the page's table that name GPU systems and storage, and how many.
     """
     book = page.book
@@ -154,17 +151,17 @@ def add_answer(page: Page, row: int, core: Sequence[int]) -> None:
     goal = book.plan.objective
     if not book.inside or goal.bound is None or goal.value is None:
         return
-    said = f"As solved: {book.as_solved[len('As solved: ') :]}."
+    words = f"As solved: {book.as_solved[len('As solved: ') :]}."
     if goal.name in OBJECTIVES:
         best, sense = OBJECTIVES[goal.name].label, goal.sense
         most = "more" if sense == "maximize" else "less"
         of = "" if goal.unit in best else f" ({best})"
-        said = (
+        words = (
             f"As solved: no plan within these limits has {most} than "
             f"{six_digits(goal, goal.bound)}{of}; this one has {six_digits(goal, goal.value)}"
         )
-        said += _given_away(book)
-    page.text(row + 1, 0, said, "subtitle")
+        words += _given_away(book)
+    page.text(row + 1, 0, words, "subtitle")
 
 
 def _given_away(book: Book) -> str:
@@ -173,13 +170,13 @@ def _given_away(book: Book) -> str:
     away = goal.given_away or 0.0
     if away < 5e-6:
         return "."
-    said = f": {small_share(away)} is given away"
+    text = f": {small_share(away)} is given away"
     if goal.best_capex_usd is not None and totals is not None and totals.capex_usd is not None:
         saved = goal.best_capex_usd - totals.capex_usd
         if saved > 0:
             size, unit = currency.shown().large
-            return f"{said}, which saves {saved / size:,.1f} {unit}."
-    return f"{said}."
+            return f"{text}, which saves {saved / size:,.1f} {unit}."
+    return f"{text}."
 
 
 def _sentence(book: Book, core: Sequence[int]) -> Iterator[str]:

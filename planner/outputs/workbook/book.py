@@ -240,8 +240,6 @@ def new_workbook(stream: BinaryIO, title: str, created: datetime, **properties: 
 
     Args:
         stream: where the bytes go, open for writing.
-        title: the document's title.
-        created: its date.
         properties: what else the document says of itself.
     """
     options = {"in_memory": True, "default_format_properties": dict(DEFAULT_LOOK)}
@@ -528,7 +526,7 @@ class Book:
             self._planned.append((sheet, row, column, planned))
 
     def take(self, sheet: str, row: int, column: int, value: float) -> None:
-        """Take it that a formula comes to a value, as long as nothing is `CHECKED`."""
+        """Record a formula's value without working it out, as long as nothing is `CHECKED`."""
         if not CHECKED:
             self._sheets[sheet].results[row][column] = value
 

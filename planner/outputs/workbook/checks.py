@@ -325,7 +325,6 @@ def check_for(book: Book, limit: LimitReport) -> Check:
 
     Args:
         book: the workbook, with the names of BOM and Checkpoint defined.
-        limit: the plan's limit.
     """
     check = _check(book, limit)
     row = known(limit.name)

@@ -16,7 +16,7 @@ from planner.outputs.workbook.bom.columns import working_name
 from planner.outputs.workbook.book import Book, counted_name
 from planner.outputs.workbook.cells import DECIMAL_2, DECIMAL_3_OR_DASH, INTEGER
 from planner.outputs.workbook.formulas import cell_range
-from planner.outputs.workbook.page import FIRST_ROW, Page, names
+from planner.outputs.workbook.page import FIRST_ROW, Page, names_by_sku
 from planner.schema.beside import SHARED_RACKS, Growth
 from planner.schema.plan import Plan
 
@@ -60,7 +60,7 @@ def add(book: Book) -> None:
     for growth in growths:
         row, places = _table(page, growth, row)
         rows.append(places)
-    shown = names(book.plan) | {SHARED_RACKS: "Racks that several lines share"}
+    shown = names_by_sku(book.plan) | {SHARED_RACKS: "Racks that several lines share"}
     for place, sku in enumerate(listed):
         _counted(page, top + place, sku, shown[sku], rows)
     last = max(len(growth.steps) for growth in growths) + 1
@@ -84,7 +84,7 @@ def _table(page: Page, growth: Growth, row: int) -> tuple[int, dict[str, tuple[i
         page.number(row + 1, column, float(step), "+#,##0;-#,##0;0", "fixed")
         weight = _weight(row + 1, columns, column, more_name(growth.of))
         page.formula(row + 2, column, f"={weight}", DECIMAL_3_OR_DASH)
-    shown = names(page.book.plan) | {SHARED_RACKS: "Racks that several lines share"}
+    shown = names_by_sku(page.book.plan) | {SHARED_RACKS: "Racks that several lines share"}
     places: dict[str, tuple[int, int]] = {}
     for offset, (sku, counts) in enumerate(growth.counts.items(), start=3):
         page.text(row + offset, 0, shown[sku])

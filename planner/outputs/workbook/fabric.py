@@ -10,7 +10,7 @@ from xlsxwriter.utility import xl_col_to_name
 from planner.outputs.words import NETWORKS
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import GENERAL, INTEGER, PERCENT
-from planner.outputs.workbook.page import FIRST_ROW, Page, names
+from planner.outputs.workbook.page import FIRST_ROW, Page, names_by_sku
 from planner.schema.beside import CableSchedule
 from planner.schema.plan import FabricReport
 
@@ -86,7 +86,7 @@ def add(book: Book) -> None:
 
 def _texts(page: Page, fabrics: tuple[FabricReport, ...], row: int) -> int:
     """Write what the networks are made of and what they connect."""
-    models = names(page.book.plan)
+    models = names_by_sku(page.book.plan)
     rows = (
         ("Switch", [models.get(f.switch_sku, f.switch_sku) for f in fabrics]),
         ("Connects", [", ".join(models.get(sku, sku) for sku in f.serves) for f in fabrics]),

@@ -1,4 +1,4 @@
-"""The sheets ``Fingerprint`` and ``Data``: by what a workbook knows itself, and what audits read.
+"""The sheets ``Fingerprint`` and ``Data``: how a workbook tells edits, and what audits read.
 
 The banner counts the inputs that were edited. What else can change is noticed here: a line that was
 deleted or added, a locked figure that was overwritten, a value pasted over a formula. Of each sheet
@@ -318,7 +318,6 @@ def add_data(book: Book, plan: Plan, inputs: str, studies: tuple[str, ...] = ())
     """Add the sheet.
 
     Args:
-        book: the workbook.
         plan: the plan, whole.
         inputs: the plan's inputs as JSON.
         studies: the names of sheets that are records of studies.

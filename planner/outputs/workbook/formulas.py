@@ -35,7 +35,6 @@ def usable_gpus(job: JobPlan, line: Line) -> str:
     """Return how many GPUs of one system can hold parts of replicas, by the GPUs of a replica.
 
     Args:
-        job: the job.
         line: a line of a GPU type that it uses.
     """
     domain = gpus_of_system(job, line)
@@ -106,7 +105,6 @@ def daly_s(stall: str, mtti: str) -> str:
 
     Args:
         stall: what a checkpoint costs, s.
-        mtti: mean time to interruption, s.
     """
     ratio = f"{stall}/(2*{mtti})"
     return (

@@ -104,7 +104,7 @@ Node = Callable[[Places], Value]
 
 
 class Reads:
-    """The part of a formula that is a cell or a range; some functions take what it holds apart."""
+    """Part of a formula that is a cell or a range; some functions look at its cells one by one."""
 
     def __init__(self, number: int) -> None:
         self.number = number

@@ -51,9 +51,9 @@ def _sections(book: Book) -> Iterator[tuple[str, Sequence[Entry]]]:
         for entry in block.entries
         for note in entry.line.public_notes
     ]
-    said = [*((str(at), note) for at, note in enumerate(plan.public_notes, 1)), *lines]
-    if said:
-        yield "Notes in every edition" if book.inside else "Notes on this offer", said
+    texts = [*((str(at), note) for at, note in enumerate(plan.public_notes, 1)), *lines]
+    if texts:
+        yield "Notes in every edition" if book.inside else "Notes on this offer", texts
     yield "What the plan counts and what it does not", _counted(plan, money=money)
     if book.inside:
         yield "Warnings", [(str(place), text) for place, text in enumerate(plan.warnings, start=1)]
@@ -120,12 +120,7 @@ _COMPANION_SECTIONS = ("Network", "Optics & cables", "Racks & power", "Software"
 
 
 def _counted(plan: Plan, *, money: bool) -> list[Entry]:
-    """Return what the plan counts and leaves out, topic by topic.
-
-    Args:
-        plan: the plan.
-        money: whether the edition shows any.
-    """
+    """Return what the plan counts and leaves out, topic by topic."""
     result = [*_about_scope(money), *_about_bill(plan, money), *_about_site(plan)]
     if plan.jobs:
         result += [
@@ -347,12 +342,7 @@ _MONEY_TERMS = (
 
 
 def _glossary(plan: Plan, *, money: bool) -> list[Entry]:
-    """Return the terms that this plan's sheets use, in alphabetical order.
-
-    Args:
-        plan: the plan.
-        money: whether the edition shows any.
-    """
+    """Return the terms that this plan's sheets use, in alphabetical order."""
     terms = [*_SITE_TERMS, *(_CHECKPOINT_TERMS if plan.jobs else ())]
     if plan.jobs and money:
         terms += _PROOF_TERMS
@@ -368,12 +358,7 @@ def _glossary(plan: Plan, *, money: bool) -> list[Entry]:
 
 
 def _conventions(plan: Plan, *, money: bool) -> list[Entry]:
-    """Return how figures are meant.
-
-    Args:
-        plan: the plan.
-        money: whether the edition shows any.
-    """
+    """Return how figures are meant."""
     result = [
         ("Units", "Decimal: 1 TB is 1,000 GB or 10^12 bytes. A year has 8,760 hours."),
         ("As solved", "What the plan was when it was made. All else is live: it follows edited "

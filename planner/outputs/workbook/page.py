@@ -72,7 +72,6 @@ class Page:
         """Write the first cells of a row in one look, blank where there is no text.
 
         Args:
-            row: the row.
             texts: what the first of them say.
             role: their look.
             columns: how many they are.
@@ -107,20 +106,16 @@ class Page:
 
         Args:
             name: its workbook-wide name, empty for none.
-            row: its row.
-            column: its column.
             value: what the solved plan has there; None leaves it blank.
             number: number format.
-            label: what it is, in words.
-            unit: its unit.
             allowed: what it may hold, by default any number from 0.
             kind: what it is an input of.
             key: which one of that kind, by default the name.
         """
         allowed = allowed or Range()
         self.scalar(row, column, value, number, "input")
-        told = unit if name == RATE else in_money(unit)
-        prompt = f"{label}, {told}" if unit else label
+        unit_shown = unit if name == RATE else in_money(unit)
+        prompt = f"{label}, {unit_shown}" if unit else label
         self.sheet.data_validation(row, column, row, column, allowed.validation(prompt))
         if name:
             self.define(name, row, column)
@@ -143,9 +138,6 @@ class Page:
         """Write a formula; what it shows in the file is worked out from its text.
 
         Args:
-            row: the cell's row.
-            column: the cell's column.
-            formula: its text.
             number: number format.
             role: the look of the cell.
             align: horizontal alignment, empty for the role's own.
@@ -165,8 +157,6 @@ class Page:
         An edit can make a sum incomplete that was not, so it is a formula wherever there are flags.
 
         Args:
-            row: the cell's row.
-            column: the cell's column.
             flag: names that mark incomplete sums, joined by ``&``; empty for none.
             texts: what stands for a complete sum, and for an incomplete one; without quotes.
             role: the look of the cell.
@@ -214,7 +204,6 @@ class Page:
         """Write a message over the first columns, coloured by how it begins.
 
         Args:
-            row: the message's row.
             formula: the message.
             bad: the beginnings that turn it red.
             plan: what it says of the solved plan.
@@ -236,7 +225,6 @@ class Page:
         """Make a row as high as its longest wrapped text, up to a limit.
 
         Args:
-            row: the row.
             texts: each text with the width of its column in characters.
         """
         lines = max((_lines(text, width) for text, width in texts), default=1)
@@ -265,8 +253,6 @@ class Page:
         """Colour a cell while its text meets a condition; the text says the same in words.
 
         Args:
-            row: the cell's row.
-            column: the cell's column.
             criteria: a text criterion of the spreadsheet writer, such as ``begins with``.
             value: what it is compared with.
             kind: which colours.
@@ -363,6 +349,6 @@ def footer(text: str) -> str:
     return clean(text, 60).replace("\n", " ").replace("&", "&&")
 
 
-def names(plan: Plan) -> dict[str, str]:
+def names_by_sku(plan: Plan) -> dict[str, str]:
     """Return manufacturer and model of everything in a plan, by catalog id."""
     return {line.sku: product(line) for line in plan.lines}

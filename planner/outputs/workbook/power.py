@@ -228,8 +228,6 @@ def _write_sections(page: Page, listed: tuple[_Column, ...], first: int) -> int:
     """Write the sections and their totals, and return the next free row.
 
     Args:
-        page: the sheet.
-        listed: what to show.
         first: the first row under the header.
     """
     names = [block.section for block in _list_sections(page.book)]
@@ -302,10 +300,8 @@ def _add_chart(page: Page, row: int, cells: tuple[int, int, int, int], width_px:
     """Add the chart.
 
     Args:
-        page: the sheet.
         row: where its upper edge lies.
         cells: first and last row of the sections, the column of their names and of their power.
-        width_px: its width, pixels.
     """
     first, last, names, power = cells
     font = {"name": "Arial", "size": 9, "color": _INK}

@@ -96,7 +96,6 @@ class Result:
 
         Args:
             figure: which one.
-            formula: the formula.
             rest: how it comes about, number format, needs and flag, as far as given.
             more: fields by name; a name or unit of its own among them.
         """

@@ -17,7 +17,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 from planner import currency
 from planner.figures import FIGURES, capital
 from planner.limits import known as known_limit
-from planner.outputs.scope import Entry, holding
+from planner.outputs.scope import Entry, binding_limits
 from planner.outputs.why_text import decided, needed, units
 from planner.outputs.words import clean, in_money, next_step, product, quantity
 from planner.outputs.workbook.answer import COUNT, NAME, TILES, add_answer, add_tiles
@@ -100,8 +100,6 @@ def _heading(page: Page, row: int, first: int, titles: Sequence[str]) -> None:
     """Write the header row of a table.
 
     Args:
-        page: the sheet.
-        row: its row.
         first: its first column.
         titles: what stands over each column; the first one is the table's title.
     """
@@ -123,9 +121,6 @@ def _live(
     """Write a figure that another sheet works out.
 
     Args:
-        page: the sheet.
-        row: the cell's row.
-        column: the cell's column.
         formula: a formula over names, without the equals sign, that may be blank or a text.
         number: number format.
         text: what stands where there is no number.
@@ -147,9 +142,6 @@ def _quotient(
     """Write a quotient of two cells.
 
     Args:
-        page: the sheet.
-        row: the cell's row.
-        column: the cell's column.
         over: the name or address of the dividend.
         under: that of the divisor.
         number: number format.
@@ -174,10 +166,6 @@ class _Bill(NamedTuple):
 
 def _add_bill(page: Page, row: int) -> tuple[int, _Bill]:
     """Write the bill: its total, GPU systems and storage, then every section.
-
-    Args:
-        page: the sheet.
-        row: its first row.
 
     Returns:
         The row under it, and where what stands.
@@ -249,10 +237,6 @@ _SENSES = {"<=": "≤", ">=": "≥"}
 def _add_limits(page: Page, row: int) -> int:
     """Write what holds the plan: limits that bind, then those with the least room.
 
-    Args:
-        page: the sheet.
-        row: its first row.
-
     Returns:
         The row under it.
     """
@@ -261,13 +245,13 @@ def _add_limits(page: Page, row: int) -> int:
     _heading(page, row, _LABEL, heads)
     page.text(row, _WORTH, better, "heading", "left")
     numbered = list(enumerate(page.book.plan.limits, start=1))
-    told = [pair for pair in numbered if not pair[1].exact]
-    told.sort(key=lambda pair: (not pair[1].binding, _is_count(pair[1]), -(_use(pair[1]) or 0.0)))
+    listed = [pair for pair in numbered if not pair[1].exact]
+    listed.sort(key=lambda pair: (not pair[1].binding, _is_count(pair[1]), -(_use(pair[1]) or 0.0)))
     style = page.book.workbook.add_format(_BAR_LOOK)
-    for number, limit in told[:_MOST_LIMITS]:
+    for number, limit in listed[:_MOST_LIMITS]:
         row += 1
         _limit(page, row, number, limit, style)
-    left = len(numbered) - len(told[:_MOST_LIMITS])
+    left = len(numbered) - len(listed[:_MOST_LIMITS])
     row += 1
     see = ": see Checks" if page.book.inside else ""
     more = f"; {left} more, with more room{see}" if left else ""
@@ -298,8 +282,8 @@ def _number(limit: LimitReport) -> str:
 
 def _label(limit: LimitReport) -> str:
     """Return a limit's label with its unit, where the label does not say it."""
-    told = limit.unit in ("", "share", "1", *limit.label.split())
-    unit = "" if told else f", {in_money(limit.unit)}"
+    unit_is_clear = limit.unit in ("", "share", "1", *limit.label.split())
+    unit = "" if unit_is_clear else f", {in_money(limit.unit)}"
     label = _short(limit.label, _LABEL_LENGTH - len(unit)) + unit
     return capital(label)
 
@@ -360,10 +344,6 @@ def _bar(page: Page, row: int, share: str, style: Format) -> None:
 def _add_losses(page: Page, row: int) -> int:
     """Write where the wall-clock time goes.
 
-    Args:
-        page: the sheet.
-        row: its first row.
-
     Returns:
         The row under it.
     """
@@ -386,7 +366,7 @@ def _loss(page: Page, row: int, label: str, name: str, role: Role = "cross") -> 
 
 def _binding(book: Book) -> str:
     """Return which limits stop a better plan, in words."""
-    labels = [limit.label for limit in holding(book.plan)]
+    labels = [limit.label for limit in binding_limits(book.plan)]
     if not labels:
         return "As solved, no limit binds"
     verb = "these bind" if len(labels) > 1 else "this binds"
@@ -439,7 +419,6 @@ def _column_chart(
     """Return a chart of the sections of the bill with a label on every column.
 
     Args:
-        page: the sheet.
         title: what it shows, with the unit.
         up: title of the axis of values, with the unit.
         place: first and last row, column of the categories, column of the values.
@@ -484,8 +463,8 @@ def _add_storage(page: Page, row: int) -> int:
         page.number(row, 2, sum(item.units for item in option.items), INTEGER, "fixed")
         for column, usd in enumerate((option.low_usd, option.list_usd, option.high_usd), start=3):
             page.number(row, column, usd / size, INTEGER, "fixed")
-    said = (needed(page.book.plan, found), decided(page.book.plan, found))
-    for line in (line for text in said for line in wrap(text, _STORAGE_LENGTH)):
+    texts = (needed(page.book.plan, found), decided(page.book.plan, found))
+    for line in (line for text in texts for line in wrap(text, _STORAGE_LENGTH)):
         row += 1
         page.text(row, 0, line, "subtitle")
     return row + 2

@@ -92,8 +92,8 @@ def _by_year(page: Page, table: YearTable) -> int:
               "subtitle")  # fmt: skip
     row += 1
     lacking = "Known part: a line lacks a price or a power draw"
-    said = page.flagged(row, 0, TCO_FLAG, ("", lacking), "subtitle")
-    return row + 1 if said else row
+    text = page.flagged(row, 0, TCO_FLAG, ("", lacking), "subtitle")
+    return row + 1 if text else row
 
 
 def _chart(page: Page, table: YearTable, row: int) -> None:
@@ -311,10 +311,6 @@ _MORE = (
 
 def _add_ratios(page: Page, row: int) -> int:
     """Write both tables.
-
-    Args:
-        page: the sheet.
-        row: their first row.
 
     Returns:
         The row under them.

@@ -61,7 +61,6 @@ def column(repair: Repair, of: int, *, above: bool = False) -> str:
     """Return a column of the table as formulas of other sheets read it.
 
     Args:
-        repair: that of the job.
         of: which column.
         above: for each row but the first what the row above has, rather than the row itself.
     """

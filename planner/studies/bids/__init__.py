@@ -22,19 +22,19 @@ from planner.schema.bids import (
 from planner.schema.bill import Quote
 from planner.schema.plan import Plan
 from planner.studies.bids.asking import LETTERS, read_bids
-from planner.studies.bids.judging import Desk, Judged, figures_of, offered
+from planner.studies.bids.judging import Judge, Judged, figures_of, offered_prices
 from planner.studies.bids.standing import (
     DRAWS,
     Score,
     best_mix,
     break_even,
-    holdings,
     money_alone,
     money_of,
-    order,
+    order_scores,
+    rank_stability,
     score_of,
 )
-from planner.studies.bids.tenders import LOTS, Tender, lot_counts, tender_of, traced
+from planner.studies.bids.tenders import LOTS, Tender, lot_counts, tender_of, trace_lines
 from planner.studies.request import PROBLEMS, Found, Request, head_of
 
 __all__ = ["evaluate", "run"]
@@ -95,14 +95,14 @@ def run(
         currency=currency,
         rate=rate,
     )
-    desk = Desk(inputs, request.options(), quantities)
-    found, plan = evaluate(desk, read, progress=request.progress)
+    judge = Judge(inputs, request.options(), quantities)
+    found, plan = evaluate(judge, read, progress=request.progress)
     ended = "optimal" if any(bid.rank for bid in found.bids) else "infeasible"
     return Found((found,), (ended,), plan=None if plan is None else lambda: plan)
 
 
 def evaluate(
-    desk: Desk,
+    judge: Judge,
     quotes: Sequence[Quote],
     *,
     progress: Callable[[int, int], None] = lambda done, asked: None,
@@ -110,35 +110,34 @@ def evaluate(
     """Return bids evaluated on a problem, and the plan of the best of them.
 
     Args:
-        desk: the problem, how to solve, and whether quantities are as quoted.
-        quotes: the bids.
+        judge: the problem, how to solve, and whether quantities are as quoted.
         progress: is told how many parts of the work are done, of how many.
     """
-    inputs = desk.inputs
+    inputs = judge.inputs
     asked = 2 * len(quotes) + 2
-    bids = [Standing(tender_of(key, quote, inputs, free=desk.quantities == "free"))
+    bids = [Standing(tender_of(key, quote, inputs, free=judge.quantities == "free"))
             for key, quote in zip(LETTERS, quotes, strict=False)]  # fmt: skip
     for done, bid in enumerate(bids, 1):
         if not bid.tender.open:
-            bid.judged = _at(desk, bid, 1.0)
+            bid.judged = _at(judge, bid, 1.0)
         progress(done, asked)
-    ranked = _ranked(desk, bids)
+    ranked = _ranked(judge, bids)
     best = ranked[0].judged if ranked else None
     judged = [bid.tender for bid in bids if bid.judged is not None]
-    mix, reason = best_mix(desk, judged, best) if judged else (None, "no bid can be judged")
+    mix, reason = best_mix(judge, judged, best) if judged else (None, "no bid can be judged")
     progress(len(bids) + 1, asked)
-    money = {bid.tender.key: money_of(desk, bid.judged, _lines(desk, bid))
+    money = {bid.tender.key: money_of(judge, bid.judged, _lines(judge, bid))
              for bid in ranked if bid.judged is not None}  # fmt: skip
-    held, settled = holdings(desk, money)
+    held, settled = rank_stability(judge, money)
     records = []
     for done, bid in enumerate(bids, len(bids) + 2):
-        records.append(_record(desk, bid, ranked, held))
+        records.append(_record(judge, bid, ranked, held))
         progress(done, asked)
     progress(asked, asked)
-    found = _head(desk).model_copy(
+    found = _head(judge).model_copy(
         update={
             "bids": tuple(records),
-            "trace": tuple(row for bid in bids for row in traced(bid.tender)),
+            "trace": tuple(row for bid in bids for row in trace_lines(bid.tender)),
             "mix": mix,
             "mix_reason": reason,
             "settled": settled,
@@ -151,16 +150,16 @@ def evaluate(
     return found, None if shown is None else shown.plan
 
 
-def _head(desk: Desk) -> Bids:
+def _head(judge: Judge) -> Bids:
     """Return the record without bids."""
-    base, bound = desk.base
+    base, bound = judge.base
     return Bids(
-        **head_of(desk.inputs, desk.options.gap),
+        **head_of(judge.inputs, judge.options.gap),
         base=None if base is None else base.objective.value,
         base_bound=bound,
-        quantities=desk.quantities,
-        measure=desk.measure,
-        money=desk.money,
+        quantities=judge.quantities,
+        measure=judge.measure,
+        money=judge.money,
         bids=(),
         trace=(),
     )
@@ -171,41 +170,43 @@ def _lots(tender: Tender, inputs: Inputs, *, free: bool) -> dict[str, dict[str, 
     return {category: lot for category, lot in found.items() if lot}
 
 
-def _lines(desk: Desk, bid: Standing) -> list[BidLine]:
+def _lines(judge: Judge, bid: Standing) -> list[BidLine]:
     """Return the bill of a bid that was planned."""
     assert bid.judged is not None
-    lots = _lots(bid.tender, desk.inputs, free=desk.quantities == "free")
-    return desk.lines(bid.judged, offered(desk, (bid.tender,), lots, {}))
+    lots = _lots(bid.tender, judge.inputs, free=judge.quantities == "free")
+    return judge.lines(bid.judged, offered_prices(judge, (bid.tender,), lots, {}))
 
 
-def _at(desk: Desk, bid: Standing, share: float, *, free: bool | None = None) -> Judged:
+def _at(judge: Judge, bid: Standing, share: float, *, free: bool | None = None) -> Judged:
     """Return a bid planned at a share of its prices."""
-    free = desk.quantities == "free" if free is None else free
-    key = -share if free and desk.quantities == "quoted" else share
+    free = judge.quantities == "free" if free is None else free
+    key = -share if free and judge.quantities == "quoted" else share
     if key not in bid.kept:
         tender = bid.tender if share == 1.0 else bid.tender.at(share)
-        lots = _lots(tender, desk.inputs, free=free)
-        prices = offered(desk, (tender,), lots, {})
-        bid.kept[key] = desk.judge((tender,), prices, lots, whole=not free)
+        lots = _lots(tender, judge.inputs, free=free)
+        prices = offered_prices(judge, (tender,), lots, {})
+        bid.kept[key] = judge.assess((tender,), prices, lots, whole=not free)
     return bid.kept[key]
 
 
-def _score(desk: Desk, bid: Standing) -> Score:
+def _score(judge: Judge, bid: Standing) -> Score:
     assert bid.judged is not None
     assert bid.judged.plan is not None
-    return score_of(desk, bid.judged.plan)
+    return score_of(judge, bid.judged.plan)
 
 
-def _ranked(desk: Desk, bids: Sequence[Standing]) -> list[Standing]:
+def _ranked(judge: Judge, bids: Sequence[Standing]) -> list[Standing]:
     """Return the bids that meet every limit, the best first."""
     meeting = [bid for bid in bids if bid.ranked]
-    ranked = [meeting[at] for at in order(desk, [_score(desk, bid) for bid in meeting])]
+    ranked = [meeting[at] for at in order_scores(judge, [_score(judge, bid) for bid in meeting])]
     for rank, bid in enumerate(ranked, 1):
         bid.rank = rank
     return ranked
 
 
-def _record(desk: Desk, bid: Standing, ranked: Sequence[Standing], held: dict[str, Holding]) -> Bid:
+def _record(
+    judge: Judge, bid: Standing, ranked: Sequence[Standing], held: dict[str, Holding]
+) -> Bid:
     tender, judged = bid.tender, bid.judged
     quote = tender.quote
     totals = [each.stated for each in quote.sums]
@@ -237,18 +238,18 @@ def _record(desk: Desk, bid: Standing, ranked: Sequence[Standing], held: dict[st
     })  # fmt: skip
     if judged.plan is None:
         return found
-    lines = _lines(desk, bid)
-    lacks = tuple(desk.lacks(judged, lines))
+    lines = _lines(judge, bid)
+    lacks = tuple(judge.lacks(judged, lines))
     return found.model_copy(update={
-        "measured": desk.value(judged.plan),
+        "measured": judge.value(judged.plan),
         "figures": figures_of(judged.plan),
         "findings": (*found.findings, *_twice(lines, tender)),
         "lines": tuple(lines),
         "charges": tuple(charge for _, charge in judged.charges),
         "lacks": lacks,
         "lacks_usd": math.fsum(lack.usd for lack in lacks),
-        "break_even": _break_even(desk, bid, ranked),
-        "remedy": None if judged.meets else _remedy(desk, bid),
+        "break_even": _break_even(judge, bid, ranked),
+        "remedy": None if judged.meets else _remedy(judge, bid),
         "holding": held.get(tender.key),
     })  # fmt: skip
 
@@ -265,26 +266,26 @@ def _twice(lines: Sequence[BidLine], tender: Tender) -> Iterator[str]:
         )
 
 
-def _break_even(desk: Desk, bid: Standing, ranked: Sequence[Standing]) -> BreakEven:
+def _break_even(judge: Judge, bid: Standing, ranked: Sequence[Standing]) -> BreakEven:
     assert bid.judged is not None
-    others = [_score(desk, other) for other in ranked if other is not bid]
+    others = [_score(judge, other) for other in ranked if other is not bid]
     return break_even(
-        desk, bid.judged, bid.tender.quoted_usd, others, lambda share: _at(desk, bid, share)
+        judge, bid.judged, bid.tender.quoted_usd, others, lambda share: _at(judge, bid, share)
     )
 
 
-def _remedy(desk: Desk, bid: Standing) -> Remedy | None:
+def _remedy(judge: Judge, bid: Standing) -> Remedy | None:
     """Return quantities of a bid's products with which it meets every limit, if there are any."""
     assert bid.judged is not None
     bundled = any(goods.included for lot in LOTS for goods in bid.tender.lot(lot).values())
-    if desk.quantities == "free" or bundled or money_alone(bid.judged):
+    if judge.quantities == "free" or bundled or money_alone(bid.judged):
         return None
-    found = _at(desk, bid, 1.0, free=True)
+    found = _at(judge, bid, 1.0, free=True)
     if not found.meets or found.plan is None:
         return None
     bought = {line.sku: line.purchased for line in found.plan.lines if line.parent is None}
     mine = [sku for lot in LOTS for sku in bid.tender.lot(lot)]
     return Remedy(
         counts={sku: bought[sku] for sku in mine if bought.get(sku)},
-        measured=desk.value(found.plan),
+        measured=judge.value(found.plan),
     )

@@ -16,7 +16,7 @@ from planner.loader import locate, yaml12
 from planner.loader.catalog_checks import check_item
 from planner.loader.market import validated
 from planner.loader.price_building import today
-from planner.quotes.importing import Said, read_quote
+from planner.quotes.importing import QuoteOptions, read_quote
 from planner.quotes.products import catalog_text, unlikely
 from planner.schema.bill import Asked, Quote, QuoteMap
 from planner.schema.catalog import Catalog, Item
@@ -28,7 +28,6 @@ def mapping_of(path: Path | None, items: Mapping[str, Item]) -> QuoteMap:
     """Return how a vendor's quotes are laid out; nothing is said of it where there is no file.
 
     Args:
-        path: the mapping.
         items: the products that it may name, by id.
 
     Raises:
@@ -114,7 +113,6 @@ def read_bids(
 
     Args:
         files: XLSX and CSV files.
-        inputs: the problem.
         vendor: who bids.
         mapping: how a file is laid out.
         date: of a quote.
@@ -136,7 +134,7 @@ def read_bids(
     for path in files:
         where = maps.get(path)
         items = inputs.by_id
-        said = Said(
+        options = QuoteOptions(
             (vendors.get(path) or path.stem).strip(),
             mapping_of(None if where is None else Path(where), items),
             iso_date(dates.get(path)),
@@ -144,16 +142,18 @@ def read_bids(
             rates,
             dated=False,
         )
-        quote = read_quote(path, said, items)
-        told = [each for each in quote.asked if each.category and each.known and not each.figures]
-        more, remarks = _described(quote, told, inputs)
+        quote = read_quote(path, options, items)
+        in_full = [
+            each for each in quote.asked if each.category and each.known and not each.figures
+        ]
+        more, remarks = _described(quote, in_full, inputs)
         if more is not inputs:
-            names = {each.part_number or each.description: each.id for each in told}
-            named = said.mapping.model_copy(update={"items": {**names, **said.mapping.items}})
+            names = {each.part_number or each.description: each.id for each in in_full}
+            named = options.mapping.model_copy(update={"items": {**names, **options.mapping.items}})
             inputs, items = more, {item.id: item for item in more.items}
-            quote = read_quote(path, replace(said, mapping=named), items)
+            quote = read_quote(path, replace(options, mapping=named), items)
         findings = (*quote.findings, *remarks, *unlikely(quote.prices, inputs.prices),
-                    *_run_out(quote))  # fmt: skip
+                    *_expired(quote))  # fmt: skip
         quotes.append(quote.model_copy(update={"findings": findings}))
     names_given = [quote.vendor for quote in quotes]
     twice = next((name for name in names_given if names_given.count(name) > 1), None)
@@ -164,21 +164,21 @@ def read_bids(
     return tuple(quotes), inputs
 
 
-def _run_out(quote: Quote) -> Iterator[str]:
+def _expired(quote: Quote) -> Iterator[str]:
     """Yield that a quote's prices no longer hold."""
     if quote.valid_until and date_type.fromisoformat(quote.valid_until) < today():
         yield f"its prices held until {quote.valid_until}: ask for them anew"
 
 
 def _described(
-    quote: Quote, told: Sequence[Asked], inputs: Inputs
+    quote: Quote, in_full: Sequence[Asked], inputs: Inputs
 ) -> tuple[Inputs, tuple[str, ...]]:
     """Return the problem with products that a vendor describes in full, and what is to be said."""
     taken = {item.id for item in inputs.items}
-    told = [each for each in told if each.id not in taken]
-    if not told:
+    in_full = [each for each in in_full if each.id not in taken]
+    if not in_full:
         return inputs, ()
-    text = catalog_text(quote.model_copy(update={"asked": tuple(told)}))
+    text = catalog_text(quote.model_copy(update={"asked": tuple(in_full)}))
     try:
         catalog = validated(Catalog, yaml12.parse(text, f"what {quote.file} describes", "catalog"))
     except InputError as error:
@@ -193,7 +193,7 @@ def _described(
     remarks = tuple(
         f"{each.cell}: {each.description or each.part_number} is in no catalog of the problem; it "
         "is planned with the figures that its vendor states"
-        for each in told
+        for each in in_full
     )
     return replace(
         inputs,

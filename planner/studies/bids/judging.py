@@ -42,7 +42,14 @@ from planner.schema.problem import Objective, Quantity
 from planner.schema.verification import Breach, breaches_of
 from planner.sizing.facility import discounted_years
 from planner.studies.bids.tenders import LOTS, Counts, Tender, laid_over, price_of
-from planner.studies.bids.wanted import against, is_of, lacking, let_in, loosened, movable
+from planner.studies.bids.wanted import (
+    allow_products,
+    is_of,
+    loosened,
+    missing_figures,
+    movable,
+    objections,
+)
 from planner.verifier import recheck, verify
 
 Money = Literal["tco", "capex"]
@@ -79,8 +86,8 @@ class Judged:
 
 
 @dataclass
-class Desk:
-    """The problem at the book's prices, how to solve, and what offers are measured by."""
+class Judge:
+    """Judges offers: the problem at the book's prices, how to solve it, how offers are ranked."""
 
     inputs: Inputs
     options: Options
@@ -147,7 +154,7 @@ class Desk:
         job, flops = plan.jobs[0], self.measure.name.endswith("pflops")
         return self.usd(plan) / ((job.useful_pflops if flops else job.useful_gpus) or math.nan)
 
-    def judge(
+    def assess(
         self,
         tenders: Sequence[Tender],
         prices: Mapping[str, tuple[Price, Tender]],
@@ -209,10 +216,10 @@ class Desk:
         *,
         broken: bool,
     ) -> Judged:
-        refused = tuple(against(self.inputs, lots))
-        asked = laid_over(let_in(self.inputs, lots), prices, lots, charges)
+        refused = tuple(objections(self.inputs, lots))
+        asked = laid_over(allow_products(self.inputs, lots), prices, lots, charges)
         bare = Judged(asked, lots, tuple(charges), against=refused)
-        missing = [text for lot in lots.values() for text in lacking(asked, lot)]
+        missing = [text for lot in lots.values() for text in missing_figures(asked, lot)]
         if missing:
             return replace(bare, why="; ".join(missing))
         plan, bound, case, why = self._planned(asked)
@@ -294,7 +301,7 @@ class Desk:
             return None
 
     def _pinned(self, bare: Judged) -> Judged | None:
-        """Return offers with every count given: of lots that nobody has those at book prices."""
+        """Return offers with every count fixed, of lots without a bid as in the book's plan."""
         free = [category for category in LOTS
                 if None in bare.lots.get(category, {"": None}).values()]  # fmt: skip
         if not free:
@@ -353,7 +360,6 @@ class Desk:
         """Return what a unit costs with its support and subscription where they count, USD.
 
         Args:
-            item: the product.
             price: what is asked for it.
             discounted: whether the book's discounts are off it.
         """
@@ -427,13 +433,13 @@ def own_measure(goal: Objective) -> BidMeasure:
     return BidMeasure(name=goal.name, label=row.label, unit=row.unit, sense=goal.sense)
 
 
-def offered(
-    desk: Desk, tenders: Sequence[Tender], lots: Counts, owners: Mapping[str, Tender]
+def offered_prices(
+    judge: Judge, tenders: Sequence[Tender], lots: Counts, owners: Mapping[str, Tender]
 ) -> dict[str, tuple[Price, Tender]]:
     """Return what bids ask for products: of a lot its owner, of anything else the cheapest.
 
     Args:
-        desk: the problem, and which money counts.
+        judge: the problem, and which money counts.
         tenders: the bids that are taken.
         lots: the counts of the lots that they have.
         owners: whose a lot is, by category, where several bids are taken.
@@ -446,10 +452,10 @@ def offered(
                 continue
             if category in owners and owners[category] is not tender:
                 continue
-            price = price_of(goods, tender, desk.inputs)
+            price = price_of(goods, tender, judge.inputs)
             known = found.get(sku)
-            each = desk.unit_usd(goods.item, price, discounted=False)
-            if known is None or each < desk.unit_usd(goods.item, known[0], discounted=False):
+            each = judge.unit_usd(goods.item, price, discounted=False)
+            if known is None or each < judge.unit_usd(goods.item, known[0], discounted=False):
                 found[sku] = price, tender
     return found
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from planner.limits import known
 from planner.schema.bids import Award, BidLine, BidLot, BreakEven, Holding, Mix
 from planner.schema.plan import Plan
-from planner.studies.bids.judging import Desk, Judged, figures_of, offered
+from planner.studies.bids.judging import Judge, Judged, figures_of, offered_prices
 from planner.studies.bids.tenders import LOTS, Counts, Tender, lot_counts, price_of
 
 MOST_AWARDS = 600
@@ -35,36 +35,37 @@ class TriedAward:
     lots: Counts
 
 
-def best_mix(desk: Desk, tenders: Sequence[Tender], best: Judged | None) -> tuple[Mix | None, str]:
+def best_mix(
+    judge: Judge, tenders: Sequence[Tender], best: Judged | None
+) -> tuple[Mix | None, str]:
     """Return the best award of lots among bids, and why there is none or not all were tried.
 
     Args:
-        desk: the problem and how to solve.
         tenders: the bids that can be judged.
         best: the best bid by itself, where one meets every limit.
     """
-    choices, cut = _choices(desk, tenders, book=False)
-    found, proven = _planned(desk, choices)
+    choices, cut = _choices(judge, tenders, book=False)
+    found, proven = _planned(judge, choices)
     if not found:  # a lot that bids have may still have to come from elsewhere
-        choices, cut = _choices(desk, tenders, book=True)
-        found, proven = _planned(desk, choices)
+        choices, cut = _choices(judge, tenders, book=True)
+        found, proven = _planned(judge, choices)
     bounds = [judged.bound for _, _, judged in found if judged.bound is not None]
     if not found:
         return None, f"none of {len(choices)} awards of lots meets every limit"
-    least = desk.measure.sense == "minimize"
+    least = judge.measure.sense == "minimize"
     found.sort(key=lambda entry: len(entry[1].taken))  # of equal ones that of fewer bids
     plans = [judged.plan for _, _, judged in found if judged.plan is not None]
-    value, choice, judged = found[order(desk, [score_of(desk, plan) for plan in plans])[0]]
+    value, choice, judged = found[order_scores(judge, [score_of(judge, plan) for plan in plans])[0]]
     assert judged.plan is not None
     totals = judged.plan.totals
     assert totals is not None
-    own_bound = desk.measure.name == judged.plan.objective.name
+    own_bound = judge.measure.name == judged.plan.objective.name
     own = None if best is None or best.plan is None else best.plan
     saves = better = None
     if own is not None and own.totals is not None:
-        name = f"{desk.money}_usd"
+        name = f"{judge.money}_usd"
         saves = (getattr(own.totals, name) or 0.0) - (getattr(totals, name) or 0.0)
-        was = desk.value(own)
+        was = judge.value(own)
         better = (was - value if least else value - was) / abs(was) if was else None
     return Mix(
         awards=tuple(_awards(choice, judged)),
@@ -81,37 +82,37 @@ def best_mix(desk: Desk, tenders: Sequence[Tender], best: Judged | None) -> tupl
 
 
 def _planned(
-    desk: Desk, choices: Sequence[TriedAward]
+    judge: Judge, choices: Sequence[TriedAward]
 ) -> tuple[list[tuple[float, TriedAward, Judged]], bool]:
     """Return the awards that keep every limit, and whether all were planned to a proof."""
     found, proven = [], True
     for choice in choices:
-        prices = offered(desk, choice.taken, choice.lots, choice.owners)
-        judged = desk.judge(choice.taken, prices, choice.lots, whole=False, broken=False)
+        prices = offered_prices(judge, choice.taken, choice.lots, choice.owners)
+        judged = judge.assess(choice.taken, prices, choice.lots, whole=False, broken=False)
         proven = proven and judged.proven
         if judged.plan is not None and judged.meets:
-            found.append((desk.value(judged.plan), choice, judged))
+            found.append((judge.value(judged.plan), choice, judged))
     return found, proven
 
 
-def _choices(desk: Desk, tenders: Sequence[Tender], *, book: bool) -> tuple[list[TriedAward], bool]:
+def _choices(
+    judge: Judge, tenders: Sequence[Tender], *, book: bool
+) -> tuple[list[TriedAward], bool]:
     """Return every award to be tried, and whether there are too many to try all.
 
     Args:
-        desk: the problem.
-        tenders: the bids.
         book: whether a lot may be bought at the book's prices though there are bids on it.
     """
-    found = list(islice(_every(desk, tenders, book=book), MOST_AWARDS + 1))
+    found = list(islice(_every(judge, tenders, book=book), MOST_AWARDS + 1))
     if len(found) <= MOST_AWARDS:
         return found, False
-    return list(_every(desk, tenders, book=book, beside=False)), True
+    return list(_every(judge, tenders, book=book, beside=False)), True
 
 
 def _every(
-    desk: Desk, tenders: Sequence[Tender], *, book: bool, beside: bool = True
+    judge: Judge, tenders: Sequence[Tender], *, book: bool, beside: bool = True
 ) -> Iterator[TriedAward]:
-    """Yield who has each lot, alone and with those ``beside`` who ask less for something else."""
+    """Yield each way to give out lots, alone and with bids ``beside`` cheaper in the rest."""
     having: dict[str, list[Tender | None]] = {
         category: [t for t in tenders if t.lot(category)] for category in LOTS
     }
@@ -122,13 +123,15 @@ def _every(
             pairs = (("gpu_system", system), ("storage", storage))
             owners = {category: tender for category, tender in pairs if tender is not None}
             lots = {
-                category: lot_counts(tender, category, desk.inputs, free=desk.quantities == "free")
+                category: lot_counts(
+                    tender, category, judge.inputs, free=judge.quantities == "free"
+                )
                 for category, tender in owners.items()
             }
             main = list(dict.fromkeys(id(tender) for tender in owners.values()))
             taken = [t for t in tenders if id(t) in main]
             others = [t for t in tenders
-                      if beside and id(t) not in main and _cheaper(desk, t, taken)]  # fmt: skip
+                      if beside and id(t) not in main and _cheaper(judge, t, taken)]  # fmt: skip
             for count in range(len(others) + 1):
                 for more in combinations(others, count):
                     whole = tuple(t for t in tenders if t in taken or t in more)
@@ -136,26 +139,26 @@ def _every(
                         yield TriedAward(whole, owners, lots)
 
 
-def _cheaper(desk: Desk, tender: Tender, taken: Sequence[Tender]) -> bool:
+def _cheaper(judge: Judge, tender: Tender, taken: Sequence[Tender]) -> bool:
     """Say whether a bid asks less for anything but a lot than those who are taken, or the book."""
     for sku, goods in tender.goods.items():
         if goods.item.category in LOTS or goods.included:
             continue
-        book = desk.inputs.prices.get(sku)
-        others = [desk.unit_usd(t.goods[sku].item, price_of(t.goods[sku], t, desk.inputs),
+        book = judge.inputs.prices.get(sku)
+        others = [judge.unit_usd(t.goods[sku].item, price_of(t.goods[sku], t, judge.inputs),
                                 discounted=False)
                   for t in taken if sku in t.goods]  # fmt: skip
         if not others:
-            others = [math.inf if book is None else desk.unit_usd(goods.item, book)]
-        if desk.unit_usd(goods.item, price_of(goods, tender, desk.inputs), discounted=False) < min(
-            others
-        ):
+            others = [math.inf if book is None else judge.unit_usd(goods.item, book)]
+        if judge.unit_usd(
+            goods.item, price_of(goods, tender, judge.inputs), discounted=False
+        ) < min(others):
             return True
     return False
 
 
 def _awards(choice: TriedAward, judged: Judged) -> Iterator[Award]:
-    """Yield who has each lot and how many units; whoever sells anything else stands in one."""
+    """Yield an award for each lot and one for all else: whose they are, and how many units."""
     assert judged.plan is not None
     bought = {line.sku: line.purchased for line in judged.plan.lines if line.parent is None}
     prices = {line.sku: line.price for line in judged.plan.lines if line.parent is None}
@@ -206,24 +209,24 @@ class Score:
     usd: float
 
 
-def score_of(desk: Desk, plan: Plan) -> Score:
+def score_of(judge: Judge, plan: Plan) -> Score:
     """Return what a plan is ranked by."""
-    return Score(desk.value(plan), desk.usd(plan))
+    return Score(judge.value(plan), judge.usd(plan))
 
 
-def order(desk: Desk, scores: Sequence[Score]) -> list[int]:
+def order_scores(judge: Judge, scores: Sequence[Score]) -> list[int]:
     """Return the places of scores, the best first.
 
     Where the measure is the problem's own and no money, values within its indifference of the best
     count as equal, and the one that costs least comes first.
     """
-    sign = 1.0 if desk.measure.sense == "minimize" else -1.0
+    sign = 1.0 if judge.measure.sense == "minimize" else -1.0
     left, found = list(range(len(scores))), []
     while left:
         best = min(left, key=lambda at: sign * scores[at].value)
-        room = desk.indifferent * abs(scores[best].value)
+        room = judge.indifferent * abs(scores[best].value)
         near = [at for at in left if sign * (scores[at].value - scores[best].value) <= room]
-        first = min(near, key=lambda at: scores[at].usd) if desk.indifferent else best
+        first = min(near, key=lambda at: scores[at].usd) if judge.indifferent else best
         found.append(first)
         left.remove(first)
     return found
@@ -242,28 +245,29 @@ class PriceShares:
     """A bid at other shares of its prices; each is planned once.
 
     Args:
-        desk: the problem.
         judged: plans the bid at a share of its prices.
         others: what the other bids are ranked by, the best first.
     """
 
-    desk: Desk
+    judge: Judge
     judged: Callable[[float], Judged]
     others: Sequence[Score]
 
     def score(self, share: float) -> Score | None:
         """Return what the bid is ranked by at a share of its prices; None where it is not."""
         found = self.judged(share)
-        return score_of(self.desk, found.plan) if found.meets and found.plan else None
+        return score_of(self.judge, found.plan) if found.meets and found.plan else None
 
     def wins(self, share: float) -> bool:
         """Say whether the bid is first there."""
         own = self.score(share)
-        return own is not None and order(self.desk, [*self.others, own])[0] == len(self.others)
+        return own is not None and order_scores(self.judge, [*self.others, own])[0] == len(
+            self.others
+        )
 
 
 def break_even(
-    desk: Desk, found: Judged, quoted_usd: float, others: Sequence[Score],
+    judge: Judge, found: Judged, quoted_usd: float, others: Sequence[Score],
     judged: Callable[[float], Judged],
 ) -> BreakEven:  # fmt: skip
     """Return the highest price of a whole bid at which it is first.
@@ -272,7 +276,6 @@ def break_even(
     which it is not there is one where that changes. It is sought where a straight line has it.
 
     Args:
-        desk: the problem.
         found: the bid as quoted.
         quoted_usd: what it asks for.
         others: what the other bids that meet every limit are ranked by, the best first.
@@ -282,7 +285,7 @@ def break_even(
         return _none("no price helps: it breaks other limits than those on money")
     if not others:
         return _none("no other bid meets every limit")
-    prices = PriceShares(desk, judged, others)
+    prices = PriceShares(judge, judged, others)
     wins, loses = _bracket(prices)
     if wins is None:
         return _none("at no price")
@@ -310,7 +313,7 @@ def _closer(prices: PriceShares, wins: float, loses: float) -> tuple[float, floa
     """Return a smaller bracket: about where a line through both ends meets the target."""
     low, high = prices.score(wins), prices.score(loses)
     middle = 0.5 * (wins + loses)
-    if low is not None and high is not None and prices.desk.in_money and high.value != low.value:
+    if low is not None and high is not None and prices.judge.in_money and high.value != low.value:
         part = (prices.others[0].value - low.value) / (high.value - low.value)
         guess = wins + part * (loses - wins)
         for share in (guess - 0.45 * STEP, guess + 0.45 * STEP):
@@ -347,17 +350,19 @@ class Money:
         return usd
 
 
-def money_of(desk: Desk, found: Judged, lines: Sequence[BidLine]) -> Money:
+def money_of(judge: Judge, found: Judged, lines: Sequence[BidLine]) -> Money:
     """Return what of a bid's money the book's prices decide."""
     assert found.plan is not None
-    whole, value = desk.usd(found.plan), desk.value(found.plan)
+    whole, value = judge.usd(found.plan), judge.value(found.plan)
     open_ = [line for line in lines if line.high_usd - line.low_usd > 0.005]
     at_list = math.fsum(line.usd + line.years_usd for line in open_)
     spans = {line.sku: (line.low_usd, line.high_usd) for line in open_}
     return Money(whole - at_list, spans, whole / value if value else 1.0, value)
 
 
-def holdings(desk: Desk, bids: Mapping[str, Money]) -> tuple[dict[str, Holding], bool | None]:
+def rank_stability(
+    judge: Judge, bids: Mapping[str, Money]
+) -> tuple[dict[str, Holding], bool | None]:
     """Return how the rank of each bid holds, and whether the first is first whatever comes.
 
     The book's prices are drawn evenly from low to high, each by itself and the same for every bid;
@@ -365,7 +370,6 @@ def holdings(desk: Desk, bids: Mapping[str, Money]) -> tuple[dict[str, Holding],
     prices, so the least lead over each other bid lies in a corner of the ranges.
 
     Args:
-        desk: the problem.
         bids: the bids that meet every limit, by key, the first one first.
     """
     if not bids:
@@ -376,25 +380,25 @@ def holdings(desk: Desk, bids: Mapping[str, Money]) -> tuple[dict[str, Holding],
     money = [bids[key].drawn(skus, draws).tolist() for key in keys]
     ranks: list[list[int]] = [[] for _ in keys]
     for drawn in zip(*money, strict=True):
-        scores = [Score(usd / bids[key].work if desk.in_money else bids[key].value, usd)
+        scores = [Score(usd / bids[key].work if judge.in_money else bids[key].value, usd)
                   for key, usd in zip(keys, drawn, strict=True)]  # fmt: skip
-        for rank, at in enumerate(order(desk, scores), 1):
+        for rank, at in enumerate(order_scores(judge, scores), 1):
             ranks[at].append(rank)
     found = {
         key: Holding(first=own.count(1) / DRAWS, best_rank=min(own), worst_rank=max(own))
         for key, own in zip(keys, ranks, strict=True)
     }
     first, *rest = keys
-    return found, all(_always_ahead(desk, bids[first], bids[key]) for key in rest)
+    return found, all(_always_ahead(judge, bids[first], bids[key]) for key in rest)
 
 
-def _always_ahead(desk: Desk, one: Money, other: Money) -> bool:
+def _always_ahead(judge: Judge, one: Money, other: Money) -> bool:
     """Say whether a bid is before another one wherever the book's prices come in."""
-    works = (one.work, other.work) if desk.in_money else (1.0, 1.0)
-    if not desk.in_money:
-        far = abs(one.value - other.value) > desk.indifferent * abs(one.value)
-        if far or not desk.indifferent:
-            return order(desk, [Score(one.value, 0.0), Score(other.value, 0.0)])[0] == 0
+    works = (one.work, other.work) if judge.in_money else (1.0, 1.0)
+    if not judge.in_money:
+        far = abs(one.value - other.value) > judge.indifferent * abs(one.value)
+        if far or not judge.indifferent:
+            return order_scores(judge, [Score(one.value, 0.0), Score(other.value, 0.0)])[0] == 0
     lead = other.fixed / works[1] - one.fixed / works[0]
     for sku in one.spans.keys() | other.spans.keys():
         low_one, high_one = one.spans.get(sku, (0.0, 0.0))

@@ -81,8 +81,10 @@ class Tender:
 
         Support that names no sort of product is that of all of them.
         """
-        told = (supports(charge.label) for charge in self.charges if charge.kind == "support")
-        return any(not sorts or item.category in sorts for sorts in told)
+        sorts_of_all = (
+            supports(charge.label) for charge in self.charges if charge.kind == "support"
+        )
+        return any(not sorts or item.category in sorts for sorts in sorts_of_all)
 
     @property
     def quoted_usd(self) -> float:
@@ -112,7 +114,6 @@ def tender_of(key: str, quote: Quote, inputs: Inputs, *, free: bool) -> Tender:
     Args:
         key: the letter that the bid goes by.
         quote: the quote, matched with the problem's catalogs.
-        inputs: the problem.
         free: whether quantities are free.
     """
     rebate = _rebate(quote)
@@ -165,10 +166,10 @@ def place(line: QuoteLine) -> str:
 
 def _charges(quote: Quote, goods: Mapping[str, Goods], rebate: float) -> Iterator[BidCharge]:
     """Yield what is asked for beside products of the catalogs."""
-    told = {cell for price in quote.prices for cell in price.support_cells}
+    counted = {cell for price in quote.prices for cell in price.support_cells}
     for line in quote.lines:
         product = line.kind == "item" and line.item in goods
-        if line.kind not in _COUNTED or product or place(line) in told or not line.amount:
+        if line.kind not in _COUNTED or product or place(line) in counted or not line.amount:
             continue
         if line.amount < 0.0 and rebate:
             continue
@@ -261,7 +262,6 @@ def lot_counts(
     """Return the units of a lot in place: with their spares they come to what is quoted.
 
     Args:
-        tender: the bid.
         category: the lot.
         inputs: the problem, which says what share of spares is bought besides.
         free: whether the quantities are free.
@@ -288,7 +288,6 @@ def laid_over(
     """Return a problem in which bids are what is on offer.
 
     Args:
-        inputs: the problem.
         prices: what bids ask for products, and whose price it is.
         lots: the counts of each lot that bids have; lots that are not named are as they were.
         charges: what comes on top.
@@ -327,7 +326,7 @@ def laid_over(
 
 
 def _rule(rule: Quantity, sku: str, lot: Mapping[str, int | None]) -> Quantity:
-    """Return what a problem says of an item where a lot says how many there are."""
+    """Return a problem's rule for an item under a lot: its count fixed, or nothing bought."""
     if sku not in lot:
         gone = {"fixed": None, "min": None, "max": rule.in_place, "required": False}
         return rule.model_copy(update=gone)
@@ -357,7 +356,7 @@ def _service(number: int, tender: Tender, charge: BidCharge) -> Item:
     )
 
 
-def traced(tender: Tender) -> Iterator[TraceRow]:
+def trace_lines(tender: Tender) -> Iterator[TraceRow]:
     """Yield every line of a bid's file, and which figure it became."""
     quote = tender.quote
     support = {cell: each.item for each in quote.prices for cell in each.support_cells}
@@ -377,11 +376,13 @@ def traced(tender: Tender) -> Iterator[TraceRow]:
             currency=quote.currency,
             usd_per_unit=rate,
             usd=None if line.amount is None else line.amount * rate,
-            became="; ".join((_became(line, tender, support.get(place(line))), *line.remarks)),
+            became="; ".join(
+                (_figure_of_line(line, tender, support.get(place(line))), *line.remarks)
+            ),
         )
 
 
-def _became(line: QuoteLine, tender: Tender, supports: str | None) -> str:
+def _figure_of_line(line: QuoteLine, tender: Tender, supports: str | None) -> str:
     """Return which figure a line became."""
     less = f", less {100 * tender.rebate:.3f} % of discounts on the whole" if tender.rebate else ""
     if line.kind in NOT_COUNTED:

@@ -1,4 +1,4 @@
-"""What offers go against that is no limit of a plan, and the problem without its limits."""
+"""Objections to offers beyond the limits of a plan, and the problem with its limits lifted."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _FACTS = (
 # What an offer goes against that is no limit of a plan: it is let in, and said.
 
 
-def against(inputs: Inputs, lots: Counts) -> Iterator[str]:
-    """Yield what the problem, or a vendor, does not want of offers: products and their counts."""
+def objections(inputs: Inputs, lots: Counts) -> Iterator[str]:
+    """Yield why the problem, or a vendor, rules out products of the offers or their counts."""
     problem = inputs.problem
     for category, lot in lots.items():
         for sku, count in lot.items():
@@ -84,8 +84,8 @@ def _out_of_bounds(item: Item, offered: str, count: int, rule: Quantity) -> Iter
             yield f"{offered}, and {words} {value:,}"
 
 
-def let_in(inputs: Inputs, lots: Counts) -> Inputs:
-    """Return the problem with the products of offers let in, whatever their counts."""
+def allow_products(inputs: Inputs, lots: Counts) -> Inputs:
+    """Return the problem with the offered products allowed in any number."""
     problem = inputs.problem
     consider, policy = problem.consider, problem.policy
     rules = dict(problem.items)
@@ -125,7 +125,7 @@ def _with(names: tuple[str, ...] | None, more: Sequence[str]) -> tuple[str, ...]
     return None if names is None else tuple(dict.fromkeys((*names, *more)))
 
 
-def lacking(inputs: Inputs, lot: Mapping[str, int | None]) -> Iterator[str]:
+def missing_figures(inputs: Inputs, lot: Mapping[str, int | None]) -> Iterator[str]:
     """Yield what is not known of products that are offered."""
     for sku in lot:
         item = inputs.item(sku)
@@ -157,7 +157,6 @@ def loosened(inputs: Inputs, given_up: Sequence[Lever]) -> Inputs:
 
     Args:
         inputs: the problem with every count of a lot given.
-        given_up: the limits.
     """
     loose = applied(inputs, [change for lever in given_up for change in lever.off])
     goal = loose.problem.objective

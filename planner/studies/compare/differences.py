@@ -39,7 +39,7 @@ def measure_of(objective: ObjectiveReport, *, flops: bool) -> Measure:
     return Measure.model_validate(values | {"sense": "maximize"})
 
 
-def measured(plan: Plan, measure: Measure) -> float | None:
+def value_in(plan: Plan, measure: Measure) -> float | None:
     """Return a plan's value in a measure, None where there is no plan or it is not known."""
     if not plan.jobs:
         return None
@@ -52,13 +52,11 @@ def outcome(plan: Plan, measure: Measure, reference: float | None) -> Outcome | 
     """Return what a plan buys and does, None where there is no plan.
 
     Args:
-        plan: the plan.
-        measure: what it is measured by.
         reference: the value in that measure to tell the difference from, where there is one.
     """
     if plan.totals is None or not plan.jobs:
         return None
-    job, totals, value = plan.jobs[0], plan.totals, measured(plan, measure)
+    job, totals, value = plan.jobs[0], plan.totals, value_in(plan, measure)
     storage = _of_section(plan, "Storage")
     return Outcome(
         systems=_bought(_of_section(plan, "Compute")),
@@ -347,7 +345,7 @@ def _rows(figures: Iterable[Compared], plans: Sequence[Plan]) -> tuple[FigureRow
             rows.append(
                 FigureRow(
                     name=figure.name, group=figure.group, label=figure.label, unit=figure.unit,
-                    series=series(values), equal=all(same(known[0], value) for value in known),
+                    series=series(values), equal=all(are_same(known[0], value) for value in known),
                 )
             )  # fmt: skip
     return tuple(rows)
@@ -360,11 +358,11 @@ def series(values: Sequence[Scalar]) -> Series:
 
 def _change(first: Scalar, value: Scalar) -> float | None:
     if isinstance(first, (int, float)) and isinstance(value, (int, float)):
-        return 0.0 if same(first, value) else value - first
+        return 0.0 if are_same(first, value) else value - first
     return None
 
 
-def same(first: Scalar, value: Scalar) -> bool:
+def are_same(first: Scalar, value: Scalar) -> bool:
     """Return whether two values are the same, the noise of sums apart."""
     if isinstance(first, (int, float)) and isinstance(value, (int, float)):
         return abs(value - first) <= _SAME * max(abs(first), abs(value))
@@ -403,7 +401,7 @@ def _line(line: Line, plans: Sequence[Plan]) -> LineRow:
 def _constant(found: Series, plans: Sequence[Plan]) -> bool:
     """Return whether a figure is the same in every plan there is."""
     known = [value for value, plan in zip(found.values, plans, strict=True) if plan.jobs]
-    return all(same(known[0], value) for value in known)
+    return all(are_same(known[0], value) for value in known)
 
 
 def _sum(plan: Plan, sku: str, read: Callable[[Line], float | None]) -> float | None:
@@ -446,7 +444,7 @@ def _alike(first: LimitSide | None, side: LimitSide | None) -> bool:
     if first is None or side is None:
         return first is side
     return (
-        same(first.value, side.value)
-        and same(first.limit, side.limit)
+        are_same(first.value, side.value)
+        and are_same(first.limit, side.limit)
         and first.binding == side.binding
     )

@@ -11,13 +11,14 @@ from planner.inputs import Change, Inputs, applied
 from planner.loader.checks import check_problem
 from planner.outputs.words import counted, decimals, listed, relative, write_figure
 from planner.paths import job_path
+from planner.processes import Progress, ignore
 from planner.schema.catalog import Family
 from planner.schema.comparison import Measure, Outcome, RowGroup, RuleRow, RulesTable
 from planner.schema.plan import Plan
 from planner.schema.problem import CustomRule, Problem
 from planner.sizing.demand import VENDOR_RULES
 from planner.studies.compare import side_by_side as families
-from planner.studies.compare.differences import measure_of, measured, outcome
+from planner.studies.compare.differences import measure_of, outcome, value_in
 from planner.studies.compare.side_by_side import (
     compare,
     proven_alike,
@@ -25,14 +26,14 @@ from planner.studies.compare.side_by_side import (
     worse_by,
     write_loss,
 )
-from planner.studies.request import PROBLEMS, Found, Progress, Request, ignore
+from planner.studies.request import PROBLEMS, Found, Request
 
 _RULE, _MODE, _FAMILIES = "storage.rule", job_path("checkpoint.mode"), "consider.storage_families"
 _VENDORS = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
 
 
 @dataclass(frozen=True)
-class Ask:
+class RowQuestion:
     """A row to fill: what changes against the problem, or why there is nothing to solve."""
 
     group: RowGroup
@@ -52,7 +53,7 @@ class Ask:
         return applied(inputs, self.changes, recorded=True)
 
 
-def asks(inputs: Inputs) -> tuple[Ask, ...]:
+def row_questions(inputs: Inputs) -> tuple[RowQuestion, ...]:
     """Return the rows of the table in their order; the demand law is the first.
 
     Every row but those of the rules sizes storage by the demand law, whatever the problem asks
@@ -69,26 +70,26 @@ def by_demand(inputs: Inputs) -> tuple[Change, ...]:
     return (Change(_RULE, "demand", "demand"),)
 
 
-def _demand(inputs: Inputs) -> Ask:
+def _demand(inputs: Inputs) -> RowQuestion:
     checkpoint = inputs.problem.job.checkpoint
     drain = f"a checkpoint is on storage within {100 * checkpoint.max_overlap:g} % of the interval"
     wait = f"GPUs wait for checkpoints {100 * checkpoint.max_blocking:g} % of the time at most"
     asked = {"async": drain, "sync": wait, "open": f"{drain}, or {wait}"}[checkpoint.mode]
     change = Change(_RULE, "demand", "demand")
-    return Ask(
+    return RowQuestion(
         "demand", "demand", "what the job needs", f"{asked[0].upper()}{asked[1:]}", (change,)
     )
 
 
-def _by_rules(inputs: Inputs) -> Iterator[Ask]:
+def _by_rules(inputs: Inputs) -> Iterator[RowQuestion]:
     own = inputs.problem.storage.rule
     if isinstance(own, CustomRule):
         asked = _bandwidth(own.read, own.write, own.per_gpus)
-        yield Ask("rule", own.name, f"'{own.name}'", f"{asked} (the problem's own)")
+        yield RowQuestion("rule", own.name, f"'{own.name}'", f"{asked} (the problem's own)")
     for rule in VENDOR_RULES.values():
         label = f"{_VENDORS[rule.family]} {rule.name}"
         asked = _bandwidth(rule.read_gb_per_s, rule.write_gb_per_s, rule.per_gpus)
-        yield Ask("rule", rule.name, label, asked, (Change(_RULE, rule.name, rule.name),))
+        yield RowQuestion("rule", rule.name, label, asked, (Change(_RULE, rule.name, rule.name),))
 
 
 def _bandwidth(read: float, write: float, gpus: int) -> str:
@@ -96,7 +97,7 @@ def _bandwidth(read: float, write: float, gpus: int) -> str:
     return f"{read:g} GB/s read and {write:g} GB/s write for {each}"
 
 
-def _modes(inputs: Inputs) -> Iterator[Ask]:
+def _modes(inputs: Inputs) -> Iterator[RowQuestion]:
     """Yield the ways to write checkpoints that the problem does not ask for, or both."""
     own = inputs.problem.job.checkpoint.mode
     for mode, label, asked in (
@@ -105,10 +106,10 @@ def _modes(inputs: Inputs) -> Iterator[Ask]:
     ):
         if mode != own:
             changes = (*by_demand(inputs), Change(_MODE, mode, mode))
-            yield Ask("mode", mode, label, asked, changes)
+            yield RowQuestion("mode", mode, label, asked, changes)
 
 
-def _variants(inputs: Inputs) -> Iterator[Ask]:
+def _variants(inputs: Inputs) -> Iterator[RowQuestion]:
     for pair in families.variants(inputs):
         for family in pair:
             yield _storage(inputs, "variant", family.id, _named_family(family), _software(family),
@@ -131,7 +132,7 @@ def _software(family: Family) -> str:
     )
 
 
-def _one_vendor(inputs: Inputs) -> Iterator[Ask]:
+def _one_vendor(inputs: Inputs) -> Iterator[RowQuestion]:
     """Yield each vendor alone, where there is a choice."""
     vendors = families.by_vendor(inputs)
     if len(vendors) < 2:
@@ -143,26 +144,21 @@ def _one_vendor(inputs: Inputs) -> Iterator[Ask]:
 
 def _storage(
     inputs: Inputs, group: RowGroup, name: str, label: str, asked: str, names: tuple[str, ...]
-) -> Ask:
+) -> RowQuestion:
     """Return a row with storage of these families alone."""
     reason = families.why_none(inputs, names)
     if reason is not None:
-        return Ask(group, name, label, asked, reason=reason)
-    kept = families.allowed(inputs, names)
+        return RowQuestion(group, name, label, asked, reason=reason)
+    kept = families.considered_families(inputs, names)
     only = Change(_FAMILIES, kept, f"[{', '.join(kept)}]")
-    return Ask(group, name, label, asked, (*by_demand(inputs), only))
+    return RowQuestion(group, name, label, asked, (*by_demand(inputs), only))
 
 
 _Found = tuple[RuleRow, Outcome]
 
 
 def on_storage(rows: Sequence[RuleRow], measure: Measure) -> Iterator[str]:
-    """Yield clauses; nothing where there is no choice.
-
-    Args:
-        rows: the whole table.
-        measure: what the rows are measured by.
-    """
+    """Yield clauses; nothing where there is no choice."""
     vendors = [(row, row.outcome) for row in rows if row.group == "vendor" and row.outcome]
     if len(vendors) > 1:
         yield _vendors(vendors, measure)
@@ -213,7 +209,7 @@ def _variant(plain: _Found, variant: _Found, measure: Measure) -> str:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _ComparedRow:
     """A row that has a plan, next to the plan by the demand law."""
 
     row: RuleRow
@@ -237,14 +233,13 @@ def argument(rows: Sequence[RuleRow], measure: Measure, max_overlap: float) -> t
 
     Args:
         rows: the table, the demand law first.
-        measure: what the rows are measured by.
         max_overlap: the share of the interval that the demand law lets a drain take.
     """
     demand = rows[0].outcome
     if demand is None:
         return (f"There is no plan by the demand law: {rows[0].reason or 'none was found'}.",)
-    told = [_Told(row, row.outcome, demand, measure) for row in rows[1:] if row.outcome]
-    rules = [each for each in told if each.row.group == "rule"]
+    compared = [_ComparedRow(row, row.outcome, demand, measure) for row in rows[1:] if row.outcome]
+    rules = [each for each in compared if each.row.group == "rule"]
     worst = max((each for each in rules if not each.alike), key=lambda e: e.worse, default=None)
     sentences = []
     if worst is not None and worst.worse > 0:
@@ -253,7 +248,7 @@ def argument(rows: Sequence[RuleRow], measure: Measure, max_overlap: float) -> t
     clauses = [*_rules(rules, max_overlap), *_without([row for row in rows if row.group == "rule"])]
     if clauses:
         sentences.append(_sentence("; ".join(clauses)))
-    sentences += [_sentence(_mode(each)) for each in told if each.row.group == "mode"]
+    sentences += [_sentence(_mode(each)) for each in compared if each.row.group == "mode"]
     storage = "; ".join(on_storage(rows, measure))
     return (*sentences, *([_sentence(storage)] if storage else []))
 
@@ -262,7 +257,7 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _worst(worst: _Told) -> str:
+def _worst(worst: _ComparedRow) -> str:
     """Return what the rule that does worst costs."""
     plan, demand, measure = worst.plan, worst.demand, worst.measure
     what = write_loss(worst.worse, measure)
@@ -276,9 +271,9 @@ def _worst(worst: _Told) -> str:
     return _sentence(text)
 
 
-def _gpus(told: _Told) -> Iterator[str]:
+def _gpus(compared: _ComparedRow) -> Iterator[str]:
     """Yield what differs in the GPUs in use."""
-    plan, demand = told.plan, told.demand
+    plan, demand = compared.plan, compared.demand
     if {each.sku for each in plan.systems} != {each.sku for each in demand.systems}:
         bought = listed([f"{each.quantity:,} {each.product}" for each in plan.systems])
         yield f"runs on other GPU systems ({bought})"
@@ -291,7 +286,7 @@ def _gpus(told: _Told) -> Iterator[str]:
         )
 
 
-def _rules(rules: Sequence[_Told], max_overlap: float) -> Iterator[str]:
+def _rules(rules: Sequence[_ComparedRow], max_overlap: float) -> Iterator[str]:
     """Yield clauses on rules that are worse, as good, and better."""
     worse = [each for each in rules if not each.alike and each.worse > 0]
     alike = [each for each in rules if each.alike]
@@ -315,8 +310,8 @@ def _named(rows: Sequence[RuleRow]) -> str:
     return f"the {listed([row.label for row in rows])} {'rule' if len(rows) == 1 else 'rules'}"
 
 
-def _why(better: _Told, max_overlap: float) -> str:
-    """Return what a rule that does better lets pass: it takes the place of a limit."""
+def _why(better: _ComparedRow, max_overlap: float) -> str:
+    """Return the limit on overlap that the plan of a better rule passes, as a clause."""
     overlap = better.plan.overlap
     if better.plan.mode == "sync" or overlap <= max_overlap:
         return ""
@@ -334,60 +329,57 @@ def _without(rules: Sequence[RuleRow]) -> Iterator[str]:
     missing = [row for row in rules if row.outcome is None]
     for reason in dict.fromkeys(row.reason for row in missing):
         names = _named([row for row in missing if row.reason == reason])
-        told = reason or "none was found"
-        yield f"with {names} {told if told.startswith('no plan') else f'there is no plan: {told}'}"
+        why = reason or "none was found"
+        yield f"with {names} {why if why.startswith('no plan') else f'there is no plan: {why}'}"
 
 
-def _mode(told: _Told) -> str:
+def _mode(compared: _ComparedRow) -> str:
     """Return what writing checkpoints the other way does."""
-    units, needed = told.plan.storage_units, told.demand.storage_units
+    units, needed = compared.plan.storage_units, compared.demand.storage_units
     storage = ""
-    if told.plan.storage != told.demand.storage:
-        bought = listed([f"{each.quantity:,} {each.product}" for each in told.plan.storage])
+    if compared.plan.storage != compared.demand.storage:
+        bought = listed([f"{each.quantity:,} {each.product}" for each in compared.plan.storage])
         storage = f" and buys {bought} for storage"
-        if [e.sku for e in told.plan.storage] == [e.sku for e in told.demand.storage]:
+        if [e.sku for e in compared.plan.storage] == [e.sku for e in compared.demand.storage]:
             storage = f" and takes {counted(units, 'storage unit')} instead of {needed:,}"
     does = (
         "does as well, within what is proven"
-        if told.alike
-        else write_loss(told.worse, told.measure)
+        if compared.alike
+        else write_loss(compared.worse, compared.measure)
     )
-    return f"with {told.row.label} checkpoints the same job {does}{storage}"
+    return f"with {compared.row.label} checkpoints the same job {does}{storage}"
 
 
 @dataclass(frozen=True)
 class _Answer:
     """A row's plan, or why there is none."""
 
-    ask: Ask
+    ask: RowQuestion
     own: bool
     plan: Plan | None
     reason: str | None
 
 
 def rules_table(
-    inputs: Inputs, base: Plan, options: Options, told: Progress = ignore
+    inputs: Inputs, base: Plan, options: Options, progress: Progress = ignore
 ) -> RulesTable:
     """Return the table of a problem; each row is a plan solved and verified on its own.
 
     Args:
-        inputs: the problem.
-        base: the problem's own plan.
-        options: how to solve each row.
-        told: hears how many rows of how many are solved.
+        progress: is called with how many rows of how many are solved.
     """
     solved = [(inputs.problem, base)]
-    asked = tuple(asks(inputs))
+    asked = tuple(row_questions(inputs))
     options = replace(options, rivals=False)  # a row shows what a plan buys, not what else could do
     answers = []
     for place, ask in enumerate(asked):
-        told(place, len(asked))
+        progress(place, len(asked))
         answers.append(_answer(ask, inputs, solved, options.turn(len(asked) - place)))
     plans = [answer.plan for answer in answers if answer.plan is not None]
     flops = any(plan.jobs and plan.jobs[0].useful_pflops is not None for plan in plans)
     measure = measure_of(base.objective, flops=flops)
     demand = answers[0].plan
-    reference = measured(demand, measure) if demand is not None else None
+    reference = value_in(demand, measure) if demand is not None else None
     rows = tuple(_row(answer, measure, reference) for answer in answers)
     return RulesTable(
         currency=base.currency,
@@ -404,15 +396,13 @@ def rules_table(
 
 
 def _answer(
-    ask: Ask, inputs: Inputs, solved: list[tuple[Problem, Plan]], options: Options
+    ask: RowQuestion, inputs: Inputs, solved: list[tuple[Problem, Plan]], options: Options
 ) -> _Answer:
     """Return the plan of a row; problems that are the same are solved once.
 
     Args:
         ask: the row.
-        inputs: the problem.
         solved: problems with their plans; a new one is added.
-        options: how to solve.
     """
     if ask.reason is not None:
         return _Answer(ask, False, None, ask.reason)
@@ -437,7 +427,7 @@ def _check(inputs: Inputs) -> None:
         raise InputError(errors)
 
 
-def _why_not(ask: Ask, plan: Plan) -> str | None:
+def _why_not(ask: RowQuestion, plan: Plan) -> str | None:
     """Return why there is no plan in a few words; solving tells more of it.
 
     What the row itself changes is left out: that it stands in the way is what the row shows.
@@ -472,7 +462,6 @@ def run(request: Request, *, rules: bool, everything: bool) -> Found:
     """Compare plans, problem files and workbooks with the first, or a problem's plan by rules.
 
     Args:
-        request: the files, and how to solve.
         rules: whether to compare one problem's plan with those by other rules, modes and storage.
         everything: whether to list what is the same in all, too.
 

@@ -34,7 +34,13 @@ from planner.schema.comparison import (
 )
 from planner.schema.plan import Plan
 from planner.schema.verification import Audit, Edit
-from planner.studies.compare.differences import figure_rows, input_rows, limit_rows, line_rows, same
+from planner.studies.compare.differences import (
+    are_same,
+    figure_rows,
+    input_rows,
+    limit_rows,
+    line_rows,
+)
 from planner.studies.verification import read_plan
 
 Models = Mapping[Path, Inputs | Plan]
@@ -110,7 +116,6 @@ def read_side(
     """Return the plan of one file; a problem file is solved.
 
     Args:
-        path: the file.
         settings: ``path=value`` changes, laid over a problem file.
         scenario: a named scenario, laid over a problem file.
         options: how to solve a problem file.
@@ -237,15 +242,14 @@ def write_loss(worse: float, measure: Measure, amount: str = "", *, many: bool =
 
     Args:
         worse: what `worse_by` returned.
-        measure: what is measured.
         amount: the difference in words, where it is not this one alone.
         many: whether the subject is a plural.
     """
     other = ("has", "have", f"{{}} {{}} {measure.label}")
     one, several, rest = _SAID.get(measure.name, other)
     more = (worse > 0) == (measure.sense == "minimize")
-    told = rest.format(amount or relative(worse), "more" if more else "less")
-    return f"{several if many else one} {told}"
+    amount_and_side = rest.format(amount or relative(worse), "more" if more else "less")
+    return f"{several if many else one} {amount_and_side}"
 
 
 def proven_alike(worse: float, *gaps: float | None) -> bool:
@@ -301,7 +305,7 @@ def _figures(item: Item) -> str:
     return item.model_dump_json(include=parts, exclude_none=True)
 
 
-def allowed(inputs: Inputs, families: tuple[str, ...]) -> tuple[str, ...]:
+def considered_families(inputs: Inputs, families: tuple[str, ...]) -> tuple[str, ...]:
     """Return those of the families that the problem considers."""
     considered = inputs.problem.consider.storage_families
     return tuple(name for name in families if considered is None or name in considered)
@@ -309,7 +313,7 @@ def allowed(inputs: Inputs, families: tuple[str, ...]) -> tuple[str, ...]:
 
 def why_none(inputs: Inputs, families: tuple[str, ...]) -> str | None:
     """Return why no plan can have storage of these families alone, or None where one may."""
-    kept = allowed(inputs, families)
+    kept = considered_families(inputs, families)
     if not kept:
         return "the problem does not consider it (consider.storage_families)"
     storage = [item for item in inputs.items if item.category == "storage"]
@@ -318,8 +322,8 @@ def why_none(inputs: Inputs, families: tuple[str, ...]) -> str | None:
             return f"the problem asks for {item.model}, which is other storage"
     reasons = [why_not(item, inputs) for item in storage if item.family in kept]
     if None not in reasons:
-        told = sorted({reason for reason in reasons if reason is not None})
-        return f"none of it can be planned: {'; '.join(told[:_MOST_REASONS])}"
+        distinct = sorted({reason for reason in reasons if reason is not None})
+        return f"none of it can be planned: {'; '.join(distinct[:_MOST_REASONS])}"
     return None
 
 
@@ -328,7 +332,6 @@ def work(first: Plan, plan: Plan) -> str:
 
     Args:
         first: the plan to tell it from.
-        plan: the other.
     """
     before, after = first.jobs[0], plan.jobs[0]
     values = (before.useful_pflops, after.useful_pflops)
@@ -339,7 +342,7 @@ def work(first: Plan, plan: Plan) -> str:
     days = _days(before.days_to_train, after.days_to_train)
     share = now / was - 1.0 if was and now is not None else 0.0
     amounts = f"{plain(now or 0.0)} instead of {plain(was or 0.0)} {unit}"
-    if same(was, now):
+    if are_same(was, now):
         return f"Useful work is the same, {plain(now or 0.0)} {unit}{days}."
     if first.objective.name == plan.objective.name and proven_alike(share, *_proofs(first, plan)):
         return f"Useful work is the same within what is proven ({amounts}){days}."
@@ -369,7 +372,6 @@ def money_and_power(first: Plan, plan: Plan) -> str:
 
     Args:
         first: the plan to tell it from.
-        plan: the other.
     """
     parts = [*_money(first, plan), *_power(first, plan), *_per_hour(first, plan)]
     return f"It {listed(parts)}." if parts else "It costs and draws the same."
@@ -403,7 +405,7 @@ def _per_hour(first: Plan, plan: Plan) -> Iterator[str]:
     assert first.totals is not None
     assert plan.totals is not None
     was, now = first.totals.usd_per_useful_gpu_hour, plan.totals.usd_per_useful_gpu_hour
-    if was and now is not None and not same(was, now):
+    if was and now is not None and not are_same(was, now):
         word = "more" if now > was else "less"
         yield f"pays {relative(now / was - 1.0)} {word} for a useful GPU-hour ({money(now)})"
 
@@ -426,7 +428,6 @@ def sentences(
         side: the other.
         place: which of the sides it is.
         inputs: every input of the comparison.
-        lines: every line of it.
     """
     yield _changed(first, side, place, inputs)
     if not side.there:
@@ -445,10 +446,10 @@ def sentences(
 def _changed(first: Read, side: Read, place: int, inputs: Sequence[FigureRow]) -> str:
     """Say which inputs differ; where none that a plan states does, what was set for the run."""
     rows = [row for row in inputs if _differs(row, place, both=first.there and side.there)]
-    told = [row for row in rows if row.group not in _TOLD] or rows
-    parts = [_input(row, place) for row in told[:_MOST_INPUTS]]
-    if len(told) > _MOST_INPUTS:
-        parts.append(f"and {counted(len(told) - _MOST_INPUTS, 'more input')}")
+    listed_rows = [row for row in rows if row.group not in _TOLD] or rows
+    parts = [_input(row, place) for row in listed_rows[:_MOST_INPUTS]]
+    if len(listed_rows) > _MOST_INPUTS:
+        parts.append(f"and {counted(len(listed_rows) - _MOST_INPUTS, 'more input')}")
     inputs_told = f"Inputs that differ: {'; '.join(parts)}."
     if not side.edits:
         return inputs_told if parts else "All inputs that a plan states are the same."
@@ -470,7 +471,7 @@ def _differs(row: FigureRow, place: int, *, both: bool) -> bool:
     before, after = row.series.values[0], row.series.values[place]
     if not both and (before is None or after is None):
         return False
-    return not same(before, after)
+    return not are_same(before, after)
 
 
 def _input(row: FigureRow, place: int) -> str:
@@ -484,7 +485,9 @@ def _input(row: FigureRow, place: int) -> str:
 
 def _bought(place: int, lines: Sequence[LineRow]) -> str:
     """Say what else is bought, the GPU systems and the storage by name."""
-    other = [row for row in lines if not same(row.quantity.values[0], row.quantity.values[place])]
+    other = [
+        row for row in lines if not are_same(row.quantity.values[0], row.quantity.values[place])
+    ]
     wanted = [row for row in other if row.section in _WANTED]
     wanted.sort(key=lambda row: -abs(row.capex_usd.changes[place] or 0.0))
     more = len(other) - len(wanted[:_MOST_LINES])

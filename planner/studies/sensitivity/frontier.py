@@ -13,10 +13,11 @@ from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import natural
+from planner.processes import Progress, ignore
 from planner.schema.plan import Status
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 from planner.sizing.demand import VENDOR_RULES
-from planner.studies.request import Found, Progress, Request, SweepOptions, head_of, ignore
+from planner.studies.request import Found, Request, SweepOptions, head_of
 from planner.studies.sensitivity.frontier_walk import (
     COST,
     LESS_STORAGE,
@@ -31,14 +32,14 @@ from planner.studies.sensitivity.frontier_walk import (
     Stop,
     Walk,
     point,
-    settled,
+    settle_stop,
     walk,
     without_dominated,
 )
 from planner.studies.sensitivity.scenarios import Scenario
 from planner.studies.sensitivity.solve import NO_PLAN, Answer
 from planner.studies.sensitivity.workers import answers
-from planner.studies.workforce import Waiting, answered
+from planner.studies.workforce import Waiting, run_tasks
 
 LEAST_BEND = 1e-9
 
@@ -68,7 +69,7 @@ def knee(xs: Sequence[float], ys: Sequence[float], *, logarithmic: bool) -> int 
     return above.index(most) if most > LEAST_BEND else None
 
 
-def marks(question: Question) -> tuple[FrontierMark, ...]:
+def rule_marks(question: Question) -> tuple[FrontierMark, ...]:
     """Return for each rule the best plan that follows it, with the least storage it allows."""
     return tuple(_mark(question, name) for name in VENDOR_RULES)
 
@@ -81,7 +82,7 @@ def _mark(question: Question, name: str) -> FrontierMark:
     except InputError as error:
         return FrontierMark(name=name, label=label, reason=str(error))
     answer = ruled.solve(ruled.case)
-    stop = settled(ruled, LESS_STORAGE, None, answer)
+    stop = settle_stop(ruled, LESS_STORAGE, None, answer)
     if stop is None:
         late = answer.status != "infeasible"
         return FrontierMark(name=name, label=label, reason="not settled" if late else NO_PLAN)
@@ -99,12 +100,11 @@ def limited_curve(question: Question, axis: Axis, best: Certificate, most: int) 
     """Return the frontier of a problem against money or power.
 
     Args:
-        question: the problem.
         axis: money or power.
         best: its plan of most work.
         most: how many points to find.
     """
-    first = settled(question, axis, None, best)
+    first = settle_stop(question, axis, None, best)
     last = question.end(axis)
     if first is None or last.value is None:
         raise Ended(best if first is None else last)
@@ -142,9 +142,8 @@ _STORAGE_KNEE = (
 
 
 @dataclass(frozen=True)
-class Shore:
-    """What the frontier of storage is looked for from: the best plan, and how far it may go.
-
+class StorageStart:
+    """Where the walk along the storage frontier starts: the best plan, and how far it may go.
     ``ends`` are the least and the most bandwidth of any plan; ``late`` says that one is not proven.
     """
 
@@ -156,7 +155,7 @@ class Shore:
     late: bool
 
     @classmethod
-    def of(cls, question: Question, best: Certificate) -> Shore:
+    def of(cls, question: Question, best: Certificate) -> StorageStart:
         """Return it for the best plan of a problem."""
         if best.operation is None or best.value is None or best.bound is None:
             raise Ended(best)
@@ -180,21 +179,21 @@ class Side:
     stopped: bool
 
 
-def storage_side(shore: Shore, axis: Axis, most: int) -> Side:
+def storage_side(start: StorageStart, axis: Axis, most: int) -> Side:
     """Return one side of the goldilocks curve of a problem, best plan and all.
 
     Args:
-        shore: where it begins.
+        start: where it begins.
         axis: less storage or more.
         most: how many points there are to be on both sides.
     """
-    less, more = _shares(shore.top.x, shore.ends, most - 1)
+    less, more = _shares(start.top.x, start.ends, most - 1)
     if axis is LESS_STORAGE:
-        found = _branch(shore.question, axis, shore.best, shore.top, shore.ends[0], less)
+        found = _branch(start.question, axis, start.best, start.top, start.ends[0], less)
     else:
-        found = _branch(shore.far, axis, shore.best, shore.top, shore.ends[1], more)
-    points = tuple(_storage_points(shore, axis, found.stops))
-    stopped = found.stopped or shore.late
+        found = _branch(start.far, axis, start.best, start.top, start.ends[1], more)
+    points = tuple(_storage_points(start, axis, found.stops))
+    stopped = found.stopped or start.late
     return Side(tuple(found.stops), points, found.complete, stopped)
 
 
@@ -232,7 +231,7 @@ def _branch(
 
     Next to it stands what does its work, to the gap, with the least storage or the most.
     """
-    first = settled(question, axis, None, best)
+    first = settle_stop(question, axis, None, best)
     assert first is not None
     found = walk(question, axis, replace(first, level=top.x), end, most)
     aside = [stop for stop in found.stops if axis.direction * (stop.x - top.x) > STEP * top.x]
@@ -240,13 +239,15 @@ def _branch(
     return found
 
 
-def _storage_points(shore: Shore, axis: Axis, stops: Sequence[Stop]) -> Iterator[FrontierPoint]:
+def _storage_points(
+    start: StorageStart, axis: Axis, stops: Sequence[Stop]
+) -> Iterator[FrontierPoint]:
     """Yield stops as points.
 
     No problem file holds a bandwidth, so they are verified as plans of the problem itself.
     """
-    question = shore.question
-    place, gap = Place(question.inputs, question.case, shore.top.bound), question.options.gap
+    question = start.question
+    place, gap = Place(question.inputs, question.case, start.top.bound), question.options.gap
     for stop in stops:
         assert stop.level is not None
         ends = (stop.x, stop.level) if axis is LESS_STORAGE else (stop.level, stop.x)
@@ -283,9 +284,9 @@ PARTS: Mapping[Against, tuple[Part, ...]] = {
 
 @dataclass(frozen=True)
 class Parts:
-    """Works out parts of a problem's frontiers: each by itself, so the same in any process.
+    """Computes parts of a problem's frontiers, each by itself, so that every process gets the same.
 
-    What several begin with is worked out once by whoever works on them.
+    What parts have in common is computed once in a process.
     """
 
     inputs: Inputs
@@ -309,9 +310,9 @@ class Parts:
             best = self._best_drawn if part == "power" else self._best
             return limited_curve(question, AXES[part], best, self.points)
         if part == "marks":
-            return marks(self._shore.question)
+            return rule_marks(self._storage_start.question)
         axis = LESS_STORAGE if part == "less" else MORE_STORAGE
-        return storage_side(self._shore, axis, self.points)
+        return storage_side(self._storage_start, axis, self.points)
 
     def question(self, against: Against) -> Question:
         """Return what is asked along an axis.
@@ -339,8 +340,8 @@ class Parts:
         return self._best if same else self._drawn.best()
 
     @cached_property
-    def _shore(self) -> Shore:
-        return Shore.of(replace(self._any, known={}), self._best)
+    def _storage_start(self) -> StorageStart:
+        return StorageStart.of(replace(self._any, known={}), self._best)
 
 
 SECONDS_ALONE = 1.0
@@ -353,7 +354,7 @@ def study(
     *,
     against: Sequence[Against] = AGAINST,
     points: int = POINTS,
-    told: Progress = ignore,
+    progress: Progress = ignore,
 ) -> list[Frontier]:
     """Return the most useful work of a problem against what is held or limited.
 
@@ -361,11 +362,10 @@ def study(
     that no other passes, proven to the gap, and verified.
 
     Args:
-        inputs: the problem, catalogs and prices.
         options: how exactly to solve, how long at most for each plan, and who works.
         against: the write bandwidth of the storage bought, capex, or power at the meter.
         points: how many points to find at most; where there are more, they are spread.
-        told: hears how many of how many points, at most, are found.
+        progress: is called with how many of how many points, at most, are found.
 
     Raises:
         InputError: the problem demands what cannot be planned.
@@ -377,8 +377,8 @@ def study(
     tasks = [(part, part) for name in against for part in PARTS[name]]
     sizes: dict[Hashable, int] = {part: _size(part, points) for part, _ in tasks}
     found = dict(
-        answered(
-            parts, Waiting(tasks), sizes, told,
+        run_tasks(
+            parts, Waiting(tasks), sizes, progress,
             jobs=options.jobs, dask=options.dask, alone_s=SECONDS_ALONE,
         )
     )  # fmt: skip
@@ -442,7 +442,6 @@ def run(request: Request, *, against: Sequence[Against], points: int) -> Found:
     """Tell the most useful work of a problem against storage bandwidth, money or power.
 
     Args:
-        request: the problem, and how to solve.
         against: what work is held against, each once; a frontier for each, for all if empty.
         points: how many plans to find at most for each.
 
@@ -451,6 +450,6 @@ def run(request: Request, *, against: Sequence[Against], points: int) -> Found:
     """
     names = tuple(dict.fromkeys(against or AGAINST))
     found = study(
-        request.inputs, request.each(), against=names, points=points, told=request.progress
+        request.inputs, request.each(), against=names, points=points, progress=request.progress
     )
     return Found(tuple(found), tuple(each.status for each in found), plan=request.plan)

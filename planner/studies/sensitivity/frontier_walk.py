@@ -21,7 +21,7 @@ from planner.schema.problem import Objective
 from planner.schema.sensitivity import FrontierMark, FrontierPoint
 from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.solve import confirmed
-from planner.studies.why_not.question import keeping
+from planner.studies.why_not.question import case_no_worse
 
 Work = Literal["goodput", "useful_gpus"]
 END_GAP = 1e-6
@@ -47,8 +47,6 @@ class Question:
         """Return the question of a problem.
 
         Args:
-            inputs: the problem, catalogs and prices.
-            options: how exactly to solve.
             needs_draw: leave out what has no known power draw.
         """
         if needs_draw:
@@ -64,7 +62,7 @@ class Question:
 
     def _limited(self, case: Case, axis: Axis, level: float) -> Case:
         limit: dict[str, Any] = {axis.limit: level}
-        return case.under(case.limits.but(**limit))
+        return case.under(case.limits.with_values(**limit))
 
     def solve(self, case: Case, gap: float | None = None) -> Certificate:
         """Return the first best plan of a case with its proof.
@@ -87,25 +85,28 @@ class Question:
         """Return an operation's useful work."""
         return math.exp(measure(self.case, self.case.objective)(operation))
 
-    def frugal(self, axis: Axis, case: Case, floor: float, start: Run) -> Run | None:
-        """Return the plan that goes farthest along an axis of those that do so much work.
+    def farthest(self, axis: Axis, case: Case, floor: float, start: Run) -> Run | None:
+        """Return the plan farthest along an axis among those that do at least this much work.
 
         Args:
             axis: along what.
-            case: the problem in numbers.
             floor: the work, in its own unit.
             start: a plan that does it.
         """
         within = self._within_reach(case)
-        found = None if self.options.effort.late else self._farthest(axis, within, floor, start)
+        found = (
+            None
+            if self.options.effort.late
+            else self._farthest_by_search(axis, within, floor, start)
+        )
         if found is not None:
             return found
-        return self.solve(_aimed(keeping(within, floor), axis)).operation
+        return self.solve(_aimed(case_no_worse(within, floor), axis)).operation
 
-    def _farthest(self, axis: Axis, case: Case, floor: float, start: Run) -> Run | None:
-        """Return the same to the gap, by asking for plans beyond the last one found and for none.
+    def _farthest_by_search(self, axis: Axis, case: Case, floor: float, start: Run) -> Run | None:
+        """Return the same to the gap: ask for plans farther along until there is provably none.
 
-        None where enumeration leaves it open.
+        None where enumeration does not decide a question.
         """
         found, none_at, step = start, math.inf, self.options.gap
         reach = self.known.setdefault(axis.limit, Reach())
@@ -118,7 +119,7 @@ class Question:
             ahead = step if math.isinf(none_at) else none_at / 2.0
             level = here * math.exp(axis.direction * ahead)
             limits: dict[str, Any] = {axis.limit: level}
-            held = case.under(case.limits.but(**limits))
+            held = case.under(case.limits.with_values(**limits))
             answer = reach.plan(held, math.log(floor))
             if answer == "open":
                 return None
@@ -137,9 +138,9 @@ class Question:
         here, work = axis.x(self.case, operation), self.work(operation)
         fewer = replace(self.case, systems=systems).billed_as(self.case)
         fixed = self._limited(fewer, axis, here)
-        least = keeping(fixed, work)
+        least = case_no_worse(fixed, work)
         if least.objective == COST.objective and not self.options.effort.late:
-            cheaper = self._farthest(COST, fixed, work, operation)
+            cheaper = self._farthest_by_search(COST, fixed, work, operation)
             if cheaper is not None:
                 return cheaper
         found = self.solve(least).operation
@@ -288,7 +289,6 @@ def point(place: Place, stop: Stop, from_x: float, to_x: float | None, gap: floa
         stop: what was found.
         from_x: where the stretch begins on which it is the best.
         to_x: where that ends, None where it does not.
-        gap: the gap that was asked for.
 
     Raises:
         VerificationError: the plan does not agree with its independent re-computation.
@@ -369,9 +369,8 @@ def walk(question: Question, axis: Axis, first: Stop, end: float, most: int) -> 
     """Walk from a plan of most work to the end.
 
     Args:
-        question: the problem.
         axis: along what.
-        first: the stop to begin with, as ``settled`` returns it.
+        first: the stop to begin with, as ``settle_stop`` returns it.
         end: the farthest place at which there is a plan.
         most: how many stops to make.
     """
@@ -386,7 +385,7 @@ def walk(question: Question, axis: Axis, first: Stop, end: float, most: int) -> 
             found.complete = False
         level = axis.beyond(here) if found.complete else _spread(axis, here, end, left)
         answer = question.solve(question.held(axis, level))
-        stop = settled(question, axis, level, answer)
+        stop = settle_stop(question, axis, level, answer)
         if stop is None:
             found.stopped = answer.status != "infeasible"
             found.complete &= not found.stopped
@@ -399,7 +398,7 @@ def walk(question: Question, axis: Axis, first: Stop, end: float, most: int) -> 
 
 
 def _too_far(axis: Axis, here: float, end: float, strides: list[float], left: int) -> bool:
-    """Say whether strides like those so far do not lead to the end with what is left of them."""
+    """Return whether the strides left, as long as those so far, do not lead to the end."""
     if left > STRIDES > len(strides):
         return False
     if not strides:
@@ -419,7 +418,7 @@ def _spread(axis: Axis, here: float, end: float, left: int) -> float:
     return min(level, nearest) if axis.direction < 0 else max(level, nearest)
 
 
-def settled(
+def settle_stop(
     question: Question, axis: Axis, level: float | None, answer: Certificate
 ) -> Stop | None:
     """Return the stop of an answer: of plans of its work, to the gap, the farthest along the axis.
@@ -432,7 +431,7 @@ def settled(
     bound, work = natural(name, answer.bound), natural(name, answer.value)
     floor = min(work, bound / (1.0 + question.options.gap) * (1.0 + FLOOR_NOISE))
     operation = answer.operation
-    farther = question.frugal(axis, case, floor, operation)
+    farther = question.farthest(axis, case, floor, operation)
     if farther is not None:
         ahead = axis.x(case, farther) - axis.x(case, operation)
         # At the same place more work is better, and nothing else counts.

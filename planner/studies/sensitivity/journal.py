@@ -61,10 +61,10 @@ class Journal:
                 raise InputError(
                     Finding("partial", message, str(self.folder / entry.name), fix="remove it")
                 )
-        told = self.folder / KEY
-        if not told.exists() or told.read_text("utf-8", "replace") != key:
+        key_file = self.folder / KEY
+        if not key_file.exists() or key_file.read_text("utf-8", "replace") != key:
             self._remove_all()
-            told.write_text(key)
+            key_file.write_text(key)
 
     def has(self, number: int) -> bool:
         """Say whether a piece is done, and can be read."""
@@ -111,7 +111,7 @@ class Journal:
                 folder.rmdir()
 
     def close(self) -> None:
-        """Let another sweep work here."""
+        """Unlock the folder for other sweeps."""
         for handle in (self._lock, self._at):
             os.close(handle)
 
@@ -155,8 +155,8 @@ def _lock(handle: int, folder: Path) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        said = os.read(handle, 32).decode("ascii", "replace").strip()
-        message = "another sweep is writing these results" + (said and f" (process {said})")
+        holder = os.read(handle, 32).decode("ascii", "replace").strip()
+        message = "another sweep is writing these results" + (holder and f" (process {holder})")
         fix = f"wait for its end, or {OTHER_FOLDER}"
         raise InputError(Finding("locked", message, str(folder), fix=fix)) from None
     except OSError as error:
@@ -174,13 +174,13 @@ def _close(*handles: int) -> None:
 
 @contextmanager
 def _naming(folder: Path) -> Iterator[None]:
-    """Turn what the system says of the journal into one line."""
+    """Turn an error of the file system into one line."""
     try:
         yield
     except OSError as error:
-        said = (error.strerror or str(error)).lower()
+        why = (error.strerror or str(error)).lower()
         fix = "free some space and start it again: what is done is kept"
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             fix = OTHER_FOLDER
-        finding = Finding("unwritable", f"cannot write: {said}", str(folder), fix=fix)
+        finding = Finding("unwritable", f"cannot write: {why}", str(folder), fix=fix)
         raise InputError(finding) from None

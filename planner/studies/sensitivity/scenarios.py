@@ -72,8 +72,6 @@ def label(inputs: Inputs, path: str, known: dict[str, str]) -> str:
     """Return what a path is called: as its limit, or in the words of the path.
 
     Args:
-        inputs: the problem.
-        path: what is varied.
         known: what limits are called.
     """
     if path in known:
@@ -157,7 +155,6 @@ def columns(
     Args:
         axes: those of the inputs.
         items: those of the items that any plan buys.
-        unit: the objective's.
         named: whether scenarios have names.
     """
     names = [Column(name=NAME, label="name", kind="text")] if named else []
@@ -195,7 +192,7 @@ def items_on_offer(bases: Iterable[Inputs]) -> tuple[Column, ...]:
     )
 
 
-def bought(items: Iterable[Column], used: Collection[str]) -> tuple[Column, ...]:
+def bought_columns(items: Iterable[Column], used: Collection[str]) -> tuple[Column, ...]:
     """Return the columns of items that any row buys."""
     return tuple(column for column in items if column.name in used)
 
@@ -323,7 +320,6 @@ def named_bases(inputs: Inputs, problem: Path, names: Sequence[str]) -> list[Bas
 
     Args:
         inputs: the problem as it stands; its settings are laid over every scenario.
-        problem: its file.
         names: which of them; all where none is given.
 
     Raises:
@@ -438,7 +434,6 @@ def scenarios(
     """Return the scenarios that a user asks for: named ones, times rows, times a grid.
 
     Args:
-        inputs: the problem as it stands.
         vary: what to vary, each as ``PATH=VALUES``; the last one goes fastest.
         table: a CSV file of scenarios.
         named: which of the problem file's scenarios, an empty sequence for all; None for none.
@@ -467,7 +462,6 @@ def samples(
     """Return scenarios of numbers that were drawn: the n-th of every path is the n-th scenario.
 
     Args:
-        inputs: the problem as it stands.
         numbers: for each path, in its canonical unit.
         factors: the paths whose numbers are factors of the values as they stand.
 

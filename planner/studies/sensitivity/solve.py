@@ -187,11 +187,11 @@ def _halves(
 
 
 @dataclass(frozen=True)
-class Asked:
+class PreparedGroup:
     """A group ready to be solved: inputs and case under the loosest limits, limits of each.
 
     ``limits`` has a row for each scenario and a column for each supply that the group changes;
-    ``fate`` is what decides whether its values go together.
+    groups with equal ``check_result_key`` pass or fail the checks alike.
     """
 
     inputs: Inputs
@@ -199,7 +199,7 @@ class Asked:
     group: Group
     options: SweepOptions
     limits: NDArray[np.float64]
-    fate: tuple[object, ...]
+    check_result_key: tuple[object, ...]
 
     @property
     def supplies(self) -> tuple[Limit, ...]:
@@ -220,7 +220,7 @@ class Asked:
         """Return the case of one scenario; its companions are as far worked out as for all."""
         row = zip(self.group.paths, self.limits[place].tolist(), strict=True)
         changes: dict[str, Any] = {FIELDS[path]: _typed(path, value) for path, value in row}
-        own = self.case.limits.but(**changes)
+        own = self.case.limits.with_values(**changes)
         return self.case if own == self.case.limits else self.case.under(own)
 
     def inputs_of(self, place: int) -> Inputs:
@@ -233,14 +233,12 @@ class Asked:
 
 
 def prepare(
-    inputs: Inputs, group: Group, options: SweepOptions, like: Asked | None = None
-) -> Asked:
+    inputs: Inputs, group: Group, options: SweepOptions, like: PreparedGroup | None = None
+) -> PreparedGroup:
     """Return a group ready to be solved.
 
     Args:
         inputs: those of its base.
-        group: the scenarios.
-        options: how exactly to solve.
         like: another group, of which is taken over what is the same.
 
     Raises:
@@ -253,8 +251,8 @@ def prepare(
         for path, value in zip(group.paths, most.tolist(), strict=True)
     ]
     changes = (*group.shared, *loosest)
-    fate = group.base, check_key(changes, inputs.problem)
-    if like is not None and like.fate == fate:
+    check_result_key = group.base, check_key(changes, inputs.problem)
+    if like is not None and like.check_result_key == check_result_key:
         top = replace(applied(inputs, changes), warnings=like.inputs.warnings)
     else:
         top = checked(inputs, changes)
@@ -263,14 +261,14 @@ def prepare(
     for place, path in enumerate(group.paths):
         column = points[:, place].tolist()
         limits[:, place] = [limit_at(top.problem, path, value) for value in column]
-    return Asked(top, case, group, options, limits, fate)
+    return PreparedGroup(top, case, group, options, limits, check_result_key)
 
 
 def _typed(path: str, value: float) -> float | int:
     return round(value) if path in COUNTED else value
 
 
-def solve(asked: Asked) -> list[Answer]:
+def solve(asked: PreparedGroup) -> list[Answer]:
     """Return an answer for each scenario of a group, in order."""
     divided = not _stands_alone(asked.case)
     options = asked.options
@@ -299,24 +297,24 @@ def solve(asked: Asked) -> list[Answer]:
         else _answer(asked, place, each, sign)
         for place, each in enumerate(found)
     ]
-    return [_seen(asked, *each) for each in enumerate(answered)] if options.look else answered
+    return [_with_view(asked, *each) for each in enumerate(answered)] if options.look else answered
 
 
-def _seen(asked: Asked, place: int, answer: Answer) -> Answer:
-    """Return an answer with its scenario in numbers and what is seen in it."""
+def _with_view(asked: PreparedGroup, place: int, answer: Answer) -> Answer:
+    """Return an answer with its packed scenario and what ``look`` returns of it."""
     case, look = asked.case_of(place), asked.options.look
     return replace(answer, numbers=case, seen=None if look is None else look(case, answer))
 
 
 def _stands_alone(case: Case) -> bool:
-    """Say whether a case has what only an optimisation of its own can hold: money per work."""
+    """Return whether a case must be optimised by itself: money per work counts in it."""
     limits = case.limits
     ratios = (limits["per_useful_gpu_hour"], limits["per_million_tokens"])
     asked = case.objective in RATIOS or any(ratio is not None for ratio in ratios)
     return asked or not (case.systems and case.storage)
 
 
-def _by_itself(asked: Asked, place: int) -> Answer:
+def _by_itself(asked: PreparedGroup, place: int) -> Answer:
     scenario, options = asked.group.scenarios[place], asked.options
     case = resolve(asked.inputs_of(place))
     end = optimise(case, gap=options.gap, effort=options.effort, ties=False)
@@ -328,7 +326,7 @@ def _by_itself(asked: Asked, place: int) -> Answer:
     )  # fmt: skip
 
 
-def _answer(asked: Asked, place: int, found: Found, sign: float) -> Answer:
+def _answer(asked: PreparedGroup, place: int, found: Found, sign: float) -> Answer:
     scenario, case = asked.group.scenarios[place], asked.case
     run = found.operation
     if run is None:
@@ -362,7 +360,7 @@ WORK = 3000.0
 NO_PLAN = "no plan meets every limit"
 
 
-def explained(asked: Asked, answers: Sequence[Answer]) -> list[Answer]:
+def with_reasons(asked: PreparedGroup, answers: Sequence[Answer]) -> list[Answer]:
     """Return answers with a reason where there is no plan.
 
     Limits that cannot hold together cannot do so where those of them that are changed are tighter
@@ -374,22 +372,22 @@ def explained(asked: Asked, answers: Sequence[Answer]) -> list[Answer]:
     points, paths = values(asked.group), asked.group.paths
     top = points.max(axis=0) if paths else points[0]
     loose = {place: float((points[place] / top.clip(1e-300)).sum()) for place in places}
-    told: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     found = 0
     for place in sorted(places, key=lambda place: (-loose[place], place)):
-        if place in told or found >= MOST:
+        if place in reasons or found >= MOST:
             continue
         levers = clash(asked.inputs_of(place), work=WORK)
         found += 1
         columns = [paths.index(lever.path) for lever in levers if lever.path in paths]
         for other in places:
-            if other not in told and (points[other] <= points[place])[columns].all():
-                told[other] = name_limits(
+            if other not in reasons and (points[other] <= points[place])[columns].all():
+                reasons[other] = name_limits(
                     levers, dict(zip(paths, points[other].tolist(), strict=True))
                 )
     found_out = list(answers)
     for place in places:
-        found_out[place] = replace(answers[place], reason=told.get(place, NO_PLAN))
+        found_out[place] = replace(answers[place], reason=reasons.get(place, NO_PLAN))
     return found_out
 
 
@@ -406,7 +404,7 @@ def name_limits(levers: Sequence[Lever], here: Mapping[str, float]) -> str:
     return f"{listed(names)} cannot hold together"
 
 
-def rows(asked: Asked, answers: Sequence[Answer]) -> list[Row]:
+def rows(asked: PreparedGroup, answers: Sequence[Answer]) -> list[Row]:
     """Return the row of each answer of a group; every plan is verified where it is first used."""
     found = [blank(answer) for answer in answers]
     users: dict[int, list[int]] = {}
@@ -417,7 +415,7 @@ def rows(asked: Asked, answers: Sequence[Answer]) -> list[Row]:
     taken = np.zeros_like(allowed)
     for places in users.values():
         try:
-            plan = _Used.of(asked, places[0], answers[places[0]])
+            plan = _VerifiedPlan.of(asked, places[0], answers[places[0]])
         except VerificationError as error:
             for place in places:
                 found[place] |= {"status": "failed", "reason": str(error)}
@@ -425,16 +423,16 @@ def rows(asked: Asked, answers: Sequence[Answer]) -> list[Row]:
         taken[places] = plan.takes
         for place, names in zip(places, plan.binding(supplies, allowed[places]), strict=True):
             found[place] = plan.row | _answer_cells(answers[place]) | {"binding": names}
-    for place, names in _passed(supplies, taken, allowed).items():
-        said = f"the plan breaks a limit of this scenario: {names}"
-        found[place] = blank(answers[place]) | {"status": "failed", "reason": said}
+    for place, names in _limits_passed(supplies, taken, allowed).items():
+        text = f"the plan breaks a limit of this scenario: {names}"
+        found[place] = blank(answers[place]) | {"status": "failed", "reason": text}
     return found
 
 
-def _passed(
+def _limits_passed(
     supplies: Sequence[Limit], taken: NDArray[np.float64], allowed: NDArray[np.float64]
 ) -> dict[int, str]:
-    """Return by scenario which of its limits the plan passes that is shown for it, if any.
+    """Return for each scenario the limits that the plan shown for it passes, if any.
 
     Plans are verified under the loosest limits of their group and those of one scenario; here each
     is held against those of every scenario that it serves, by what it was confirmed to use up.
@@ -488,7 +486,7 @@ def _answer_cells(answer: Answer) -> Row:
 
 
 @dataclass(frozen=True)
-class _Used:
+class _VerifiedPlan:
     """A verified plan: its columns, and what decides under other limits which of them bind.
 
     It is verified under the loosest limits of its group: what follows from these inputs is worked
@@ -502,7 +500,7 @@ class _Used:
     more: NDArray[np.float64]
 
     @classmethod
-    def of(cls, asked: Asked, place: int, answer: Answer) -> _Used:
+    def of(cls, asked: PreparedGroup, place: int, answer: Answer) -> _VerifiedPlan:
         """Return a plan's columns once its independent re-computation agrees, under the limits of
         the first scenario, too, that it is shown for.
 
@@ -529,7 +527,6 @@ class _Used:
         """Return the names of the limits that hold the plan where it is, under each row of limits.
 
         Args:
-            supplies: what is limited.
             allowed: how much of each is, a row for each scenario.
         """
         over = self.more[None] > allowed[:, None, :] * (1 + purchase.TOLERANCE)

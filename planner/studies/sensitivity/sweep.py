@@ -21,7 +21,7 @@ from planner.studies.sensitivity.scenarios import (
     Row,
     Scenario,
     Scenarios,
-    bought,
+    bought_columns,
     columns,
     items_on_offer,
     types,
@@ -40,21 +40,21 @@ NUMBERS = 100_000
 
 
 class Workforce(Protocol):
-    """Whoever works on pieces: processes here, or a cluster."""
+    """Works on pieces of a sweep: processes here, or a cluster."""
 
     def rows(self, pieces: Iterable[Numbered]) -> Iterator[tuple[int, list[Row]]]:
         """Yield the rows of each piece under its number, as they come."""
 
 
 @dataclass
-class Course:
+class RunningSweep:
     """A sweep under way: its scenarios, the work, and what is done of it."""
 
     inputs: Inputs
     scenarios: Scenarios
     options: SweepOptions
     journal: Journal
-    told: Callable[[int, int], None]
+    progress: Callable[[int, int], None]
     done: int = 0
     kept: dict[int, int] = field(default_factory=dict)
     _layout: list[tuple[int, list[int]]] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Course:
         Raises:
             InputError: the journal cannot be written.
         """
-        self.told(0, len(self.scenarios))
+        self.progress(0, len(self.scenarios))
         for number, rows in workforce.rows(self._waiting()):
             self.journal.put(number, rows)
             self._count(number, len(rows))
@@ -97,7 +97,7 @@ class Course:
     def _count(self, number: int, rows: int) -> None:
         self.kept[number] = rows
         self.done += rows
-        self.told(self.done, len(self.scenarios))
+        self.progress(self.done, len(self.scenarios))
 
     def _numbered(self) -> Iterator[tuple[int, list[int]]]:
         """Yield the number of each piece and the places of its scenarios."""
@@ -126,12 +126,12 @@ class Course:
 class SweptRows:
     """The rows that are done, in the order of their scenarios, and the record of them."""
 
-    course: Course
+    course: RunningSweep
     columns: tuple[Column, ...]
     types: dict[str, str]
 
     @classmethod
-    def of(cls, course: Course) -> SweptRows:
+    def of(cls, course: RunningSweep) -> SweptRows:
         """Return the table of a course as far as it has come."""
         scenarios = course.scenarios
         used = {
@@ -140,7 +140,7 @@ class SweptRows:
             for name in course.journal.columns(number)
             if name.startswith(COUNT_PREFIX)
         }
-        items = bought(items_on_offer(scenarios.bases().values()), used)
+        items = bought_columns(items_on_offer(scenarios.bases().values()), used)
         named = any(course.shown(place)[0].name for place in range(min(len(scenarios), BLOCK)))
         unit = objective_unit(goal(scenarios, course.inputs))
         shown = columns(scenarios.axes, items, unit, named=named)
@@ -217,7 +217,6 @@ def goal(scenarios: Scenarios, inputs: Inputs) -> str:
     """Return the objective of all scenarios, or that it differs from one to another.
 
     Args:
-        scenarios: those of the sweep.
         inputs: the problem as it stands, whose objective is that of a sweep without scenarios.
     """
     varied = [at for at, column in enumerate(scenarios.axes) if column.path in _OBJECTIVES]

@@ -15,9 +15,10 @@ from planner.levers.model import written
 from planner.loader.vary import checked
 from planner.loader.vary.place import NoPlaceError, short
 from planner.paths import job_path
+from planner.processes import Progress, ignore
 from planner.schema.plan import Status
 from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
-from planner.studies.request import Found, Progress, Request, SweepOptions, head_of, ignore
+from planner.studies.request import Found, Request, SweepOptions, head_of
 from planner.studies.sensitivity.scenarios import Scenario, label, labels
 from planner.studies.sensitivity.solve import NO_PLAN, Answer, name_limits
 from planner.studies.sensitivity.uncertain.distributions import Field
@@ -78,7 +79,7 @@ class Span:
     high: Side
 
 
-def asked(inputs: Inputs, option: str) -> Span:
+def asked_span(inputs: Inputs, option: str) -> Span:
     """Return the span that a ``PATH=LOW:HIGH`` or ``PATH=+-20%`` asks for.
 
     Raises:
@@ -94,7 +95,7 @@ def asked(inputs: Inputs, option: str) -> Span:
         raise InputError(Finding("vary", str(error), origin, fix=error.fix)) from None
     found = _AROUND.match(spec)
     if found is not None:
-        span = around(inputs, field, float(found[1]) / 100.0)
+        span = span_around(inputs, field, float(found[1]) / 100.0)
         if span is None:
             message = f"there is no number here to take {spec} of"
             raise InputError(Finding("vary", message, origin, fix="write LOW:HIGH"))
@@ -106,7 +107,7 @@ def asked(inputs: Inputs, option: str) -> Span:
     return _span(inputs, field, low, high)
 
 
-def around(
+def span_around(
     inputs: Inputs, field: Field, by: float, least: float = -math.inf, most: float = math.inf
 ) -> Span | None:
     """Return the span of a number by a share of it to either side, within what may stand there.
@@ -114,7 +115,6 @@ def around(
     Whole numbers go at least one up and down. None where there is no number, or no way to go.
 
     Args:
-        inputs: the problem.
         field: where the number stands.
         by: the share.
         least: go no lower.
@@ -190,14 +190,13 @@ def defaults(inputs: Inputs, by: float, counts: Mapping[str, int]) -> list[Span]
     then prices and draws: all of them at once, and those of what the best plan buys one by one.
 
     Args:
-        inputs: the problem.
         by: the share.
         counts: units by item of the best plan, nothing where there is none.
     """
     found: dict[str, Span] = {}
     for path, least, most in _numbers(inputs, counts):
         try:
-            span = around(inputs, Field(inputs, path), by, least, most)
+            span = span_around(inputs, Field(inputs, path), by, least, most)
         except NoPlaceError:
             continue  # nothing states it: it does not apply
         if span is not None:
@@ -256,17 +255,16 @@ def study(
     options: SweepOptions | None = None,
     *,
     by: float = BY,
-    told: Progress = ignore,
+    progress: Progress = ignore,
 ) -> Tornado:
     """Return what the best plan does when one input goes from low to high, all else as it stands.
 
     Args:
-        inputs: the problem, catalogs and prices.
         ranges: what to vary, each as ``PATH=LOW:HIGH`` or ``PATH=+-20%``; none for every number
             that may matter.
         options: how exactly to solve, and how long at most for each end.
         by: where no ranges are given, how far to go to either side, as a share.
-        told: hears how many ends of how many are solved.
+        progress: is called with how many ends of how many are solved.
 
     Raises:
         InputError: a range cannot be read, or an input is varied twice.
@@ -274,12 +272,11 @@ def study(
     options = options or SweepOptions()
     base = answers(inputs, [Scenario(0, ())], options)[0]
     counts = {} if base.operation is None else base.operation.units
-    spans = [asked(inputs, each) for each in ranges] or defaults(inputs, by, counts)
+    spans = [asked_span(inputs, each) for each in ranges] or defaults(inputs, by, counts)
     _refuse_twice(spans)
     sides = [side for span in spans for side in (span.low, span.high)]
     scenarios = [Scenario(place, side.changes) for place, side in enumerate(sides)]
-    solved = answers(inputs, scenarios, options, lambda done: told(done, len(scenarios)))
-    found = _explained(inputs, solved)
+    found = _explained(inputs, answers(inputs, scenarios, options, progress))
     swings = [
         _swing(span, found[2 * place], found[2 * place + 1]) for place, span in enumerate(spans)
     ]
@@ -295,14 +292,14 @@ def _refuse_twice(spans: Sequence[Span]) -> None:
 
 def _explained(inputs: Inputs, found: Sequence[Answer]) -> list[tuple[Answer, str]]:
     """Return answers with why there is no plan, where there is none."""
-    told, left = [], MOST_EXPLAINED
+    explained, left = [], MOST_EXPLAINED
     for answer in found:
         reason = answer.reason
         if answer.status == "infeasible" and not reason:
             reason = why(inputs, answer.scenario.changes) if left else NO_PLAN
             left = max(0, left - 1)
-        told.append((answer, reason))
-    return told
+        explained.append((answer, reason))
+    return explained
 
 
 def _swing(span: Span, low: tuple[Answer, str], high: tuple[Answer, str]) -> Swing:
@@ -372,7 +369,6 @@ def run(request: Request, *, vary: Sequence[str], by: float) -> Found:
     """Tell which inputs the best plan of a problem depends on most.
 
     Args:
-        request: the problem, and how to solve.
         vary: what to vary, each as ``PATH=LOW:HIGH`` or ``PATH=+-20%``; none for every number that
             may matter.
         by: how far those go to either side, as a share.
@@ -380,7 +376,7 @@ def run(request: Request, *, vary: Sequence[str], by: float) -> Found:
     Raises:
         InputError: the problem or a range is wrong.
     """
-    found = study(request.inputs, vary, request.each(), by=by, told=request.progress)
+    found = study(request.inputs, vary, request.each(), by=by, progress=request.progress)
     ends = {end.status for swing in found.swings for end in (swing.low, swing.high)}
     ended = "failed" if "failed" in ends else found.status
     return Found((found,), (ended,), plan=request.plan)

@@ -1,31 +1,30 @@
-"""Pieces of scenarios, what is done with them, and those who do it."""
+"""Pieces of scenarios: how they are solved, in which process, and what is done where one fails."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from types import TracebackType
 from typing import Any, Literal
 
 from planner.errors import InputError, PlannerError
 from planner.inputs import Inputs
 from planner.loader.vary import checked
-from planner.processes import Lost
+from planner.processes import Lost, Progress, ignore
 from planner.studies.request import DEFAULT_GAP, SweepOptions
 from planner.studies.sensitivity.scenarios import Row, Scenario
 from planner.studies.sensitivity.solve import (
     Answer,
-    Asked,
     Group,
+    PreparedGroup,
     blank,
-    explained,
     groups,
     pieces,
     prepare,
     reason,
     rows,
     solve,
+    with_reasons,
 )
 from planner.studies.workforce import SECONDS_ALONE, Workforce
 
@@ -38,8 +37,8 @@ class Work:
     options: SweepOptions
 
     @cached_property
-    def _last(self) -> list[Asked]:
-        """The last group that was solved here: of it is taken over what is the same."""
+    def _last(self) -> list[PreparedGroup]:
+        """The group solved last in this process; the next takes over what is the same."""
         return []
 
     def __getstate__(self) -> dict[str, object]:
@@ -62,7 +61,7 @@ class Work:
                 found |= _rows(asked, answers)
         return [found.get(each.index) or blank(_refused(each)) for each in scenarios]
 
-    def _solved(self, group: Group) -> Iterator[tuple[Asked | None, list[Answer]]]:
+    def _solved(self, group: Group) -> Iterator[tuple[PreparedGroup | None, list[Answer]]]:
         """Yield what is asked of a group with its answers, in parts where one has to stand apart.
 
         Of the group before is taken over what is the same.
@@ -86,7 +85,7 @@ class Work:
 
     def _checked(
         self, group: Group, error: InputError
-    ) -> Iterator[tuple[Asked | None, list[Answer]]]:
+    ) -> Iterator[tuple[PreparedGroup | None, list[Answer]]]:
         """Yield the answers of a group whose loosest limits contradict something: tighter ones may
         not."""
         if len(group.scenarios) == 1:
@@ -105,11 +104,11 @@ class Work:
             yield from self._solved(part)
 
 
-def _rows(asked: Asked | None, answers: Sequence[Answer]) -> dict[int, Row]:
+def _rows(asked: PreparedGroup | None, answers: Sequence[Answer]) -> dict[int, Row]:
     if asked is None:
         return {each.scenario.index: blank(each) for each in answers}
     try:
-        answers = explained(asked, answers)
+        answers = with_reasons(asked, answers)
         made = list(rows(asked, answers))
     except Exception as error:
         return {each.scenario.index: blank(_failed(each.scenario, error)) for each in answers}
@@ -126,11 +125,11 @@ def _apart(group: Group) -> Iterator[Group]:
 
 
 def _failed(scenario: Scenario, error: Exception) -> Answer:
-    """Return what is told of a scenario that an error of planner's own ended."""
-    said = str(error)
+    """Return the row of a scenario that ended in an internal error."""
+    text = str(error)
     if not isinstance(error, PlannerError):
-        said = f"internal error: {type(error).__name__}: {said}"
-    return Answer(scenario, "failed", reason=said)
+        text = f"internal error: {type(error).__name__}: {text}"
+    return Answer(scenario, "failed", reason=text)
 
 
 def _refused(scenario: Scenario) -> Answer:
@@ -144,7 +143,7 @@ REASON_LOST = "the process that worked on this scenario was ended again and agai
 
 
 def lost(what: What, piece: Piece, reason: str = "") -> list[Any]:
-    """Return what is told of a piece that no worker came back from, or came back with an error."""
+    """Return the rows of a piece whose worker ended or failed."""
     answers = [Answer(scenario, "failed", reason=reason or REASON_LOST) for scenario in piece]
     return [blank(answer) for answer in answers] if what == "rows" else answers
 
@@ -155,8 +154,8 @@ def _done(work: Work, task: tuple[What, Piece]) -> list[Any]:
     return work.rows(piece) if what == "rows" else work.answers(piece)
 
 
-class Workers:
-    """Those who work on pieces; see ``Workforce``."""
+class Workers(Workforce):
+    """Solves pieces of scenarios."""
 
     def __init__(
         self,
@@ -167,7 +166,7 @@ class Workers:
         kept: bool = False,
     ) -> None:
         options = work.options
-        self.force = Workforce(
+        super().__init__(
             partial(_done, work),
             jobs=options.jobs,
             tasks=pieces,
@@ -175,17 +174,6 @@ class Workers:
             alone_s=alone_s,
             kept=kept,
         )
-
-    def __enter__(self) -> Workers:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.force.__exit__(kind, error, trace)
 
     def answers(self, pieces: Iterable[Numbered]) -> Iterator[tuple[int, list[Answer]]]:
         """Yield the answers of each piece under its number, as they come."""
@@ -197,7 +185,7 @@ class Workers:
 
     def _run(self, what: What, pieces: Iterable[Numbered]) -> Iterator[tuple[int, list[Any]]]:
         tasks = ((number, (what, piece)) for number, piece in pieces)
-        for (number, (_, piece)), found in self.force.results(tasks):
+        for (number, (_, piece)), found in self.results(tasks):
             assert isinstance(number, int)
             gone = isinstance(found, Lost)
             yield number, lost(what, piece, found.reason) if gone else found
@@ -214,15 +202,14 @@ def answers(
     inputs: Inputs,
     scenarios: Sequence[Scenario],
     options: SweepOptions,
-    told: Callable[[int], None] | None = None,
+    progress: Progress = ignore,
 ) -> list[Answer]:
-    """Return an answer for each scenario, in order; ``told`` hears how many are done."""
+    """Return an answer for each scenario, in order."""
     parts = pieces(scenarios)
     found: dict[int, Answer] = {}
     with Workers(Work({"": inputs}, options), len(parts)) as workers:
         for _, done in workers.answers(enumerate(parts)):
             many = len(found) >= MOST_WHOLE
             found |= {each.scenario.index: each.packed() if many else each for each in done}
-            if told is not None:
-                told(len(found))
+            progress(len(found), len(scenarios))
     return [found[scenario.index] for scenario in scenarios]

@@ -11,6 +11,7 @@ import numpy as np
 
 from planner.api import Options
 from planner.errors import Finding, InputError
+from planner.processes import Progress
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.simulation import (
     Doing,
@@ -30,7 +31,7 @@ from planner.simulation.from_plan import appliances, copies_of, full_mtti_s, wor
 from planner.simulation.history import History, Interruption
 from planner.simulation.operation import Array, Empirical, Failures, Weibull
 from planner.simulation.record import record
-from planner.simulation.replicate import Progress, Replications, Runs, confidence, events, replicate
+from planner.simulation.replicate import Replications, Runs, confidence, events, replicate
 from planner.simulation.world import Disturbances, JobRun, World, draw
 from planner.sizing import two_levels
 from planner.sizing.availability import (
@@ -49,9 +50,9 @@ from planner.studies.simulation.options import (
     SimulationOptions,
     beside,
     failures_of,
-    mending_of,
     outages_of,
     planned_of,
+    repairs_of,
     require_numbers,
     require_sense,
 )
@@ -231,7 +232,6 @@ def compare(
     """Return the intervals from short to long, the place of the best, whether it is better.
 
     Args:
-        world: what was simulated.
         planned: the plan's job, whose limits say what is allowed.
         length_s: of a run.
         runs: what came out, by interval.
@@ -295,7 +295,6 @@ def timeline(world: World, given: Disturbances, length_s: float) -> Timeline:
     """Return the stretch that shows most of what happens.
 
     Args:
-        world: what is simulated.
         given: the disturbances of the runs, of which the first is shown.
         length_s: how long they are.
     """
@@ -366,7 +365,7 @@ def _bar(job: int, doing: Doing, start_s: float, end_s: float) -> TimelineBar:
 
 
 def _since(history: History, struck: Interruption, sync: bool) -> float:
-    """Return when the computing began that an interruption throws away."""
+    """Return when the computing began that an interruption undoes."""
     since = 0.0
     for moved in history.transfers:
         if moved.job == struck.job and moved.complete and moved.end_s <= struck.at_s:
@@ -378,7 +377,6 @@ def study(plan: Plan, options: SimulationOptions, progress: Progress | None = No
     """Simulate a plan that has a job.
 
     Args:
-        plan: the plan.
         options: what to simulate, and how often.
         progress: is told how many runs of how many are done.
 
@@ -433,7 +431,7 @@ def _world(plan: Plan, options: SimulationOptions) -> tuple[World, tuple[JobPlan
         interval_s=options.interval_s,
         planned=planned_of(options.planned),
         outages=outages_of(options.outages),
-        mending=mending_of(options, plan),
+        repairs=repairs_of(options, plan),
     )
     return world, (plan.jobs[0], *said)
 
@@ -505,7 +503,6 @@ def _repair(job: JobRun, a_year: dict[str, float]) -> RepairSeen | None:
     """Return what was assumed of repairs and what happened, None where there are none.
 
     Args:
-        job: the job.
         a_year: what happened in a year on average, by the names in ``TimeSpent``.
     """
     units = job.units

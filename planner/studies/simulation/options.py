@@ -25,7 +25,7 @@ from planner.schema.base import Model
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import FixedInterval, Job, LostWorkInterval
 from planner.schema.running import DEFAULT_FAILURES
-from planner.simulation.from_plan import Mending, job_run
+from planner.simulation.from_plan import RepairChoices, job_run
 from planner.simulation.operation import (
     Constant,
     Empirical,
@@ -107,11 +107,10 @@ def outages_of(text: str | None) -> Outages | None:
     return Outages(*_two_times("--outages", text, fix))
 
 
-def mending_of(options: SimulationOptions, plan: Plan) -> Mending:
+def repairs_of(options: SimulationOptions, plan: Plan) -> RepairChoices:
     """Return how units of a plan's job are repaired.
 
     Args:
-        options: what is asked for.
         plan: it must say how hardware is repaired where anything is asked.
 
     Raises:
@@ -121,17 +120,17 @@ def mending_of(options: SimulationOptions, plan: Plan) -> Mending:
     if options.when_short not in known:
         message = f"--when-short '{options.when_short[:40]}' is not known"
         raise InputError(Finding("option", message, fix="write plan, wait or shrink"))
-    mending = Mending(_law(options.repairs), known[options.when_short])
+    repairs = RepairChoices(_law(options.repairs), known[options.when_short])
     asked = "--repairs" if options.repairs != "exponential" else "--when-short"
     repair = plan.jobs[0].repair
-    if repair is None and mending != Mending():
+    if repair is None and repairs != RepairChoices():
         message = f"{asked} is about repair, and the plan says nothing of it"
         fix = "state jobs[0].repair in the problem, for example {share: 78 %, time: 24 h}"
         raise InputError(Finding("option", message, fix=fix))
-    if repair is not None and repair.in_rack and mending.shrinks:
+    if repair is not None and repair.in_rack and repairs.shrinks:
         message = "--when-short shrink: the plan's spares stay in their racks"
         raise InputError(Finding("option", message, fix="leave it out: the job waits"))
-    return mending
+    return repairs
 
 
 def _law(text: str) -> Law:
@@ -173,7 +172,6 @@ def failures_of(options: SimulationOptions, mean_s: float) -> Failures:
     """Return when a plan's job fails.
 
     Args:
-        options: what is asked for.
         mean_s: the plan's mean time between interruptions.
 
     Raises:
@@ -234,8 +232,6 @@ def require_sense(world: World, options: SimulationOptions, events: float) -> No
     """Refuse what cannot be simulated, or not in any sensible time.
 
     Args:
-        world: what is to be simulated.
-        options: how.
         events: of one run, about.
 
     Raises:

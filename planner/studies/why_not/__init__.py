@@ -12,7 +12,7 @@ from planner.schema.explanation import WhyNot
 from planner.schema.plan import Plan
 from planner.studies.why_not import question as figures
 from planner.studies.why_not.items import items
-from planner.studies.why_not.plans import forced, most_forced
+from planner.studies.why_not.plans import forced_plans, most_forced
 from planner.studies.why_not.question import Study
 
 __all__ = ["most_asked", "why_not"]
@@ -37,9 +37,6 @@ def why_not(
     """Return what a plan is not, and by how much it would be worse.
 
     Args:
-        inputs: the problem, catalogs and prices that the plan was made from.
-        plan: its best plan.
-        options: how it was solved.
         asked: items to answer exactly, with their break-even prices, whatever work it takes.
         questions: how many proofs what was not asked for may take beyond the forced plans; None
             for any number.
@@ -67,7 +64,7 @@ def why_not(
     if goal.value is None or base.plan is None:
         message = "there is no plan to compare with"
         return base.model_copy(update={"message": message})
-    rows = forced(study)
+    rows = forced_plans(study)
     study.proofs, study.questions = 0, questions
     return base.model_copy(update={"forced": rows, "items": items(study, rows, asked)})
 
@@ -76,9 +73,6 @@ def most_asked(inputs: Inputs, plan: Plan, options: Options, questions: int | No
     """Return how many questions that takes at most, about, of which the forced plans are told.
 
     Args:
-        inputs: the problem.
-        plan: its best plan.
-        options: how it was solved.
         questions: how many proofs there may be beyond the forced plans.
     """
     study = Study(inputs, plan, options, WORK, PATIENCE * WORK, options.effort)

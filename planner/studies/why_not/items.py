@@ -15,12 +15,12 @@ from planner.studies.why_not.plans import Contest, Rival
 from planner.studies.why_not.question import (
     ENOUGH,
     Study,
+    case_no_worse,
+    case_with_item,
     costs_least,
-    demanding,
-    insisting,
-    keeping,
     limits_money,
     only_type,
+    problem_demanding,
     without_money,
 )
 
@@ -125,7 +125,6 @@ def break_even(study: Study, name: str, *, asked: bool) -> BreakEven:
     """Return the highest price of an item at which it enters the plan.
 
     Args:
-        study: the problem.
         name: an item on offer that the plan does not hold.
         asked: whether to go on when the time is over.
     """
@@ -303,7 +302,7 @@ def _exactly(study: Study, reason: ItemReason) -> None:
     """Find and prove the best plan with an item."""
     if reason.impossible or reason.exact:
         return
-    case = demanding(study, reason.name)
+    case = case_with_item(study, reason.name)
     answer = study.prove(case, gap=study.options.gap)
     if answer.status == "infeasible":
         reason.impossible = True
@@ -322,8 +321,8 @@ def _tied_perhaps(study: Study, reason: ItemReason) -> bool:
 
 def _cheapest(study: Study, reason: ItemReason) -> None:
     """Find the cheapest plan with an item among those that tie, or prove that there is none."""
-    case = demanding(study, reason.name)
-    answer = study.prove(keeping(case, study.tied))
+    case = case_with_item(study, reason.name)
+    answer = study.prove(case_no_worse(case, study.tied))
     if answer.status == "infeasible":
         reason.closer(study.tied_loss, None)
     elif answer.operation is not None and answer.value is not None:
@@ -338,7 +337,7 @@ def _cheapest(study: Study, reason: ItemReason) -> None:
 
 def _stands_in_the_way(study: Study, reason: ItemReason) -> None:
     """Tell which limits keep every plan with an item out."""
-    insisted = insisting(study, reason.name)
+    insisted = problem_demanding(study, reason.name)
     if insisted is not None:
         inputs, path = insisted
         found = api.why_infeasible(inputs, replace(study.options, keep=(path,)))
@@ -346,7 +345,7 @@ def _stands_in_the_way(study: Study, reason: ItemReason) -> None:
 
 
 def _in_time(study: Study, reasons: Sequence[ItemReason]) -> None:
-    """Do what else there is time for: what comes close to the plan first, prices after standing."""
+    """Answer what there is time left for: items near the plan first, then prices."""
     rest = [reason for reason in reasons if not reason.asked and not reason.impossible]
     rest.sort(key=lambda reason: (reason.priceless, reason.at_least or 0.0, reason.name))
     by_money = costs_least(study.case)

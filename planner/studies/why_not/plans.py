@@ -30,12 +30,12 @@ from planner.studies.why_not.question import (
     ENOUGH,
     Study,
     at_price,
+    case_no_worse,
+    case_with_item,
+    case_within_money,
     costs_least,
-    demanding,
-    keeping,
     limits_money,
     money_of,
-    within_money,
 )
 
 LEAST_USD = 0.005
@@ -56,7 +56,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class Contest:
-    """One item against the plan, at any price up to today's."""
+    """One item against the plan, at any list price up to that of today."""
 
     study: Study
     name: str
@@ -79,7 +79,7 @@ class Contest:
 
     def find(self, list_usd: float) -> Rival | bool:
         """Return a rival at a list price; False where there is none, True where it stays open."""
-        case = demanding(self.study, self.name, at_price(self.study, self.name, list_usd))
+        case = case_with_item(self.study, self.name, at_price(self.study, self.name, list_usd))
         if case.objective in RATIOS:
             found = self._at_least_ratio(case, list_usd)
             if found is not None:
@@ -115,12 +115,12 @@ class Contest:
         study = self.study
         cases = [self._tied(case)]
         if not costs_least(case) and limits_money(case):
-            cases.append(keeping(case, _beyond(study)))
+            cases.append(case_no_worse(case, _beyond(study)))
         return cases
 
     def _tied(self, case: Case) -> Case:
-        kept = keeping(case, self.study.tied)
-        return within_money(kept, self.most_usd)
+        kept = case_no_worse(case, self.study.tied)
+        return case_within_money(kept, self.most_usd)
 
     @cached_property
     def most_usd(self) -> float:
@@ -221,7 +221,7 @@ class Question:
         return tuple(change.setting for change in self.changes)
 
 
-def forced(study: Study) -> tuple[Forced, ...]:
+def forced_plans(study: Study) -> tuple[Forced, ...]:
     """Return the plan beside the best ones with something else forced."""
     chosen = [*_vendors(study), *_types(study)]
     rows: list[Forced] = []
@@ -330,7 +330,7 @@ def _answer(study: Study, question: Question) -> Forced:
     operation = cheap(study, case, answer)
     if question.kind != "storage_rule":  # a plan of the problem itself, for other questions
         study.remember(operation)
-    certificate = certified(case, answer, operation)
+    certificate = certificate_under(case, answer, operation)
     return row.model_copy(
         update={
             "outcome": "plan",
@@ -350,7 +350,7 @@ def _refusal(error: InputError) -> str:
     return "; ".join(finding.message for finding in error.findings)
 
 
-def certified(case: Case, answer: Answer, operation: Run) -> Certificate:
+def certificate_under(case: Case, answer: Answer, operation: Run) -> Certificate:
     """Return the certificate of an operation under the bound of an answer."""
     value = measure(case, case.objective)(operation)
     pick = max if case.maximise else min
@@ -381,7 +381,7 @@ def cheap(study: Study, case: Case, answer: Answer) -> Run:
     fixed = tuple(
         replace(system, low=wanted[system.id], high=wanted[system.id]) for system in case.systems
     )
-    trimmed = study.prove(replace(keeping(case, value * slack), systems=fixed), gap=1e-3)
+    trimmed = study.prove(replace(case_no_worse(case, value * slack), systems=fixed), gap=1e-3)
     return found if trimmed.operation is None else trimmed.operation
 
 

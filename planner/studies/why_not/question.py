@@ -147,16 +147,10 @@ class Study:
                 self.known.setdefault(name, []).append(operation)
 
 
-def demanding(study: Study, name: str, inputs: Inputs | None = None) -> Case:
-    """Return the case of plans with at least one unit of an item (of a GPU system: in use).
-
-    Args:
-        study: the problem.
-        name: the item.
-        inputs: the problem at other prices.
-    """
+def case_with_item(study: Study, name: str, inputs: Inputs | None = None) -> Case:
+    """Return the case of plans with at least one unit of an item (of a GPU system: in use)."""
     inputs = inputs or study.inputs
-    for path, value in _narrowing(study, name):
+    for path, value in _unneeded_offers(study, name):
         try:
             narrowed = changed(inputs, path, value)
             resolve(narrowed)
@@ -166,8 +160,8 @@ def demanding(study: Study, name: str, inputs: Inputs | None = None) -> Case:
     return replace(resolve(inputs), must_use=(name,))
 
 
-def insisting(study: Study, name: str) -> tuple[Inputs, str] | None:
-    """Return the problem with an item demanded in its own terms, and where that stands in it.
+def problem_demanding(study: Study, name: str) -> tuple[Inputs, str] | None:
+    """Return the problem with an item demanded, and the path of that demand.
 
     A GPU system is made the only one, since one that is demanded may stand idle. None where the
     problem's other demands do not allow it.
@@ -183,7 +177,7 @@ def insisting(study: Study, name: str) -> tuple[Inputs, str] | None:
     return inputs, path
 
 
-def _narrowing(study: Study, name: str) -> list[tuple[str, tuple[str, ...]]]:
+def _unneeded_offers(study: Study, name: str) -> list[tuple[str, tuple[str, ...]]]:
     """Return what need not be on offer where a plan holds the item."""
     case = study.case
     item = next((each for each in case.storage if each.id == name), None)
@@ -309,11 +303,10 @@ def costs_least(case: Case) -> bool:
     return case.objective == money_of(case)
 
 
-def keeping(case: Case, worst: float) -> Case:
+def case_no_worse(case: Case, worst: float) -> Case:
     """Return the case of least money whose plans are no worse in the case's objective.
 
     Args:
-        case: the problem in numbers.
         worst: the worst value of its objective that will do, in the objective's own unit.
     """
     limits, job = case.limits, case.job
@@ -324,16 +317,16 @@ def keeping(case: Case, worst: float) -> Case:
         row = BY_NAME[asked.limit]
         closer = _most if row.sense == ">=" else _least
         kept: dict[str, Any] = {row.field: closer(limits[row.field], worst / asked.per)}
-        limits = limits.but(**kept)
+        limits = limits.with_values(**kept)
     least = replace(case, limits=limits, job=job, objective=money_of(case), indifference=0.0)
     return least.billed_as(case)
 
 
-def within_money(case: Case, most_usd: float) -> Case:
+def case_within_money(case: Case, most_usd: float) -> Case:
     """Return a case of least money that may spend so much of it at most."""
     name = BY_NAME[OBJECTIVES[money_of(case)].limit].field
     kept: dict[str, Any] = {name: _least(case.limits[name], most_usd)}
-    return replace(case, limits=case.limits.but(**kept))
+    return replace(case, limits=case.limits.with_values(**kept))
 
 
 def limits_money(case: Case) -> bool:
@@ -343,7 +336,7 @@ def limits_money(case: Case) -> bool:
 
 def without_money(case: Case) -> Case:
     """Return the case with no limit that a price bears on; its companions are to be made anew."""
-    limits = case.limits.but(
+    limits = case.limits.with_values(
         capex_usd=None,
         support_usd_per_year=None,
         opex_usd_per_year=None,

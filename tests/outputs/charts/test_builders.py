@@ -16,10 +16,10 @@ from planner.outputs.charts.model import (
     Points,
     Steps,
     Whiskers,
-    across,
     is_wide,
     powers,
-    upward,
+    x_ends,
+    y_ends,
 )
 from planner.outputs.charts.scenarios import spread
 from planner.outputs.charts.studies import charts
@@ -360,9 +360,9 @@ def test_axes_hold_everything_drawn_and_room_for_words() -> None:
     for study, rows in samples.all_kinds():
         for chart in charts(study, rows):
             for panel in chart.panels:
-                low, high = across(panel, 900.0)
+                low, high = x_ends(panel, 900.0)
                 assert low < high
                 for layer in layers(panel, Bars):
                     assert all(low <= value <= high for value in (*layer.starts, *layer.ends))
-                bottom, top = upward(panel)
+                bottom, top = y_ends(panel)
                 assert (bottom > top) == bool(panel.rows)

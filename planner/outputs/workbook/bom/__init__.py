@@ -101,8 +101,8 @@ def add(book: Book) -> None:
     _job_gpus(page, listed, rows, row + 1)
     _add_lead_time(page, (first, printed), row + 2)
     if scope.complete(book.plan):
-        said = _FOLLOW if book.follows else _STAY
-        for offset, text in enumerate(said if book.inside else (), start=3):
+        words = _FOLLOW if book.follows else _STAY
+        for offset, text in enumerate(words if book.inside else (), start=3):
             page.text(row + offset, 0, text, "subtitle")
         _add_companions(page, listed, row + 5)
     page.finish(page.columns.index[LAST_PRINTED], (_FLAG_ROW + 1, page.columns.index["quantity"]))
@@ -216,7 +216,6 @@ def _add_sums(page: BomPage, block: Block, top: int, thin: int) -> None:
     """Write a section's sums beside its title, and the flags of those that lack a figure.
 
     Args:
-        page: the sheet.
         block: the section.
         top: row of the section's title.
         thin: the thin row under its last line; the flags stand under it.
@@ -241,8 +240,6 @@ def _add_total(page: BomPage, listed: Sequence[Block], tops: Sequence[int]) -> N
     """Write the grand total over the sections and name every figure, with its ``<name>_flag``.
 
     Args:
-        page: the sheet.
-        listed: the sections.
         tops: rows of their titles.
     """
     page.fill(_TOTAL_ROW, ("Total",), "total", page.columns.last + 1)
@@ -298,9 +295,7 @@ def _add_shared_racks(page: BomPage, racks: int, row: int) -> None:
     """Write the racks that several lines share, which the grand total counts too.
 
     Args:
-        page: the sheet.
         racks: how many they are in the solved plan.
-        row: where to write them.
     """
     page.text(row, 0, "Racks that several lines share, as solved", "subtitle")
     column = page.columns.index["racks"]
@@ -312,13 +307,7 @@ def _add_shared_racks(page: BomPage, racks: int, row: int) -> None:
 
 
 def _add_companions(page: BomPage, listed: Sequence[Block], row: int) -> None:
-    """Say whether companions were counted for the cluster as it is, or follow an edit.
-
-    Args:
-        page: the sheet.
-        listed: the sections.
-        row: where to write it.
-    """
+    """Say whether companions were counted for the cluster as it is, or follow an edit."""
     changed = []
     for section in _FOLLOWED:
         names = [
@@ -347,10 +336,7 @@ def _add_edit_count(
     """Count the open cells that differ from the solved plan.
 
     Args:
-        page: the sheet.
-        listed: the sections.
         lines: the first and the last row of the bill.
-        row: where to write the count.
     """
     first, last = lines[0], max(lines)
     span = page.columns.span
@@ -373,9 +359,7 @@ def _add_job_gpus(page: BomPage, used: Mapping[int, Line], row: int) -> None:
     """Sum the GPUs that the job can use, of the types it uses; other GPUs do not compute.
 
     Args:
-        page: the sheet.
         used: the lines of these types by their row.
-        row: where to write the sum.
     """
     job, terms = page.book.job, []
     for line_row, line in used.items():
@@ -396,13 +380,11 @@ def _add_lead_time(page: BomPage, lines: tuple[int, int], row: int) -> None:
     """Take the longest lead time of what is bought, where it says something.
 
     Args:
-        page: the sheet.
         lines: the first and the last row of the bill.
-        row: where to write it.
     """
     plan = page.book.plan
-    told = any(line.lead_time_days is not None for line in scope.own_lines(plan))
-    if not told or not (scope.complete(plan) or scope.limited(plan, "lead_time")):
+    any_known = any(line.lead_time_days is not None for line in scope.own_lines(plan))
+    if not any_known or not (scope.complete(plan) or scope.limited(plan, "lead_time")):
         return
     first, last = lines[0], max(lines)
     bought = page.columns.span("purchased", first, last)
@@ -462,12 +444,12 @@ def _write(
     """Write what is told of a line, or of a component of the bundle with that number."""
     price = line.price
     item = f"{line.model} — {line.description}" if line.description else line.model
-    said: tuple[str, ...] = (note(line, bundle),)
+    source_cells: tuple[str, ...] = (note(line, bundle),)
     if columns is _SOURCES:
-        said = ("", "", "", "") if price is None else (
+        source_cells = ("", "", "", "") if price is None else (
             price.source, price.date or "", price.confidence, price.note or "",
         )  # fmt: skip
-    texts = (label, item, *said)
+    texts = (label, item, *source_cells)
     for column, text in enumerate(texts):
         page.text(row, column, text)
     page.grow(row, [(text, width) for text, (_, width) in zip(texts, columns, strict=True)])
@@ -484,7 +466,6 @@ def note(line: Line, bundle: int | None) -> str:
     """Return the note of a line: what it is for, what is not known of it, then its own notes.
 
     Args:
-        line: the line.
         bundle: number of the line whose price and power include this one's, else None.
     """
     known: Mapping[str, float | None] = figures(line)

@@ -47,12 +47,7 @@ def quantity_name(number: int) -> str:
 
 
 def working_name(line: Line, number: int) -> str:
-    """Return a formula for the units of a line in the cluster: without owned ones that stand idle.
-
-    Args:
-        line: the line.
-        number: its number.
-    """
+    """Return a formula for the units of a line in the cluster, less owned ones that stand idle."""
     return without_idle(line, quantity_name(number))
 
 
@@ -76,7 +71,6 @@ def figure_name(key: str, number: int) -> str:
 
     Args:
         key: one of `NAMED`.
-        number: the line's number.
     """
     return f"bom_{key}_{number}"
 
@@ -203,7 +197,6 @@ def lacking(line: Line, known: Mapping[str, float | None], *, racked: bool) -> s
     """Return the columns whose sums are incomplete for want of a line's figure.
 
     Args:
-        line: the line.
         known: its figures.
         racked: whether some lines of the plan are racks, so that what all take is asked.
     """
@@ -395,7 +388,6 @@ def find_needs(plan: Plan, prices: Prices = "all") -> frozenset[str]:
     """Return what a plan and an edition have that needs columns of its own.
 
     Args:
-        plan: the plan.
         prices: which prices the edition shows.
     """
     full, solved = scope.complete(plan), bool(plan.jobs)

@@ -227,7 +227,6 @@ class BomRow:
 
         Args:
             key: the column.
-            line: what it is a price of.
             value: the amount, in the currency shown.
         """
         book, index = self.page.book, self.page.columns.index.get(key)
@@ -270,8 +269,6 @@ def add_line(page: BomPage, number: int, entry: Entry) -> None:
     """Write a line that counts: quantity and discount are inputs, the rest follows.
 
     Args:
-        page: the sheet.
-        number: zero-based row.
         entry: the line.
     """
     plan, line = page.book.plan, entry.line
@@ -315,9 +312,9 @@ def _as_solved(row: BomRow, line: Line) -> None:
 
 def _lead_time(row: BomRow, line: Line) -> None:
     """Write how long delivery takes, and the upper end of it in days; blank counts for none."""
-    told = line.lead_time is None or re.fullmatch(LEAD_TIME, line.lead_time)
+    readable = line.lead_time is None or re.fullmatch(LEAD_TIME, line.lead_time)
     row.input("remark", line)
-    if not row.has("solved_lead_time") or not told:
+    if not row.has("solved_lead_time") or not readable:
         row.text("lead_time", line.lead_time or "")
         row.put("lead_days", line.lead_time_days)
         return
@@ -333,8 +330,6 @@ def add_part(page: BomPage, number: int, entry: Entry, index: int, bundle_row: i
     """Write a component: its count follows its bundle, its figures are informative.
 
     Args:
-        page: the sheet.
-        number: zero-based row.
         entry: the bundle.
         index: which of its components.
         bundle_row: the bundle's row.
@@ -363,8 +358,6 @@ def add_length(page: BomPage, number: int, entry: Entry, index: int, bundle_row:
     Where the line's count follows an edit, its lengths keep their shares of it.
 
     Args:
-        page: the sheet.
-        number: zero-based row.
         entry: the line that counts.
         index: which of what is ordered of it.
         bundle_row: that line's row.
@@ -511,9 +504,6 @@ def _add_money(row: BomRow, plan: Plan, line: Line, known: dict[str, float | Non
     """Write the money of a line.
 
     Args:
-        row: its row.
-        plan: the plan.
-        line: the line.
         known: its figures.
     """
     if not row.has("unit_net"):

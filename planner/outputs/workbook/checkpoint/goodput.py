@@ -19,8 +19,6 @@ def goodput_sections(plan: Plan, job: JobPlan, ways: Ways | None) -> list[Result
     """Return the results under their headings; they rest on those of `model_sections`.
 
     Args:
-        plan: the plan.
-        job: its job.
         ways: the ways in which the job may run, where they stand on a sheet.
     """
     waiting = () if job.repair is None else _waiting(plan, job, job.repair)
@@ -94,7 +92,7 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
     first_order_loss = f"(recovery_s{swap}+interval_s/2+drain_s)/mtti_s"
     waits = "" if job.repair is None else "*(1-time_waiting)"
     mended = "" if job.repair is None else f"*kept_by_swaps{waits}"
-    told = "" if job.repair is None else " x what swaps leave x time not waiting"
+    repairs = "" if job.repair is None else " x what swaps leave x time not waiting"
     stopped_s, words = levels.stopped(job)
     one = f"MAX(0,1-stopped_share)*EXP(-(drain_s+recovery_s)/mtti_s)*rework_factor{mended}"
     slowed = "drain_slowdown*drain_s/mtti_s*EXP(-(recovery_s+interval_s+drain_s)/mtti_s)"
@@ -107,7 +105,8 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
         Result("interval_per_mtti", "z = interval / MTTI", "", "interval_s/mtti_s", "", "0.000000",
                plan=job.interval_s / job.mtti_s),
         Result.of("goodput", levels.of_levels(job, f"{levels.GOODPUT}{waits}", one),
-                  f"{of_one}{told}" if job.local is None else of_two, PERCENT_2, plan=job.goodput),
+                  f"{of_one}{repairs}" if job.local is None else of_two, PERCENT_2,
+                  plan=job.goodput),
         Result.of("goodput_understated", levels.of_levels(job, "0", f"{slowed}{mended}"),
                   "a slowdown while draining is charged to the first interval after a restart as "
                   "well, which has no drain; nothing without a slowdown", "0.0000%",

@@ -33,10 +33,7 @@ def input_sections(plan: Plan, job: JobPlan, ways: Ways | None, *, money: bool) 
     """Return the inputs under their headings.
 
     Args:
-        plan: the plan.
-        job: its job.
         ways: the ways in which the job may run, where they stand on a sheet.
-        money: whether this edition shows any.
     """
     return [
         (

@@ -22,12 +22,7 @@ from planner.schema.plan import JobPlan, Line, Plan
 
 
 def model_sections(plan: Plan, job: JobPlan) -> list[Results]:
-    """Return the results under their headings, each after what it rests on.
-
-    Args:
-        plan: the plan.
-        job: its job.
-    """
+    """Return the results under their headings, each after what it rests on."""
     return [
         ("GPUs and bandwidth", (*_gpus(plan, job), *_bandwidth(plan, job))),
         ("Checkpoint", _checkpoint(job)),
@@ -193,12 +188,12 @@ def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
 
 
 def _restore(job: JobPlan) -> tuple[Result, ...]:
-    seen = told = ""
+    seen = remark = ""
     if job.repair is not None and job.repair.shrunk is not None:
-        seen, told = "*failing_share", " x share of failures that kept work sees"
+        seen, remark = "*failing_share", " x share of failures that kept work sees"
     return (
         Result.of("mtti_s", f"86400/(failures_per_gpu_day*gpus_in_use{seen})",
-                  f"86,400 s / (failures per GPU and day x GPUs in use{told})", DECIMAL_1,
+                  f"86,400 s / (failures per GPU and day x GPUs in use{remark})", DECIMAL_1,
                   plan=job.mtti_s),
         Result.of("replicas", "gpus_in_use/replica_gpus", "GPUs in use / GPUs per replica",
                   DECIMAL_2, ("replica_gpus",), plan=job.replicas, unit=""),

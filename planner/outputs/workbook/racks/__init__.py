@@ -11,7 +11,7 @@ from planner.outputs.workbook.bom import KNOWN_PART
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_2, GENERAL, INTEGER, Role
 from planner.outputs.workbook.formulas import cell_range
-from planner.outputs.workbook.page import BANNER_ROW, FIRST_ROW, Page, names
+from planner.outputs.workbook.page import BANNER_ROW, FIRST_ROW, Page, names_by_sku
 from planner.outputs.workbook.racks.drawing import (
     BODY_WIDTH,
     LAST_COLUMN,
@@ -128,7 +128,7 @@ def _write_table(page: Page, row: int) -> None:
     page.headers(header_row, list(zip(_titles(), widths(), strict=True)), _HEADER_HEIGHT)
     for first, last in ((_DEVICE, _DEVICE_LAST), (_ID, LAST_COLUMN)):
         _span(page, header_row, first, last, _TITLES[first], "header")
-    models = names(page.book.plan)
+    models = names_by_sku(page.book.plan)
     row = header_row + 1
     for group in page.book.plan.racks:
         _group(page, group, row)

@@ -13,7 +13,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.outputs.words import clean
 from planner.outputs.workbook.cells import DECIMAL_1, DECIMAL_2, INTEGER, PERCENT
-from planner.outputs.workbook.page import Page, names
+from planner.outputs.workbook.page import Page, names_by_sku
 from planner.schema.plan import Device, Line, Plan, RackGroup
 
 ACROSS = 5
@@ -223,7 +223,6 @@ class Looks:
         """Return the look of a device.
 
         Args:
-            kind: what it is.
             wrapped: whether its text may take more than one line.
         """
         fits = {"text_wrap": True} if wrapped else {"shrink": True}
@@ -316,8 +315,6 @@ def room(width_pt: float, height_pt: float, font_size: float) -> Room:
     """Return what text fits into a block.
 
     Args:
-        width_pt: its width, points.
-        height_pt: its height, points.
         font_size: size of the font, points.
     """
     lines = max(1, int(height_pt / (font_size * _LINE_SPACING)))
@@ -367,7 +364,7 @@ class Drawing:
         self._row_height = row_height
         self._font = min(max(row_height * _FONT_SHARE, _SMALLEST_FONT), _LARGEST_FONT)
         self._looks = Looks(page.book.workbook, self._font)
-        self._names = names(page.book.plan)
+        self._names = names_by_sku(page.book.plan)
         self._kinds = kinds(page.book.plan)
 
     def legend(self, groups: Sequence[RackGroup], row: int) -> None:
@@ -375,7 +372,6 @@ class Drawing:
 
         Args:
             groups: the racks drawn.
-            row: where to write it.
         """
         there = {
             kind_in(group, device.sku, self._kinds) for group in groups for device in group.devices
@@ -385,12 +381,7 @@ class Drawing:
             self._merge(row, 2 * index, row, 2 * index + 1, KINDS[kind], kind, wrapped=False)
 
     def band(self, groups: Sequence[RackGroup], row: int) -> int:
-        """Draw racks side by side, all on one floor, and return the next free row.
-
-        Args:
-            groups: the racks.
-            row: the first row.
-        """
+        """Draw racks side by side, all on one floor, and return the next free row."""
         tallest = max(rows(group) for group in groups)
         sheet = self._page.sheet
         for offset in range(2):

@@ -68,11 +68,9 @@ def add(book: Book) -> None:
 
 
 class _Question(NamedTuple):
-    """An input that is asked about: what if it were so much of what it is.
-
-    ``key`` is the figure of the model that varies, ``name`` its cell; ``low`` and ``high`` are
-    factors to begin with, ``share`` a figure that cannot be above 1.
-    """
+    """An input to try at several shares of its value. ``key`` is the figure of the model that
+    varies, ``name`` its cell; ``low`` and ``high`` are factors to begin with, ``share`` a figure
+    that cannot be above 1."""
 
     key: str
     name: str
@@ -210,10 +208,6 @@ class _Asked(NamedTuple):
 def _add_questions(page: GridPage, row: int) -> tuple[list[_Asked], int]:
     """Write the inputs with their low and high values, and the chart of what they matter.
 
-    Args:
-        page: the sheet.
-        row: first row.
-
     Returns:
         What is asked, and the next free row.
     """
@@ -231,9 +225,7 @@ def _add_answers(page: GridPage, asked: list[_Asked], row: int) -> int:
     """Write what each condition does, its swing next to the question; return the next free row.
 
     Args:
-        page: the sheet.
         asked: what `_add_questions` returned.
-        row: first row.
     """
     row = page.heading(row, "What each condition does", _ANEW, *_down(page))
     titles = [title.format(saving=page.saving_title) for title in _ANSWERED]

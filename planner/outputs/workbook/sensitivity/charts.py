@@ -61,8 +61,6 @@ def add_bar_series(
     """Add a column of neighbouring rows to a chart of bars, with its values at their ends.
 
     Args:
-        page: the sheet.
-        chart: the chart.
         name: what the bars show.
         cells: first and last row, and the column; the labels stand in the first column.
         look: fill and border.
@@ -85,7 +83,6 @@ def add_tornado(page: GridPage, tornado: Tornado) -> None:
     """Draw the change in useful GPUs at low and at high of each input.
 
     Args:
-        page: the sheet.
         tornado: where the figures are and where the chart goes.
     """
     first, last, at = tornado
@@ -119,7 +116,6 @@ def add_bandwidth_chart(page: GridPage, sweep: Sweep) -> None:
     """Draw goodput and overlap against storage bandwidth.
 
     Args:
-        page: the sheet.
         sweep: where the figures are and where the chart goes.
     """
     chart = page.book.workbook.add_chart({"type": "scatter", "subtype": "straight"})
@@ -148,7 +144,6 @@ def add_interval_chart(page: GridPage, sweep: Sweep) -> None:
     """Draw time lost and overlap against the checkpoint interval.
 
     Args:
-        page: the sheet.
         sweep: where the figures are and where the chart goes.
     """
     chart = page.book.workbook.add_chart({"type": "scatter", "subtype": "straight"})

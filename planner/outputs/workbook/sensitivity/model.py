@@ -69,7 +69,6 @@ class LiveRow:
         """Write cells, each after those it reads.
 
         Args:
-            steps: what to write.
             emphasis: the look of the cells instead of their own.
             emphasised: keys of the cells that have that look, None for all.
         """
@@ -250,8 +249,6 @@ def write_case(
     """Write the model for one condition: what is asked for, and to the right how it comes about.
 
     Args:
-        page: the sheet.
-        row: the row.
         shown: keys of the model that are asked for, with their columns.
         workings: first column of the others that these rest on, in the order of `workings_titles`.
         varied: formulas of what is not as in the plan, by keys of `VARIED`.
@@ -302,7 +299,7 @@ def _goodput(book: Book) -> list[Step]:
     return [
         Step("mtti", FIGURES["mtti_s"].column, f"86400/({{failures}}*gpus_in_use{_seen(book)})",
              DECIMAL_1),
-        *_mended(book),
+        *_repair_steps(book),
         Step("charged", "Stall plus slowdown x drain, s", "{stall}+{slowdown}*{drain}", DECIMAL_3),
         Step("goodput", FIGURES["goodput"].heading, _goodput_formula("{interval}", book),
              PERCENT_2),
@@ -314,12 +311,12 @@ def _goodput(book: Book) -> list[Step]:
 
 
 def _seen(book: Book) -> str:
-    """Return what failures count where a job goes on with fewer replicas: as on Checkpoint."""
+    """Return the factor on failures of a job that goes on with fewer replicas, as on Checkpoint."""
     shrinks = book.job is not None and book.job.repair is not None and book.job.repair.shrunk
     return "*failing_share" if shrinks else ""
 
 
-def _mended(book: Book) -> list[Step]:
+def _repair_steps(book: Book) -> list[Step]:
     """Return what repairs and swaps leave, where the problem states them."""
     if book.job is None or book.job.repair is None:
         return []

@@ -110,12 +110,7 @@ _INTERVAL = _Range(
 
 
 def add_bandwidth(page: GridPage, row: int) -> int:
-    """Write what more and less storage bandwidth does; return the next free row.
-
-    Args:
-        page: the sheet.
-        row: first row.
-    """
+    """Write what more and less storage bandwidth does; return the next free row."""
     sweep, lines = _table(page, row, _BANDWIDTH, BANDWIDTHS)
     half, twice = (lines[BANDWIDTHS.index(share)].terms["change"] for share in (0.5, 2.0))
     _say(page, row + 2, half, twice)
@@ -124,12 +119,7 @@ def add_bandwidth(page: GridPage, row: int) -> int:
 
 
 def add_interval(page: GridPage, row: int) -> int:
-    """Write what shorter and longer intervals do; return the next free row.
-
-    Args:
-        page: the sheet.
-        row: first row.
-    """
+    """Write what shorter and longer intervals do; return the next free row."""
     sweep, lines = _table(page, row, _INTERVAL, INTERVALS)
     minutes = Step("minutes", "", "{interval}/60", DECIMAL_2)
     for line in lines:
@@ -235,12 +225,7 @@ _PRICE = _Site(
 
 
 def add_power(page: GridPage, row: int) -> int:
-    """Write what PUE and electricity price do, where the plan has them; return the next free row.
-
-    Args:
-        page: the sheet.
-        row: first row.
-    """
+    """Write what PUE and electricity price do, where the plan has them; return the next row."""
     book = page.book
     if book.number("pue") is None or book.number("facility_power_kw") is None:
         return row

@@ -25,7 +25,6 @@ def write_study(
         stream: where the bytes go, open for writing.
         plan: the plan that the sheets are about, for subtitles and footers.
         sheets: what adds each sheet, in reading order; of records in the plan's currency.
-        created: the date of the document.
         title: its title, by default the problem's name.
     """
     workbook = new_workbook(stream, title or plan.problem, created)

@@ -13,8 +13,8 @@ from planner.outputs.bids_text import (
     LOT_WORDS,
     STATE_WORDS,
     answer,
-    named,
-    whom,
+    bidders_of,
+    name_of,
 )
 from planner.outputs.words import breach_text, in_money
 from planner.outputs.workbook.book import Book
@@ -45,12 +45,7 @@ def sheets(found: Bids) -> dict[str, Sheet]:
 
 
 def add(book: Book, found: Bids) -> None:
-    """Add the sheet of the bids side by side.
-
-    Args:
-        book: the workbook.
-        found: the bids.
-    """
+    """Add the sheet of the bids side by side."""
     mixed = 0 if found.mix is None else 1
     widths = [_LABEL, _UNIT, *[_EACH] * (len(found.bids) + mixed)]
     page = Stack(book, SHEET, f"{found.problem}: bids side by side", widths)
@@ -58,7 +53,7 @@ def add(book: Book, found: Bids) -> None:
     page.row += 1
     page.sentences(f"{capital(text)}." for text in answer(found))
     page.row += 1
-    page.heads(["", "", *(named(bid) for bid in found.bids), *["best mix"] * mixed])
+    page.heads(["", "", *(name_of(bid) for bid in found.bids), *["best mix"] * mixed])
     _standing(page, found)
     page.heading("What each comes to on the problem")
     figures = [bid.figures for bid in found.bids]
@@ -68,7 +63,7 @@ def add(book: Book, found: Bids) -> None:
         page.heading("The best mix")
         for award in found.mix.awards:
             counts = (f"{count:,} {sku}" for sku, count in award.counts.items())
-            page.line([LOT_WORDS[award.lot], whom(award), *counts][: len(widths)])
+            page.line([LOT_WORDS[award.lot], bidders_of(award), *counts][: len(widths)])
     page.heading("Limits that are broken, and what else is against it")
     _texts(page, found.bids, lambda bid: [*map(breach_text, bid.breaches), *bid.against,
                                           *bid.open])  # fmt: skip
@@ -134,12 +129,7 @@ def _texts(page: Stack, bids: Sequence[Bid], read: Callable[[Bid], list[str]]) -
 
 
 def add_lines(book: Book, found: Bids) -> None:
-    """Add the sheet of differences line by line.
-
-    Args:
-        book: the workbook.
-        found: the bids.
-    """
+    """Add the sheet of differences line by line."""
     bids = [bid for bid in found.bids if bid.lines]
     widths = [17.0, 46.0, *[11.0, 11.0, 15.0, 17.0, 16.0] * len(bids)]
     money = in_money("USD")
@@ -153,7 +143,7 @@ def add_lines(book: Book, found: Bids) -> None:
     page.row += 1
     heads = ["Section", "Product"]
     for bid in bids:
-        heads += [f"{named(bid)}\n{text}" for text in
+        heads += [f"{name_of(bid)}\n{text}" for text in
                   ("needed", "quoted", "net per unit", "at once", "price of")]  # fmt: skip
     known: dict[str, BidLine] = {line.sku: line for bid in bids for line in bid.lines}
     rows: list[list[Cell]] = []
@@ -166,7 +156,7 @@ def add_lines(book: Book, found: Bids) -> None:
     for bid in bids:
         for lack in bid.lacks:
             page.line([
-                named(bid), f"{lack.product}: {LACK_WORDS[lack.kind]}",
+                name_of(bid), f"{lack.product}: {LACK_WORDS[lack.kind]}",
                 (lack.units, INTEGER), None, (lack.usd, INTEGER),
                 (lack.low_usd, INTEGER), (lack.high_usd, INTEGER),
             ])  # fmt: skip
@@ -191,12 +181,7 @@ _TRAIL = (
 
 
 def add_trail(book: Book, found: Bids) -> None:
-    """Add the sheet of which cell became which figure.
-
-    Args:
-        book: the workbook.
-        found: the bids.
-    """
+    """Add the sheet of which cell became which figure."""
     page = Stack(book, TRAIL, f"{found.problem}: from cells to figures", [w for _, w in _TRAIL])
     hashes = "; ".join(f"{bid.key}: {bid.file}, SHA-256 {bid.sha256}" for bid in found.bids)
     page.introduction([f"Every line of every file, and which figure it became. {hashes}. {RECORD}"])

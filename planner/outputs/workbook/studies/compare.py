@@ -11,7 +11,14 @@ from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.cells import DECIMAL_1, INTEGER
 from planner.outputs.workbook.functions import Scalar
 from planner.outputs.workbook.studies import Sheet
-from planner.outputs.workbook.studies.stack import Cell, Cells, Stack, number_format, over, signed
+from planner.outputs.workbook.studies.stack import (
+    Cell,
+    Cells,
+    Stack,
+    number_format,
+    signed,
+    write_over,
+)
 from planner.schema.comparison import (
     Comparison,
     FigureRow,
@@ -32,8 +39,6 @@ def add_bill(book: Book, found: Comparison, *, everything: bool = False) -> None
     """Add the sheet.
 
     Args:
-        book: the workbook.
-        found: the comparison.
         everything: whether to list lines that are the same in all, too.
     """
     keys = [side.key for side in found.sides]
@@ -92,8 +97,8 @@ class _Grid(Stack):
     ) -> None:
         """Write a figure of every plan and its changes from the first."""
         number = number_format(unit, values)
-        told = "" if unit == "share" else in_money(unit)
-        cells: list[Cell] = [label, told]
+        unit_shown = "" if unit == "share" else in_money(unit)
+        cells: list[Cell] = [label, unit_shown]
         cells += [(value, number) for value in values]
         self.line([*cells, *((change, signed(number)) for change in changes[1:])])
 
@@ -110,8 +115,6 @@ def add(book: Book, found: Comparison, *, everything: bool = False) -> None:
     """Add the sheet.
 
     Args:
-        book: the workbook.
-        found: the comparison.
         everything: whether to list what is the same in all, too.
     """
     grid = _Grid(book, found)
@@ -120,7 +123,7 @@ def add(book: Book, found: Comparison, *, everything: bool = False) -> None:
     grid.heading("Compared")
     for side in found.sides:
         grid.text(grid.row, _LABEL, f"{side.key}  {side.source}")
-        over(grid, grid.row, _UNIT, grid.last, _describe_side(side), sum(grid.widths[_UNIT:]))
+        write_over(grid, grid.row, _UNIT, grid.last, _describe_side(side), sum(grid.widths[_UNIT:]))
         grid.row += 1
     sources = {side.key: side.source for side in found.sides}
     for each in found.explanations:

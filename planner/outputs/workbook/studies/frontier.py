@@ -27,7 +27,7 @@ from planner.outputs.workbook.studies.stack import (
     headed,
     legend,
     number_format,
-    over,
+    write_over,
 )
 from planner.schema.sensitivity import Frontier, FrontierPoint
 
@@ -43,8 +43,6 @@ def add_curve(page: Stack, study: Frontier, rows: tuple[int, int, int | None], a
     """Draw the curve.
 
     Args:
-        page: the sheet.
-        study: what to draw.
         rows: of the first point, of the last one, and of the first rule for storage, if any.
         at: where the chart begins.
     """
@@ -80,8 +78,8 @@ def _add_rules(page: Stack, study: Frontier, chart: Any, first: int) -> None:
         names.setdefault((mark.x, mark.y), []).append(mark.label)
     labels: list[dict[str, Any]] = []
     for mark in study.marks:
-        said = [] if mark.x is None else names.pop((mark.x, mark.y), [])
-        labels.append({"value": caption(", ".join(said))} if said else {"delete": True})
+        rules = [] if mark.x is None else names.pop((mark.x, mark.y), [])
+        labels.append({"value": caption(", ".join(rules))} if rules else {"delete": True})
     if all(mark.x is None for mark in study.marks):
         return
     chart.add_series(
@@ -165,12 +163,7 @@ def _figure(name: str, width: float, read: Callable[[FrontierPoint], Scalar]) ->
 
 
 def add(book: Book, study: Frontier) -> None:
-    """Add the sheet of a frontier.
-
-    Args:
-        book: the workbook.
-        study: what to show.
-    """
+    """Add the sheet of a frontier."""
     columns = _columns(study)
     widths = [7.0, 11.0, *(column.width for column in columns)]
     title = heading(study)
@@ -251,8 +244,8 @@ def _rules(page: Stack, study: Frontier) -> int | None:
     for mark in study.marks:
         axes = ((mark.x, x_number), (mark.y, y_number), (mark.bound, y_number))
         at = page.line(["", "", *axes])
-        over(page, at, 0, 1, mark.label, page.widths[0] + page.widths[1])
+        write_over(page, at, 0, 1, mark.label, page.widths[0] + page.widths[1])
         if mark.x is None:
-            said = f"no plan: {mark.reason}" if mark.reason else "no plan"
-            over(page, at, _AXES, page.last, said, sum(page.widths[_AXES:]))
+            text = f"no plan: {mark.reason}" if mark.reason else "no plan"
+            write_over(page, at, _AXES, page.last, text, sum(page.widths[_AXES:]))
     return first

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from planner.outputs.alternatives_text import (
-    bought,
+    bought_text,
     command,
     sentences,
     tolerance,
@@ -62,7 +62,6 @@ def add(book: Book, study: Alternatives) -> None:
 
     Args:
         book: the workbook; an edition without money leaves out what is money.
-        study: what to show.
     """
     columns = [column for column in _COLUMNS if book.money or not column.money]
     heads = [
@@ -77,11 +76,11 @@ def add(book: Book, study: Alternatives) -> None:
     page.records([study.message or _INTRODUCTION], [title for title, _ in heads])
     for place, each in enumerate(study.alternatives, start=1):
         how = command(study, each) or "no problem file can ask for this one"
-        what = (what_it_is(each), bought(each.plan))
+        what = (what_it_is(each), bought_text(each.plan))
         page.line([(place, INTEGER), *what, *figures_of(columns, each), how])
-    said = sentences(study)
-    if said:
+    notes = sentences(study)
+    if notes:
         page.heading("What was looked for")
-    for row, text in enumerate(said, start=page.row):
+    for row, text in enumerate(notes, start=page.row):
         page.text(row, 0, text[0].upper() + text[1:], "subtitle")
     page.finish(page.last, (FIRST_ROW + 1, 2))

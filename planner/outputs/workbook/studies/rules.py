@@ -43,12 +43,7 @@ Column = RecordColumn[Outcome]
 
 
 def columns(measure: Measure, *, money: bool) -> list[Column]:
-    """Return the columns between what a row asks and how to get it.
-
-    Args:
-        measure: what the rows are measured by.
-        money: whether the edition shows money.
-    """
+    """Return the columns between what a row asks and how to get it."""
     shown = [
         Column("Storage bought", 31, GENERAL, lambda plan: _bought(plan.storage)),
         figure_column("storage_units", 9, lambda plan: plan.storage_units),
@@ -108,7 +103,6 @@ def add_bars(
     """Draw a column of neighbouring rows as bars.
 
     Args:
-        page: the sheet.
         title: what the bars show, with its unit.
         cells: first and last row, and the column; the labels stand in the first column.
         number: number format of the labels at the bars.
@@ -160,7 +154,6 @@ def add(book: Book, table: RulesTable) -> None:
 
     Args:
         book: the workbook; an edition without money leaves out what is money.
-        table: what to show.
     """
     shown = columns(table.measure, money=book.money)
     heads = [("", 29.0), ("What it asks", 48.0), *((c.title, c.width) for c in shown)]

@@ -60,9 +60,7 @@ def figures(label: str, unit: str, values: Iterable[float | None], **more: Any) 
     """Return the settings of an axis of figures.
 
     Args:
-        label: what they are.
         unit: their unit; money is told in thousands or millions.
-        values: the figures.
         more: further settings.
     """
     largest = max((abs(value) for value in values if value is not None), default=0.0)
@@ -88,12 +86,7 @@ _MANY_DECIMALS = "0.0####"
 
 
 def number_format(unit: str, values: Sequence[Scalar]) -> str:
-    """Return the number format that suits a figure in every plan.
-
-    Args:
-        unit: the figure's unit.
-        values: its values.
-    """
+    """Return the number format that suits a figure in every plan."""
     numbers = [abs(value) for value in values if isinstance(value, (int, float))]
     if unit in ("USD", "USD/year") and max(numbers, default=0.0) >= _LARGE_USD:
         return INTEGER
@@ -112,15 +105,12 @@ def signed(number: str) -> str:
     return f'+{number};-{number};"–"'
 
 
-def over(page: Page, row: int, column: int, last: int, text: str, width: float) -> None:
+def write_over(page: Page, row: int, column: int, last: int, text: str, width: float) -> None:
     """Write a text over several columns and make its row high enough.
 
     Args:
-        page: the sheet.
-        row: the row.
         column: first column.
         last: last column, beyond the first.
-        text: what to write.
         width: of all these columns, in characters.
     """
     page.sheet.merge_range(row, column, row, last, "", page.book.formats.get("text"))
@@ -239,7 +229,7 @@ class Stack(Page):
         """Write texts over the whole width, a row each; empty ones are left out."""
         for text in texts:
             if text:
-                over(self, self.row, 0, self.last, text, sum(self.widths))
+                write_over(self, self.row, 0, self.last, text, sum(self.widths))
                 self.row += 1
 
     def records(self, says: Iterable[str], titles: Sequence[str]) -> None:
@@ -280,7 +270,6 @@ class Stack(Page):
 
         Args:
             titles: its heads.
-            rows: what stands in it.
             marked: places of rows that stand out.
             height: of the heads, in points.
 
@@ -299,7 +288,6 @@ class Stack(Page):
         """Write a row of a table; return it.
 
         Args:
-            cells: what stands in it.
             marked: whether it stands out.
         """
         texts: list[tuple[str, float]] = []
@@ -321,7 +309,6 @@ class Stack(Page):
         Args:
             row: their row; the row above the first one has the titles.
             titles: of their columns, empty where they stand already.
-            values: the figures.
         """
         for place, title in enumerate(titles):
             self.text(row - 1, self.workings + place, title, "fixed")
@@ -344,8 +331,6 @@ class Stack(Page):
         """Place a chart in rows that are reserved for it.
 
         Args:
-            chart: the chart.
-            title: what it shows.
             at: the first of its rows, and how many they are.
             width_px: how wide it is.
         """

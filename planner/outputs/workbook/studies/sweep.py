@@ -51,8 +51,8 @@ from planner.outputs.workbook.studies.stack import (
     headed,
     legend,
     number_format,
-    over,
     put,
+    write_over,
 )
 from planner.schema.sensitivity import PLANNED, Column, Sweep
 
@@ -88,8 +88,6 @@ def add_table(book: Book, study: Sweep, rows: Rows) -> TablePlace:
     """Add the sheet; return where its cells are.
 
     Args:
-        book: the workbook.
-        study: what the columns are.
         rows: the table, by column; a column without any value is left out.
     """
     page = Page(book, TABLE_SHEET, "The rows of the sweep")
@@ -148,7 +146,6 @@ def format_of(column: Column, values: Sequence[Any]) -> str:
     """Return the number format of a column: inputs show every digit that tells them apart.
 
     Args:
-        column: the column.
         values: what it holds.
     """
     there = [v for v in map(known, values) if is_number(v) and math.isfinite(v)]
@@ -293,11 +290,8 @@ def add_curve(
     """Draw the objective and the bound that no plan passes over one input.
 
     Args:
-        page: the sheet.
-        study: what the columns are.
         over: the input, which has numbers alone.
         table: where its values are.
-        rows: the table, by column.
         at: where the chart begins.
     """
     across = [float(value) for value in rows[over.name][: table.rows]]
@@ -333,11 +327,8 @@ def add_bars(
     """Draw the objective of each choice of an input.
 
     Args:
-        page: the sheet.
-        study: what the columns are.
         over: the input, which is a choice.
         table: where its values are.
-        rows: the table, by column.
         at: where the chart begins.
     """
     if "objective" not in table.columns:
@@ -364,9 +355,6 @@ def add_lines(page: Stack, study: Sweep, found: Matrix, top: int, at: int) -> No
     """Draw the columns of a matrix as lines over the input that goes down.
 
     Args:
-        page: the sheet.
-        study: what the columns are.
-        found: the matrix.
         top: the row of its heads.
         at: where the chart begins.
     """
@@ -432,9 +420,7 @@ def add(book: Book, study: Sweep, rows: Rows) -> None:
     """Add the sheet, and the sheet of its rows.
 
     Args:
-        book: the workbook.
         study: what the columns are and how the scenarios ended.
-        rows: the table, by column.
     """
     inputs = varied(study, rows)
     found = matrix(study, rows, inputs)
@@ -466,15 +452,15 @@ def _title(study: Sweep, inputs: Sequence[Column]) -> str:
 
 def _describe_proofs(study: Sweep) -> list[str]:
     """Return how the rows were proven, and where all of them are."""
-    said = [
+    texts = [
         f"{scenarios(study.rows)}: {study.solved:,} needed a search, {study.reused:,} are "
         f"certified by what the searches of others proved. Where a row says "
         f"'{STATUS['optimal']}', its value is within {asked_gap(study)} of the bound that no plan "
         "passes."
     ]
     if study.asked > study.rows:
-        said.append(f"{study.asked - study.rows:,} of {study.asked:,} scenarios are not answered.")
-    return said
+        texts.append(f"{study.asked - study.rows:,} of {study.asked:,} scenarios are not answered.")
+    return texts
 
 
 def _inputs(page: Stack, rows: Rows, inputs: Sequence[Column]) -> None:
@@ -496,7 +482,7 @@ def _inputs(page: Stack, rows: Rows, inputs: Sequence[Column]) -> None:
 
 def _beside(page: Stack, row: int, column: int, text: str) -> None:
     """Write a text over the columns that are left in a row."""
-    over(page, row, column, page.last, text, sum(page.widths[column:]))
+    write_over(page, row, column, page.last, text, sum(page.widths[column:]))
 
 
 def _one(page: Stack, study: Sweep, rows: Rows, over_: Column, table: TablePlace) -> None:
@@ -554,8 +540,8 @@ def _stretch(
     planned, ends = each.status in PLANNED, (each.first, each.last)
     what = bought(study, rows, each.first)
     if not planned:
-        said = [reason.in_words for reason in each.reasons[:1]]
-        what = ": ".join([STATUS.get(each.status, each.status), *said])
+        texts = [reason.in_words for reason in each.reasons[:1]]
+        what = ": ".join([STATUS.get(each.status, each.status), *texts])
     return [
         what,
         *((rows[over_.name][at], numbers[0]) for at in ends),
@@ -567,12 +553,12 @@ def _stretch(
 
 def _why_none(page: Stack, rows: Rows) -> None:
     """Write why rows have no plan, the most frequent reason first."""
-    told = reasons(rows)
-    if not told:
+    found = reasons(rows)
+    if not found:
         return
     page.heading("Why rows have no plan")
-    for each in told[:_MOST_REASONS]:
+    for each in found[:_MOST_REASONS]:
         at = page.line([STATUS.get(each.status, each.status), (each.rows, INTEGER)])
-        _beside(page, at, 2, each.in_words or "no reason is told")
-    if len(told) > _MOST_REASONS:
-        page.sentences([f"{len(told) - _MOST_REASONS:,} more reasons are in the table."])
+        _beside(page, at, 2, each.in_words or "no reason is found")
+    if len(found) > _MOST_REASONS:
+        page.sentences([f"{len(found) - _MOST_REASONS:,} more reasons are in the table."])

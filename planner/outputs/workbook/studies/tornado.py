@@ -64,7 +64,6 @@ def add_bars(page: Stack, study: Tornado, first: int, place: tuple[int, int]) ->
     """Draw the swings.
 
     Args:
-        page: the sheet.
         study: what to draw, which has a base.
         first: from which row on the figures of the bars stand to the right of the table.
         place: the first row of the chart, and how many it takes.
@@ -126,9 +125,9 @@ def _label(text: str) -> Label:
 
 def _write_change(study: Tornado, end: End, change: float | None) -> str:
     """Return an end and what it changes; the parts do not break apart."""
-    said = STATUS[end.status] if change is None else changed_by(change, study.unit)
-    said = "no change" if change == 0 else said.replace("-", _MINUS)
-    return f"{end.text}: {said}".replace(" ", _NO_BREAK)
+    text = STATUS[end.status] if change is None else changed_by(change, study.unit)
+    text = "no change" if change == 0 else text.replace("-", _MINUS)
+    return f"{end.text}: {text}".replace(" ", _NO_BREAK)
 
 
 SHEET = "Tornado"
@@ -151,12 +150,7 @@ def sheets(study: Tornado) -> dict[str, Sheet]:
 
 
 def add(book: Book, study: Tornado) -> None:
-    """Add the sheet.
-
-    Args:
-        book: the workbook.
-        study: what to show.
-    """
+    """Add the sheet."""
     title = f"What the {goal(study)} depends on, one input at a time"
     page = Stack(book, SHEET, title, [width for _, width in _HEADS])
     unit = f" in {in_money(study.unit)}" if study.unit else ""

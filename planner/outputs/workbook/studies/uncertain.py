@@ -61,7 +61,6 @@ def add_spread(page: Stack, shown: Sequence[tuple[int, Percentiles]], at: int) -
     """Draw bars from the 5th to the 95th percentile of each outcome about its median.
 
     Args:
-        page: the sheet.
         shown: row of each outcome in the table, and the outcome.
         at: where the chart begins.
     """
@@ -102,7 +101,6 @@ def add_breaks(page: Stack, first: int, last: int, at: int) -> None:
     """Draw how often limits are broken.
 
     Args:
-        page: the sheet.
         first: row of the first limit that is.
         last: row of the last.
         at: where the chart begins.
@@ -119,7 +117,6 @@ def add_indices(page: Stack, first: int, last: int, at: int) -> None:
     """Draw first-order and total indices with their confidence.
 
     Args:
-        page: the sheet.
         first: row of the first input.
         last: row of the last.
         at: where the chart begins.
@@ -169,12 +166,7 @@ def sheets(study: Uncertain) -> dict[str, Sheet]:
 
 
 def add(book: Book, study: Uncertain) -> None:
-    """Add the sheet.
-
-    Args:
-        book: the workbook.
-        study: what to show.
-    """
+    """Add the sheet."""
     widths = (_LABEL, _TEXT, *[_NUMBER] * _NUMBERS)
     page = Stack(book, SHEET, "What becomes of the plan where inputs are not known exactly", widths)
     page.introduction(
@@ -183,10 +175,10 @@ def add(book: Book, study: Uncertain) -> None:
             RECORD,
         ]
     )
-    said = [study.message or "", *findings(study)]
-    if any(said):
+    texts = [study.message or "", *findings(study)]
+    if any(texts):
         page.heading("What it shows")
-        page.sentences(said)
+        page.sentences(texts)
     _inputs(page, study.inputs)
     _outcomes(page, study)
     _breaks(page, study)
@@ -234,9 +226,9 @@ def _outcome(each: Percentiles) -> list[Cell]:
     figures = (each.mean, each.least, each.p5, each.p25, each.p50, each.p75, each.p95, each.most)
     number = number_format(each.unit, figures)
     unit = "" if each.unit == "share" else in_money(each.unit)
-    told: list[Cell] = [each.label, unit]
-    told.append((each.count, INTEGER))
-    return [*told, *((figure, number) for figure in figures)]
+    cells: list[Cell] = [each.label, unit]
+    cells.append((each.count, INTEGER))
+    return [*cells, *((figure, number) for figure in figures)]
 
 
 def _breaks(page: Stack, study: Uncertain) -> None:

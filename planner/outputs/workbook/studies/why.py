@@ -76,7 +76,6 @@ def add_why_not(book: Book, study: WhyNot) -> None:
 
     Args:
         book: the workbook; an edition without money leaves out what is money.
-        study: what to show.
     """
     columns = [column for column in _COLUMNS if book.money or not column.money]
     heads = [
@@ -112,15 +111,15 @@ def _side_by_side(page: Stack, study: WhyNot, plan: Figures, columns: list[Colum
 
 def _forced(study: WhyNot, row: Forced, columns: list[Column]) -> Cells:
     sign = -1.0 if study.sense == "maximize" else 1.0
-    said = row.reason or UNDECIDED
+    text = row.reason or UNDECIDED
     if row.outcome == "as_is":
-        said = "the plan as it is"
+        text = "the plan as it is"
     elif row.figures is not None:
-        said = _names(row.bought)
+        text = _names(row.bought)
     return [
         row.label,
         (None if row.loss is None else sign * row.loss, PERCENT_2),
-        said,
+        text,
         *figures_of(columns, row.figures),
         (None if row.certificate is None else row.certificate.gap, "0.0000%"),
         " --set ".join(row.setting),
@@ -148,19 +147,19 @@ def _items(page: Stack, study: WhyNot) -> None:
 
 
 def _item(page: Stack, study: WhyNot, item: Item, row: int) -> None:
-    said = verdict(study, item, money_shown=page.book.money)
+    text = verdict(study, item, money_shown=page.book.money)
     reason = f": {item.reason}" if item.reason and item.kind == "no_plan" else ""
     name = item.model if item.model.startswith(item.vendor) else f"{item.vendor} {item.model}"
     page.text(row, 0, name)
     page.number(row, 1, item.at_least, PERCENT_2)
-    page.text(row, _BOUGHT, said + reason)
+    page.text(row, _BOUGHT, text + reason)
     page.number(row, 3, item.at_most, PERCENT_2)
     compared = item.at_least is not None
     page.text(row, 4, ("found" if item.exact else "bound") if compared else "", align="right")
     if page.book.money:
         _prices(page, item, row)
     page.text(row, page.last, item.sku)
-    page.grow(row, [(name, page.widths[0]), (said + reason, page.widths[_BOUGHT])])
+    page.grow(row, [(name, page.widths[0]), (text + reason, page.widths[_BOUGHT])])
 
 
 def _prices(page: Stack, item: Item, row: int) -> None:
@@ -184,12 +183,7 @@ _NO_PLAN_HEADERS = (
 
 
 def add_no_plan(book: Book, found: Infeasibility) -> None:
-    """Add the sheet.
-
-    Args:
-        book: the workbook.
-        found: why there is no plan.
-    """
+    """Add the sheet."""
     page = Stack(book, NO_PLAN_SHEET, _NO_PLAN_TITLE, [width for _, width in _NO_PLAN_HEADERS])
     page.row = FIRST_ROW
     page.sheet.repeat_rows(page.heads([title for title, _ in _NO_PLAN_HEADERS], 30))
@@ -210,8 +204,8 @@ def add_no_plan(book: Book, found: Infeasibility) -> None:
         page.text(page.row, 0, combined_proof(found.combined), "subtitle")
         page.row += 1
     if found.undecided:
-        said = f"{UNDECIDED.capitalize()}: {', '.join(found.undecided)}"
-        page.text(page.row, 0, said, "subtitle")
+        text = f"{UNDECIDED.capitalize()}: {', '.join(found.undecided)}"
+        page.text(page.row, 0, text, "subtitle")
     page.finish(page.last, (FIRST_ROW + 1, 1))
 
 
@@ -256,7 +250,6 @@ def add(book: Book, found: Explanation) -> None:
     """Add the sheet.
 
     Args:
-        book: the workbook.
         found: what to show, of a problem that has a plan.
     """
     page = Page(book, SHEET, _TITLE)

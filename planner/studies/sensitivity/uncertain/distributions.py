@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner import units
-from planner.errors import Finding, InputError, did_you_mean
+from planner.errors import Finding, FixableError, InputError, clip, did_you_mean
 from planner.inputs import Change, Inputs
 from planner.loader.vary.axis import FACTOR, Reading, Variable, factor
 from planner.loader.vary.place import NoPlaceError, number_of
@@ -40,8 +40,8 @@ class Shape(Protocol):
 
 
 @dataclass(frozen=True)
-class Uniform:
-    """Every value between two ends is as likely as any other."""
+class Between:
+    """A distribution with two ends."""
 
     low: float
     high: float
@@ -50,23 +50,18 @@ class Uniform:
     def ends(self) -> tuple[float, float]:
         """Both ends."""
         return self.low, self.high
+
+
+class Uniform(Between):
+    """Every value between two ends is as likely as any other."""
 
     def at(self, shares: Numbers) -> Numbers:
         """Return quantiles."""
         return self.low + shares * (self.high - self.low)
 
 
-@dataclass(frozen=True)
-class Loguniform:
+class Loguniform(Between):
     """Every factor is as likely as any other of its size, between two ends."""
-
-    low: float
-    high: float
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Both ends."""
-        return self.low, self.high
 
     def at(self, shares: Numbers) -> Numbers:
         """Return quantiles."""
@@ -300,12 +295,8 @@ EXAMPLES = {
 """How each is written."""
 
 
-class WrongError(ValueError):
-    """A distribution that cannot be; ``fix`` says what would be right."""
-
-    def __init__(self, message: str, fix: str | None = None) -> None:
-        super().__init__(message)
-        self.fix = fix
+class WrongError(FixableError):
+    """A distribution that cannot be."""
 
 
 def value(field: Field, text: str) -> float:
@@ -318,11 +309,11 @@ def value(field: Field, text: str) -> float:
     share = factor(text)
     if share is not None:
         if field.base is None:
-            message = f"there is no number here to take {clip(text)} of"
+            message = f"there is no number here to take {clip(text, 40)} of"
             raise WrongError(message, "write the values themselves")
         return float(share) * field.base
     if field.several:
-        message = f"'{field.path}' means several values, and {clip(text)} is no factor of them"
+        message = f"'{field.path}' means several values, and {clip(text, 40)} is no factor of them"
         raise WrongError(message, "write for example uniform(x0.8, x1.2)")
     if field.slot.unit is not None:
         return units.parse(text, field.slot.unit.dimension)
@@ -337,11 +328,6 @@ def refuse(faults: Sequence[Finding]) -> None:
     """Raise the first of several faults, where there are any."""
     if faults:
         raise WrongError(faults[0].message, faults[0].fix)
-
-
-def clip(text: str) -> str:
-    """Return a text short enough for a message."""
-    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def _uniform(field: Field, given: Sequence[str]) -> Shape:
@@ -378,7 +364,7 @@ def _lognormal(field: Field, given: Sequence[str]) -> Shape:
     except QuantityError:
         spread = 0.0
     if spread <= 1.0:
-        message = f"FACTOR {clip(given[1])} of a lognormal is no number above 1"
+        message = f"FACTOR {clip(given[1], 40)} of a lognormal is no number above 1"
         fix = "it is exp(sigma): two thirds lie between MEDIAN / FACTOR and MEDIAN * FACTOR"
         raise WrongError(message, fix)
     if median <= 0.0:
@@ -429,18 +415,17 @@ def unknown(inputs: Inputs, option: str) -> Unknown:
     if not separator or not path.strip() or not text.strip():
         raise InputError(Finding("dist", "not PATH=DISTRIBUTION", origin, fix=FIX))
     try:
-        return described(inputs, Field(inputs, path), text.strip())
+        return describe(inputs, Field(inputs, path), text.strip())
     except (NoPlaceError, WrongError, QuantityError) as error:
         raise InputError(Finding("dist", str(error), origin, fix=error.fix)) from None
 
 
-def described(inputs: Inputs, field: Field, text: str, reason: str = "") -> Unknown:
+def describe(inputs: Inputs, field: Field, text: str, reason: str = "") -> Unknown:
     """Return a field with a distribution as it is written.
 
     Args:
         inputs: the problem, for what the field is called.
         field: where it stands.
-        text: the distribution.
         reason: why it is this one.
 
     Raises:
@@ -459,7 +444,7 @@ def described(inputs: Inputs, field: Field, text: str, reason: str = "") -> Unkn
     names, make = FORMS[name]
     if len(given) != len(names):
         count = "1 value" if len(given) == 1 else f"{len(given)} values"
-        raise WrongError(f"'{clip(text)}' has {count}", f"write {name}({', '.join(names)})")
+        raise WrongError(f"'{clip(text, 40)}' has {count}", f"write {name}({', '.join(names)})")
     return Unknown(field, make(field, given), words, called)
 
 
@@ -470,15 +455,15 @@ def _parts(text: str) -> tuple[str, list[str]]:
         interval = _INTERVAL.match(text)
         if interval is None:
             fix = f"write LOW..HIGH or {EXAMPLES['uniform']}; known: {', '.join(EXAMPLES)}"
-            raise WrongError(f"'{clip(text)}' is no distribution", fix)
+            raise WrongError(f"'{clip(text, 40)}' is no distribution", fix)
         return "uniform", list(interval.groups())
     name = call[1].lower()
     if name not in EXAMPLES:
         fix = did_you_mean(name, list(EXAMPLES)) or f"known: {', '.join(EXAMPLES)}"
-        raise WrongError(f"no distribution '{clip(call[1])}'", fix)
+        raise WrongError(f"no distribution '{clip(call[1], 40)}'", fix)
     given = [part.strip() for part in call[2].split(",")]
     if not all(given):
-        raise WrongError(f"'{clip(text)}' has an empty value", f"such as {EXAMPLES[name]}")
+        raise WrongError(f"'{clip(text, 40)}' has an empty value", f"such as {EXAMPLES[name]}")
     return name, given
 
 
@@ -508,6 +493,6 @@ def _share(text: str, part: str) -> float:
     except QuantityError:
         share = 0.0
     if not 0.0 < share <= 1.0:
-        message = f"'{clip(part)}' is no value with its probability"
+        message = f"'{clip(part, 40)}' is no value with its probability"
         raise WrongError(message, f"such as {EXAMPLES['discrete']}")
     return share

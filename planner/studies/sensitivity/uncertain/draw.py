@@ -20,7 +20,7 @@ from planner.studies.sensitivity.uncertain.distributions import (
     Field,
     Numbers,
     Unknown,
-    described,
+    describe,
     unknown,
 )
 
@@ -56,17 +56,12 @@ _LEAST_BYTES, _MOST_BYTES = 10.0, 14.0
 """Bytes per parameter of training recipes: bf16 moments, and mixed precision with Adam."""
 
 
-def usual(inputs: Inputs, case: Case) -> tuple[Unknown, ...]:
-    """Return the inputs that a problem has and that are usually not known, with distributions.
-
-    Args:
-        inputs: the problem, catalogs and prices.
-        case: the same in numbers.
-    """
+def usual_inputs(inputs: Inputs, case: Case) -> tuple[Unknown, ...]:
+    """Return the inputs that a problem has and that are usually not known, with distributions."""
     found = []
     for path, text, reason in _usual(inputs, case):
         try:
-            found.append(described(inputs, Field(inputs, path), text, reason))
+            found.append(describe(inputs, Field(inputs, path), text, reason))
         except NoPlaceError:
             continue  # nothing states it: it does not apply
     return tuple(found)
@@ -193,16 +188,14 @@ def unknowns(inputs: Inputs, dists: Sequence[str], draw: Draw) -> tuple[Unknown,
     """Return the inputs that a study draws.
 
     Args:
-        inputs: the problem, catalogs and prices.
         dists: ``PATH=DISTRIBUTION`` of each; none for what is usually not known.
-        draw: how they are to be drawn.
 
     Raises:
         InputError: a distribution or the way to draw cannot be.
     """
     _refuse_draw(draw)
     if not dists:
-        return usual(inputs, resolve(inputs))
+        return usual_inputs(inputs, resolve(inputs))
     found = tuple(unknown(inputs, dist) for dist in dists)
     try:
         refuse_overlap(Axis((), (each.field.variable,), 1) for each in found)

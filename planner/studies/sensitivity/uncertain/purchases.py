@@ -32,8 +32,8 @@ Passed = float | None
 _NUMBERED = re.compile(r"(stock|require_vendor|split)_(.+)")
 
 
-def spent_over(case: Case, units: Mapping[str, int], ways: Collection[str]) -> dict[str, Passed]:
-    """Return the limits that a purchase passes, however it is run."""
+def limits_passed(case: Case, units: Mapping[str, int], ways: Collection[str]) -> dict[str, Passed]:
+    """Return the limits that a purchase passes however it is run."""
     found: dict[str, Passed] = {}
     for row in purchase.broken_rows(case, units, ways):
         found[_name(row)] = _over(case, units, ways, row)
@@ -71,7 +71,7 @@ Use = tuple[int, dict[str, int]]
 
 @dataclass(frozen=True)
 class Tried:
-    """A purchase in a scenario: how it runs, None where it cannot at all, and what it breaks."""
+    """A purchase in a scenario: its operation, None without any, and the limits it breaks."""
 
     run: Run | None
     broken: Mapping[str, Passed]
@@ -81,7 +81,6 @@ def operated(case: Case, run: Run) -> Run | None:
     """Return a purchase run at its best under a case; None where it breaks a limit.
 
     Args:
-        case: a scenario in numbers.
         run: the purchase, as it is run in another scenario.
     """
     units = _units(case, run)
@@ -99,14 +98,13 @@ def worths(case: Case, runs: Sequence[Run]) -> Numbers:
     """Return what purchases are worth under a case at their best, nan where one breaks a limit.
 
     Args:
-        case: a scenario in numbers.
         runs: the purchases, as they are run in other scenarios.
     """
     if not _known_as_arrays(case):
         best = [operated(case, run) for run in runs]
         return np.array([np.nan if run is None else worth(case, run) for run in best], dtype=float)
     found = np.full(len(runs), np.nan)
-    had = [(place, _had(case, run)) for place, run in enumerate(runs)]
+    had = [(place, _available_counts(case, run)) for place, run in enumerate(runs)]
     places = np.array([place for place, units in had if units is not None], dtype=np.int64)
     if not len(places):
         return found
@@ -142,15 +140,15 @@ def _known_as_arrays(case: Case) -> bool:
     )
 
 
-def _had(case: Case, run: Run) -> dict[str, int] | None:
-    """Return the counts of a purchase, None where its counts may not be had."""
+def _available_counts(case: Case, run: Run) -> dict[str, int] | None:
+    """Return the counts of a purchase, None where the case does not allow them."""
     units = _units(case, run)
     if units is None or not orderly(case, units) or purchase.broken_by_counts(case, units):
         return None
     return units
 
 
-def tried(case: Case, run: Run) -> Tried:
+def try_purchase(case: Case, run: Run) -> Tried:
     """Return how a purchase does under a case, whatever it breaks.
 
     Where no way to run it meets every limit it is run for the most useful work, and what that
@@ -160,13 +158,13 @@ def tried(case: Case, run: Run) -> Tried:
     if units is None:
         return Tried(None, {"products": None})
     broken: dict[str, Passed] = {} if orderly(case, units) else {"orders": None}
-    broken |= spent_over(case, units, run.ways)
+    broken |= limits_passed(case, units, run.ways)
     if "fabric" in broken:
         return Tried(None, broken)
     run = replace(run, units=units)
     found = _best(case, run)
     if found is None:
-        found = _at_all(case, run)
+        found = _run_despite_limits(case, run)
         broken |= {"running": None} if found is None else passed_by(case, found)
     return Tried(found, broken)
 
@@ -192,12 +190,12 @@ def _order(case: Case) -> Order:
     """Return how ways to run a purchase are ordered: by useful work, or by GPUs if those count."""
     meets, floor = floors(case), case.limits["min_goodput"] or 0.0
 
-    def order(run: Run) -> float:
+    def order_by_regret(run: Run) -> float:
         if run.goodput < floor:
             return run.goodput - 1.0
         return 1e9 + run.gpus if case.objective == "gpus" and meets(run) else run.useful_gpus
 
-    return order
+    return order_by_regret
 
 
 def _runs(case: Case, mode: Mode, run: Run, order: Order) -> Iterator[Run]:
@@ -209,11 +207,11 @@ def _runs(case: Case, mode: Mode, run: Run, order: Order) -> Iterator[Run]:
         found = operate.best(case, mode, run.units, used, gpus, order, run.ways)
         if found is not None:
             near = True
-            yield found if len(used) == 1 else _climbed(case, found, order)
+            yield found if len(used) == 1 else _local_search(case, found, order)
 
 
-def _climbed(case: Case, run: Run, order: Order) -> Run:
-    """Return the best use of several types that one system more or less at a time leads to."""
+def _local_search(case: Case, run: Run, order: Order) -> Run:
+    """Return the best use of several types that single systems more or fewer lead to."""
     types = [system for system in case.systems if run.used.get(system.id)]
     better: Run | None = run
     while better is not None:
@@ -244,13 +242,13 @@ def _starts(case: Case, run: Run) -> Iterator[Use]:
     types = [system for system in case.systems if run.used.get(system.id)]
     parts = range(PARTS, 0, -1)
     if len(types) > 1:
-        yield from (use for part in parts if (use := _together(case, run, types, part))[0])
+        yield from (use for part in parts if (use := _parts_of_types(case, run, types, part))[0])
     for system in types:
-        yield from (use for part in parts if (use := _one(case, run, system, part))[0])
+        yield from (use for part in parts if (use := _parts_of_type(case, run, system, part))[0])
 
 
-def _together(case: Case, run: Run, types: Sequence[System], part: int) -> Use:
-    """Return so many parts of the systems of several types that could be in use."""
+def _parts_of_types(case: Case, run: Run, types: Sequence[System], part: int) -> Use:
+    """Return the use of a part, in ``PARTS``, of the usable systems of several types."""
     most = {each.id: operate.most_in_use(case, run.units[each.id]) for each in types}
     used = {name: count * part // PARTS for name, count in most.items()}
     ways = {each.id: each.way(run.ways) for each in types}
@@ -259,15 +257,15 @@ def _together(case: Case, run: Run, types: Sequence[System], part: int) -> Use:
     return sum(gpus.values()), {name: count for name, count in fewest.items() if count}
 
 
-def _one(case: Case, run: Run, system: System, part: int) -> Use:
-    """Return so many parts of the GPUs of a type that could be in use, in whole steps."""
+def _parts_of_type(case: Case, run: Run, system: System, part: int) -> Use:
+    """Return the use of a part, in ``PARTS``, of the usable GPUs of one type, in whole steps."""
     way = system.way(run.ways)
     gpus = operate.most_allowed(case, way, run.units[system.id])
     gpus = gpus * part // PARTS // way.step_gpus * way.step_gpus
     return gpus, {system.id: way.systems_for(gpus)}
 
 
-def _at_all(case: Case, run: Run) -> Run | None:
+def _run_despite_limits(case: Case, run: Run) -> Run | None:
     """Return a purchase run for the most useful work, whatever limits that breaks."""
     job = replace(case.job, max_restore_s=None, ingest_per_gpu_gb_per_s=0.0, gpus_max=None)
     patient = replace(case, job=job).of_any_size()
@@ -311,10 +309,7 @@ def candidates(
     for, evenly spread from the one that draws least to the one that draws most.
 
     Args:
-        case: the problem as it stands.
         planned: its plan, None where it has none.
-        answers: the best plan of each scenario.
-        most: how many to return.
     """
     chosen: dict[Key, Run] = {} if planned is None else {purchase_of(planned): planned}
     found: dict[Key, Run] = {}
@@ -410,7 +405,6 @@ def best_known(answered: Numbers, worths: Numbers, *, maximise: bool) -> Numbers
         answered: the value of the plan that each scenario's own search found.
         worths: the value of each candidate (column) in each scenario (row); nan where it breaks a
             limit there.
-        maximise: whether more is better.
     """
     pick = np.fmax if maximise else np.fmin
     return np.asarray(pick.reduce(np.column_stack([answered, worths]), axis=1), dtype=float)
@@ -423,7 +417,6 @@ def regrets(worths: Numbers, best: Numbers, *, maximise: bool) -> Numbers:
         worths: the value of each candidate (column) in each scenario (row); nan where it breaks a
             limit there.
         best: the value of the best plan known, by scenario.
-        maximise: whether more is better.
     """
     whole = np.abs(best)[:, None]
     behind = best[:, None] - worths if maximise else worths - best[:, None]
@@ -433,11 +426,10 @@ def regrets(worths: Numbers, best: Numbers, *, maximise: bool) -> Numbers:
     return np.where(np.isnan(worths), BROKEN, np.clip(shares, 0.0, BROKEN))
 
 
-def order(matrix: Numbers, *, first: bool) -> list[int]:
+def order_by_regret(matrix: Numbers, *, first: bool) -> list[int]:
     """Return the places of the candidates by regret, in the worst scenario, then on average.
 
     Args:
-        matrix: their regret.
         first: whether the first one stays first.
     """
     worst, mean = matrix.max(axis=0), matrix.mean(axis=0)
@@ -458,12 +450,9 @@ def compared(
     """Return the candidates with what their columns say.
 
     Args:
-        runs: the candidates.
         worths: their value (column) in each scenario (row), nan where they break a limit.
-        matrix: their regret.
         planned: whether the first is the plan of the problem as it stands.
         gap: a plan is among the best where none is known to be better by more than this share.
-        maximise: whether more is better.
     """
     return tuple(
         _compared(run, place, worths[:, place], matrix[:, place], planned, gap, maximise)

@@ -21,6 +21,7 @@ from planner.loader.vary.apply import applied
 from planner.optimizer import operate, purchase
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import given
+from planner.processes import Progress, ignore
 from planner.schema.plan import Plan, Status
 from planner.schema.sensitivity import PLANNED, Index, Percentiles, Uncertain, UncertainInput
 from planner.studies.request import Found, Request, SweepOptions, head_of
@@ -40,7 +41,7 @@ from planner.studies.sensitivity.uncertain.purchases import (
     Tried,
     break_rates,
     candidates,
-    tried,
+    try_purchase,
     worth,
 )
 from planner.studies.sensitivity.workers import answers
@@ -53,7 +54,7 @@ QUANTILES = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
 
 @dataclass(frozen=True)
 class Outcome:
-    """A figure that is followed: its name in the record, what it is, how it is worked out."""
+    """A figure reported of scenarios: its name in the record, its label, how it is computed."""
 
     name: str
     figure: Figure
@@ -158,7 +159,6 @@ def indices(
     """Return the indices of each input, and what there is to say about them.
 
     Args:
-        unknowns: the inputs.
         worths: the objective at each point of the design; nan where there is no plan.
         seed: of the resampling that the confidence comes from.
     """
@@ -196,7 +196,7 @@ def indices(
 
 
 def _described(unknowns: tuple[Unknown, ...]) -> dict[str, object]:
-    """Return the inputs as SALib has them: distributions are ours, so all are shares here."""
+    """Return the inputs as SALib takes them: shares, since distributions are applied here."""
     names = [unknown.path for unknown in unknowns]
     return {"num_vars": len(names), "names": names, "bounds": [[0.0, 1.0]] * len(names)}
 
@@ -256,13 +256,10 @@ def scenes(
     planned: Run | None,
     candidates: Sequence[Run],
 ) -> Iterator[Scene]:
-    """Yield what each scenario brings.
+    """Yield the results of each scenario.
 
     Args:
-        inputs: the problem as it stands.
-        answers: the best plan of each scenario.
         planned: the plan of the problem as it stands, None where it has none.
-        candidates: the purchases that are compared.
     """
     for answer in answers:
         case = None if answer.status in _REFUSED else answer.case() or _case(inputs, answer)
@@ -278,8 +275,8 @@ def scenes(
 
 
 def view(planned: Run | None, case: Case, answer: Answer) -> View:
-    """Return what is seen in a scenario: its best plan, and what becomes of what was planned."""
-    bought = None if planned is None else tried(case, planned)
+    """Return the results of a scenario: its best plan, and how the planned purchase does in it."""
+    bought = None if planned is None else try_purchase(case, planned)
     run = None if bought is None else bought.run
     there = answer.operation is not None and answer.status in PLANNED
     best = figures(case, answer.operation) if there and answer.operation is not None else {}
@@ -291,20 +288,19 @@ def _case(inputs: Inputs, answer: Answer) -> Case | None:
     try:
         there = applied(inputs, answer.scenario.changes)
         case = resolve(there)
-        return replace(case, companions=with_companions(there, _roomy(case)).companions)
+        return replace(case, companions=with_companions(there, _with_room(case)).companions)
     except InputError:
         return None
 
 
-def _roomy(case: Case) -> Case:
-    """Return a case with room for what was bought for another one, to work out its fabrics."""
+def _with_room(case: Case) -> Case:
+    """Return a case with limits loose enough for the fabrics of a purchase for another case."""
     supplies = given(case.limits)
     wide = {each.field: ROOM * case.limits.given(each.field) for each in supplies}
-    return replace(case, limits=case.limits.but(**wide))
+    return replace(case, limits=case.limits.with_values(**wide))
 
 
-Told = Callable[[int], None]
-Ask = Callable[[Inputs, Sequence[Scenario], SweepOptions, Told | None], Sequence[Answer]]
+Ask = Callable[[Inputs, Sequence[Scenario], SweepOptions, Progress], Sequence[Answer]]
 """What answers scenarios."""
 
 
@@ -315,7 +311,7 @@ def study(
     draw: Draw | None = None,
     *,
     plan: Plan | None = None,
-    told: Told | None = None,
+    progress: Progress = ignore,
     ask: Ask = answers,
 ) -> Uncertain:
     """Return what a problem's answer becomes where inputs are not known exactly.
@@ -324,12 +320,10 @@ def study(
     plan passes is better than that by no more than the gap.
 
     Args:
-        inputs: the problem, catalogs and prices.
         dists: ``PATH=DISTRIBUTION`` of each input; none for what is usually not known.
         options: how exactly to solve each scenario.
-        draw: how scenarios are drawn.
         plan: the best plan of the problem as it stands, where it is known.
-        told: hears how many scenarios are solved.
+        progress: is called with how many scenarios of how many are solved.
         ask: what answers scenarios.
 
     Raises:
@@ -344,11 +338,15 @@ def study(
     drawn = values(unsure, points(draw.method, len(unsure), draw.samples, draw.seed))
     planned = _operation(case, plan)
     looking = replace(options, look=partial(view, planned))
-    found = ask(inputs, scenarios(unsure, drawn), looking, told)
+    whole = draw.scenarios(len(unsure))
+    found = ask(inputs, scenarios(unsure, drawn), looking, lambda done, _: progress(done, whole))
     runs = candidates(case, planned, found)
     seen = list(scenes(inputs, found, planned, runs))
-    after = None if told is None else lambda done: told(len(found) + done)
-    known = _indices(inputs, unsure, options, draw, ask, after) if draw.indices else {}
+    known = {}
+    if draw.indices:
+        known = _indices(
+            inputs, unsure, options, draw, ask, lambda done, _: progress(len(found) + done, whole)
+        )
     return Uncertain(
         **head_of(inputs, options.gap),
         base=plan.objective.value,
@@ -420,7 +418,7 @@ def _compared(
     answered = np.array([each.seen.best["objective"] for each in there])
     best = regret.best_known(answered, worths, maximise=case.maximise)
     matrix = regret.regrets(worths, best, maximise=case.maximise)
-    order = regret.order(matrix, first=planned)
+    order = regret.order_by_regret(matrix, first=planned)
     runs, worths, matrix = [runs[place] for place in order], worths[:, order], matrix[:, order]
     plans = regret.compared(
         runs, worths, matrix, planned=planned, gap=options.gap, maximise=case.maximise
@@ -434,11 +432,11 @@ def _compared(
 
 def _indices(
     inputs: Inputs, unsure: tuple[Unknown, ...], options: SweepOptions, draw: Draw, ask: Ask,
-    told: Told | None,
+    progress: Progress,
 ) -> dict[str, object]:  # fmt: skip
     """Return the indices, from scenarios of their own."""
     drawn = values(unsure, design(unsure, draw.samples, draw.seed))
-    found = ask(inputs, scenarios(unsure, drawn), options, told)
+    found = ask(inputs, scenarios(unsure, drawn), options, progress)
     there = [each.value if each.status in PLANNED else None for each in found]
     worths = np.array([math.nan if value is None else value for value in there])
     made, note = indices(unsure, worths, draw.seed)
@@ -447,21 +445,22 @@ def _indices(
 
 def _message(plan: Plan, found: Sequence[Answer]) -> str | None:
     """Return what must be said about scenarios that have no plan."""
-    said = []
+    texts = []
     if not plan.jobs:
-        said.append(f"The problem as it stands has no plan: {plan.message}.")
+        texts.append(f"The problem as it stands has no plan: {plan.message}.")
     without = sum(answer.status not in PLANNED for answer in found)
     if without == len(found):
-        said.append("No scenario has a plan.")
+        texts.append("No scenario has a plan.")
     elif without:
-        said.append(
+        texts.append(
             f"{without:,} of {len(found):,} scenarios have no plan; outcomes of the best plans and "
             "regret leave them out."
         )
     refused = [answer for answer in found if answer.status in ("invalid", "failed")]
     if refused:
-        said.append(f"{len(refused):,} could not be asked, the first because: {refused[0].reason}.")
-    return " ".join(said) or None
+        count = f"{len(refused):,} could not be asked"
+        texts.append(f"{count}, the first because: {refused[0].reason}.")
+    return " ".join(texts) or None
 
 
 def run(
@@ -476,9 +475,7 @@ def run(
     """Tell what becomes of a problem's plan where inputs are not known exactly.
 
     Args:
-        request: the problem, and how to solve.
         dist: ``PATH=DISTRIBUTION`` of each input; none for what is usually not known.
-        samples: how many scenarios to draw.
         method: how they are drawn.
         seed: the same one draws the same.
         indices: whether to explain the spread by inputs, which takes more scenarios.
@@ -487,7 +484,7 @@ def run(
         InputError: the problem, a distribution or an option is wrong.
     """
     inputs, draw = request.inputs, Draw(method, samples, seed, indices)
-    asked = draw.scenarios(len(unknowns(inputs, dist, draw)))  # refused before anything is solved
+    unknowns(inputs, dist, draw)  # refuses what is wrong before anything is solved
     plan = request.plan()
     found = study(
         inputs,
@@ -495,7 +492,7 @@ def run(
         request.each(),
         draw,
         plan=plan,
-        told=lambda done: request.progress(done, asked),
+        progress=request.progress,
     )
     ended = "failed" if found.statuses.get("failed") else found.status
     return Found((found,), (ended,), plan=lambda: plan)

@@ -1,7 +1,7 @@
-"""Checkpoints in bursts that hold more than one, or other traffic besides.
+"""Bursts that hold several checkpoints, or other traffic besides: which checkpoints are in them.
 
-Those written at the same time are told apart by what the jobs' rhythms ask for; then all are put
-where the traffic is that suits them.
+Checkpoints written at the same time are separated by what the jobs' rhythms expect; then all are
+placed where the traffic suits them.
 """
 
 from __future__ import annotations
@@ -27,14 +27,12 @@ _LEFT_OUT = 0.02
 _LARGER = 0.9
 
 
-def tell_apart(found: Sequence[Track], bursts: Bursts, sample_s: float) -> list[Track]:
+def separate_overlapping(found: Sequence[Track], bursts: Bursts, sample_s: float) -> list[Track]:
     """Return the jobs with the checkpoints that hide in bursts that are no job's yet.
 
     Round by round, since an event that is found tells where the next is to be expected.
 
     Args:
-        found: the jobs.
-        bursts: bursts of writing, in order of time.
         sample_s: the usual width of a sample.
     """
     current = list(found)
@@ -68,7 +66,7 @@ def _round(
 
 
 def _take(rows: Places, times: Numbers, many: NDArray[np.intp]) -> tuple[Places, Numbers]:
-    """Return as many of the times asked for in each burst as it holds, the first ones."""
+    """Return of the times expected in each burst the first ones, as many as it holds."""
     if not len(rows):
         return rows, times
     first = np.searchsorted(rows, rows)
@@ -79,11 +77,10 @@ def _take(rows: Places, times: Numbers, many: NDArray[np.intp]) -> tuple[Places,
 def _choose(
     found: Sequence[Track], bursts: Bursts, left: Places, asked: NDArray[np.intp]
 ) -> NDArray[np.intp]:
-    """Return how many checkpoints of each job a burst holds: of those asked for, what makes it up.
+    """Return how many checkpoints of each job a burst holds: those expected whose sizes add up to
+    it.
 
     Args:
-        found: the jobs.
-        bursts: all bursts.
         left: those that are no job's.
         asked: how many checkpoints each job's rhythm asks for in each of these.
     """
@@ -105,7 +102,7 @@ def _divide(
     pattern: NDArray[np.intp],
     chosen: NDArray[np.intp],
 ) -> None:
-    """Choose for bursts that the same jobs ask for those whose sizes make them up best."""
+    """Choose, for bursts that the same jobs expect, those whose sizes make them up best."""
     asking = np.flatnonzero(pattern)[:_MOST_ASKING]
     best = np.full(len(rows), np.inf)
     for many in product(*(range(int(pattern[job]) + 1) for job in asking)):
@@ -187,8 +184,6 @@ def place_all(found: Sequence[Track], bursts: Bursts, traffic: Traffic) -> list[
     part is taken away before the next.
 
     Args:
-        found: the jobs.
-        bursts: bursts of writing.
         traffic: what is written above the background; changed.
     """
     result = list(found)
@@ -206,7 +201,7 @@ def place_all(found: Sequence[Track], bursts: Bursts, traffic: Traffic) -> list[
 
 
 def _doubtful(track: Track, bursts: Bursts) -> NDArray[np.bool_]:
-    """Return the events whose burst is not simply theirs."""
+    """Return the events whose burst may hold something besides."""
     size, long = bursts.size_gb[track.places], bursts.duration_s[track.places]
     off = np.abs(size / track.size_gb - 1) > max(_SPREADS * track.spread, 0.01)
     stretched = long > _LONGER * track.drain_s + 0.1 * np.median(long)
@@ -238,7 +233,7 @@ def _place(track: Track, times: Numbers, event: int, bursts: Bursts, traffic: Tr
 
 
 def _crowded(track: Track, times: Numbers, event: int, tried: Numbers) -> Numbers:
-    """Return what speaks against places that are too near to the job's other checkpoints."""
+    """Return a penalty for times too near to the job's other checkpoints."""
     near = np.zeros(len(tried))
     for other in (event - 1, event + 1):
         if 0 <= other < len(times):
