@@ -274,7 +274,10 @@ def _tiles(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
         "it_power_kw": (totals.it_power_kw, lambda kw: f"{number(kw)} kW"),
         "facility_power_kw": (totals.facility_power_kw, lambda kw: f"{number(kw)} kW"),
         "racks": (totals.racks, lambda racks: f"{racks:,}"),
-        "write_gb_per_s": (totals.write_gb_per_s, lambda rate: f"{rate:,.0f} GB/s"),
+        "delivered_write_gb_per_s": (
+            job.delivered_write_gb_per_s,
+            lambda rate: f"{rate:,.0f} GB/s",
+        ),
         "interval_s": (job.interval_s, duration),
         "days_to_train": (job.days_to_train, lambda days: f"{days:,.1f}"),
         "usable_tb": (totals.usable_tb, lambda tb: f"{tb:,.0f} TB"),
