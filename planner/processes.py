@@ -62,7 +62,7 @@ _serve(channel)
 
 Task = tuple[Hashable, Any]
 """What tells a task from others, and what is to be done."""
-Told = Callable[[Hashable, int], None]
+Listener = Callable[[Hashable, int], None]
 """Hears what tells a task from others, and how much of it is done."""
 
 _SO_FAR = b"+"
@@ -112,7 +112,7 @@ class Processes:
         do: Callable[[Any], Any],
         *,
         alone_s: float | None = None,
-        told: Told = _unheard,
+        told: Listener = _unheard,
     ) -> None:
         self._count, self.do, self._told = count, do, told
         self._heard: SimpleQueue[tuple[_Worker, Any]] = SimpleQueue()

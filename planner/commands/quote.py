@@ -19,7 +19,7 @@ from planner.loader.market import load_catalogs, load_prices
 from planner.outputs.answer import of_limit
 from planner.outputs.words import clean, duration, listed, size, years
 from planner.outputs.workbook.request import Asked, Inquiry, write_inquiry
-from planner.quotes.importing import Said, read_quote
+from planner.quotes.importing import QuoteDetails, read_quote
 from planner.quotes.products import catalog_text, one_line, unlikely, yaml_text
 from planner.schema.bill import Quote, Quoted, QuoteMap
 from planner.schema.catalog import Item
@@ -54,7 +54,7 @@ def import_quote(path: Path, asking: Asking, folder: Path) -> tuple[Quote, tuple
     known, book = _known(asking.problem)
     mapping = mapping_of(asking.mapping, known)
     date, rates = iso_date(asking.date), rates_of(asking.rates)
-    said = Said(asking.vendor.strip(), mapping, date, currency_code(asking.currency), rates)
+    said = QuoteDetails(asking.vendor.strip(), mapping, date, currency_code(asking.currency), rates)
     if not said.vendor:
         raise InputError(Finding("option", "--vendor is empty", fix="say who quotes"))
     quote = read_quote(path, said, known)

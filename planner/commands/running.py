@@ -24,7 +24,7 @@ _AGAIN_S = 1.0
 AFTER_S, EVERY_S = 1.0, 0.25
 """How long a command may take without a word, and how often its line is written anew."""
 
-Told = Callable[[int, int], None]
+Listener = Callable[[int, int], None]
 
 
 def heed() -> None:
@@ -51,7 +51,7 @@ def _silent(done: int, asked: int) -> None:
 @contextmanager
 def progress(
     command: str, counts: str = "", *, quiet: bool = False, deadline: float = math.inf
-) -> Iterator[Told]:
+) -> Iterator[Listener]:
     """Show how far a command has come, on a terminal and from its second second on.
 
     It yields what is told how many of how many are done, from which rate and time left follow.

@@ -42,7 +42,7 @@ NO_DATE = "the file does not tell clearly when it was written"
 
 
 @dataclass(frozen=True)
-class Said:
+class QuoteDetails:
     """What somebody says of a quote besides its file.
 
     Attributes:
@@ -62,7 +62,7 @@ class Said:
     dated: bool = True
 
 
-def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
+def read_quote(path: Path, said: QuoteDetails, items: Mapping[str, Item]) -> Quote:
     """Return a vendor's quote with every figure's cell.
 
     Args:
@@ -123,7 +123,7 @@ def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
     )
 
 
-def _rate(currency: str, said: Said, grid: Grid) -> float:
+def _rate(currency: str, said: QuoteDetails, grid: Grid) -> float:
     """Return what one unit of a currency is in USD.
 
     Raises:
@@ -150,7 +150,7 @@ def _of_currency(line: QuoteLine) -> QuoteLine:
     return line.model_copy(update={"currency": currency_of(line.description) or ""})
 
 
-def _in_one_currency(line: QuoteLine, currency: str, said: Said, grid: Grid) -> QuoteLine:
+def _in_one_currency(line: QuoteLine, currency: str, said: QuoteDetails, grid: Grid) -> QuoteLine:
     """Return a line in the currency of the quote, where it is in another one, and say so."""
     if line.currency in ("", currency):
         return line

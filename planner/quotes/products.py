@@ -63,7 +63,7 @@ _NETWORKS = {"in-band": "in_band", "out-of-band": "out_of_band", "management": "
 
 
 @dataclass(frozen=True)
-class Told:
+class QuotedFigure:
     """A figure as a vendor tells it: its text with its unit, and its cell."""
 
     text: str
@@ -77,7 +77,7 @@ class Described:
     part_number: str
     model: str
     category: str
-    figures: dict[str, Told]
+    figures: dict[str, QuotedFigure]
 
 
 def described(grid: Grid) -> dict[str, Described]:
@@ -115,7 +115,7 @@ def _products(rows: Iterable[Row]) -> Iterator[Described]:
         )
 
 
-def _figures(cells: dict[str, Cell]) -> Iterator[tuple[str, Told]]:
+def _figures(cells: dict[str, Cell]) -> Iterator[tuple[str, QuotedFigure]]:
     for question in QUESTIONS:
         cell = cells.get(question.label)
         if cell is None or not question.path:
@@ -124,13 +124,16 @@ def _figures(cells: dict[str, Cell]) -> Iterator[tuple[str, Told]]:
             for count, speed, network in _PORTS.findall(cell.text):
                 plain = network.lower().replace(" ", "-")
                 yield (f"ports.{_NETWORKS.get(plain, plain)}",
-                       Told(f"count: {count}, speed: {speed} Gb/s", cell.name))  # fmt: skip
+                       QuotedFigure(f"count: {count}, speed: {speed} Gb/s", cell.name))  # fmt: skip
         elif question.path == "basis":
-            yield "basis", Told(cell.text, cell.name)
+            yield "basis", QuotedFigure(cell.text, cell.name)
         else:
             value = cell.value if isinstance(cell.value, float) else number(cell.text, "point")
             if value is not None:
-                yield question.path, Told(f"{value:.12g} {question.unit}".strip(), cell.name)
+                yield (
+                    question.path,
+                    QuotedFigure(f"{value:.12g} {question.unit}".strip(), cell.name),
+                )
 
 
 def catalog_text(quote: Quote) -> str:

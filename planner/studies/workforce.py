@@ -17,7 +17,7 @@ from typing import Any
 
 from planner.currency import Currency, known, rates, shown, shown_in
 from planner.errors import Finding, InputError, PlannerError
-from planner.processes import LOST, Lost, Processes, Task, Told, listening
+from planner.processes import LOST, Listener, Lost, Processes, Task, listening
 
 SECONDS_ALONE = 3.0
 """So many seconds of a processor are worked here before other processes are started."""
@@ -60,7 +60,7 @@ class Workforce:
         tasks: int | None = None,
         dask: str | None = None,
         alone_s: float | None = SECONDS_ALONE,
-        told: Told = _unheard,
+        told: Listener = _unheard,
         kept: bool = False,
     ) -> None:
         self.do = do = partial(_with_money, shown(), rates(), do)

@@ -18,7 +18,7 @@ from planner.cli import app
 from planner.errors import InputError
 from planner.loader import load
 from planner.quotes.grid import currency_of, date_of, number, style, term_years
-from planner.quotes.importing import Said, read_quote
+from planner.quotes.importing import QuoteDetails, read_quote
 from planner.schema.bill import Quote, QuoteMap
 from planner.schema.catalog import Item
 from planner.schema.prices import Discount
@@ -47,7 +47,7 @@ KNOWN = {
 def quoted(path: Path, mapping: dict[str, object] | None = None, **said: object) -> Quote:
     laid_out = QuoteMap.model_validate({"quote_map": "test"} | (mapping or {}))
     given = {"date": "2026-11-01", "currency": "USD"} | said
-    return read_quote(path, Said("V", laid_out, **given), KNOWN)  # type: ignore[arg-type]
+    return read_quote(path, QuoteDetails("V", laid_out, **given), KNOWN)  # type: ignore[arg-type]
 
 
 def xlsx(path: Path, rows: list[list[object]]) -> Path:
@@ -495,7 +495,7 @@ def test_a_bundle_called_by_the_name_of_what_it_holds_is_no_unit_of_it(tmp_path:
     book.save(tmp_path / "bundle.xlsx")
     quote = read_quote(
         tmp_path / "bundle.xlsx",
-        Said("V", QuoteMap(quote_map="test")),
+        QuoteDetails("V", QuoteMap(quote_map="test")),
         {"box_8": item("box_8", "Box 8")},
     )
     bundle, part = quote.lines[:2]

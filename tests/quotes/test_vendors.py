@@ -13,7 +13,7 @@ from planner.errors import InputError
 from planner.outputs.bids_text import render_quote
 from planner.quotes.columns import headers
 from planner.quotes.grid import currency_of, read, size_of
-from planner.quotes.importing import Said, read_quote
+from planner.quotes.importing import QuoteDetails, read_quote
 from planner.quotes.products import lead_time, supports, unlikely
 from planner.schema.bill import Quote, QuoteMap
 from planner.schema.catalog import Item
@@ -42,7 +42,7 @@ ITEMS = {
 def quoted(path: Path, **said: object) -> Quote:
     rates = {"EUR": 1.08, "CHF": 1.12}
     laid_out = QuoteMap.model_validate({"quote_map": "test"})
-    return read_quote(path, Said("V", laid_out, rates=rates, **said), ITEMS)  # type: ignore[arg-type]
+    return read_quote(path, QuoteDetails("V", laid_out, rates=rates, **said), ITEMS)  # type: ignore[arg-type]
 
 
 def new_book(rows: Rows, title: str = "Offer") -> tuple[openpyxl.Workbook, Worksheet]:

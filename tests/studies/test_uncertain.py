@@ -693,7 +693,7 @@ def test_progress_counts_every_scenario(small: str) -> None:
     draw = Draw("lhs", 8, 1, True)
 
     def ask(
-        inputs: Inputs, each: Sequence[Scenario], options: SweepOptions, told: uncertainty.Told
+        inputs: Inputs, each: Sequence[Scenario], options: SweepOptions, told: uncertainty.Listener
     ) -> Sequence[Answer]:
         told(len(each))
         return saying(linear)(inputs, each, options, told)

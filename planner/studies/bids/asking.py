@@ -16,7 +16,7 @@ from planner.loader import locate, yaml12
 from planner.loader.catalog_checks import check_item
 from planner.loader.market import validated
 from planner.loader.price_building import today
-from planner.quotes.importing import Said, read_quote
+from planner.quotes.importing import QuoteDetails, read_quote
 from planner.quotes.products import catalog_text, unlikely
 from planner.schema.bill import Asked, Quote, QuoteMap
 from planner.schema.catalog import Catalog, Item
@@ -136,7 +136,7 @@ def read_bids(
     for path in files:
         where = maps.get(path)
         items = inputs.by_id
-        said = Said(
+        said = QuoteDetails(
             (vendors.get(path) or path.stem).strip(),
             mapping_of(None if where is None else Path(where), items),
             iso_date(dates.get(path)),

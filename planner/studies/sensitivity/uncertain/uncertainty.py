@@ -303,8 +303,8 @@ def _roomy(case: Case) -> Case:
     return replace(case, limits=case.limits.but(**wide))
 
 
-Told = Callable[[int], None]
-Ask = Callable[[Inputs, Sequence[Scenario], SweepOptions, Told | None], Sequence[Answer]]
+Listener = Callable[[int], None]
+Ask = Callable[[Inputs, Sequence[Scenario], SweepOptions, Listener | None], Sequence[Answer]]
 """What answers scenarios."""
 
 
@@ -315,7 +315,7 @@ def study(
     draw: Draw | None = None,
     *,
     plan: Plan | None = None,
-    told: Told | None = None,
+    told: Listener | None = None,
     ask: Ask = answers,
 ) -> Uncertain:
     """Return what a problem's answer becomes where inputs are not known exactly.
@@ -434,7 +434,7 @@ def _compared(
 
 def _indices(
     inputs: Inputs, unsure: tuple[Unknown, ...], options: SweepOptions, draw: Draw, ask: Ask,
-    told: Told | None,
+    told: Listener | None,
 ) -> dict[str, object]:  # fmt: skip
     """Return the indices, from scenarios of their own."""
     drawn = values(unsure, design(unsure, draw.samples, draw.seed))
