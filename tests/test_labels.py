@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -72,6 +74,11 @@ def figures_of(parts: Iterable[Any], prefix: str = "") -> Iterator[tuple[str, fl
                 yield prefix + name, value
 
 
+ANY_UNIT = (UNITS | {"W", "MW", "GW", "lb", "t", "h", "min", "TB", "PB", "MUSD"}) - {""}
+AFTER = 3
+"""Columns after a number in which its unit may stand."""
+
+
 class Shown(NamedTuple):
     """A number that is shown: where, what stands beside and over it, and in which unit."""
 
@@ -94,7 +101,8 @@ def cells(book: Workbook) -> Iterator[Shown]:
                     at = cell.column
                     beside = [text for column, text in words.items() if column < at][-2:]
                     called = (*beside, heads.get(at, ""), under.get(at, ""))
-                    unit = words.get(at + 1, "")
+                    after = (words.get(at + step, "") for step in range(1, AFTER + 1))
+                    unit = next((text for text in after if text in ANY_UNIT), "")
                     yield Shown(f"{sheet.title}!{cell.coordinate}", cell.value, called, unit)
             heads |= words
 
@@ -117,7 +125,7 @@ def miscalled(parts: Iterable[Any], shown: Iterator[Shown]) -> list[tuple[str, .
         larger = {there for here, there in LARGER if here in units}
         heads = (text for text in each.called if any(label in text.casefold() for label in labels))
         for unit in (each.unit, *(text.rpartition(", ")[2] for text in heads)):
-            if names and unit in UNITS - {"", *units} - larger:
+            if names and unit in ANY_UNIT - units - larger:
                 wrong.append((each.place, *sorted(names), "in", unit))
     return wrong
 
@@ -136,3 +144,35 @@ def test_a_number_of_a_workbook_is_called_as_its_figure(case: str) -> None:
 @pytest.mark.parametrize("problem", ["full_bill", "local_level"])
 def test_a_number_of_a_shipped_workbook_is_called_as_its_figure(problem: str) -> None:
     assert said(solved(problem)) == []
+
+
+NO_FIGURES = {
+    "GPU systems": "what is bought: a kind of item", "Storage units": "a kind of item",
+    "rack units": "what a catalog lacks", "Rack Units": "what vendors call it in a quote",
+    "Support per year": "of one line", "Heat to liquid": "of one line, as a share",
+    "useful GPUs": "a unit", "planned stops": "what a simulation counts",
+    "Useful work": "over a part of a sheet", "Waiting for repairs": "over a part of a sheet",
+    "Useful GPUs": "what a word means", "IT power": "what a word means",
+    "Hot spares": "what a word means",
+}  # fmt: skip
+"""Texts that are labels of figures, and what they stand for where the product writes them."""
+
+
+def test_no_label_is_written_twice() -> None:
+    """Who shows a figure takes its label, of several words or with a unit, from the table."""
+    labels = {text.casefold() for figure in FIGURES.values() if " " in figure.label
+              for text in (figure.label, f"{figure.label}, {figure.unit}")}  # fmt: skip
+    root, again = Path(__file__).parents[1] / "planner", []
+    for path in sorted(root.rglob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)
+                 for part in node.values}  # fmt: skip
+        again += [
+            (path.relative_to(root).as_posix(), node.value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+            and id(node) not in parts and node.value.casefold() in labels
+        ]  # fmt: skip
+    tables = {"figures.py", "limits.py"}
+    assert [each for each in again if each[0] not in tables and each[1] not in NO_FIGURES] == []
+    assert NO_FIGURES.keys() <= {text for _, text in again}

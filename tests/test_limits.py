@@ -114,6 +114,10 @@ def test_no_reason_is_of_a_whole_part() -> None:
     assert {f"{prefix}.*" for prefix, _ in PARTS}.isdisjoint(NO_LIMITS)
 
 
+def test_a_limit_gives_way_by_no_more_than_rounding() -> None:
+    assert {limit.tolerance for limit in LIMITS} == {1e-9, 1e-7}
+
+
 def test_each_limit_has_its_place_in_the_file() -> None:
     for limit in LIMITS:
         if limit.path and "*" not in limit.path:
