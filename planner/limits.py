@@ -295,8 +295,29 @@ NO_LIMITS: Mapping[str, str] = {
     "site.rack_classes.*": "what one rack of a class holds",
     "site.cooling.cdu": "what is bought for cooling",
     "site.cooling.redundancy": "how much of it may fail",
-    "storage.*": "how storage is judged and chosen: it shapes what must be reached",
-    job_path("*"): "what the job is and asks for: it follows in its figures",
+    "storage.delivered_fraction.*": "what of the rated bandwidth arrives",
+    "storage.client_limit.*": "what one GPU system takes of it",
+    "storage.fill_limit": "the share of the usable capacity that counts as such",
+    "storage.max_families": "among how many to choose; a number that is asked for is a limit",
+    "storage.tolerate_down": "what is reached while so many are down is held to the limits",
+    "storage.rule*": "gives the limits rule_read and rule_write",
+    **{
+        job_path(field): "what the job is and asks for: it follows in its figures"
+        for field in (
+            "name", "parameters", "bytes_per_parameter", "trained_share", "dataset",
+            "failures.*", "repair.*", "power.*", "restart.remote", "restore.fan_out",
+            "restore.readers", "restore.restart", "gpus.whole", "gpus.per_system",
+            *(f"checkpoint.{each}" for each in (
+                "size", "mode", "stall", "stall_overhead", "writers", "drain_slowdown",
+                "milestones", "exports", "interval.policy", "interval.every", "interval.kappa",
+                "local.use", "local.copies", "local.recovers", "local.k", "local.drain",
+            )),
+            *(f"training.{each}" for each in (
+                "tokens", "mfu", "precision", "active_parameters", "model", "scale.exponent",
+                "scale.reference", "scale.table", "scale.interleave",
+            )),
+        )
+    },
     "items.*.retire": "what is owned goes",
     "items.*.support_years": "how long support is paid",
     "items.*.support_level": "which support is paid",
@@ -307,5 +328,5 @@ NO_LIMITS: Mapping[str, str] = {
     "policy.prefer.*": "a wish, at a price",
     "policy.require_vendors": "a limit for each of them",
     "policy.split.*": "of which category, by which measure",
-}
+}  # fmt: skip
 """Fields beside the limits in those parts of a problem that hold limits, and why they are none."""

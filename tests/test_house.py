@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,40 @@ def test_what_commands_write_is_not_kept_in_the_root() -> None:
         pytest.skip("not a repository")
     results = (".csv", ".html", ".json", ".parquet", ".png", ".svg", ".xlsx")
     assert [name for name in listed.stdout.split() if name.endswith(results)] == []
+
+
+SAY_NOTHING = {
+    "drawn", "good", "kit", "kitting", "said", "told",
+}  # fmt: skip
+CLOCKS = {"time.time", "time.perf_counter", "datetime.now", "date.today"}
+
+
+def parsed(folder: str) -> Iterator[tuple[str, ast.Module]]:
+    """Yield the modules under a folder."""
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        yield str(path.relative_to(ROOT)), ast.parse(path.read_text("utf-8"))
+
+
+def test_modules_define_nothing_of_a_name_that_says_nothing() -> None:
+    tables, wrong = [], []
+    for path, tree in parsed("planner"):
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                tables += [path] * (node.name == "Table")
+                wrong += [(path, node.name)] * (node.name.casefold() in SAY_NOTHING)
+    assert wrong == []
+    assert tables == ["planner/outputs/blocks.py"]
+
+
+def test_no_test_reads_the_clock() -> None:
+    """`time.monotonic` guards against hanging."""
+    read = [
+        (path, ast.unparse(node))
+        for path, tree in parsed("tests")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in CLOCKS
+    ]
+    assert read == []
 
 
 def recipe(heading: str) -> set[str]:

@@ -111,6 +111,15 @@ def test_each_reason_is_of_a_field() -> None:
     assert [place for place in NO_LIMITS if not any(fnmatch(path, place) for path in paths)] == []
 
 
+def test_no_reason_is_of_a_whole_part() -> None:
+    """Else a limit that comes to it would need none."""
+    assert {f"{prefix}.*" for prefix, _ in PARTS}.isdisjoint(NO_LIMITS)
+
+
+def test_a_limit_gives_way_by_no_more_than_rounding() -> None:
+    assert {limit.tolerance for limit in LIMITS} == {1e-9, 1e-7}
+
+
 def test_each_limit_has_its_place_in_the_file() -> None:
     for limit in LIMITS:
         if limit.path and "*" not in limit.path:

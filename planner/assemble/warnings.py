@@ -12,7 +12,7 @@ from planner.case import Case, figures, suitability
 from planner.case.bandwidth import write_needed_gb_per_s
 from planner.case.figures import CLIENT_GB_PER_S_PER_GPU
 from planner.currency import shown
-from planner.figures import ITEM_UNITS, STATED
+from planner.figures import FIGURES, ITEM_UNITS, STATED
 from planner.inputs import Inputs
 from planner.loader.catalog_checks import catalog_figures
 from planner.loader.price_building import OLD_MONTHS, is_old, is_to_come, latest_day, today
@@ -59,7 +59,7 @@ def _problem(inputs: Inputs, case: Case, operation: Run) -> Iterator[Assumption]
                  case.delivered_read, "share", origin("storage.delivered_fraction.read"),
                  "observed in production: 0.2 to 1.0")  # fmt: skip
     yield from _pue(inputs, origin)
-    yield _given("checkpoint_size", "checkpoint size", job.checkpoint_gb, "GB",
+    yield _given("checkpoint_size", FIGURES["checkpoint_gb"].label, job.checkpoint_gb, "GB",
                  origin(job_path("checkpoint.size")) if problem.job.checkpoint.size_gb
                  else origin(job_path("bytes_per_parameter")), _bytes_note(inputs))  # fmt: skip
     yield _failures(inputs, operation, origin(job_path("failures")))
@@ -71,7 +71,7 @@ def _problem(inputs: Inputs, case: Case, operation: Run) -> Iterator[Assumption]
                  "reported: 0.3 to 7 s; see docs/sizing.md")  # fmt: skip
     given = problem.job.restart.remote_s is not None
     path = job_path("restart.remote" if given else "restore.restart")
-    yield _given("restart", "restart without the read", job.restart_s, "s",
+    yield _given("restart", FIGURES["restart_s"].label, job.restart_s, "s",
                  origin(path), "reported: 120 to 1200 s")  # fmt: skip
     if operation.mode == "local":
         yield from _local(inputs, case, origin)
@@ -82,7 +82,7 @@ def _problem(inputs: Inputs, case: Case, operation: Run) -> Iterator[Assumption]
                  "2024-01-10",
                  "8 buffered writer threads move about 8 GB/s per 8-GPU system")  # fmt: skip
     if problem.term is not None:
-        yield _given("electricity", "price of electricity",
+        yield _given("electricity", FIGURES["electricity_usd_per_kwh"].label,
                      problem.term.electricity_usd_per_kwh, "USD/kWh",
                      origin("term.electricity"))  # fmt: skip
         yield _given("years", "term", problem.term.years, "years", origin("term.years"))
@@ -107,7 +107,7 @@ def _repair(inputs: Inputs, origin: Callable[[str], str]) -> Iterator[Assumption
         return
     source = origin(job_path("repair"))
     share, hours = repair.hardware_share, repair.out_s / repair.hardware_share / 3600.0
-    yield _given("repair.share", "interruptions that take hardware out", share, "share", source,
+    yield _given("repair.share", FIGURES["repair.hardware_share"].label, share, "share", source,
                  "Llama 3: 0.78 confirmed or suspected hardware (arXiv 2407.21783)")  # fmt: skip
     yield _given("repair.time", f"repair time of a {repair.unit}, on average", hours, "h", source,
                  "little is published: 2.5 h for a tray to days for a rack")  # fmt: skip

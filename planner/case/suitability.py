@@ -13,7 +13,7 @@ from planner.case.figures import (
     rack_use,
     stated,
 )
-from planner.figures import OBJECTIVES, STATED, Stated
+from planner.figures import FIGURES, OBJECTIVES, STATED, Stated
 from planner.inputs import Inputs, needs
 from planner.schema.catalog import Item
 from planner.schema.problem import Job, Problem
@@ -159,7 +159,7 @@ def _missing_bandwidth(item: Item) -> list[str]:
     if item.sizes is None:
         missing += [name for name in ("read", "write") if getattr(item.provides, name) is None]
     if item.provides.usable is None:
-        missing.append("usable capacity")
+        missing.append(FIGURES["usable_tb"].label)
     return missing
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from planner.figures import FIGURES
 from planner.inputs import Change, Inputs, weights_gb_per_gpu
 from planner.levers.model import Direction, Lever, amount, bounded, choice, given, moved, written
 from planner.limits import BY_NAME, LIMITS, SUPPLIES, Limit, of_group
@@ -37,10 +38,10 @@ def cluster_levers(inputs: Inputs) -> Iterator[Lever]:
     yield from given(inputs, *(each for each in LIMITS if each.path.startswith("budget.")))
     yield from given(inputs, *of_group("target"), BY_NAME["lead_time"])
     if storage.fill_limit < 1.0:
-        path, label = "storage.fill_limit", "storage fill limit"
+        path, label = "storage.fill_limit", FIGURES["fill_limit"].label
         yield bounded(inputs, path, label, "share", 1, 1.0, limit="capacity")
     if storage.tolerate_down:
-        path, label = "storage.tolerate_down", "appliances that may be down"
+        path, label = "storage.tolerate_down", FIGURES["tolerate_down"].label
         yield bounded(inputs, path, label, "appliances", -1, 0)
     families = {item.family for item in inputs.items if item.category == "storage"}
     if storage.exact_families is None and storage.max_families < len(families):
@@ -100,7 +101,9 @@ def job_levers(inputs: Inputs) -> Iterator[Lever]:
             yield bounded(inputs, path, label, "GB/s", 1, _ANY_PORT_GB_PER_S)
     hot = job.gpus.hot
     if hot[0]:
-        yield bounded(inputs, f"{_JOB}.gpus.hot_spares", "hot spares", "systems", -1, 0)
+        yield bounded(
+            inputs, f"{_JOB}.gpus.hot_spares", FIGURES["hot_spare_systems"].label, "systems", -1, 0
+        )
     yield from _types(inputs)
     yield from _micro_batches(inputs)
     if job.parallelism is not None and len(job.options) == 1 and _replicas_matter_not(job):
@@ -171,7 +174,9 @@ def _pauses(inputs: Inputs) -> Iterator[Lever]:
     repair = job.repair
     if repair is not None and repair.time_s is not None:
         least = min(repair.time_s, _SHORTEST_S)
-        yield bounded(inputs, f"{_JOB}.repair.time", "repair time", "s", -1, least)
+        yield bounded(
+            inputs, f"{_JOB}.repair.time", FIGURES["repair.repair_s"].label, "s", -1, least
+        )
     if repair is not None and repair.swap_s:
         yield bounded(inputs, f"{_JOB}.repair.swap", "swap time", "s", -1, 0.0)
 

@@ -8,7 +8,7 @@ from operator import attrgetter
 from pydantic import BaseModel
 
 from planner.errors import did_you_mean
-from planner.figures import STATED
+from planner.figures import FIGURES, STATED
 from planner.schema.catalog import (
     Consumes,
     Family,
@@ -292,11 +292,11 @@ def never_planned(item: Item, items: Mapping[str, Item], *, priced: bool) -> tup
             names = ("read", "write")
             lacking += [name for name in names if getattr(item.provides, name) is None]
         if item.provides.usable is None:
-            lacking.append("usable capacity")
+            lacking.append(FIGURES["usable_tb"].label)
     if any(part.consumes.it_power is None for part in parts):
         lacking.append("power draw")
     if item.consumes.racks is None and any(part.consumes.rack_units is None for part in parts):
-        lacking.append("rack units")
+        lacking.append(FIGURES["rack_units"].label)
     return (*lacking, *(() if priced else ("price",)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
-from planner.figures import OBJECTIVES
+from planner.figures import FIGURES, OBJECTIVES
 from planner.outputs.blocks import Column, FirstScreen, Table, join_parts, screen
 from planner.outputs.scope import decided_lines
 from planner.outputs.words import (
@@ -176,7 +176,7 @@ def _in_two_lines(alternatives: Sequence[Alternative]) -> Table:
             Column("at most", tuple(shortfall_text(each.shortfall) for each in alternatives),
                    head=("behind",)),
             Column(in_millions("capex, MUSD"), capex, head=(in_millions("MUSD"),)),
-            Column("IT power, kW", power, head=("IT kW",)),
+            Column(FIGURES["it_power_kw"].title, power, head=("IT kW",)),
             Column("buys", tuple(map(bought_text, plans)), words=True, gives_way=True),
             Column("what it is", tuple(map(what_it_is, alternatives)), words=True, under=True),
         ),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from planner import currency
-from planner.figures import RATIOS
+from planner.figures import FIGURES, RATIOS
 from planner.outputs.blocks import PAGE, Block, Column, FirstScreen, Heading, Table, Text, screen
 from planner.outputs.words import (
     breach_text,
@@ -260,7 +260,11 @@ def _table(found: Bids) -> Table:
         work = Column("useful PFLOP/s", tuple(f.useful_pflops for f in figures),
                       head=("useful", "PFLOP/s"))  # fmt: skip
     else:
-        work = Column("useful GPUs", tuple(f.useful_gpus for f in figures), head=("useful", "GPUs"))
+        work = Column(
+            FIGURES["useful_gpus"].label,
+            tuple(f.useful_gpus for f in figures),
+            head=("useful", "GPUs"),
+        )
     of = currency.shown().of
     hour = tuple(
         None if f.usd_per_useful_gpu_hour is None else of(f.usd_per_useful_gpu_hour)

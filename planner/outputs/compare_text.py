@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
+from planner.figures import FIGURES
 from planner.outputs.blocks import Column, FirstScreen, Table, Text, aligned, join_parts
 from planner.outputs.words import (
     INDENT,
@@ -394,7 +395,7 @@ def _gpus(plan: Outcome) -> str:
 def _does(measure: Measure) -> Header:
     first = ("", measure.label)
     if measure.name == "useful_pflops":
-        first = ("useful work", measure.unit)
+        first = (FIGURES["useful_pflops"].label, measure.unit)
     return (
         (first[0], "against what", "days to", "checkpoint", "", "proven"),
         (first[1], "the job needs", "train", "every", "goodput", "within"),

@@ -160,7 +160,7 @@ def first(study: Frontier) -> FirstScreen:
     )
 
 
-_ONLY_FULL = ("no plan passes", "GPUs in use")
+_ONLY_FULL = ("no plan passes", FIGURES["gpus_used"].label)
 
 
 def _landed(study: Frontier, mark: FrontierMark) -> str:

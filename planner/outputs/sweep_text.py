@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from planner.figures import FIGURES
 from planner.outputs.blocks import Block, Column, FirstScreen, Heading, Table, Text
 from planner.outputs.sensitivity_words import (
     STATUS,
@@ -168,7 +169,7 @@ def _stretches(study: Sweep, rows: Rows, over: Varied, most: int = MOST_ROWS) ->
         _texts("rows", "", (f"{each.rows:,}" for each in shown)),
         _texts("at from", worth.unit, (_worth(rows, e, e.first, worth) for e in shown)),
         _texts("at to", worth.unit, (_worth(rows, e, e.last, worth) for e in shown)),
-        Column("GPUs in use", gpus, head=("GPUs", "in use")),
+        Column(FIGURES["gpus_used"].label, gpus, head=("GPUs", "in use")),
         Column("buys", bought_, words=True, gives_way=True),
     )
     return Table(title, columns)
@@ -220,7 +221,7 @@ def _first(study: Sweep, rows: Rows, inputs: Sequence[Varied], most: int = MOST_
             head=(goal(study), worth.unit),
         ),
         Column(
-            "GPUs in use",
+            FIGURES["gpus_used"].label,
             tuple("-" if each is None else f"{each:,.0f}" for each in gpus),
             head=("GPUs", "in use"),
         ),

@@ -286,11 +286,11 @@ def _against(solved: Plan, edited: Plan) -> Iterator[str]:
         return
     work = (solved.jobs[0].useful_pflops, edited.jobs[0].useful_pflops)
     changes = (
-        ("capex", before.capex_usd, now.capex_usd, money, 0.005),
-        ("TCO", before.tco_usd, now.tco_usd, money, 0.005),
-        ("power at the meter", before.facility_power_kw, now.facility_power_kw,
+        (FIGURES["capex_usd"].label, before.capex_usd, now.capex_usd, money, 0.005),
+        (FIGURES["tco_usd"].label, before.tco_usd, now.tco_usd, money, 0.005),
+        (FIGURES["facility_power_kw"].label, before.facility_power_kw, now.facility_power_kw,
          lambda kw: quantity(kw, "kW"), 0.05),
-        ("useful work", *work, lambda rate: quantity(rate, "PFLOP/s"), 0.05),
+        (FIGURES["useful_pflops"].label, *work, lambda rate: quantity(rate, "PFLOP/s"), 0.05),
     )  # fmt: skip
     texts = [
         f"{name} {'+' if new > old else '-'}{write(abs(new - old))}"

@@ -21,6 +21,7 @@ from typing import Literal, Protocol, get_args
 import numpy as np
 
 from planner.errors import Finding, InputError, did_you_mean
+from planner.figures import FIGURES
 from planner.foreign_files import contents, regular
 from planner.paths import job_path
 from planner.schema.problem import FixedInterval, Job, Problem
@@ -405,7 +406,7 @@ def _size(found: JobFound, job: Job) -> Override:
         return _override(path, "bytes per parameter", "", per, _seen(found), now)
     path, size = f"{_JOB}.checkpoint.size", job.checkpoint.size_gb
     text = None if size is None else f"{size:g} GB"
-    return _override(path, "checkpoint size", "GB", found.size_gb, _seen(found), text)
+    return _override(path, FIGURES["checkpoint_gb"].label, "GB", found.size_gb, _seen(found), text)
 
 
 def _interval(found: JobFound, job: Job) -> Override | None:

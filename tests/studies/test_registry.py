@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from inspect import signature
+from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
@@ -14,12 +15,15 @@ from planner.commands.report import _OF_REQUESTS, parse_options
 from planner.studies.registry import BESIDE_PLANS, RESULTS, SCHEMAS, STUDIES
 from planner.studies.study import Result, Study, load
 
+ROOT, FOLDER = Path(__file__).parents[2], "planner/outputs/workbook/studies"
+
 
 @pytest.mark.parametrize("result", RESULTS, ids=lambda result: result.name)
 def test_what_a_result_names_is_there(result: Result) -> None:
     assert issubclass(load(result.record), BaseModel)
     for name in (result.view, result.sheets, result.charts, result.beside):
         assert not name or callable(load(name))
+    assert result.view or not (result.first or result.sheets or result.charts)
     assert bool(result.charts) == bool(result.picture)
     # Without a sheet or charts of its own a result has those of its blocks.
     if not result.view or "Block]" not in str(signature(load(result.view)).return_annotation):
@@ -44,6 +48,13 @@ def test_every_result_belongs_to_one_study() -> None:
     assert sorted(each.name for each in made) == sorted(each.name for each in RESULTS)
     assert set(BESIDE_PLANS.values()) <= set(RESULTS)
     assert {each.name for each in RESULTS} <= set(SCHEMAS)
+
+
+def test_every_schema_is_a_file_and_every_sheet_belongs_to_a_result() -> None:
+    assert {path.stem for path in (ROOT / "schemas").glob("*.json")} == set(SCHEMAS)
+    sheets = {path.stem for path in (ROOT / FOLDER).glob("*.py")} - {"__init__", "stack"}
+    named = {result.sheets.partition(":")[0].rpartition(".")[2] for result in RESULTS}
+    assert sheets <= named
 
 
 def test_the_help_loads_no_study() -> None:

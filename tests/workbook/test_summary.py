@@ -45,9 +45,9 @@ EDIT = Edit(
 )
 SHOWN_AS = {
     "racks": "Racks",
-    "capex": "Capex, USD",
-    "facility_power": "Facility power, kW",
-    "hot_spares.hgx_b300_liquid": "Hot spares.hgx b300 liquid, systems",
+    "capex": "Capital budget, USD",
+    "facility_power": "Power at the meter, kW",
+    "hot_spares.hgx_b300_liquid": "Hot spares of hgx_b300_liquid, systems",
 }
 
 
@@ -190,11 +190,11 @@ def test_what_binds_is_said_of_the_solved_plan_with_what_the_next_step_needs() -
         return [str(cell.value) for row in book["Summary"].iter_rows() for cell in row]
 
     told = texts(limits=limits, next_step=step)
-    assert any(text.startswith("As solved, this binds: facility power") for text in told)
+    assert any(text.startswith("As solved, this binds: power at the meter") for text in told)
     (said,) = [text for text in told if text.startswith("binds; ")]
     assert said.startswith("binds; as solved, 1,234.5 kW let in 3 ")
     (line,) = [text for text in told if text.startswith("As solved, 3 ")]
-    assert "more would need 1,234.5 kW of facility power" in line
+    assert "more would need 1,234.5 kW of power at the meter" in line
     assert "binds" in texts(limits=limits)
     assert any(text.startswith("As solved, no limit binds") for text in texts())
 

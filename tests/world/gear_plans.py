@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.limits import known
 from planner.schema.plan import (
     Assumption,
     JobPlan,
@@ -420,10 +421,11 @@ def _limits(setup: Setup) -> list[LimitReport]:
         value = limit_value(setup, name)
         assert value is not None
         slack = allowed - value if sense == "<=" else value - allowed
+        row, of = known(name), name.partition(".")[2]
         reports.append(
             LimitReport(
                 name=name,
-                label=setup.labels.get(name, name.replace("_", " ")),
+                label=setup.labels.get(name, row.label.replace("*", of) if row else name),
                 value=value,
                 sense=sense,  # type: ignore[arg-type]
                 limit=allowed,

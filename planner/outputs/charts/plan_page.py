@@ -165,7 +165,7 @@ def running(plan: Plan) -> str:
         paragraph(
             f"{capital(job.name)}: a checkpoint of {size(job.checkpoint_gb)} every "
             f"{duration(job.interval_s)}, an interruption every {duration(job.mtti_s)}; "
-            f"{percent(job.goodput, 2)} of the time is useful work."
+            f"{percent(job.goodput, 2)} of the time is kept progress."
         )
         for job in plan.jobs
     )
@@ -272,7 +272,10 @@ def _tiles(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
         "it_power_kw": (totals.it_power_kw, lambda kw: f"{number(kw)} kW"),
         "facility_power_kw": (totals.facility_power_kw, lambda kw: f"{number(kw)} kW"),
         "racks": (totals.racks, lambda racks: f"{racks:,}"),
-        "write_gb_per_s": (totals.write_gb_per_s, lambda rate: f"{rate:,.0f} GB/s"),
+        "delivered_write_gb_per_s": (
+            job.delivered_write_gb_per_s,
+            lambda rate: f"{rate:,.0f} GB/s",
+        ),
         "interval_s": (job.interval_s, duration),
         "days_to_train": (job.days_to_train, lambda days: f"{days:,.1f}"),
         "usable_tb": (totals.usable_tb, lambda tb: f"{tb:,.0f} TB"),
@@ -321,7 +324,7 @@ def bill(plan: Plan, of: str = "") -> str:
             (DataColumn(f"unit net, {code}", tuple(_usd(line.unit_net_usd) for line in lines)), ""),
             _summed(f"net, {code}", [line.extended_net_usd for line in lines], _usd),
         ]
-    columns.append(_summed("IT power, kW", [line.it_power_kw for line in lines], _kw))
+    columns.append(_summed(FIGURES["it_power_kw"].title, [line.it_power_kw for line in lines], _kw))
     heads = tuple(column for column, _ in columns)
     table = DataTable("Bill", heads, len(lines))
     texts = [(product(line), note) for line in lines for note in line.public_notes]
@@ -389,7 +392,7 @@ def plan_charts(plan: Plan, level: int) -> str:
         *(
             _chart(
                 f"Where the time of {job.name} goes",
-                f"{percent(job.goodput, 2)} of it is useful work; the rest, minutes of a day:",
+                f"{percent(job.goodput, 2)} of it is kept progress; the rest, minutes of a day:",
                 _losses(job),
                 level,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from planner import currency
-from planner.figures import capital
+from planner.figures import FIGURES, capital
 from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference
 from planner.outputs.charts.words import (
     DataColumn,
@@ -147,11 +147,11 @@ def tables(study: RulesTable, _rows: Rows) -> dict[str, tuple[DataTable, ...]]:
             "storage chosen by", [f"{row.label}{' (as asked)' if row.own else ''}" for row in rows]
         ),
         words("storage", [_storage(row) for row in rows]),
-        DataColumn("GPUs in use", of(lambda found: f"{found.gpus_used:,}")),
+        DataColumn(FIGURES["gpus_used"].label, of(lambda found: f"{found.gpus_used:,}")),
         figures(study.measure.label, _figures(rows, "measured"), study.measure.unit),
         DataColumn("against what the job needs", of(_difference)),
-        figures("capex", _figures(rows, "capex_usd"), "USD"),
-        figures("IT power", _figures(rows, "it_power_kw"), "kW"),
+        figures(FIGURES["capex_usd"].label, _figures(rows, "capex_usd"), "USD"),
+        figures(FIGURES["it_power_kw"].label, _figures(rows, "it_power_kw"), "kW"),
         DataColumn("checkpoint every", of(lambda found: duration(found.interval_s))),
     )
     return {"rules": (DataTable("What each buys and does", columns, len(rows)),)}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.figures import FIGURES
 from planner.outputs.charts.model import (
     Axis,
     Bars,
@@ -349,7 +350,7 @@ def bandwidth(record: Characterization, table: Columns) -> Chart:
     ]
     layers = (*_lines(ends, x), *_points(record, table, jobs, kept, x), _medians(jobs, x))
     panel = Panel(
-        x=_axis("checkpoint size", x, ends[0]),
+        x=_axis(FIGURES["checkpoint_gb"].label, x, ends[0]),
         y=_axis("write bandwidth", y, ends[1]),
         layers=layers,
     )

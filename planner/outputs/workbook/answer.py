@@ -66,7 +66,7 @@ _SITE = (
     _Tile(FIGURES["it_power_kw"], '#,##0" kW"', _POWER_FLAG),
     _Tile(FIGURES["facility_power_kw"], '#,##0" kW"', _POWER_FLAG),
     _Tile(FIGURES["racks"], INTEGER, "bom_racks_flag"),
-    _Tile(FIGURES["write_gb_per_s"], '#,##0" GB/s"'),
+    _Tile(FIGURES["delivered_write_gb_per_s"], '#,##0" GB/s"', cell="write_gb_per_s"),
     _Tile(FIGURES["interval_s"], '0.0" min"', times="/60"),
     _Tile(FIGURES["days_to_train"], DECIMAL_1),
     _Tile(FIGURES["usable_tb"], '#,##0" TB"', "bom_usable_tb_flag"),

@@ -190,14 +190,18 @@ def _section_columns(book: Book) -> tuple[_Column, ...]:
     else:
         result.append(_Column(title, kw, name, flag, "", "{power}*pue"))
     heat = "heat_btu_per_h"
-    result.append(_Column("Heat, BTU/h", INTEGER_OR_DASH, heat, flag, f"bom_{heat}"))
+    result.append(
+        _Column(FIGURES["heat_btu_per_h"].column, INTEGER_OR_DASH, heat, flag, f"bom_{heat}")
+    )
     if book.has("bom_heat_liquid_kw"):
         name = "heat_liquid_kw"
-        result.append(_Column("Heat to liquid, kW", kw, name, flag, f"bom_{name}"))
-        result.append(_Column("Heat to air, kW", kw, "heat_air_kw", flag, "", "{power}-{liquid}"))
+        result.append(_Column(FIGURES["heat_liquid_kw"].column, kw, name, flag, f"bom_{name}"))
+        result.append(
+            _Column(FIGURES["heat_air_kw"].column, kw, "heat_air_kw", flag, "", "{power}-{liquid}")
+        )
     for title, name, known in (
-        ("Rack units, RU", "bom_rack_units", "bom_rack_units"),
-        ("Weight, kg", "bom_weight_kg", "weight_kg"),
+        (FIGURES["rack_units"].column, "bom_rack_units", "bom_rack_units"),
+        (FIGURES["weight_kg"].column, "bom_weight_kg", "weight_kg"),
     ):
         result.append(_Column(title, kw, known, f"{name}_flag", name))
     return tuple(result)

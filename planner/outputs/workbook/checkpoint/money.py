@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.figures import FIGURES
 from planner.outputs import scope
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.book import Book
@@ -93,7 +94,7 @@ def _yearly(book: Book) -> tuple[Result, ...]:
     result = [from_bom(book, "support_usd_per_year", DECIMAL_2)]
     if book.has("bom_subscriptions_usd_per_year"):
         result.append(from_bom(book, "subscriptions_usd_per_year", DECIMAL_2))
-    power, what = "facility_power_kw", "power at the meter"
+    power, what = "facility_power_kw", FIGURES["facility_power_kw"].label
     if book.has("bom_energy_kw"):
         power, what = "energy_kw", "typical power at the meter"
     result.append(

@@ -183,7 +183,7 @@ def _degraded() -> list[Step]:
     return [
         Step("held_write", "Delivered write, degraded, GB/s", formula("write")),
         Step("held_read", "Delivered read, degraded, GB/s", formula("read")),
-        Step("held_save", "Write of one checkpoint, degraded, s", "{size}/{held_write}", DECIMAL_3),
+        Step("held_save", FIGURES["degraded_drain_s"].column, "{size}/{held_write}", DECIMAL_3),
         Step("held_stall", "Stall, degraded, s", 'IF(save_mode="sync",{held_save},{stall_given})',
              DECIMAL_3),
         Step("held_drain", "Drain, degraded, s", 'IF(save_mode="sync",0,{held_save})', DECIMAL_3),

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from planner import currency
+from planner.figures import FIGURES
 from planner.outputs.sensitivity_words import (
     STATUS,
     as_it_stands,
@@ -520,7 +521,7 @@ def _stretches(page: Stack, study: Sweep, rows: Rows, over_: Column) -> None:
     work, place = headed(goal(study), study.unit), headed("", over_.unit).strip(", ")
     page.heads(("GPU systems and storage, or why there is no plan", f"From {place}".strip(),
                 f"To {place}".strip(), "Rows", f"{work}, at 'from'", f"{work}, at 'to'",
-                "GPUs in use"))  # fmt: skip
+                FIGURES["gpus_used"].label))  # fmt: skip
     number = format_of(over_, rows[over_.name])
     worth = format_of(_objective(study), rows.get("objective", ()))
     for each in found[:_MOST_STRETCHES]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from planner.case import Case, System
 from planner.case.model import Mode
+from planner.figures import FIGURES
 from planner.limits import BY_NAME
 from planner.optimizer import operate, purchase
 from planner.optimizer.goals import floors
@@ -360,8 +361,8 @@ _CALLED = {
     "fabric": "fabrics that can be built",
     "running": "progress of the job at all",
     "gpus_min": "least GPUs in use",
-    "overlap": "drain overlap",
-    "blocking": "time blocked by checkpoints",
+    "overlap": FIGURES["overlap"].label,
+    "blocking": FIGURES["blocking"].label,
     "drain_fits": "stall and drain within the interval",
     "endurance": "write endurance",
     "ingest": "ingest",
