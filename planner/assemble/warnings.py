@@ -412,8 +412,9 @@ def _liquid(inputs: Inputs, lines: list[Line]) -> Iterator[str]:
     if cooled and not liquid_stated and site.pue_air == site.pue_liquid:
         kw = math.fsum((line.it_power_kw or 0.0) * line.liquid_share for line in cooled)
         names = ", ".join(dict.fromkeys(line.model for line in cooled))
+        heat = f"{kw:,.{1 if kw < 100 else 0}f}".removesuffix(".0")
         yield (
-            f"{kw:,.{1 if kw < 100 else 0}f} kW of heat goes to liquid ({names}), and nothing says "
+            f"{heat} kW of heat goes to liquid ({names}), and nothing says "
             "that the hall has a loop for it: site.cooling.liquid_limit: 0 kW plans without"
         )
 
