@@ -139,7 +139,7 @@ _SHOWN: ContextVar[Currency] = ContextVar("shown", default=USD)
 _RATES: ContextVar[Mapping[str, Currency]] = ContextVar("rates", default={})  # noqa: B039
 
 
-def shown() -> Currency:
+def current() -> Currency:
     """Return the currency in which money is shown."""
     return _SHOWN.get()
 
@@ -217,7 +217,7 @@ def amount(usd: float | None, digits: int | None = None) -> str:
     """Return an amount in full with its currency, by default with the decimals that it has."""
     if usd is None:
         return "not known"
-    money = shown()
+    money = current()
     written = money.written(money.of(usd), money.decimals if digits is None else digits)
     return f"{written} {money.code}"
 
@@ -229,7 +229,7 @@ def bare(usd: float | None, digits: int | None = 0) -> str:
         usd: the amount, USD; None is not known.
         digits: decimals; None for those that the currency has.
     """
-    return amount(usd, digits).removesuffix(f" {shown().code}")
+    return amount(usd, digits).removesuffix(f" {current().code}")
 
 
 _SIZES = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
@@ -237,7 +237,7 @@ _SIZES = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
 
 def grouped(value: float, digits: int, unit: str) -> str:
     """Return a figure with its digits in groups: those of rupees where its unit is money."""
-    money = shown()
+    money = current()
     return (money if money.code in unit else USD).written(value, digits)
 
 
@@ -245,7 +245,7 @@ def short(usd: float | None) -> str:
     """Return an amount in thousands, millions or thousands of millions of its currency."""
     if usd is None:
         return "not known"
-    money = shown()
+    money = current()
     value = money.of(usd)
     for size, unit in money.sizes:
         if abs(value) >= size:

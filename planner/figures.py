@@ -51,8 +51,10 @@ class Figure(NamedTuple):
     @property
     def title(self) -> str:
         """The label with its unit, where neither the values nor the label tell it."""
-        unit_is_clear = self.unit in BY_ITSELF or self.says(self.unit)
-        return self.label if unit_is_clear else f"{self.label}, {currency.shown().named(self.unit)}"
+        unit_is_clear = self.unit in BY_ITSELF or self.names_unit(self.unit)
+        return (
+            self.label if unit_is_clear else f"{self.label}, {currency.current().named(self.unit)}"
+        )
 
     @property
     def heading(self) -> str:
@@ -66,10 +68,12 @@ class Figure(NamedTuple):
 
     def column_in(self, unit: str) -> str:
         """Return the heading of a column in a unit of another size, such as minutes."""
-        unit_is_clear = unit in ("", "share") or self.says(unit)
-        return self.heading if unit_is_clear else f"{self.heading}, {currency.shown().named(unit)}"
+        unit_is_clear = unit in ("", "share") or self.names_unit(unit)
+        return (
+            self.heading if unit_is_clear else f"{self.heading}, {currency.current().named(unit)}"
+        )
 
-    def says(self, unit: str) -> bool:
+    def names_unit(self, unit: str) -> bool:
         """Whether the label has a unit among its words."""
         return unit.casefold() in self.label.casefold().split()
 
@@ -283,7 +287,7 @@ class Objective(NamedTuple):
     @property
     def counted(self) -> str:
         """What it is counted in: its unit of what it is, unless either tells the other."""
-        unit_is_clear = self.figure.money or self.figure.says(self.unit)
+        unit_is_clear = self.figure.money or self.figure.names_unit(self.unit)
         return self.label if unit_is_clear else f"{self.unit} of {self.label}"
 
 
@@ -347,7 +351,7 @@ class Stated(NamedTuple):
         return FIGURES[self.name]
 
     @property
-    def drawn(self) -> bool:
+    def follows_draw(self) -> bool:
         """Whether it follows from the draw, as a power cap scales it."""
         return DRAW in self.of
 

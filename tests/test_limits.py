@@ -244,7 +244,7 @@ HUNGRY = BillItem(
 @pytest.mark.parametrize("figure", SUMS)
 def test_a_sum_over_the_bill_needs_what_it_is_made_of(figure: str) -> None:
     """What the table of figures says it needs is what its value hangs on."""
-    left = {name: 0.0 if row.drawn else 1.0 for name, row in STATED.items()}
+    left = {name: 0.0 if row.follows_draw else 1.0 for name, row in STATED.items()}
     fed = replace(HUNGRY, it_power_kw=0.0, meter_kw=0.0, energy_kw=0.0, liquid_kw=0.0, stated=left)
     paid, free = Rates(1.0, 1.0, 1.0, 1.0), Rates(0.0, 0.0, 0.0, 0.0)
 

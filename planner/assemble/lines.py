@@ -416,7 +416,7 @@ def _provisioned(inputs: Inputs, case: Case, operation: Run, line: Line) -> Line
         **{
             name: share * rated
             for name, row in STATED.items()
-            if row.drawn and (rated := getattr(line, row.of_one)) is not None
+            if row.follows_draw and (rated := getattr(line, row.of_one)) is not None
         },
     }
     lines = {name: value * line.quantity for name, value in each.items()}

@@ -11,7 +11,7 @@ from planner.assemble.ways import way_warnings
 from planner.case import Case, figures, suitability
 from planner.case.bandwidth import write_needed_gb_per_s
 from planner.case.figures import CLIENT_GB_PER_S_PER_GPU
-from planner.currency import shown
+from planner.currency import current
 from planner.figures import FIGURES, ITEM_UNITS, STATED
 from planner.inputs import Inputs
 from planner.loader.catalog_checks import catalog_figures
@@ -315,7 +315,7 @@ def _support(lines: list[Line]) -> Iterator[str]:
     if capex > 0 and support / capex > SUPPORT_SHARE:
         most = max(lines, key=lambda line: line.support_usd_per_year or 0.0)
         share = (most.support_usd_per_year or 0.0) / support
-        money = shown()
+        money = current()
         yield (
             f"support is {_millions(money.of(support))} M{money.code} a year, "
             f"{support / capex:.0%} of capex; "

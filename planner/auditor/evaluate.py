@@ -60,7 +60,7 @@ class Listed:
         book = recalculated(plan, typed, created=packed.created, live=live_of(packed))
 
         def counts(kind: str) -> dict[str, int]:
-            shown = ((cell.key, book.shown(cell)) for cell in cells if cell.kind == kind)
+            shown = ((cell.key, book.value_of(cell)) for cell in cells if cell.kind == kind)
             return {key: round(count) for key, count in shown if isinstance(count, float)}
 
         return cls(
@@ -298,7 +298,7 @@ def stale_figures(
         expected |= {name: totals[name] for name in _OF_TOTALS}
     found = []
     for name, computed in expected.items():
-        shown = _shown(opened, written, name)
+        shown = _number_in(opened, written, name)
         if shown is None or computed is None:
             continue
         if not math.isclose(shown, computed, rel_tol=_CLOSE, abs_tol=1e-12):
@@ -306,7 +306,7 @@ def stale_figures(
     return tuple(found)
 
 
-def _shown(opened: Opened, written: Workbook, name: str) -> float | None:
+def _number_in(opened: Opened, written: Workbook, name: str) -> float | None:
     defined = written.defined_names.get(name)
     if defined is None:
         return None

@@ -217,7 +217,7 @@ class System(Offer):
             energy_kw=min(self.energy_kw, share * self.meter_kw),
             liquid_kw=share * self.liquid_kw,
             stated={
-                name: each * (share if STATED[name].drawn else 1.0)
+                name: each * (share if STATED[name].follows_draw else 1.0)
                 for name, each in self.stated.items()
             },
         )

@@ -47,13 +47,13 @@ def written(value: float, unit: str) -> str:
     """Return a value as the problem file has it, exact to 12 digits; money as it is shown."""
     amount = value / one_of(unit)
     symbol = _symbol(amount, unit)
-    name = currency.shown().named(symbol)
+    name = currency.current().named(symbol)
     return f"{_plain(amount / _SIZES.get(symbol, 1.0))} {name}".rstrip()
 
 
 def one_of(unit: str) -> float:
     """Return what one of the currency shown is in USD, 1 where a unit is no money."""
-    return currency.shown().usd if "USD" in unit else 1.0
+    return currency.current().usd if "USD" in unit else 1.0
 
 
 def read(text: str, unit: str) -> float:

@@ -138,11 +138,11 @@ def _in_its_currency(show: Callable[[Shown], str]) -> Callable[[Shown], str]:
     """Have money shown in the currency of the result, whatever was loaded since it was made."""
 
     @wraps(show)
-    def shown(result: Shown) -> str:
+    def in_its_currency(result: Shown) -> str:
         with currency.shown_in(currency_of(result)):
             return show(result)
 
-    return shown
+    return in_its_currency
 
 
 @_in_its_currency

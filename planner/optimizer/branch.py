@@ -20,8 +20,8 @@ from planner.optimizer.model import (
 )
 from planner.optimizer.objective import LOGARITHMIC
 from planner.optimizer.operate import Run
-from planner.optimizer.rows import Box
 from planner.optimizer.solver import Outcome
+from planner.optimizer.tightening import Box
 
 # What one stage of the search optimises, what it has found, and the parts still open.
 

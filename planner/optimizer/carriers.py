@@ -55,7 +55,7 @@ class _Tried:
     enough: list[tuple[float, ...]] = field(default_factory=list)
     few: list[tuple[float, ...]] = field(default_factory=list)
 
-    def says(self, item: Storage, count: int) -> bool | None:
+    def verdict(self, item: Storage, count: int) -> bool | None:
         """Say whether so many units do the job; None where nothing tried tells."""
         gives = _gives(item, count)
         if any(all(map(operator.ge, gives, one)) for one in self.enough):
@@ -166,7 +166,7 @@ class Carriers:
         plain = alone and not item.segments and not self.case.tolerate_down
 
         def does(count: int) -> bool:
-            known = tried.says(item, count) if plain else None
+            known = tried.verdict(item, count) if plain else None
             if known is not None:
                 return known
             found = self._does(_units(item, count, like), like)

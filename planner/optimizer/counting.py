@@ -4,7 +4,7 @@ What decides a plan are few counts: the type of GPU system and the storage famil
 stand and how many replicas run on them, how many appliances. All else follows. So a part of the
 search is a box of those counts. In each
 
-- rows tighten the counts (`planner.optimizer.rows`);
+- rows tighten the counts (`planner.optimizer.tightening`);
 - the relaxation bounds what the box holds; its reduced costs c tighten the counts again:
   where bound + k |c_j| is worse than the best plan, x_j is less than k from the end it is at;
 - its counts, rounded up, are tried as a plan;
@@ -31,8 +31,8 @@ from planner.optimizer.guess import orderly
 from planner.optimizer.master import Master
 from planner.optimizer.objective import LOGARITHMIC
 from planner.optimizer.operate import Run
-from planner.optimizer.rows import Box, Vector
 from planner.optimizer.solver import Outcome
+from planner.optimizer.tightening import Box, Vector
 from planner.optimizer.ways import holds
 
 FEWER_BOXES = 5

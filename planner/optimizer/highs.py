@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from planner.errors import SolverError
 from planner.optimizer.model import Linear, Model, Row, Variable, is_whole
-from planner.optimizer.rows import Rows
 from planner.optimizer.solver import (
     FEASIBILITY,
     LEAST_PATIENCE_S,
@@ -23,6 +22,7 @@ from planner.optimizer.solver import (
     Outcome,
     Status,
 )
+from planner.optimizer.tightening import Rows
 
 Floats = NDArray[np.float64]
 

@@ -19,8 +19,8 @@ from planner.optimizer.context import Build
 from planner.optimizer.model import Cuttable, Linear, Model, Row, Sense, Sheet, Variable
 from planner.optimizer.objective import EXPRESSIONS
 from planner.optimizer.operate import Run, restarts
-from planner.optimizer.rows import Box
 from planner.optimizer.solver import Effort, Outcome, Session, SolverName
+from planner.optimizer.tightening import Box
 
 Bounds = dict[str, tuple[Variable, float, float]]
 MAGNIFY = 1e3

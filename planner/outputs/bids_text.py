@@ -100,7 +100,7 @@ def name_of(bid: Bid) -> str:
 def value_text(measure: BidMeasure, value: float) -> str:
     """Return a value of the measure with its unit."""
     if measure.unit.startswith("USD per"):
-        value = currency.shown().of(value)
+        value = currency.current().of(value)
         return f"{number(value, 0 if value >= 1000 else 2)} {in_money(measure.unit)}"
     if measure.name in RATIOS:
         return ratio(value)
@@ -265,7 +265,7 @@ def _table(found: Bids) -> Table:
             tuple(f.useful_gpus for f in figures),
             head=("useful", "GPUs"),
         )
-    of = currency.shown().of
+    of = currency.current().of
     hour = tuple(
         None if f.usd_per_useful_gpu_hour is None else of(f.usd_per_useful_gpu_hour)
         for f in figures
@@ -300,7 +300,7 @@ def _table(found: Bids) -> Table:
 
 def _paid(label: str, usd: Sequence[float]) -> Column:
     """Return a column of amounts in millions."""
-    money = currency.shown()
+    money = currency.current()
     size, million = money.large
     return Column(
         f"{label}, {million}",
@@ -377,8 +377,8 @@ def _lacks(found: Bids) -> Table:
     rows = [(bid, lack) for bid in found.bids for lack in sorted(bid.lacks, key=_by_money)]
     largest = sorted(rows, key=lambda row: _by_money(row[1]))[:_MOST_LACKS]
     shown = [row for row in rows if row in largest]
-    more, of = len(rows) - len(shown), currency.shown().of
-    size = currency.shown().large[0]
+    more, of = len(rows) - len(shown), currency.current().of
+    size = currency.current().large[0]
     return Table(
         "What bids lack, counted at the book's rates",
         (
@@ -403,7 +403,7 @@ def _by_money(lack: Lack) -> float:
 def _span(lack: Lack) -> str:
     if lack.high_usd - lack.low_usd < 0.005:
         return "no range"
-    of, size = currency.shown().of, currency.shown().large[0]
+    of, size = currency.current().of, currency.current().large[0]
     return f"{of(lack.low_usd) / size:,.3f} to {of(lack.high_usd) / size:,.3f}"
 
 

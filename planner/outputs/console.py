@@ -288,7 +288,7 @@ def ratios(plan: Plan, totals: Totals) -> str:
         ("per_useful_gpu_hour", totals.usd_per_useful_gpu_hour, "useful GPU-hour"),
         ("per_million_tokens", totals.usd_per_million_tokens, "million tokens"),
     )
-    paid, code = currency.shown().of, in_money("USD")
+    paid, code = currency.current().of, in_money("USD")
     shown = [
         f"{f'{paid(usd):,.2f}' if paid(usd) >= 1 else f'{paid(usd):.3g}'} {code} per {what}"
         for name, usd, what in each

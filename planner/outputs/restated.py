@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, reduce, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, get_args
 
-from planner.currency import Currency, shown, shown_in
+from planner.currency import Currency, current, shown_in
 from planner.schema.base import InUnit, Record
 from planner.schema.plan import Line, Plan
 from planner.schema.prices import ShownIn
@@ -32,7 +32,7 @@ def currency_of(result: object) -> Currency:
     currencies = (
         getattr(each, "shown_in", None) for each in (result, getattr(result, "plan", None))
     )
-    return next(filter(None, currencies), shown())
+    return next(filter(None, currencies), current())
 
 
 def restated(record: ModelT) -> ModelT:
@@ -128,7 +128,7 @@ def _value(value: object, money: Currency, records: tuple[Record, ...], *, paid:
 
 def listed(line: Line) -> float | None:
     """Return the list price of a line of a restated plan as a bill lists it: in whole cents."""
-    price, money = line.unit_list_usd, shown()
+    price, money = line.unit_list_usd, current()
     whole = money.code != "USD" and not line.is_percentage
     return round(price, money.decimals) if price is not None and whole else price
 

@@ -75,7 +75,7 @@ def first(report: SizeReport) -> FirstScreen:
         _heading(report),
         tuple(answer),
         below=(_rules(report),),
-        notes=(*_said(report), _BASES.format(
+        notes=(*_all_notes(report), _BASES.format(
             write=percent(report.delivered_write_share, 0),
             read=percent(report.delivered_read_share, 0),
         )),
@@ -382,7 +382,7 @@ def _rule_cells(rule: RuleRow) -> list[str]:
     ]
 
 
-def _said(report: SizeReport) -> tuple[str, ...]:
+def _all_notes(report: SizeReport) -> tuple[str, ...]:
     runs = [row.running for mode in report.modes for row in mode.rows]
     runs += [row.running for row in report.rules]
     most = max((each.goodput_understated_share for each in runs if each is not None), default=0.0)
@@ -390,7 +390,7 @@ def _said(report: SizeReport) -> tuple[str, ...]:
 
 
 def _notes(report: SizeReport) -> str:
-    return titled_points("Read this too", _said(report))
+    return titled_points("Read this too", _all_notes(report))
 
 
 GROUPS = {

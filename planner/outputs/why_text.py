@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from planner.currency import amount, bare, shown
+from planner.currency import amount, bare, current
 from planner.figures import OBJECTIVES, RATIOS
 from planner.outputs.blocks import join_parts
 from planner.outputs.words import (
@@ -184,7 +184,7 @@ def _thresholds(found: StorageOptions, option: StorageOption) -> Iterator[str]:
     if item.purchased == 0:
         yield "owned, so no price decides"
     elif item.unit_list_usd is not None:
-        yield f"a unit is listed at {_price_of(item)} {shown().code}"
+        yield f"a unit is listed at {_price_of(item)} {current().code}"
         if not _contested(found):
             yield "no other vendor's does it"
             return
@@ -247,7 +247,7 @@ def signed(found: Explanation, change: float, *, unit: bool = True) -> str:
         return f"{sign}{money(abs(change))}"
     digits = 0 if objective.name == "gpus" else 2 if abs(change) < 10 else 1
     text = f"{sign}{abs(change):,.{digits}f}" if abs(change) >= _FEW else f"{sign}{abs(change):.1g}"
-    what = objective.label if objective.figure.says(objective.unit) else objective.unit
+    what = objective.label if objective.figure.names_unit(objective.unit) else objective.unit
     return f"{text} {what}" if unit else text
 
 
@@ -569,8 +569,9 @@ def _entry(name: str, text: str, price: str, entering: str) -> str:
 def _notes(why: WhyNot) -> Iterator[str]:
     notes = [
         "'At least' is a bound that no plan passes; the other figures belong to plans that were "
-        f"found and proven. Prices are for one unit after discount, in {shown().code}: at 'enters "
-        "at' a plan with the item is as good as this one, and half a percent above that none is.",
+        f"found and proven. Prices are for one unit after discount, in {current().code}: at "
+        "'enters at' a plan with the item is as good as this one, and half a percent above that "
+        "none is.",
     ]
     if why.tie > 1e-5:
         notes.append(

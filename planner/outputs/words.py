@@ -115,7 +115,7 @@ def years(count: float) -> str:
 
 def ratio(usd: float) -> str:
     """Return money per useful work, which is small, with digits that tell plans apart."""
-    return f"{currency.shown().of(usd):.4g} {currency.shown().code}"
+    return f"{currency.current().of(usd):.4g} {currency.current().code}"
 
 
 def money(usd: float | None) -> str:
@@ -125,18 +125,18 @@ def money(usd: float | None) -> str:
 
 def in_money(unit: str) -> str:
     """Return a unit of money, such as MUSD or USD/year, in the currency shown."""
-    return currency.shown().named(unit)
+    return currency.current().named(unit)
 
 
 def millions(usd: float | None) -> str:
     """Return an amount in millions, or the large unit of its currency, for tables that say so."""
-    money = currency.shown()
+    money = currency.current()
     return "" if usd is None else money.written(money.of(usd) / money.large[0], 2)
 
 
 def in_millions(text: str) -> str:
     """Return the head of a column of `millions`, written with MUSD, in the currency shown."""
-    return text.replace("MUSD", currency.shown().large[1])
+    return text.replace("MUSD", currency.current().large[1])
 
 
 def duration(seconds: float) -> str:
@@ -217,7 +217,7 @@ def quantity(value: float, unit: str) -> str:
     """Return a value with a plan's unit."""
     if unit == "share":
         return percent(value)
-    if unit == "USD" and 0.0 < abs(currency.shown().of(value)) < 1.0:
+    if unit == "USD" and 0.0 < abs(currency.current().of(value)) < 1.0:
         return ratio(value)
     if unit in ("USD", "USD/year"):
         return money(value) + ("/year" if unit == "USD/year" else "")
@@ -226,7 +226,7 @@ def quantity(value: float, unit: str) -> str:
     if value == 1 and unit in COUNTED:
         unit = COUNTED[unit]
     if "USD" in unit:
-        value, unit = currency.shown().of(value), in_money(unit)
+        value, unit = currency.current().of(value), in_money(unit)
     digits = 0 if float(value).is_integer() else 1 if abs(value) >= 100 else 2
     return f"{currency.grouped(value, digits, unit)} {unit}"
 
@@ -332,7 +332,7 @@ def write_figure(value: float | str | None, unit: str) -> str:
         return duration(value)
     if unit == "share":
         return f"{100 * value:,.2f} %" if abs(value) >= 1e-3 else f"{100 * value:.2g} %"
-    return plain(currency.shown().of(value), in_money(unit)) if "USD" in unit else plain(value)
+    return plain(currency.current().of(value), in_money(unit)) if "USD" in unit else plain(value)
 
 
 def plain(value: float, unit: str = "") -> str:
@@ -453,7 +453,7 @@ def scale(values: Iterable[float | None], unit: str) -> Scale:
     Args:
         values: the figures; those that are not known do not count.
     """
-    shown = currency.shown()
+    shown = currency.current()
     one = shown.usd if "USD" in unit else 1.0
     sizes = _SIZES.get(unit, ())
     if unit in ("USD", "USD/year"):

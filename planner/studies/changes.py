@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from planner.case import Case
 from planner.case.model import ObjectiveName
-from planner.currency import shown
+from planner.currency import current
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Change, Inputs, applied, value_at
 from planner.limits import BY_NAME, COUNTED_IN
@@ -60,9 +60,9 @@ def no_worse(inputs: Inputs, objective: ObjectiveName, worst: float, margin: flo
     else:
         value = min(worst * (1.0 - margin), own or math.inf)
     if asked.name in RATIOS:  # cents would be coarse
-        return Change(row.path, value, f"{shown().of(value):.9g} {shown().code}")
+        return Change(row.path, value, f"{current().of(value):.9g} {current().code}")
     if asked.figure.money:
-        return Change(row.path, value, f"{shown().of(value):.2f} {shown().code}")
+        return Change(row.path, value, f"{current().of(value):.2f} {current().code}")
     return Change(row.path, value, f"{value:.9g} {'kW' if row.file_unit == 'kW' else ''}".rstrip())
 
 

@@ -15,7 +15,7 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Self
 
-from planner.currency import Currency, known, rates, shown, shown_in
+from planner.currency import Currency, current, known, rates, shown_in
 from planner.errors import Finding, InputError, PlannerError
 from planner.processes import (
     LOST,
@@ -67,7 +67,7 @@ class Workforce:
         progress: TaskProgress = ignore,
         kept: bool = False,
     ) -> None:
-        self.do = do = partial(_with_money, shown(), rates(), do)
+        self.do = do = partial(_with_money, current(), rates(), do)
         self._progress = progress
         self.others: Processes | Cluster | None = None
         count = min(jobs or cores(), tasks or cores())

@@ -307,12 +307,12 @@ class Basis:
 
     def _of_unit(self, item: Item) -> UnitFigures:
         draws, site = item.category not in DRAWLESS, self.problem.site
-        power_kw = self._consumed(item, self._drawn) if draws else 0.0
+        power_kw = self._consumed(item, self._draw_kw) if draws else 0.0
         liquid = self._liquid_share(item) if power_kw else 0.0  # no draw, no heat to carry off
         return UnitFigures(
             item,
             it_power_kw=power_kw,
-            typical_power_kw=self._consumed(item, self._drawn_typically) if draws else 0.0,
+            typical_power_kw=self._consumed(item, self._typical_draw_kw) if draws else 0.0,
             stated={
                 name: 0.0 if item.category in row.none_of else self._made(item, row)
                 for name, row in STATED.items()
@@ -329,15 +329,15 @@ class Basis:
         """Return the typical draw of one unit in kW; the maximum where it is not known."""
         return self.of_unit(item).typical_power_kw
 
-    def _drawn(self, item: Item) -> float | None:
+    def _draw_kw(self, item: Item) -> float | None:
         provided = item.consumes.design_power
         if self.problem.site.power_basis == "design" and provided is not None:
             return provided.value
         return None if item.consumes.it_power is None else item.consumes.it_power.value
 
-    def _drawn_typically(self, item: Item) -> float | None:
+    def _typical_draw_kw(self, item: Item) -> float | None:
         typical = item.consumes.typical_power
-        return self._drawn(item) if typical is None else typical.value
+        return self._draw_kw(item) if typical is None else typical.value
 
     def drawn_kw(self, item: Item) -> float | None:
         """Return what one unit draws at most at its set point, kW; None where not known."""
@@ -428,7 +428,7 @@ class Basis:
             figure: the figure: of what, and of which items, it is made the table of figures says.
         """
         rated = self.of_unit(item).stated[figure]
-        if rated is None or not STATED[figure].drawn:
+        if rated is None or not STATED[figure].follows_draw:
             return rated
         return rated * self.provisioned.get(item.id, 1.0)
 
@@ -441,7 +441,7 @@ class Basis:
             made = [(self._made(self.items[c.id], row), c.quantity) for c in item.components]
             known = [each * quantity for each, quantity in made if each is not None]
             return sum(known) if len(known) == len(made) else None
-        factors = [self._drawn(item) if path == DRAW else _own(item, path) for path in row.of]
+        factors = [self._draw_kw(item) if path == DRAW else _own(item, path) for path in row.of]
         if any(factor == 0.0 for factor in factors):
             return 0.0
         known = [factor for factor in factors if factor is not None]

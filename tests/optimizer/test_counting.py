@@ -16,8 +16,8 @@ from planner.optimizer.build import build
 from planner.optimizer.joint import Certificate, goal_of, optimise
 from planner.optimizer.master import Master, session
 from planner.optimizer.objective import EXPRESSIONS
-from planner.optimizer.rows import Box
 from planner.optimizer.solver import Effort
+from planner.optimizer.tightening import Box
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.requests import Request, price, store
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.currency import Currency, shown, shown_in
+from planner.currency import Currency, current, shown_in
 from planner.errors import Finding, InputError, PlannerError, VerificationError
 from planner.inputs import Inputs
 from planner.processes import LOST, tell
@@ -144,7 +144,7 @@ def test_an_expected_failure_comes_back_as_it_was(
 
 
 def currency_of(task: int) -> str:
-    return f"{task} {shown().code}"
+    return f"{task} {current().code}"
 
 
 @pytest.mark.parametrize("alone_s", [None, 600.0])

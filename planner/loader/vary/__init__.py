@@ -13,7 +13,7 @@ from planner.loader.vary.axis import (
     values,
 )
 from planner.loader.vary.place import Cell, NoPlaceError, Place, places
-from planner.loader.vary.rows import Rows, ScenarioTable, of_samples, of_table, read_table
+from planner.loader.vary.scenario_rows import Rows, ScenarioTable, of_samples, of_table, read_table
 
 __all__ = [
     "MOST",

@@ -165,15 +165,15 @@ def check_key(
         put_in = any(_matches(change.path, place) for change in changes)
         return problem is not None and not has(problem) and not put_in
 
-    def told(path: str, value: object) -> object:
+    def given_at(path: str, value: object) -> object:
         if plain(path):
             return value is None
         if not isinstance(value, BaseModel) or len(value.model_fields_set) != 1:
             return value
         given = key_of(type(value), *value.model_fields_set)  # whole, for the sake of one field
-        return given, told(f"{path}.{given}", getattr(value, *value.model_fields_set))
+        return given, given_at(f"{path}.{given}", getattr(value, *value.model_fields_set))
 
-    return tuple((change.path, repr(told(change.path, change.value))) for change in changes)
+    return tuple((change.path, repr(given_at(change.path, change.value))) for change in changes)
 
 
 _RULED: Mapping[str, tuple[Callable[[Problem], object], str]] = {

@@ -20,8 +20,8 @@ from planner.optimizer.model import Linear, is_whole
 from planner.optimizer.objective import EXPRESSIONS
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import amounts
-from planner.optimizer.rows import Rows
 from planner.optimizer.solver import Effort, Outcome
+from planner.optimizer.tightening import Rows
 
 # Bounds from multipliers.
 

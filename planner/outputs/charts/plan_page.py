@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from planner.currency import bare, shown
+from planner.currency import bare, current
 from planner.figures import FIGURES, OBJECTIVES, capital, objective_label
 from planner.outputs.alternatives_text import bought_text
 from planner.outputs.answer import question_text as asked_in_words
@@ -67,7 +67,7 @@ def _of_plan(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.description:
         yield "About", text(plan.description)
     yield from _laid_over(made.scenario, made.overrides)
-    goal, money = plan.objective, shown()
+    goal, money = plan.objective, current()
     if goal.name != HIDDEN_OBJECTIVE:
         yield "Asked for", text(_goal(goal.name, goal.sense, goal.gap_asked))
     if money.source and plan.shown_in == money:  # outside nobody is told whose rate it is

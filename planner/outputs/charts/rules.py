@@ -70,7 +70,7 @@ def _money(study: RulesTable) -> Callable[[RuleRow], float | None]:
 
     def more(row: RuleRow) -> float | None:
         spent = _spent(row)
-        money = currency.shown()
+        money = currency.current()
         return None if spent is None else money.of(spent - first) / money.large[0]
 
     return more

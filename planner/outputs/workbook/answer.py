@@ -174,7 +174,7 @@ def _given_away(book: Book) -> str:
     if goal.best_capex_usd is not None and totals is not None and totals.capex_usd is not None:
         saved = goal.best_capex_usd - totals.capex_usd
         if saved > 0:
-            size, unit = currency.shown().large
+            size, unit = currency.current().large
             return f"{text}, which saves {saved / size:,.1f} {unit}."
     return f"{text}."
 
@@ -196,9 +196,9 @@ def _sentence(book: Book, core: Sequence[int]) -> Iterator[str]:
         shown = 'ROUND(it_power_kw/1000,2)&" MW' if kw >= 1000 else 'ROUND(it_power_kw,0)&" kW'
         yield f'", on "&{shown} of IT power"'
     if (usd := book.number("bom_capex_usd")) is not None and usd > 0:
-        size, unit = currency.shown().large
+        size, unit = currency.current().large
         if usd < size:
-            size, unit = next(each for each in currency.shown().sizes[::-1] if each[0] >= 1e3)
+            size, unit = next(each for each in currency.current().sizes[::-1] if each[0] >= 1e3)
         shown = f'ROUND(bom_capex_usd/{size:.0f},1)&" {unit}"'
         yield f'", for "&{shown}'
     yield '"."'

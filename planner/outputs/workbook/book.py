@@ -399,7 +399,7 @@ class Book:
         value = self.value(name)
         return value if type(value) is float else None
 
-    def shown(self, cell: InputCell) -> Scalar:
+    def value_of(self, cell: InputCell) -> Scalar:
         """Return what an input holds, or what its formula comes to."""
         return self.at(cell.sheet, *xl_cell_to_rowcol(cell.cell))
 
@@ -416,7 +416,7 @@ class Book:
             known = page.results.get(row, _NO_CELLS).get(column)
             if type(known) is float:
                 return known
-        return None if cell is None else self._shown(page, row, column, cell)
+        return None if cell is None else self._evaluated(page, row, column, cell)
 
     def cells(
         self, sheet: str, top: int, bottom: int, right: int
@@ -435,7 +435,7 @@ class Book:
                 elif kind is CellStringTuple:
                     yield row, column, page.held(cell), False
                 elif kind is CellFormulaTuple:
-                    yield row, column, self._shown(page, row, column, cell), True
+                    yield row, column, self._evaluated(page, row, column, cell), True
 
     def area(self, sheet: str, top: int, left: int, bottom: int, right: int) -> list[Scalar]:
         """Return what the cells of a range show, row by row."""
@@ -462,14 +462,14 @@ class Book:
                 elif kind is CellFormulaTuple:
                     known = results.get(row, _NO_CELLS).get(column)
                     shown = known if type(known) is float else None
-                    add(self._shown(page, row, column, cell) if shown is None else shown)
+                    add(self._evaluated(page, row, column, cell) if shown is None else shown)
                 elif cell is None or kind is CellBlankTuple:
                     add(None)
                 else:
                     add(page.held(cell))
         return found
 
-    def _shown(self, page: Sheet, row: int, column: int, cell: Any) -> Scalar:
+    def _evaluated(self, page: Sheet, row: int, column: int, cell: Any) -> Scalar:
         """Return what a cell shows, worked out once if it holds a formula."""
         if type(cell) is not CellFormulaTuple:
             return page.held(cell)

@@ -38,7 +38,7 @@ _CENTS = re.compile(r"0\.00(?!0)")
 
 def paid(number: str) -> str:
     """Return the format of an amount in cents with the decimals of the currency shown."""
-    money = currency.shown()
+    money = currency.current()
     plain = number.partition(";")[0]  # a format has two conditions: none is left for a dash
     if money.code == "INR" and plain in (DECIMAL_2, INTEGER):
         cents = plain.removeprefix(INTEGER)
@@ -50,7 +50,7 @@ def paid(number: str) -> str:
 
 def millions() -> str:
     """Return the format of an amount in millions, or in the large unit of the currency shown."""
-    money = currency.shown()
+    money = currency.current()
     if money.code == "INR":  # no format divides by a crore
         groups = (r"[>=1000000000]##\,##\,##\,##\,##0", r"[>=10000000]##\,##\,##\,##0", INTEGER)
         return ";".join(f'{group}" INR"' for group in groups)
@@ -60,7 +60,7 @@ def millions() -> str:
 
 def in_large() -> tuple[str, str]:
     """Return the format of a chart's amounts in millions, or thousands of them, and their unit."""
-    money = currency.shown()
+    money = currency.current()
     if money.large[0] > 1e8:
         return "#,##0.0,,,", money.named("billion USD")
     return "#,##0.0,,", money.named("million USD")

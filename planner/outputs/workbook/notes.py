@@ -370,8 +370,8 @@ def _conventions(plan: Plan, *, money: bool) -> list[Entry]:
     ]  # fmt: skip
     if money:
         result.append(
-            ("Money", f"{currency.shown().name}, net of discounts, {scope.taxes(plan)}. Every line "
-             "is rounded to cents, so that sums foot.")
+            ("Money", f"{currency.current().name}, net of discounts, {scope.taxes(plan)}. Every "
+             "line is rounded to cents, so that sums foot.")
         )  # fmt: skip
         if scope.over_time(plan) and plan.site.discount_rate:
             result.append(

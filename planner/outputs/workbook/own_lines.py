@@ -118,7 +118,7 @@ def _line(page: Page, row: int, section: str, number: int) -> None:
         for field in ("unit_list", "discount", "quantity", "per_year")
     )
     net = xl_rowcol_to_cell(row, _NET)
-    bought, cents = f'IF({count}="",1,{count})', currency.shown().decimals
+    bought, cents = f'IF({count}="",1,{count})', currency.current().decimals
     form = paid(DECIMAL_2_OR_DASH)
     page.formula(row, _NET, f'=IF({price}="",0,ROUND({price}*(1-N({discount})),{cents}))',
                  form)  # fmt: skip

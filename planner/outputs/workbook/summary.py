@@ -453,8 +453,8 @@ def _add_storage(page: Page, row: int) -> int:
     if found is None:
         return row
     size, unit = 1e3, in_money("kUSD")
-    if currency.shown().large[0] > _MILLION:
-        size, unit = currency.shown().sizes[1]
+    if currency.current().large[0] > _MILLION:
+        size, unit = currency.current().sizes[1]
     prices = (f"{end}, {unit}" for end in ("Low", "List", "High"))
     _heading(page, row, 0, ("Storage, whoever sells it, as solved", "", "Units", *prices))
     for option in found.options:

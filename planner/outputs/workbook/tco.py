@@ -62,7 +62,7 @@ def add(book: Book) -> None:
         under = max(under, row + _CHART_ROWS)
     taxes = "other taxes" if scope.may_have_taxes(book.plan) else "taxes"
     left_out = f"inflation, financing, staff, {taxes} and what the equipment is worth at the end"
-    text = f"{currency.shown().name}, net of discounts; without {left_out}."
+    text = f"{currency.current().name}, net of discounts; without {left_out}."
     page.text(under, 0, text, "subtitle")
     page.finish(_COLUMNS - 1, (FIRST_ROW + 1, 1))
 
@@ -113,7 +113,7 @@ def _chart(page: Page, table: YearTable, row: int) -> None:
                 "gap": 60,
             }
         )  # fmt: skip
-    million = (page.book.number("capex_usd") or 0.0) >= currency.shown().large[0]
+    million = (page.book.number("capex_usd") or 0.0) >= currency.current().large[0]
     number, unit = in_large() if million else ("#,##0", in_money("USD"))
     discounted = ", not discounted" if table.discounts else ""
     _dress(

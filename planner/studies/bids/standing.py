@@ -340,7 +340,9 @@ class Money:
     work: float
     value: float
 
-    def drawn(self, skus: Sequence[str], draws: NDArray[np.float64]) -> NDArray[np.float64]:
+    def money_in_draws(
+        self, skus: Sequence[str], draws: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Return the money in each of some draws, each a share of every product's range."""
         usd = np.full(len(draws), self.fixed)
         for at, sku in enumerate(skus):
@@ -377,7 +379,7 @@ def rank_stability(
     keys = list(bids)
     skus = sorted({sku for each in bids.values() for sku in each.spans})
     draws: NDArray[np.float64] = np.random.default_rng(_SEED).random((DRAWS, len(skus)))
-    money = [bids[key].drawn(skus, draws).tolist() for key in keys]
+    money = [bids[key].money_in_draws(skus, draws).tolist() for key in keys]
     ranks: list[list[int]] = [[] for _ in keys]
     for drawn in zip(*money, strict=True):
         scores = [Score(usd / bids[key].work if judge.in_money else bids[key].value, usd)

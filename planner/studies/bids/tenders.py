@@ -39,7 +39,7 @@ NOT_COUNTED: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Goods:
+class OfferedProduct:
     """A product of the catalogs as it is offered: so many units, each for so much, USD.
 
     ``included`` goods are held in the price of something else, and cost nothing by themselves; of
@@ -67,12 +67,12 @@ class Tender:
 
     key: str
     quote: Quote
-    goods: Mapping[str, Goods]
+    goods: Mapping[str, OfferedProduct]
     charges: tuple[BidCharge, ...]
     rebate: float
     open: tuple[str, ...]
 
-    def lot(self, category: str) -> dict[str, Goods]:
+    def lot(self, category: str) -> dict[str, OfferedProduct]:
         """Return its products of a category."""
         return {sku: each for sku, each in self.goods.items() if each.item.category == category}
 
@@ -131,7 +131,9 @@ def _rebate(quote: Quote) -> float:
     return off / asked if asked and off < asked else 0.0
 
 
-def _goods(quote: Quote, items: Mapping[str, Item], share: float) -> Iterator[tuple[str, Goods]]:
+def _goods(
+    quote: Quote, items: Mapping[str, Item], share: float
+) -> Iterator[tuple[str, OfferedProduct]]:
     included: dict[str, list[QuoteLine]] = defaultdict(list)
     for line in quote.lines:
         known = line.item is not None and line.item in items
@@ -143,7 +145,7 @@ def _goods(quote: Quote, items: Mapping[str, Item], share: float) -> Iterator[tu
         free = included.pop(price.item, [])
         units = price.quantity + sum(line.quantity or 0.0 for line in free)
         support = price.support_usd_per_year
-        yield price.item, Goods(
+        yield price.item, OfferedProduct(
             items[price.item],
             units,
             price.net_usd * share * price.quantity / units,
@@ -156,7 +158,7 @@ def _goods(quote: Quote, items: Mapping[str, Item], share: float) -> Iterator[tu
         )  # fmt: skip
     for sku, lines in included.items():
         units = sum(line.quantity or 0.0 for line in lines)
-        yield sku, Goods(items[sku], units, 0.0, tuple(map(place, lines)), included=True)
+        yield sku, OfferedProduct(items[sku], units, 0.0, tuple(map(place, lines)), included=True)
 
 
 def place(line: QuoteLine) -> str:
@@ -164,7 +166,9 @@ def place(line: QuoteLine) -> str:
     return line.cells.get("amount") or line.cells.get("unit_net") or f"row {line.row}"
 
 
-def _charges(quote: Quote, goods: Mapping[str, Goods], rebate: float) -> Iterator[BidCharge]:
+def _charges(
+    quote: Quote, goods: Mapping[str, OfferedProduct], rebate: float
+) -> Iterator[BidCharge]:
     """Yield what is asked for beside products of the catalogs."""
     counted = {cell for price in quote.prices for cell in price.support_cells}
     for line in quote.lines:
@@ -212,7 +216,7 @@ def _asked(product: Asked) -> str:
     return f"{product.description or product.part_number} ({product.cell}){needed}"
 
 
-def price_of(goods: Goods, tender: Tender, inputs: Inputs) -> Price:
+def price_of(goods: OfferedProduct, tender: Tender, inputs: Inputs) -> Price:
     """Return the price of a product as a price book has it: the quote's, and the book's besides.
 
     Support that is not quoted, and a subscription, are the book's where it has them.

@@ -320,14 +320,14 @@ class Parts:
         Raises:
             InputError: the problem demands what cannot be planned.
         """
-        return self._drawn if against == "power" else self._any
+        return self._by_draw if against == "power" else self._any
 
     @cached_property
     def _any(self) -> Question:
         return Question.of(self.inputs, self.options, needs_draw=False)
 
     @cached_property
-    def _drawn(self) -> Question:
+    def _by_draw(self) -> Question:
         return Question.of(self.inputs, self.options, needs_draw=True)
 
     @cached_property
@@ -336,8 +336,8 @@ class Parts:
 
     @cached_property
     def _best_drawn(self) -> Certificate:
-        same = self._drawn.inputs == self._any.inputs
-        return self._best if same else self._drawn.best()
+        same = self._by_draw.inputs == self._any.inputs
+        return self._best if same else self._by_draw.best()
 
     @cached_property
     def _storage_start(self) -> StorageStart:

@@ -88,9 +88,9 @@ class RunningSweep:
             if self.journal.has(number):
                 self._count(number, len(places))
             else:
-                yield number, tuple(self.shown(place)[0] for place in places)
+                yield number, tuple(self.with_cells(place)[0] for place in places)
 
-    def shown(self, place: int) -> tuple[Scenario, tuple[Cell, ...]]:
+    def with_cells(self, place: int) -> tuple[Scenario, tuple[Cell, ...]]:
         """Return the scenario of a place with its inputs' cells; those of a block are kept."""
         return self._made.get(place) or (self.scenarios[place], self.scenarios.values(place))
 
@@ -141,7 +141,7 @@ class SweptRows:
             if name.startswith(COUNT_PREFIX)
         }
         items = bought_columns(items_on_offer(scenarios.bases().values()), used)
-        named = any(course.shown(place)[0].name for place in range(min(len(scenarios), BLOCK)))
+        named = any(course.with_cells(place)[0].name for place in range(min(len(scenarios), BLOCK)))
         unit = objective_unit(goal(scenarios, course.inputs))
         shown = columns(scenarios.axes, items, unit, named=named)
         return cls(course, shown, dict(types(shown, _texts(scenarios))))
@@ -172,7 +172,7 @@ class SweptRows:
 
     def _inputs(self, places: Sequence[int]) -> dict[str, list[Any]]:
         """Return the columns that tell scenarios apart."""
-        rows = [self.course.shown(place) for place in places]
+        rows = [self.course.with_cells(place) for place in places]
         columns: dict[str, list[Any]] = {PLACE: list(places)}
         columns[NAME] = [scenario.name or None for scenario, _ in rows]
         for at, column in enumerate(self.course.scenarios.axes):

@@ -13,6 +13,13 @@ from planner.figures import STATED
 from planner.outputs import scope
 from planner.outputs.scope import CORE_SECTIONS, Block, Entry
 from planner.outputs.words import in_money
+from planner.outputs.workbook.bom.bill_rows import (
+    OPEN,
+    BomPage,
+    add_length,
+    add_line,
+    add_part,
+)
 from planner.outputs.workbook.bom.columns import (
     LAST_PRINTED,
     NAMED,
@@ -30,13 +37,6 @@ from planner.outputs.workbook.bom.columns import (
     quantity_name,
     without_idle,
     working_name,
-)
-from planner.outputs.workbook.bom.rows import (
-    OPEN,
-    BomPage,
-    add_length,
-    add_line,
-    add_part,
 )
 from planner.outputs.workbook.book import Book, counted_name
 from planner.outputs.workbook.cells import (

@@ -248,7 +248,7 @@ _SUBSCRIBED = "Subscriptions, USD"
 def _stated(name: str) -> tuple[Column, Column]:
     """Return the columns of what catalogs state: of one unit, and of all of a line."""
     row, unit = STATED[name], STATED[name].figure.unit
-    head = capital(unit) if row.figure.says(unit) else unit
+    head = capital(unit) if row.figure.names_unit(unit) else unit
     return (
         Column(row.of_one, _SPACE, f"{head} each", 10, DECIMAL_1_OR_DASH),
         Column(name, _SPACE, f"{head} total", 11, DECIMAL_1_OR_DASH, f"bom_{name}"),

@@ -96,7 +96,7 @@ def add_table(book: Book, study: Sweep, rows: Rows) -> TablePlace:
     count = length(rows)
     shown = min(count, MOST_ROWS)
     text = "A row for each scenario; under its title is the name that a column has in the files."
-    if currency.shown().code != "USD":
+    if currency.current().code != "USD":
         text = f"{text} Amounts in the files are in USD."
     if shown < count:
         text = f"The first {shown:,} of {count:,} rows; the Parquet file has all of them. {text}"

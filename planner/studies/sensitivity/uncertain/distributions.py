@@ -257,7 +257,7 @@ class Unknown:
         reading = self.field.read(text)
         return reading.changes, "; ".join(fault.text() for fault in reading.faults)
 
-    def shown(self, number: float) -> float:
+    def recorded(self, number: float) -> float:
         """Return a number as the record has it: choices are counted from 1."""
         if self.choices:
             return number + 1.0

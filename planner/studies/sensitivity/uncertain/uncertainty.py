@@ -400,9 +400,9 @@ def _input(each: Unknown, drawn: Numbers) -> UncertainInput:
         label=each.label,
         unit=each.unit,
         distribution=each.words,
-        low=each.shown(float(drawn.min())),
-        median=each.shown(float(np.median(drawn))),
-        high=each.shown(float(drawn.max())),
+        low=each.recorded(float(drawn.min())),
+        median=each.recorded(float(np.median(drawn))),
+        high=each.recorded(float(drawn.max())),
     )
 
 

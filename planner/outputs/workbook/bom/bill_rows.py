@@ -448,7 +448,7 @@ def _write_physical(
 def _by_draw(row: BomRow, each: Stated, known: dict[str, float | None]) -> Mapping[str, str]:
     """Return how what follows from the draw follows the cell of it, which a set point changes."""
     one, drawn_kw = known[each.of_one], known["unit_power"]
-    if not each.drawn or not one or not drawn_kw:
+    if not each.follows_draw or not one or not drawn_kw:
         return NO_WAY
     return {each.of_one: f"{row.at('unit_power')}*{one / drawn_kw:.12g}"}
 
@@ -530,14 +530,14 @@ def _add_money(row: BomRow, plan: Plan, line: Line, known: dict[str, float | Non
 
 def in_cents(line: Line, amount: str) -> str:
     """Return a formula's amount in whole cents; of a percentage of hardware as it comes."""
-    return amount if line.is_percentage else f"ROUND({amount},{currency.shown().decimals})"
+    return amount if line.is_percentage else f"ROUND({amount},{currency.current().decimals})"
 
 
 def _unit_money(row: BomRow, line: Line, known: dict[str, float | None]) -> None:
     """Write what a unit costs: from list and discount where the edition shows both."""
     row.input("unit_list", line)
     row.input("discount", line)
-    cents = currency.shown().decimals
+    cents = currency.current().decimals
     if row.has("discount"):
         unit_list, discount = row.at("unit_list"), row.at("discount")
         left = in_cents(line, f"{unit_list}*(1-{discount})")
@@ -558,7 +558,7 @@ def _unit_subscription(row: BomRow, line: Line, known: dict[str, float | None]) 
     if listed is None or not row.has("subscription_list"):
         row.put_price("unit_subscription", line, known["unit_subscription"])
         return
-    cents = currency.shown().decimals
+    cents = currency.current().decimals
     row.put_price("subscription_list", line, listed)
     text = f"=ROUND({row.at('subscription_list')}*(1-{row.at('discount')}),{cents})"
     row.work_out("unit_subscription", text, known["unit_subscription"])
@@ -571,7 +571,7 @@ def _by_year(row: BomRow, plan: Plan, line: Line, known: dict[str, float | None]
         _unit_subscription(row, line, known)
         row.work_out(
             "subscription",
-            f"=ROUND({unit}*{bought},{currency.shown().decimals})",
+            f"=ROUND({unit}*{bought},{currency.current().decimals})",
             known["subscription"],
         )
     if not row.has("support_paid"):
