@@ -210,6 +210,7 @@ def test_ranges_of_bandwidth_and_interval(name: str, recalculated: Files) -> Non
     for row, share in zip(rows, shares, strict=True):
         interval_s = setup.interval_s * share
         assert row["Checkpoint interval, s"] == pytest.approx(interval_s)
+        assert row["Interval, min"] == pytest.approx(interval_s / 60.0)
         assert row["Goodput"] == pytest.approx(modelled(setup, interval_s), rel=1e-9)
         lost = 1 - modelled(setup, interval_s)
         assert row["Time lost (1 - goodput)"] == pytest.approx(lost, abs=1e-9)
