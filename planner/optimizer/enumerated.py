@@ -48,7 +48,7 @@ ROUNDING = 1e-12
 """Sums added in another order differ by less, as a share."""
 NOISE = 1e-9
 """Scores of arrays and of one purchase differ by less."""
-USE = 25e-6
+USE = 20e-6
 """The work that one use of a purchase is; see ``Effort``. Ten million take some five seconds."""
 MOST_ALIKE = 200
 """So many purchases that nothing but ties tells apart are compared one by one."""
