@@ -12,7 +12,8 @@ from planner import shipped
 
 PROBLEM = shipped.problem_files()["full_bill"]
 MAIN = "from planner.cli import main; main()"
-COMMAND = f"umask {{}} && exec '{sys.executable}' -c '{MAIN}' solve hall.yaml --bill csv --bill json -o out"
+SOLVE = "solve hall.yaml --bill csv --bill json -o out"
+COMMAND = f"umask {{}} && exec '{sys.executable}' -c '{MAIN}' {SOLVE}"
 SETTINGS = (
     {"PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C.UTF-8", "LANG": "C.UTF-8"},
     {"PYTHONHASHSEED": "77", "TZ": "Asia/Tokyo", "LC_ALL": "POSIX", "LANG": "de_DE"},
@@ -30,7 +31,8 @@ def test_a_plan_is_the_same_everywhere(tmp_path: Path) -> None:
             env={**os.environ, **setting},
         )  # fmt: skip
         files = {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
-        assert {name.partition(".")[2] for name in files} >= {"plan.json", "xlsx", "bill.csv", "bill.json"}
+        ends = {name.partition(".")[2] for name in files}
+        assert ends >= {"plan.json", "xlsx", "bill.csv", "bill.json"}
         made.append({"screen": done.stdout, **files})
     first, other = made
     assert [name for name in first if first[name] != other.get(name)] == []
