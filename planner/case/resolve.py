@@ -598,13 +598,13 @@ def _way(item: Item, job: Job, choice: Choice) -> Way:
     usable = figures.usable_gpus(item, job)
     parallel = job.parallelism
     replica = parallel.replica_gpus if parallel else None
-    bubble, least = bubble_of(job), figures.least_replicas(item, job) or 1
+    (bubble, filled), least = _pipeline(job), figures.least_replicas(item, job) or 1
     return Way(
         id=name,
         usable_gpus=usable,
         step_gpus=replica if job.whole_replicas and replica else usable,
         replica_gpus=replica,
-        tflops_per_gpu=_rate_tflops(job, choice, bubble) * choice.left,
+        tflops_per_gpu=_rate_tflops(job, choice) * choice.left,
         failures_per_gpu_day=figures.failures_per_gpu_day(item, job),
         spare_unit=figures.spare_unit(item, usable, job),
         power_share=choice.point.power,
@@ -612,20 +612,20 @@ def _way(item: Item, job: Job, choice: Choice) -> Way:
         least_running=least,
         bubble=bubble,
         option=choice.option.name if several and choice.option else None,
-        gpus_max=_gpus_max(job),
+        gpus_max=filled,
         tensor_gpus=parallel.tensor if parallel else None,
         drives=figures.drives(item, job),
         host_copy_gb_per_s=figures.host_copy_gb_per_s(item, job),
     )
 
 
-def _rate_tflops(job: Job, choice: Choice, bubble: float) -> float:
+def _rate_tflops(job: Job, choice: Choice) -> float:
     """Return a GPU's rate at full power where the law of scale gives 1, TFLOP/s; 0 if not known."""
     law, rate = scale_law(job), choice.rate_tflops or 0.0
     if law is None:
         return rate
     holds_at = choice.measured.gpus if choice.measured else job.training.scale_reference
-    return rate if holds_at is None else rate / law.share(holds_at, bubble, _gpus_max(job))
+    return rate if holds_at is None else rate / law.share(holds_at, *_pipeline(job))
 
 
 def scale_law(job: Job) -> ScaleLaw | None:
@@ -638,18 +638,12 @@ def scale_law(job: Job) -> ScaleLaw | None:
     return ScaleLaw(scale.exponent or 0.0, float(scale.reference or 1), rows, even)
 
 
-def _gpus_max(job: Job) -> int | None:
-    """Return the GPUs of as many copies of the model as a step has micro-batches."""
+def _pipeline(job: Job) -> tuple[float, int | None]:
+    """Return what the pipeline's bubble takes per GPU, and the GPUs of as many copies of the model
+    as a step has micro-batches; 0 and None where no such law is asked for."""
     scale, parallel = job.training.scale, job.parallelism
     if scale is None or scale.micro_batches is None or parallel is None:
-        return None
-    return scale.micro_batches * parallel.batch_gpus
-
-
-def bubble_of(job: Job) -> float:
-    """Return what the pipeline's bubble takes per GPU, 0 where no such law is asked for."""
-    scale, parallel = job.training.scale, job.parallelism
-    if scale is None or scale.micro_batches is None or parallel is None:
-        return 0.0
-    each = parallel.batch_gpus
-    return pipeline_bubble(parallel.pipeline, each, scale.micro_batches, scale.interleave)
+        return 0.0, None
+    each, batches = parallel.batch_gpus, scale.micro_batches
+    bubble = pipeline_bubble(parallel.pipeline, each, batches, scale.interleave)
+    return bubble, batches * each

@@ -140,7 +140,7 @@ def _one_share(build: Build, productive: Linear, argument: Linear, shift: float)
 
 
 LEAST_BUBBLE = 1e-15
-MOST_STEPS = 400
+MOST_SHARES = 400
 """So many numbers of micro-batches a copy are told apart in the model; a limit that is given up
 leaves thousands."""
 
@@ -155,7 +155,7 @@ def scale(build: Build) -> Linear:
     if law.exponent:
         return -law.exponent * (build.n - math.log(law.reference))
     ends = _ends_of_steps(build)
-    if sum(map(len, ends.values())) > MOST_STEPS:
+    if sum(map(len, ends.values())) > MOST_SHARES:
         return _smooth(build)
     return _even(build, law, ends)
 

@@ -170,7 +170,7 @@ class HighsSession:
         """Solve the relaxation as it stands, with multipliers that prove the outcome."""
         highs, kinds = self.relaxation, highspy.HighsModelStatus
         highs.setOptionValue("presolve", "off")  # a dual ray is asked for where nothing is feasible
-        _limit(highs, MOST_STEPS, LONGEST_S)
+        _limit(highs, MOST_LP_ITERATIONS, LONGEST_S)
         status = _run(highs)
         if status == kinds.kInfeasible:
             _, has_ray, ray = highs.getDualRay()
@@ -293,7 +293,7 @@ class HighsSession:
 COST = 1e4
 """The largest cost HiGHS sees. Its tolerance on reduced costs (1e-7) is per unit bought: with costs
 of 1 a hundred thousand units of next to no use each could hide a hundredth of the objective."""
-MOST_STEPS = 1_000_000
+MOST_LP_ITERATIONS = 1_000_000
 """What no linear program of ours takes: hundreds of iterations are usual. One that goes round in
 circles ends there, without a verdict."""
 LONGEST_S = 1800.0
@@ -330,7 +330,7 @@ def _run(highs: Any) -> Any:
 
 def _limit(highs: Any, iterations: int, left_s: float) -> None:
     """Limit the next run: its iterations, and its time from now on."""
-    highs.setOptionValue("simplex_iteration_limit", min(iterations, MOST_STEPS))
+    highs.setOptionValue("simplex_iteration_limit", min(iterations, MOST_LP_ITERATIONS))
     highs.setOptionValue("time_limit", highs.getRunTime() + left_s)
 
 

@@ -472,9 +472,6 @@ class Operation:
         """Return how many GPUs fewer than in use leave the most useful work in the second tries.
 
         None where that may not be, nor where systems are used in part: their ports come in jumps.
-        Where copies of the model share micro-batches evenly, the peak is of what no GPUs pass:
-        those above it are left out whose bound is no more than what it, or the end of a step below
-        it, is worth.
         """
         step = self.step[use.way]
         low, high = np.ones_like(step), ((use.gpus - least) // step).astype(np.int64)
@@ -487,21 +484,29 @@ class Operation:
             low, high = np.where(at > before, middle, low), np.where(at > before, high, middle - 1)
         peak = use.gpus - low * step
         at, _ = self.worth(replace(use, gpus=peak))
-        if not self.even:
-            return np.where(np.isfinite(at), np.maximum(low - TRIED - 1, 0) * step, 0)
-        filled = self.filled[use.way]
+        if self.even:
+            return self._no_better_above(use, peak, at)
+        return np.where(np.isfinite(at), np.maximum(low - TRIED - 1, 0) * step, 0)
+
+    def _no_better_above(
+        self, use: Uses, peak: NDArray[np.int64], at: Numbers
+    ) -> NDArray[np.int64]:
+        """Return the same where copies of the model share micro-batches evenly.
+
+        The peak is of what no GPUs pass: of those above it are left out whose bound is no more than
+        what the peak, or the end of a step below it, is worth.
+        """
+        step, filled = self.step[use.way], self.filled[use.way]
         end = np.maximum(filled // -(-filled // peak) // step, 1) * step
         worth = np.maximum(at, self.worth(replace(use, gpus=end))[0])
-        low, high = np.zeros_like(low), low
+        high = (use.gpus - peak) // step
+        low = np.zeros_like(high)
         while (low < high).any():
             middle = (low + high) // 2
             self.ran += len(low)
-            above = self.without_waiting(replace(use, gpus=use.gpus - middle * step))
-            low, high = (
-                np.where(above > worth, low, middle + 1),
-                np.where(above > worth, middle, high),
-            )
-            low = np.minimum(low, high)
+            may = self.without_waiting(replace(use, gpus=use.gpus - middle * step)) > worth
+            low = np.where(may, low, np.minimum(middle + 1, high))
+            high = np.where(may, middle, high)
         return np.where(np.isfinite(worth), np.maximum(low - TRIED, 0) * step, 0)
 
     def _served(
