@@ -212,7 +212,8 @@ class Kernel:
 
         Args:
             units: a row for each offer of the case in their order, a column for each purchase.
-            ways: the place in `Case.ways` of the way in which each runs; without, at full power.
+            ways: the place in `Case.ways` of the way in which each runs, or a row for each of
+                several; without, at full power.
             least: return counts that are never more than the bill's and never fall where more is
                 bought: fabrics count as the least of any that is no smaller, shared racks as their
                 shares added up.
@@ -235,7 +236,8 @@ class Kernel:
         if ways is not None:
             for name, (system, way) in self.case.capped.items():
                 number = next(n for n, one in enumerate(self.case.ways) if one.id == name)
-                standing = np.where(ways == number, counts[self.index[system.place]], 0.0)
+                here = (ways == number).any(axis=0) if ways.ndim > 1 else ways == number
+                standing = np.where(here, counts[self.index[system.place]], 0.0)
                 counts[self.index[way.standing]] = standing
         return Bills(counts, self._purchased(counts, followed.items), known)
 
