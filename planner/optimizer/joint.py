@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from planner.case import Case
 from planner.case.model import Mode
 from planner.errors import SolverError
-from planner.optimizer import operate, purchase
+from planner.optimizer import optimise as boxes
 from planner.optimizer.branch import Found, Goal
 from planner.optimizer.build import build
 from planner.optimizer.counting import room
@@ -27,7 +27,6 @@ from planner.optimizer.goals import (
     width_of,
     without_end,
 )
-from planner.optimizer.guess import orderly
 from planner.optimizer.master import Master, session
 from planner.optimizer.model import Linear, Row, save_mps
 from planner.optimizer.objective import (
@@ -39,45 +38,13 @@ from planner.optimizer.objective import (
     overrun,
 )
 from planner.optimizer.operate import Run
+from planner.optimizer.optimise import Certificate, Status, fitted, share
 from planner.optimizer.ratio import left_of_parts
 from planner.optimizer.solver import Effort, SolverName
 from planner.optimizer.stage import run
 from planner.optimizer.ways import needed
 
 LOOSE = 2e-7
-Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """The answer with its proof.
-
-    ``value`` is the plan's, ``best`` the best that was found: the plan may give something away to
-    ``indifference`` and preferred vendors. ``gap`` is from ``best`` to ``bound``; it and
-    ``given_away`` are shares of the objective itself, the three values natural logarithms where
-    the objective is maximised by its logarithm. ``untouched`` is the cheapest plan as good as
-    ``best``, where the plan taken is not. ``ties_cut``: the search was cut short before one of
-    equally good plans was chosen.
-    """
-
-    status: Status
-    operation: Run | None
-    value: float | None
-    bound: float | None
-    gap: float | None
-    iterations: int
-    seconds: float
-    late: bool
-    best: float | None = None
-    given_away: float | None = None
-    untouched: Run | None = None
-    ties_cut: bool = False
-
-    def __post_init__(self) -> None:
-        """Where nothing else is said, the plan is the best found and gives nothing away."""
-        if self.best is None and self.value is not None:
-            object.__setattr__(self, "best", self.value)
-            object.__setattr__(self, "given_away", 0.0)
 
 
 def optimise(
@@ -102,6 +69,8 @@ def optimise(
         known: plans of similar cases. Those that are plans of this one, too, are begun with: what
             is worse is ruled out from the start.
     """
+    if solver == "highs" and save_model is None and case.objective != "overrun":
+        return boxes.optimise(case, gap=gap, effort=effort, ties=ties, known=known)
     started = time.monotonic()
     effort = effort or Effort()
     whole, case = case, without_dominated(case)
@@ -515,38 +484,3 @@ def _given_away(case: Case, value: float, best: float) -> float:
         more = math.expm1(value - best)
         return max(0.0, -more if case.maximise else more)
     return abs(best - value) / max(abs(best), 1e-12)
-
-
-def share(case: Case, value: float, bound: float) -> float:
-    """Return the distance from value to bound as a share of the objective."""
-    if case.objective in LOGARITHMIC:
-        beyond = math.expm1(bound - value)
-        return max(0.0, beyond if case.maximise else -beyond)
-    distance = bound - value if case.maximise else value - bound
-    return max(0.0, distance) / max(abs(value), 1e-12)
-
-
-# Whether a plan in hand is one of another problem, too: found by arithmetic, without a solver.
-
-
-def fitted(case: Case, run: Run) -> Run | None:
-    """Return an operation at its best under a case; None where that refuses its purchase or use.
-
-    Args:
-        run: an operation of another case with the same products.
-    """
-    ids = {offer.id for offer in case.offers()}
-    if any(count and name not in ids for name, count in run.units.items()):
-        return None
-    units = {name: run.units.get(name, 0) for name in ids}
-    if not orderly(case, units) or purchase.broken_rows(case, units, run.ways):
-        return None
-    if len(run.used) > case.job.max_types or run.mode not in case.job.modes:
-        return None
-    found = operate.operate(case, run.mode, units, run.used, run.gpus, run.ways)
-    if found is None or not floors(case)(found):
-        return None
-    held = units | {system.id: found.used.get(system.id, 0) for system in case.systems}
-    if not all(held[name] for name in case.must_use):
-        return None
-    return replace(found, units=units)

@@ -22,7 +22,6 @@ from planner.figures import RATIOS
 from planner.optimizer import operate, purchase
 from planner.optimizer.columns import TCO, TIES, Columns, least_column
 from planner.optimizer.dominance import without_dominated
-from planner.optimizer.ways import needed
 from planner.optimizer.goals import TIE_TOLERANCE, floors
 from planner.optimizer.guess import orderly
 from planner.optimizer.kernel import Numbers
@@ -31,7 +30,8 @@ from planner.optimizer.operate import Run
 from planner.optimizer.operations import WORTH, ways_to_save
 from planner.optimizer.search import Answer, Held, Kind, Point, Search, Worth
 from planner.optimizer.solver import Effort
-from planner.optimizer.space import Space
+from planner.optimizer.space import Boxes, Space
+from planner.optimizer.ways import needed
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
 WHOLE = 0.5
@@ -95,23 +95,28 @@ def optimise(
     """
     started = time.monotonic()
     effort, whole = effort or Effort(), case
-    case = needed(without_dominated(case))
+    case = reduced(case)
     if not case.systems or not case.storage:
         return Certificate("infeasible", None, None, None, None, 0, 0.0, effort.late)
-    answer = Question(case, gap, effort).answer(known, ties=ties)
-    if case.systems != whole.systems or case.storage != whole.storage:
-        answer = _of_whole(whole, answer)
-    return replace(answer, seconds=time.monotonic() - started)
+    answer = Question(case, gap, effort, ties=ties).answer(known)
+    return replace(
+        answer,
+        operation=of_whole(whole, answer.operation),
+        untouched=of_whole(whole, answer.untouched),
+        seconds=time.monotonic() - started,
+    )
 
 
-def _of_whole(whole: Case, answer: Certificate) -> Certificate:
-    """Return an answer as one of the whole case: products that were left out count 0."""
-    none = {offer.id: 0 for offer in whole.offers()}
+def reduced(case: Case) -> Case:
+    """Return a case without products and ways that no plan needs."""
+    return needed(without_dominated(case))
 
-    def filled(run: Run | None) -> Run | None:
-        return None if run is None else replace(run, units={**none, **run.units})
 
-    return replace(answer, operation=filled(answer.operation), untouched=filled(answer.untouched))
+def of_whole(whole: Case, run: Run | None) -> Run | None:
+    """Return a plan as one of the whole case: products that were left out count 0."""
+    if run is None:
+        return None
+    return replace(run, units={**{offer.id: 0 for offer in whole.offers()}, **run.units})
 
 
 def worth_of(case: Case, columns: Columns) -> Worth:
@@ -140,33 +145,39 @@ def for_work(case: Case) -> Case:
     return replace(case, objective=name, indifference=0.0).billed_as(case)
 
 
+Start = list[tuple[Space, Boxes]] | None
+
+
 @dataclass
 class _Hold:
-    """What plans must keep from now on: limits on columns, and worths."""
+    """What plans must keep from now on: limits on columns, and worths; and the boxes that have them
+    all, where these are known."""
 
     limits: Numbers
     held: list[Held] = field(default_factory=list)
+    begin: Start = None
 
-    def keep(self, worth: Worth, value: float, share: float, *, logarithmic: bool) -> None:
-        """Hold a worth, less a share of it."""
-        width = share * max(abs(value), 1e-9)
-        if logarithmic:
-            width = math.log1p(share) if worth.kind == "ratio" else -math.log1p(-share)
+    def keep(self, worth: Worth, value: float, width: float) -> None:
+        """Hold a worth, less a width."""
         if worth.kind == "least":
             row = worth.column
             self.limits[row] = np.minimum(self.limits[row], -value + width)
         else:
             self.held.append(Held(worth, value - width - 1e-12 * abs(value)))
 
+    def copy(self) -> _Hold:
+        """Return another that holds the same."""
+        return _Hold(self.limits.copy(), [*self.held], self.begin)
+
 
 class Question:
-    """One case, asked in its spaces: its objective first, then what equally good plans differ in."""
+    """One case, asked in its spaces: its objective, then by what equally good plans differ."""
 
-    def __init__(self, case: Case, gap: float, effort: Effort) -> None:
-        self.case, self.gap, self.effort = case, gap, effort
+    def __init__(self, case: Case, gap: float, effort: Effort, *, ties: bool) -> None:
+        self.case, self.gap, self.effort, self.ties = case, gap, effort, ties
         asked = {column for column in (least_column(case.objective),) if column is not None}
         disliked = {"disliked"} if case.policy.disliked else set()
-        self.columns = Columns.of(case, {*TIES, *asked, *disliked})
+        self.columns = Columns.of(case, {*TIES, *asked, *disliked} if ties else asked)
         in_use = case.objective == "most_systems"
         work = for_work(case)
         self.spaces = [
@@ -177,30 +188,54 @@ class Question:
         self.tolerance = min(TIE_TOLERANCE, gap / 2.0)
         self.boxes = 0
 
-    def answer(self, known: Iterable[Run], *, ties: bool) -> Certificate:
+    def answer(self, known: Iterable[Run] = ()) -> Certificate:
         """Return the plan to take, with its certificate."""
         hold = _Hold(self.columns.limits(self.case)[:, None])
         # The proof goes further than is asked, so that ties hold nearly the same value always.
-        first = self._ask(self.worth, hold, self._points(known), self.gap / 20.0)
+        given_away = max(self.case.given_away, self.tolerance)
+        keep = self._width(1.0, given_away) if self.logarithmic else given_away
+        first = self._ask(
+            self.worth,
+            hold,
+            self._points(known),
+            self.gap / 20.0,
+            keep=keep * 1.001 if self.ties else None,
+        )
         if first.point is None:
             status: Status = "infeasible" if first.ended else "no_solution"
-            bound = None if first.ended or not math.isfinite(first.bound) else None
-            return self._certificate(status, first, first, bound=bound)
+            return self._certificate(status, first, first)
         if self._endless(first):
             return self._certificate("unbounded", first, first)
         taken, settled, untouched = first, True, None
-        if ties:
-            taken, settled, untouched = self._settled(first)
+        if self.ties:
+            taken, settled, untouched = self._settled(first, hold)
         return self._certificate("optimal", first, taken, untouched=untouched, settled=settled)
 
+    def _width(self, value: float, share: float) -> float:
+        """Return a share of the objective as a width at a value of its worth."""
+        if self.case.objective in RATIOS:
+            return math.log1p(share)
+        return -math.log1p(-share) if self.logarithmic else share * max(abs(value), 1e-9)
+
     def _ask(
-        self, worth: Worth, hold: _Hold, known: Iterable[Point], gap: float, *, relative: bool = True
+        self,
+        worth: Worth,
+        hold: _Hold,
+        known: Iterable[Point],
+        gap: float,
+        *,
+        relative: bool = True,
+        keep: float | None = None,
     ) -> Answer:
-        """Return the purchase of most worth."""
+        """Return the purchase of most worth; what is near it is where ``hold`` begins then."""
         relative = relative and not (worth == self.worth and self.logarithmic)
-        search = Search(self.spaces, worth, hold.limits.copy(), gap, relative, hold.held, self.effort)
-        (answer,) = search.run(known)
+        search = Search(
+            self.spaces, worth, hold.limits.copy(), gap, relative, hold.held, self.effort, keep
+        )
+        (answer,) = search.run(known, hold.begin)
         self.boxes += search.boxes
+        if keep is not None:
+            hold.begin = search.kept_boxes()
         return answer
 
     def _points(self, runs: Iterable[Run]) -> list[Point]:
@@ -217,37 +252,48 @@ class Question:
 
     # Ties.
 
-    def _settled(self, best: Answer) -> tuple[Answer, bool, Run | None]:
+    def _settled(self, best: Answer, hold: _Hold) -> tuple[Answer, bool, Run | None]:
         """Return the plan to take of those as good as the best, whether there was time to tell,
         and the cheapest that gives nothing away where that may be another."""
         assert best.point is not None
         untouched: Run | None = None
         if self.case.given_away > self.tolerance:
-            cheapest = self._cheapest(best)
+            cheapest = self._cheapest(best, hold.copy())
             untouched = None if cheapest.point is None else cheapest.point.operated()
             if not cheapest.ended:
                 return best, False, untouched
-        hold = _Hold(self.columns.limits(self.case)[:, None])
-        now: Answer | None = best
+        now = best
         if self.case.policy.disliked:
-            now = self._preferred(best, hold)
-            if now is None:
+            preferred = self._preferred(best, hold)
+            if preferred is None:
                 return best, False, untouched
+            now = preferred
         share = max(self.tolerance, self.case.indifference)
-        hold.keep(self.worth, now.value, share, logarithmic=self.logarithmic)
+        hold.keep(self.worth, now.value, self._width(now.value, share))
+        owned = any(offer.installed for offer in self.case.offers())
         for name in TIES:
             if self._is_asked(name):
                 continue
-            if name == "units" and any(offer.installed for offer in self.case.offers()):
+            if name == "units" and owned:  # at equal money and power what is owned works
                 now = self._stage(self.worth, hold, now, self.tolerance / 5)
-                hold.keep(self.worth, now.value, self.tolerance, logarithmic=self.logarithmic)
+                hold.keep(self.worth, now.value, self._width(now.value, self.tolerance))
             whole = name == "units"
             worth = Worth("least", self.columns.place(name))
             now = self._stage(worth, hold, now, WHOLE if whole else self.tolerance / 5, not whole)
             if not now.ended:
                 return now, False, untouched
-            hold.keep(worth, now.value, 0.0 if whole else self.tolerance, logarithmic=False)
-        return now, True, untouched
+            hold.keep(worth, now.value, 0.0 if whole else self.tolerance * abs(now.value))
+        return self._best_use(now, hold), True, untouched
+
+    def _best_use(self, now: Answer, hold: _Hold) -> Answer:
+        """Return the same purchase in the mode and ways in which it does most work."""
+        assert now.point is not None
+        search = Search(self.spaces, Worth("work"), hold.limits, 0.0, held=hold.held)
+        search.take(now.point)
+        for space in self.spaces:
+            search.look_at(space, space.boxes_like(now.point.box))
+        (point,) = search.found
+        return now if point is None else now._replace(point=point)
 
     def _is_asked(self, name: str) -> bool:
         return self.worth.kind == "least" and self.columns.names[self.worth.column] == name
@@ -257,15 +303,15 @@ class Question:
     ) -> Answer:
         """Return the purchase of most worth of those that keep what is held: that in hand does."""
         assert now.point is not None
-        found = self._ask(worth, hold, [now.point], gap, relative=relative)
+        keep = self.tolerance * 1.001 if relative else 0.0
+        found = self._ask(worth, hold, [now.point], gap, relative=relative, keep=keep)
         if found.point is None:  # by rounding the one in hand keeps a little less than is held
             value = float(worth.of(now.point.corner)[0])
             return Answer(now.point, value, value, found.ended)
         return found
 
-    def _cheapest(self, best: Answer) -> Answer:
-        hold = _Hold(self.columns.limits(self.case)[:, None])
-        hold.keep(self.worth, best.value, self.tolerance, logarithmic=self.logarithmic)
+    def _cheapest(self, best: Answer, hold: _Hold) -> Answer:
+        hold.keep(self.worth, best.value, self._width(best.value, self.tolerance))
         if self._is_asked("capex_usd"):
             return best
         worth = Worth("least", self.columns.place("capex_usd"))
@@ -275,14 +321,17 @@ class Question:
         """Buy as little as ``within`` allows from vendors that are not preferred, and then the most
         of the objective; None where time ran out."""
         within = max(self.tolerance, self.case.policy.within)
-        hold.keep(self.worth, best.value, within, logarithmic=self.logarithmic)
+        hold.keep(self.worth, best.value, self._width(best.value, within))
         least = Worth("least", self.columns.place("disliked"))
         fewest = self._stage(least, hold, best, WHOLE, relative=False)
         if not fewest.ended:
             return None
-        hold.keep(least, fewest.value, 0.0, logarithmic=False)
-        again = self._stage(self.worth, hold, fewest, self.gap / 20.0)
-        return again if again.ended else None
+        hold.keep(least, fewest.value, 0.0)
+        share = max(self.tolerance, self.case.indifference)
+        keep = self._width(1.0, share) if self.logarithmic else share
+        assert fewest.point is not None
+        again = self._ask(self.worth, hold, [fewest.point], self.gap / 20.0, keep=keep * 1.001)
+        return again if again.ended and again.point is not None else None
 
     # No end.
 

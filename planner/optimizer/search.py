@@ -2,8 +2,8 @@
 
 What is asked is a worth: most work, least money or power, money per work. Boxes are cut to what
 still fits, bounded, and halved, the most promising first, until the best purchase found is within
-the gap of what is left. That bound is the certificate. Several scenarios that differ in their limits
-alone are searched together: each box has an owner, and what is found serves every one that it fits.
+the gap of what is left. That bound is the certificate. Scenarios that differ in limits alone are
+searched together: each box has an owner, and what is found serves every one that it fits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 from planner.case.model import Case
 from planner.optimizer.goals import floors
 from planner.optimizer.kernel import Flags, Numbers
-from planner.optimizer.objective import LEAST_TCO_MUSD
 from planner.optimizer.operate import Run, operate
 from planner.optimizer.purchase import TOLERANCE
 from planner.optimizer.solver import Effort
@@ -27,13 +26,17 @@ from planner.optimizer.teams import run_team
 
 Kind = Literal["work", "least", "ratio", "storage_units", "bought_write", "systems_in_use"]
 
-FIRST, TOGETHER = 16, 64
-"""So many boxes of each scenario are halved together, at first and at most."""
+FIRST, TOGETHER, MANY = 16, 64, 256
+"""Boxes of each scenario that are halved together: at first, at most, and in long searches."""
+LONG = 64
+"""Searches of more rounds are long."""
 MOST_BOXES = 2_000_000
 """More open boxes than these are not kept: the search then ends with what it has."""
 WORK_OF_BOX = 1.5e-3
 """What a box counts; see `Effort`."""
 ROUNDING = 1e-9
+LEAST_TCO_MUSD = 1e-6
+"""What counts as paid where nothing is, so that money per work has a logarithm."""
 
 
 class Worth(NamedTuple):
@@ -134,6 +137,8 @@ class Search:
         gap: how much more than the best found the bound may be: of the best where ``relative``.
         held: other worths that must be reached.
         effort: how far to go.
+        keep: boxes whose bound is no more than so much below the best (as ``gap`` is) are kept, for
+            the next question about plans as good as that; None keeps none.
     """
 
     spaces: Sequence[Space]
@@ -143,6 +148,7 @@ class Search:
     relative: bool = False
     held: Sequence[Held] = ()
     effort: Effort = field(default_factory=Effort)
+    keep: float | None = None
 
     def __post_init__(self) -> None:
         """Begin with nothing found."""
@@ -151,28 +157,36 @@ class Search:
         self.passed = np.full(count, -np.inf)  # the highest bound of what was closed
         self.found: list[Point | None] = [None] * count
         self.boxes = 0
+        self.kept: list[tuple[Space, Boxes]] = []
 
-    def run(self, known: Iterable[Point] = ()) -> list[Answer]:
+    def run(
+        self, known: Iterable[Point] = (), begin: Sequence[tuple[Space, Boxes]] | None = None
+    ) -> list[Answer]:
         """Return an answer for each scenario.
 
         Args:
             known: purchases to begin with, of the same spaces.
+            begin: boxes that hold every purchase in question; without, all purchases.
         """
         for point in known:
-            self._offer(point)
-        owners = np.arange(self.limits.shape[1])
-        open_ = [(space, self._bounded(space, space.whole(owners))) for space in self.spaces]
-        count = FIRST
+            self.take(point)
+        if begin is None:
+            owners = np.arange(self.limits.shape[1])
+            begin = [(space, space.whole(owners)) for space in self.spaces]
+        open_ = [(space, self._bounded(space, boxes)) for space, boxes in begin]
+        count, rounds = FIRST, 0
         while not self.effort.over and sum(boxes.size for _, boxes in open_) <= MOST_BOXES:
-            open_ = [(space, self._left(boxes)) for space, boxes in open_]
+            open_ = [(space, self._left(space, boxes)) for space, boxes in open_]
             open_ = [(space, boxes) for space, boxes in open_ if boxes.size]
             if not open_:
                 break
             place = max(range(len(open_)), key=lambda n: float(open_[n][1].bound.max()))
             space, boxes = open_[place]
             some, rest = _most_promising(boxes, count)
-            count = min(2 * count, TOGETHER)
+            rounds += 1
+            count = min(2 * count, TOGETHER if rounds < LONG else MANY)
             self.look_at(space, some)
+            self._keep(space, some.at(some.single))
             halves = self._bounded(space, space.halved(some.at(~some.single), self.limits))
             open_[place] = space, Boxes.joined(rest, halves)
             self.boxes += some.size + halves.size
@@ -188,29 +202,57 @@ class Search:
         each = zip(self.found, self.best.tolist(), bounds.tolist(), ends.tolist(), strict=True)
         return [Answer(*one) for one in each]
 
-    def _enough(self) -> Numbers:
-        """Return how high a bound may be for the best found to be good enough."""
-        width = self.gap * np.maximum(np.abs(self.best), 1e-9) if self.relative else self.gap
+    def _near_best(self, more: float) -> Numbers:
+        """Return the best found and so much more, as ``gap`` counts it."""
+        width = more * np.maximum(np.abs(self.best), 1e-9) if self.relative else more
         with np.errstate(invalid="ignore"):
             return np.where(np.isfinite(self.best), self.best + width, -np.inf)
 
-    def _left(self, boxes: Boxes) -> Boxes:
+    def _enough(self) -> Numbers:
+        """Return how high a bound may be for the best found to be good enough."""
+        return self._near_best(self.gap)
+
+    def _of_use(self) -> Numbers:
+        """Return how high the bounds of boxes are that are looked into, or kept."""
+        return self.best if self.keep is None else self._near_best(-self.keep)
+
+    def _left(self, space: Space, boxes: Boxes) -> Boxes:
         """Return the boxes that may hold something better; what the others hold is passed."""
         open_ = boxes.bound > self._enough()[boxes.owner]
         gone = boxes.at(~open_)
         np.maximum.at(self.passed, gone.owner, gone.bound)
+        self._keep(space, gone)
         return boxes.at(open_)
+
+    def _keep(self, space: Space, boxes: Boxes) -> None:
+        if self.keep is not None and boxes.size:
+            kept = boxes.at(boxes.bound >= self._of_use()[boxes.owner])
+            if kept.size:
+                self.kept.append((space, kept))
+
+    def kept_boxes(self) -> list[tuple[Space, Boxes]]:
+        """Return what was kept of each space, for a question of another worth."""
+        floor, found = self._of_use(), []
+        for space in self.spaces:
+            parts = [boxes for of, boxes in self.kept if of is space]
+            if parts:
+                boxes = Boxes.joined(*parts)
+                boxes = boxes.at(boxes.bound >= floor[boxes.owner])
+                found.append((space, boxes._replace(bound=np.full(boxes.size, np.inf))))
+        return found
 
     # Bounds.
 
     def _bounded(self, space: Space, boxes: Boxes) -> Boxes:
         """Return boxes cut to what fits, with their bounds, without those that hold nothing."""
+        boxes = space.shared_out(boxes)
+        boxes = boxes.at((boxes.low <= boxes.high).all(axis=0))
         boxes = boxes.at(space.pleases(boxes.low, boxes.high))
         taken, bills = space.taken(boxes, boxes.low, least=True)
         most = self.limits[:, boxes.owner] * (1 + TOLERANCE)
         if self.worth.kind == "least":
             row = self.worth.column
-            most[row] = np.minimum(most[row], -self.best[boxes.owner] * (1 + 1e-12))
+            most[row] = np.minimum(most[row], -self._of_use()[boxes.owner] * (1 + 1e-12))
         fits = space.kernel.can_be_had(bills) & (taken <= most).all(axis=0)
         begun = space.rounded_up(bills, boxes.low)[:, fits]
         boxes, taken = boxes.at(fits), taken[:, fits]
@@ -226,7 +268,7 @@ class Search:
             if less is None:
                 break
             room = less
-        return self._left(boxes)
+        return self._left(space, boxes)
 
     def _reached(self, corner: Corner) -> Flags:
         """Say where the job can run and what is held may be reached."""
@@ -240,7 +282,7 @@ class Search:
     ) -> Numbers | None:
         """Return the room where work is worth only so much money; None where no less of it."""
         less = room.copy()
-        asked = [(self.worth, self.best[boxes.owner])]
+        asked = [(self.worth, self._of_use()[boxes.owner])]
         asked += [(worth, np.full(boxes.size, floor)) for worth, floor in self.held]
         for worth, floor in asked:
             most = worth.most_taken(corner.score, floor) if worth.kind == "ratio" else None
@@ -271,14 +313,14 @@ class Search:
                 continue
             here = np.array([place])
             point = Point(space, boxes.at(here), corner.at(here), None)
-            self._offer(point if not space.job.several[boxes.team[place]] else _as_team(point))
+            self.take(point if not space.job.several[boxes.team[place]] else _as_team(point))
 
     def _useful(self, boxes: Boxes, corner: Corner) -> Flags:
         """Say which purchases reach what is held and may be the best of their scenario."""
         enough = self.worth.of(corner) > self._enough()[boxes.owner]
         return self._reached(corner) & enough
 
-    def _offer(self, point: Point | None) -> None:
+    def take(self, point: Point | None) -> None:
         """Take a purchase in where it is better than what is known."""
         if point is None or not self._reached(point.corner)[0]:
             return

@@ -1,6 +1,6 @@
 """Boxes of purchases: what the purchases of a box take at least, and do at most.
 
-A box is a team that runs the job (its GPU systems with their set points, parallelism, mode and k), a
+A box is a team that runs the job (GPU systems with their set points, parallelism, mode and k), a
 group of storage families, and from so many to so many of each GPU system and storage item. More
 storage never does less work, and more of anything never takes less. So no purchase in a box is
 worth more than
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -29,8 +29,8 @@ from planner.case import Case
 from planner.case.bounds import cap, cap_in_use
 from planner.case.model import Mode, Offer
 from planner.case.quantities import ROUNDING
-from planner.optimizer.dominance import stands_in
 from planner.optimizer.columns import TCO, WRITTEN, Columns, most_each
+from planner.optimizer.dominance import stands_in
 from planner.optimizer.kernel import Bills, Flags, Kernel, Numbers, Places
 from planner.optimizer.operations import (
     PRICES,
@@ -78,7 +78,15 @@ class Boxes(NamedTuple):
 
     def at(self, places: Places | Flags) -> Boxes:
         """Return some of them."""
-        return Boxes(*(part[..., places] for part in self))
+        low, high = self.low[:, places], self.high[:, places]
+        return Boxes(
+            self.team[places],
+            self.group[places],
+            low,
+            high,
+            self.bound[places],
+            self.owner[places],
+        )
 
     @classmethod
     def joined(cls, *parts: Boxes) -> Boxes:
@@ -108,7 +116,28 @@ class Corner(NamedTuple):
 
     def at(self, places: Places | Flags) -> Corner:
         """Return some of them."""
-        return Corner(*(part[..., places] for part in self))
+        return Corner(
+            self.score[places],
+            self.gpus[places],
+            self.taken[:, places],
+            self.goods[:, places],
+            self.systems[places],
+        )
+
+
+class Shares(NamedTuple):
+    """Vendors that share a category: what a unit of each offer weighs, 0 of other categories, the
+    rows of each vendor's offers, and the most that one may have."""
+
+    weights: Numbers
+    vendors: tuple[Places, ...]
+    max_share: float
+
+    def sums(self, counts: Counts, rows: Places | None = None) -> Numbers:
+        """Return what counts weigh, all of them or some rows."""
+        if rows is None:
+            return np.asarray(self.weights @ counts)
+        return np.asarray(self.weights[rows] @ counts[rows])
 
 
 class Group(NamedTuple):
@@ -143,7 +172,25 @@ class Space:
         priced = any(case.limits[name] is not None for name in PRICES)
         self.tco = columns.place(TCO) if priced else None
         self._know_storage()
+        self._know_policy()
         self.instead = self._stand_ins()
+
+    def _know_policy(self) -> None:
+        """Take down what is asked of vendors, by rows of offers."""
+        policy, rows = self.case.policy, {offer.id: row for row, offer in enumerate(self.offers)}
+
+        def places(ids: Iterable[str]) -> Places:
+            return np.array([rows[name] for name in ids if name in rows], dtype=np.int64)
+
+        self.required = [places(ids) for ids in policy.required]
+        self.splits: list[Shares] = []
+        for split in policy.splits:
+            weights = np.zeros(len(self.offers))
+            for name, each in split.weights:
+                if name in rows:
+                    weights[rows[name]] = each
+            vendors = tuple(places(ids) for _, ids in split.vendors)
+            self.splits.append(Shares(weights, vendors, split.max_share))
 
     def _stand_ins(self) -> list[tuple[int, int]]:
         """Return pairs of storage items, by row: as many of the first do all that the second do,
@@ -151,7 +198,9 @@ class Space:
         if self.case.tolerate_down or WRITTEN in self.columns.names:
             return []
         rows = {offer.id: row for row, offer in enumerate(self.offers)}
-        pairs = [(rows[one], rows[other]) for one, other in stands_in(self.case, self.columns.names)]
+        pairs = [
+            (rows[one], rows[other]) for one, other in stands_in(self.case, self.columns.names)
+        ]
         return [(one, other) for one, other in pairs if self.first[one] <= self.first[other]]
 
     def _takes_each(self) -> Numbers:
@@ -255,6 +304,20 @@ class Space:
         team, group = np.array([self.job.teams.index(tuple(places))]), np.array(groups[:1])
         box = Boxes(team, group, counts, counts, np.full(1, np.inf), np.zeros(1, dtype=np.int64))
         return box if self._complete()[team[0]] else None
+
+    def boxes_like(self, box: Boxes) -> Boxes:
+        """Return a purchase once for each team that has the same types."""
+        rows = {*self.job.rows_of[int(box.team[0])]}
+        teams = [team for team, of in enumerate(self.job.rows_of) if {*of} == rows]
+        alike = box.at(np.zeros(len(teams), dtype=np.int64))
+        fine = [
+            not any(
+                self._refuses(t, self.offers[r].id)
+                for r in np.flatnonzero(box.low[: self.first_store, 0])
+            )
+            for t in teams
+        ]
+        return alike._replace(team=np.array(teams, dtype=np.int64)).at(np.array(fine, dtype=bool))
 
     def _complete(self) -> Flags:
         """Say which teams have every GPU system that must be in use."""
@@ -388,7 +451,8 @@ class Space:
                 rate = np.where(self.takes[rows] > 0, usable[:, None] / self.takes[rows], np.inf)
                 more = rate.max(axis=0)[:, None] * room[:, here]
             more = np.nan_to_num(more, nan=np.inf).min(axis=0, initial=np.inf)
-            limit = usable @ boxes.low[rows][:, here] + np.minimum(more * (1 + NOISE), float(MOST))
+            more = np.minimum(more, float(MOST)) * (1 + NOISE)
+            limit = usable @ boxes.low[rows][:, here] + more
             step = int(self.job.step[place])
             steps = np.floor(limit / step + NOISE).astype(np.int64) * step
             found[here] = np.minimum(most[here], steps)
@@ -458,7 +522,8 @@ class Space:
             gpus = self._most_in_use(boxes.team, count, most, stores, gpus)
         goods = self.gives @ boxes.low[self.first_store :]
         goods[WRITE] = stores.write
-        running = np.ceil(gpus / self.job.gpus_of_system[self.job.ways_of[0, boxes.team]])
+        each = self.job.gpus_of_system[self.job.ways_of[0, boxes.team]]
+        running: Numbers = np.ceil(gpus / each)
         return Corner(score, gpus, taken, goods, running)
 
     def _most_in_use(
@@ -491,23 +556,28 @@ class Space:
     def pleases(self, counts: Counts, high: Counts | None = None) -> Flags:
         """Say where vendors have what is asked of them, or may have it up to ``high``."""
         most = counts if high is None else high
-        rows = {offer.id: row for row, offer in enumerate(self.offers)}
         fine = np.ones(counts.shape[1], dtype=bool)
-        for ids in self.case.policy.required:
-            here = [rows[name] for name in ids if name in rows]
-            fine &= most[here].sum(axis=0) >= 1
-        for split in self.case.policy.splits:
-            weight = np.zeros(len(self.offers))
-            for name, each in split.weights:
-                if name in rows:
-                    weight[rows[name]] = each
-            whole = weight @ most
-            for _, ids in split.vendors:
-                here = [rows[name] for name in ids if name in rows]
-                mine = weight[here] @ counts[here]
-                others = whole - weight[here] @ most[here]
+        for rows in self.required:
+            fine &= most[rows].sum(axis=0) >= 1
+        for split in self.splits:
+            for rows in split.vendors:
+                mine, others = split.sums(counts, rows), split.sums(most) - split.sums(most, rows)
                 fine &= mine <= split.max_share * (mine + others) * (1 + TOLERANCE)
         return fine
+
+    def shared_out(self, boxes: Boxes) -> Boxes:
+        """Return boxes as vendors' shares leave them: the others have at least what goes with the
+        fewest of one, and one no more than goes with the most of the others."""
+        low, high = boxes.low, boxes.high
+        for split in self.splits:
+            if split.max_share >= 1.0:
+                continue
+            times = split.max_share / (1.0 - split.max_share) * (1 + 1e-6)
+            for rows in split.vendors:
+                others = np.setdiff1d(np.flatnonzero(split.weights), rows)
+                low = _raised(low, high, others, split, split.sums(low, rows) / times)
+                high = _lowered(low, high, rows, split, split.sums(high, others) * times)
+        return boxes._replace(low=low, high=high)
 
     # Dividing boxes.
 
@@ -527,3 +597,26 @@ class Space:
         below[which, here], above[which, here] = middle, np.maximum(middle + 1, first)
         halves = Boxes.joined(boxes._replace(high=below), boxes._replace(low=above))
         return halves.at((halves.low <= halves.high).all(axis=0))
+
+
+def _raised(low: Counts, high: Counts, rows: Places, split: Shares, need: Numbers) -> Counts:
+    """Return lowest counts of which some offers together weigh no less than is needed."""
+    found, most = low.copy(), split.sums(high, rows)
+    for row in rows.tolist():
+        each = split.weights[row]
+        rest = most - each * high[row]
+        least = np.ceil((need - rest) / each - NOISE)
+        found[row] = np.maximum(low[row], np.minimum(least, float(MOST)).astype(np.int64))
+    return found
+
+
+def _lowered(low: Counts, high: Counts, rows: Places, split: Shares, most: Numbers) -> Counts:
+    """Return highest counts of which some offers together weigh no more than may be."""
+    found, least = high.copy(), split.sums(low, rows)
+    for row in rows.tolist():
+        each = split.weights[row]
+        if each > 0:
+            rest = least - each * low[row]
+            left = np.floor(np.minimum((most - rest) / each + NOISE, float(MOST)))
+            found[row] = np.minimum(high[row], left.astype(np.int64))
+    return found

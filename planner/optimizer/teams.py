@@ -206,7 +206,9 @@ def _reachable(
     sums = {0}
     for system, way in types:
         most = way.most_gpus(operate.most_in_use(case, units[system.id]))
-        sums = {have + more for have in sums for more in range(way.step_gpus, most + 1, way.step_gpus)}
+        sums = {
+            have + more for have in sums for more in range(way.step_gpus, most + 1, way.step_gpus)
+        }
     return sorted(sums)
 
 
@@ -217,7 +219,7 @@ def _uses(
     systems = {system.id: system for system, _ in types}
 
     def ports(used: Mapping[str, int], side: str) -> float:
-        return sum(getattr(systems[name], side) * count for name, count in used.items())
+        return sum(float(getattr(systems[name], side)) * count for name, count in used.items())
 
     found = list(_divided(case, types, units, gpus))
     sides = ("client_write_gb_per_s", "client_read_gb_per_s")
