@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from planner import currency
 from planner.case import Case, resolve
-from planner.errors import Finding, InputError, VerificationError
+from planner.errors import Finding, InputError, SolverError, VerificationError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs
 from planner.loader import load
 
 if TYPE_CHECKING:
     from planner.optimizer.operate import Run
+    from planner.optimizer.optimise import Certificate
     from planner.optimizer.solver import Effort, SolverName
     from planner.schema.infeasibility import Infeasibility
     from planner.schema.plan import Plan
@@ -142,19 +143,15 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
     """
     from planner.assemble import assemble
     from planner.assemble.rivals import with_options
-    from planner.optimizer.joint import optimise
+    from planner.optimizer.optimise import optimise
     from planner.verifier import verify
 
     options = options.started()
     currency.show(inputs.problem.shown_in)
     case = resolve(inputs)
-    answer = optimise(
-        case,
-        solver=options.solver,
-        gap=options.gap,
-        effort=options.searching(search).effort,
-        save_model=options.save_model,
-    )
+    answer = optimise(case, gap=options.gap, effort=options.searching(search).effort)
+    if options.solver != "highs" or options.save_model is not None:
+        _check_by_models(case, answer, options)
     _refuse_free(inputs, case, answer.operation)
     message, infeasibility = None, None
     if answer.status == "infeasible" and not options.explain:
@@ -183,6 +180,32 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
         plan = with_options(inputs, case, answer, plan, solver=options.solver, check=check)
     verify(inputs, plan)
     return plan
+
+
+def _check_by_models(case: Case, answer: Certificate, options: Options) -> None:
+    """Solve again with a solver, as a check of another kind; write its model where asked.
+
+    Raises:
+        SolverError: it contradicts the search.
+    """
+    from planner.optimizer.joint import prove
+    from planner.optimizer.optimise import share
+
+    proof = prove(
+        case,
+        solver=options.solver,
+        gap=options.gap,
+        effort=options.effort,
+        save_model=options.save_model,
+    )
+    if answer.best is None or proof.bound is None or answer.bound is None or proof.value is None:
+        return
+    room = 2.0 * options.gap + 1e-6
+    if (
+        share(case, answer.bound, proof.value) > room
+        or share(case, proof.bound, answer.best) > room
+    ):
+        raise SolverError(f"{options.solver} and the search do not agree on the best plan")
 
 
 def _refuse_free(inputs: Inputs, case: Case, operation: Run | None) -> None:
@@ -215,7 +238,6 @@ def why_infeasible(inputs: Inputs, options: Options) -> Infeasibility:
 
     return explain(
         inputs,
-        solver=options.solver,
         weights=dict(options.weights),
         keep=options.keep,
         effort=options.effort,

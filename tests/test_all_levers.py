@@ -11,7 +11,7 @@ from planner.case import resolve
 from planner.errors import InputError
 from planner.optimizer.dominance import without_dominated
 from planner.optimizer.enumerated import enumerated
-from planner.optimizer.joint import optimise
+from planner.optimizer.optimise import optimise
 from planner.optimizer.solver import Effort
 from planner.optimizer.ways import needed
 from planner.schema.plan import Plan

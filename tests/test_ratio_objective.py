@@ -16,8 +16,8 @@ from planner.case import resolve
 from planner.errors import InputError
 from planner.figures import RATIOS
 from planner.inputs import Inputs
-from planner.optimizer.joint import optimise
 from planner.optimizer.model import LogMoney, Model, evaluate
+from planner.optimizer.optimise import optimise
 from planner.schema.problem import Budget, Objective, Term
 from planner.studies.why_not import why_not
 from tests.oracle.enumerate import best

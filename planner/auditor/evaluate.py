@@ -15,9 +15,9 @@ from planner.auditor.reader import Opened
 from planner.case import Case
 from planner.case.model import Mode, Way
 from planner.errors import VerificationError
-from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import measure
 from planner.optimizer.operate import Run, Running, run_at
+from planner.optimizer.optimise import Certificate
 from planner.optimizer.purchase import bill
 from planner.outputs import scope
 from planner.outputs.restated import restated

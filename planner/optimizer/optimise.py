@@ -31,6 +31,7 @@ from planner.optimizer.operations import WORTH, ways_to_save
 from planner.optimizer.search import Answer, Held, Kind, Point, Search, Worth
 from planner.optimizer.solver import Effort
 from planner.optimizer.space import Boxes, Space
+from planner.optimizer.teams import Counts
 from planner.optimizer.ways import needed
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
@@ -413,6 +414,58 @@ def share(case: Case, value: float, bound: float) -> float:
         return max(0.0, beyond if case.maximise else -beyond)
     distance = bound - value if case.maximise else value - bound
     return max(0.0, distance) / max(abs(value), 1e-12)
+
+
+# What no plan with some item passes, for many items at once.
+
+
+Bound = float | Literal["no plan"] | None
+"""As the search scales the objective; None where the search was cut short."""
+
+
+def bounds_with(case: Case, ids: Iterable[str], gap: float, effort: Effort) -> dict[str, Bound]:
+    """Return for each item a value of the objective that no plan with it passes.
+
+    Args:
+        ids: GPU systems (which are then to be in use) and storage items.
+        gap: how close the values are to the best plan with the item, as a share.
+        effort: how far to go; beyond it nothing is told any more.
+    """
+    names = list(ids)
+    found: dict[str, Bound] = dict.fromkeys(names, "no plan")
+    if effort.over:
+        return dict.fromkeys(names)
+    if not names or not case.systems or not case.storage:
+        return found
+    ask = Question(case, gap, effort, ties=False)
+    space = ask.spaces[0]
+    rows = {offer.id: row for row, offer in enumerate(space.offers)}
+    demands = np.zeros((len(space.offers), len(names)), dtype=np.int64)
+    for place, name in enumerate(names):
+        demands[rows[name], place] = space.first[rows[name]]
+    limits = np.tile(ask.columns.limits(case)[:, None], (1, len(names)))
+    search = Search(
+        ask.spaces, ask.worth, limits, gap, not ask.logarithmic, effort=effort, demands=demands
+    )
+    begin = [(space, _in_use(space, demands)) for space in ask.spaces]
+    sign, of = (1.0 if case.maximise else -1.0), measure(case, case.objective)
+    for name, answer in zip(names, search.run(begin=begin), strict=True):
+        run = None if answer.point is None else answer.point.operated()
+        if run is not None:
+            found[name] = of(run) + sign * (answer.bound - answer.value)
+        elif not answer.ended:
+            found[name] = None
+    return found
+
+
+def _in_use(space: Space, demands: Counts) -> Boxes:
+    """Return every purchase for each scenario, with the GPU systems in use that it demands."""
+    boxes = space.whole(np.arange(demands.shape[1]))
+    runs = np.zeros((space.first_store, len(space.job.teams)), dtype=bool)
+    for team, rows in enumerate(space.job.rows_of):
+        runs[rows, team] = True
+    asked = demands[: space.first_store, boxes.owner] > 0
+    return boxes.at(np.asarray((runs[:, boxes.team] | ~asked).all(axis=0)))
 
 
 # Whether a plan in hand is one of another problem, too: found by arithmetic.

@@ -22,7 +22,7 @@ from planner.optimizer.operate import Run, operate
 from planner.optimizer.purchase import TOLERANCE
 from planner.optimizer.solver import Effort
 from planner.optimizer.space import UNITS, WRITE, Boxes, Corner, Space
-from planner.optimizer.teams import run_team
+from planner.optimizer.teams import Counts, run_team
 
 Kind = Literal["work", "least", "ratio", "storage_units", "bought_write", "systems_in_use"]
 
@@ -78,7 +78,7 @@ class Worth(NamedTuple):
         return None
 
     def _money(self, taken: Numbers) -> Numbers:
-        return np.maximum(taken[self.column], LEAST_TCO_MUSD)
+        return np.asarray(np.maximum(taken[self.column], LEAST_TCO_MUSD))
 
 
 class Held(NamedTuple):
@@ -137,6 +137,7 @@ class Search:
         gap: how much more than the best found the bound may be: of the best where ``relative``.
         held: other worths that must be reached.
         effort: how far to go.
+        demands: counts that the purchases of each scenario have at least, a row for each offer.
         keep: boxes whose bound is no more than so much below the best (as ``gap`` is) are kept, for
             the next question about plans as good as that; None keeps none.
     """
@@ -149,6 +150,7 @@ class Search:
     held: Sequence[Held] = ()
     effort: Effort = field(default_factory=Effort)
     keep: float | None = None
+    demands: Counts | None = None
 
     def __post_init__(self) -> None:
         """Begin with nothing found."""
@@ -173,7 +175,7 @@ class Search:
         if begin is None:
             owners = np.arange(self.limits.shape[1])
             begin = [(space, space.whole(owners)) for space in self.spaces]
-        open_ = [(space, self._bounded(space, boxes)) for space, boxes in begin]
+        open_ = [(space, self._bounded(space, self._demanded(boxes))) for space, boxes in begin]
         count, rounds = FIRST, 0
         while not self.effort.over and sum(boxes.size for _, boxes in open_) <= MOST_BOXES:
             open_ = [(space, self._left(space, boxes)) for space, boxes in open_]
@@ -192,6 +194,13 @@ class Search:
             self.boxes += some.size + halves.size
             self.effort.count(WORK_OF_BOX * (some.size + halves.size))
         return self._answers([boxes for _, boxes in open_])
+
+    def _demanded(self, boxes: Boxes) -> Boxes:
+        """Return boxes with no less than what their scenarios demand."""
+        if self.demands is None:
+            return boxes
+        boxes = boxes._replace(low=np.maximum(boxes.low, self.demands[:, boxes.owner]))
+        return boxes.at(np.asarray((boxes.low <= boxes.high).all(axis=0)))
 
     def _answers(self, left: Sequence[Boxes]) -> list[Answer]:
         ends, bounds = np.ones(len(self.best), dtype=bool), np.maximum(self.best, self.passed)
@@ -246,7 +255,7 @@ class Search:
     def _bounded(self, space: Space, boxes: Boxes) -> Boxes:
         """Return boxes cut to what fits, with their bounds, without those that hold nothing."""
         boxes = space.shared_out(boxes)
-        boxes = boxes.at((boxes.low <= boxes.high).all(axis=0))
+        boxes = boxes.at(np.asarray((boxes.low <= boxes.high).all(axis=0)))
         boxes = boxes.at(space.pleases(boxes.low, boxes.high))
         taken, bills = space.taken(boxes, boxes.low, least=True)
         most = self.limits[:, boxes.owner] * (1 + TOLERANCE)
@@ -326,6 +335,8 @@ class Search:
             return
         value = float(self.worth.of(point.corner)[0])
         fits = (point.corner.taken <= self.limits * (1 + TOLERANCE)).all(axis=0)
+        if self.demands is not None:
+            fits &= (point.box.low >= self.demands).all(axis=0)
         for owner in np.flatnonzero(fits & (self.best < value)).tolist():
             self.best[owner], self.found[owner] = value, point
 

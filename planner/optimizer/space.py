@@ -520,24 +520,24 @@ class Space:
         score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
         if self.in_use:
             gpus = self._most_in_use(boxes.team, count, most, stores, gpus)
-        goods = self.gives @ boxes.low[self.first_store :]
+        goods: Numbers = self.gives @ boxes.low[self.first_store :]
         goods[WRITE] = stores.write
         each = self.job.gpus_of_system[self.job.ways_of[0, boxes.team]]
-        running: Numbers = np.ceil(gpus / each)
-        return Corner(score, gpus, taken, goods, running)
+        return Corner(score, gpus, taken, goods, np.ceil(gpus / each).astype(float))
 
     def _most_in_use(
         self, team: Places, count: Counts, most: Counts, stores: Stores, best: Counts
     ) -> Counts:
         """Return the most GPUs that may be in use: from the best on useful work falls."""
         step = self.job.step[team]
-        low, high = np.zeros_like(best), (most - best) // step
+        low, high = np.zeros_like(best), np.asarray((most - best) // step)
         while (low < high).any():
             middle = (low + high + 1) // 2
-            score, _ = self.job.worth(Uses(team, count, best + middle * step, stores))
+            gpus = np.asarray(best + middle * step, dtype=np.int64)
+            score, _ = self.job.worth(Uses(team, count, gpus, stores))
             fine = np.isfinite(score)
             low, high = np.where(fine, middle, low), np.where(fine, high, middle - 1)
-        return np.asarray(best + low * step)
+        return np.asarray(best + low * step, dtype=np.int64)
 
     def _orderly(self, counts: Counts, group: Places) -> Flags:
         """Say which counts may be ordered: least orders, families in use and their units."""
@@ -551,7 +551,7 @@ class Space:
             sizes = np.where(sizes > most, np.minimum(np.maximum(serving, 2), most), sizes)
         fine &= serving == (sizes if exact is None else exact)
         forced = np.array([family.forced for family in self.families], dtype=bool)
-        return fine & ((units > 0) | ~forced[:, None]).all(axis=0) & (serving > 0)
+        return np.asarray(fine & ((units > 0) | ~forced[:, None]).all(axis=0) & (serving > 0))
 
     def pleases(self, counts: Counts, high: Counts | None = None) -> Flags:
         """Say where vendors have what is asked of them, or may have it up to ``high``."""
@@ -596,7 +596,7 @@ class Space:
         below, above = boxes.high.copy(), boxes.low.copy()
         below[which, here], above[which, here] = middle, np.maximum(middle + 1, first)
         halves = Boxes.joined(boxes._replace(high=below), boxes._replace(low=above))
-        return halves.at((halves.low <= halves.high).all(axis=0))
+        return halves.at(np.asarray((halves.low <= halves.high).all(axis=0)))
 
 
 def _raised(low: Counts, high: Counts, rows: Places, split: Shares, need: Numbers) -> Counts:

@@ -96,7 +96,7 @@ class Sweep:
     def _width(self) -> Numbers:
         if self.question.logarithmic:
             return np.full(len(self.score), math.log1p(self.gap) * (1 - 1e-9))
-        return self.gap * np.maximum(np.abs(self.score), 1e-9) * (1 - 1e-9)
+        return np.asarray(self.gap * np.maximum(np.abs(self.score), 1e-9) * (1 - 1e-9))
 
     def _open(self) -> Flags:
         """Say which scenarios may have a better plan than is known, by more than the gap."""

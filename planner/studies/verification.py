@@ -16,8 +16,9 @@ from planner.errors import Finding, InputError, SolverError
 from planner.foreign_files import contents, json_of
 from planner.inputs import Inputs, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
-from planner.optimizer.joint import Certificate, optimise
+from planner.optimizer.joint import prove
 from planner.optimizer.objective import natural
+from planner.optimizer.optimise import Certificate
 from planner.optimizer.solver import Effort, SolverName
 from planner.outputs import plan_json
 from planner.schema.plan import SCHEMA_VERSION, Plan
@@ -262,7 +263,7 @@ def _bound(
     case = resolve(opened.inputs)
     effort = Effort.within(time_limit_s)
     try:
-        answer = optimise(case, solver=solver, gap=GAP, effort=effort, ties=False)
+        answer = prove(case, solver=solver, gap=GAP, effort=effort)
     except SolverError as error:
         text = f"not proven again: {error}"
         return Check(name="bound", result="not_checked", text=text), (None, None)

@@ -13,9 +13,9 @@ from planner.errors import InputError
 from planner.optimizer import counting
 from planner.optimizer.branch import Found, Goal, Node
 from planner.optimizer.build import build
-from planner.optimizer.joint import Certificate, goal_of, optimise
 from planner.optimizer.master import Master, session
 from planner.optimizer.objective import EXPRESSIONS
+from planner.optimizer.optimise import Certificate, goal_of, optimise
 from planner.optimizer.solver import Effort
 from planner.optimizer.tightening import Box
 from tests.world.random_cases import inputs_of, random_case

@@ -14,8 +14,8 @@ from planner.case.model import Companions, Policy
 from planner.case.quantities import Size, Steps
 from planner.optimizer import dominance, master
 from planner.optimizer.dominance import outgrown, without_dominated
-from planner.optimizer.joint import Certificate, _by_models, _optimise, optimise, share
 from planner.optimizer.objective import measure, name_weight
+from planner.optimizer.optimise import Certificate, _by_models, _optimise, optimise, share
 from planner.optimizer.parametric import bands, boxes
 from planner.optimizer.solver import Effort
 from tests.world.random_cases import inputs_of, random_case, read

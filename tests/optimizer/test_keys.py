@@ -13,8 +13,8 @@ from planner import paths
 from planner.case import resolve
 from planner.case.model import Key, by_item
 from planner.optimizer.build import build
-from planner.optimizer.joint import optimise
 from planner.optimizer.master import bounds_with
+from planner.optimizer.optimise import optimise
 from planner.optimizer.solver import Effort
 from tests.world.random_cases import inputs_of, random_case
 

@@ -9,8 +9,8 @@ from planner.case import resolve
 from planner.errors import InputError, SolverError
 from planner.optimizer import constraints
 from planner.optimizer.context import Build
-from planner.optimizer.joint import _by_models, optimise, share
 from planner.optimizer.master import Master
+from planner.optimizer.optimise import _by_models, optimise, share
 from planner.optimizer.solver import Effort
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements

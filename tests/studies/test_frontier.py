@@ -17,7 +17,7 @@ import pytest
 from planner.case import Case, resolve
 from planner.commands.report import Report, report
 from planner.inputs import Change, Inputs, applied
-from planner.optimizer.joint import Certificate, optimise
+from planner.optimizer.optimise import Certificate, optimise
 from planner.schema.catalog import Item
 from planner.schema.problem import Objective
 from planner.schema.sensitivity import Frontier, FrontierPoint

@@ -17,7 +17,7 @@ from planner.errors import InputError, VerificationError
 from planner.inputs import Change, Inputs, changed
 from planner.limits import SUPPLIES
 from planner.loader.vary import applied
-from planner.optimizer.joint import Certificate, optimise
+from planner.optimizer.optimise import Certificate, optimise
 from planner.schema.plan import Plan, RackGroup
 from planner.studies.request import SweepOptions
 from planner.studies.sensitivity import solve as solving

@@ -14,8 +14,8 @@ from planner.case import resolve
 from planner.errors import InputError
 from planner.inputs import Change, Inputs, value_at
 from planner.loader.vary import applied
-from planner.optimizer.joint import optimise
 from planner.optimizer.objective import natural
+from planner.optimizer.optimise import optimise
 from planner.optimizer.parametric import cells, search
 from planner.optimizer.parametric.plans import Plans, Proposal
 from planner.studies.request import SweepOptions

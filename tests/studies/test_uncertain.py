@@ -22,8 +22,8 @@ from planner.errors import InputError
 from planner.inputs import Change, Inputs, value_at
 from planner.loader import load
 from planner.loader.vary.apply import applied
-from planner.optimizer.joint import _by_models, optimise
 from planner.optimizer.objective import natural
+from planner.optimizer.optimise import _by_models, optimise
 from planner.optimizer.parametric.search import Search
 from planner.optimizer.solver import Effort
 from planner.outputs import blocks, uncertain_text

@@ -23,7 +23,7 @@ from planner.assemble import assemble
 from planner.case import resolve
 from planner.errors import InputError
 from planner.inputs import inputs_to_text
-from planner.optimizer.joint import Certificate, optimise
+from planner.optimizer.optimise import Certificate, optimise
 from planner.outputs import plan_json
 from planner.outputs.verification_text import render_verification
 from planner.outputs.workbook import write

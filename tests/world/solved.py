@@ -14,7 +14,7 @@ from typing import Any
 from planner import api, shipped
 from planner.api import Options
 from planner.inputs import Inputs, inputs_to_text
-from planner.optimizer.joint import Certificate
+from planner.optimizer.optimise import Certificate
 from planner.optimizer.solver import Effort
 from planner.outputs import plan_json
 from planner.schema.explanation import Explanation
