@@ -21,7 +21,7 @@ from planner.errors import SolverError
 from planner.figures import RATIOS
 from planner.optimizer import operate, purchase
 from planner.optimizer.columns import TCO, TIES, Columns, least_column
-from planner.optimizer.dominance import without_dominated
+from planner.optimizer.dominance import outgrown, without_dominated
 from planner.optimizer.goals import TIE_TOLERANCE, floors
 from planner.optimizer.guess import orderly
 from planner.optimizer.kernel import Numbers
@@ -100,6 +100,9 @@ def optimise(
     if not case.systems or not case.storage:
         return Certificate("infeasible", None, None, None, None, 0, 0.0, effort.late)
     answer = Question(case, gap, effort, ties=ties).answer(known)
+    left_out = len(case.offers()) < len(whole.offers())
+    if left_out and (answer.status == "unbounded" or outgrown(whole, answer.best)):
+        answer = Question(needed(whole), gap, effort, ties=ties).answer(known)
     return replace(
         answer,
         operation=of_whole(whole, answer.operation),

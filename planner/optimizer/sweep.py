@@ -17,16 +17,18 @@ from numpy.typing import NDArray
 
 from planner.case import Case
 from planner.limits import Limit
+from planner.optimizer.dominance import outgrown, without_dominated
 from planner.optimizer.kernel import Flags, Numbers, Places
 from planner.optimizer.objective import measure
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import Question, of_whole, reduced
+from planner.optimizer.optimise import Question, of_whole
 from planner.optimizer.purchase import TOLERANCE
 from planner.optimizer.search import Point, Search
 from planner.optimizer.solver import Effort
+from planner.optimizer.ways import needed
 
-TOGETHER = 64
-"""Scenarios that are searched together."""
+FIRST, TOGETHER = 8, 64
+"""Scenarios that are searched together: at first, then twice as many each time, and at most."""
 NEAR = 0.5
 """How much of the gap a search leaves open: what it proves serves others, too."""
 
@@ -64,7 +66,9 @@ class Sweep:
 
     def answers(self) -> list[Found]:
         """Return an answer for each scenario, in order."""
-        case = reduced(self.case)
+        case = needed(without_dominated(self.case))
+        if len(case.offers()) < len(self.case.offers()) and outgrown(self.case, None):
+            case = needed(self.case)
         if not case.systems or not case.storage:
             return [Found(None, -math.inf, -math.inf, "search") for _ in self.limits]
         self.question = Question(case, self.gap, Effort(), ties=False)
@@ -82,16 +86,19 @@ class Sweep:
 
     def _settle(self) -> None:
         loosest = self.most.max(axis=0)
-        share = self.most / np.where(np.isfinite(loosest) & (loosest > 0), loosest, np.inf)
+        limited = np.isfinite(loosest) & (loosest > 0)
+        share = self.most[:, limited] / loosest[limited]
         order = np.argsort(-share.sum(axis=1), kind="stable")
         self.worked = np.zeros(len(order), dtype=bool)
+        count = FIRST
         while True:
             open_ = self._open()[order] & ~self.worked[order]
             left = order[open_]
             if not len(left):
                 return
-            spread = np.linspace(0, len(left) - 1, min(TOGETHER, len(left))).astype(np.int64)
+            spread = np.linspace(0, len(left) - 1, min(count, len(left))).astype(np.int64)
             self._search(left[np.unique(spread)])
+            count = min(2 * count, TOGETHER)
 
     def _width(self) -> Numbers:
         if self.question.logarithmic:
