@@ -14,8 +14,7 @@ from planner.inputs import Inputs
 from planner.levers import Change, Lever, applied
 from planner.levers.model import grid
 from planner.limits import BY_NAME
-from planner.optimizer.joint import prove
-from planner.optimizer.objective import can_be_missed
+from planner.optimizer.elastic import can_be_missed, least_missed
 from planner.optimizer.operate import LOGARITHMIC, Run, amount
 from planner.optimizer.optimise import Certificate
 from planner.optimizer.purchase import bill
@@ -159,7 +158,7 @@ def _hint_of(
         return None
     case = weighted_case(_within(free.case, lever, free.operation), (demand,))
     effort = oracle.effort.part(_HINT)
-    found = prove(case, gap=_EXACT, effort=effort)
+    found = least_missed(case, _EXACT, effort)
     if found.operation is None:
         return None
     oracle.remember([found.operation])
@@ -291,7 +290,7 @@ def move_together(
     elastic = tuple(price for price in prices if price is not None)
     case = weighted_case(free.case, elastic)
     effort = oracle.effort.part(_WEIGHING)
-    found = prove(case, gap=_GAP, effort=effort)
+    found = least_missed(case, _GAP, effort)
     if found.operation is None and found.status != "infeasible":
         raise UndecidedError
     if found.operation is None or (found.value or 0.0) > known * (1.0 - _WORTH_TELLING):

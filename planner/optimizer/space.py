@@ -425,21 +425,31 @@ class Space:
 
     def top(self, boxes: Boxes, room: Numbers, taken: Numbers) -> Corner:
         """Return what boxes do at most, with what their lowest corners take."""
+        goods = self._top_goods(boxes, room)
+        stores, usable = self._stores_of(boxes, goods)
+        count, most = self.job.of_systems(boxes.team, boxes.high[: self.first_store])
+        most = self._together(boxes, room, most)
+        fine = self.serves(boxes.low, stores, usable)
+        score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
+        running = self._running(boxes.team, boxes.high)
+        return Corner(score, gpus, taken, goods, running)
+
+    def top_stores(self, boxes: Boxes, room: Numbers) -> tuple[Stores, Numbers]:
+        """Return what the storage of boxes gives at most, and what it holds, TB."""
+        return self._stores_of(boxes, self._top_goods(boxes, room))
+
+    def _top_goods(self, boxes: Boxes, room: Numbers) -> Numbers:
         low, high = boxes.low[self.first_store :], boxes.high[self.first_store :]
         with np.errstate(invalid="ignore"):
             fits = self.rate[boxes.group] * room.T[:, None, :]
         most_more = np.nan_to_num(fits, nan=np.inf).min(axis=2, initial=np.inf).T
-        goods = self.gives @ low + np.minimum(self.gives @ (high - low), most_more)
+        return np.asarray(self.gives @ low + np.minimum(self.gives @ (high - low), most_more))
+
+    def _stores_of(self, boxes: Boxes, goods: Numbers) -> tuple[Stores, Numbers]:
         read, write, usable, endured = goods[:4] * (1 + NOISE)
         factors = np.array([[g.write_factor, g.read_factor] for g in self.groups])[boxes.group]
         worn = worn_interval_s(self.case, endured)
-        stores = Stores(write, read, write, read, worn, factors[:, 0], factors[:, 1])
-        count, most = self.job.of_systems(boxes.team, boxes.high[: self.first_store])
-        most = self._together(boxes, room, most)
-        fine = self._serves(boxes.low, stores, usable)
-        score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
-        running = self._running(boxes.team, boxes.high)
-        return Corner(score, gpus, taken, goods, running)
+        return Stores(write, read, write, read, worn, factors[:, 0], factors[:, 1]), usable
 
     def _together(self, boxes: Boxes, room: Numbers, most: Counts) -> Counts:
         """Return the most GPUs of teams where several types share the room."""
@@ -458,7 +468,7 @@ class Space:
             found[here] = np.minimum(most[here], steps)
         return found
 
-    def _serves(self, counts: Counts, stores: Stores, usable: Numbers) -> Flags:
+    def serves(self, counts: Counts, stores: Stores, usable: Numbers) -> Flags:
         """Say where storage is enough, whatever the job does with it."""
         case, rule = self.case, self.case.rule
         fine: Flags = usable >= case.job.capacity_needed_tb * (1 - TOLERANCE)
@@ -501,7 +511,7 @@ class Space:
             limits: of each owner, a column each.
             useful: says which are worth a bill in full, by what they do and take at least.
         """
-        boxes = boxes.at(self._orderly(boxes.low, boxes.group) & self.pleases(boxes.low))
+        boxes = boxes.at(self.orderly(boxes.low, boxes.group) & self.pleases(boxes.low))
         for least in (True, False):
             taken, bills = self.taken(boxes, boxes.low, least=least)
             most = limits[:, boxes.owner] * (1 + TOLERANCE)
@@ -515,7 +525,7 @@ class Space:
     def _exactly(self, boxes: Boxes, taken: Numbers) -> Corner:
         """Return what the lowest corners do, by what they take."""
         stores, usable = stored(self.case, boxes.low[self.first_store :])
-        fine = self._serves(boxes.low, stores, usable)
+        fine = self.serves(boxes.low, stores, usable)
         count, most = self.job.of_systems(boxes.team, boxes.low[: self.first_store])
         score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
         if self.in_use:
@@ -539,7 +549,7 @@ class Space:
             low, high = np.where(fine, middle, low), np.where(fine, high, middle - 1)
         return np.asarray(best + low * step, dtype=np.int64)
 
-    def _orderly(self, counts: Counts, group: Places) -> Flags:
+    def orderly(self, counts: Counts, group: Places) -> Flags:
         """Say which counts may be ordered: least orders, families in use and their units."""
         fine: Flags = ((counts == 0) | (counts >= self.first[:, None])).all(axis=0)
         units = self.members @ counts[self.first_store :]
