@@ -290,10 +290,10 @@ def move_together(
     elastic = tuple(price for price in prices if price is not None)
     case = weighted_case(free.case, elastic)
     effort = oracle.effort.part(_WEIGHING)
-    found = least_missed(case, _GAP, effort)
+    found = least_missed(case, _GAP, effort, below=known * (1.0 - _WORTH_TELLING))
     if found.operation is None and found.status != "infeasible":
         raise UndecidedError
-    if found.operation is None or (found.value or 0.0) > known * (1.0 - _WORTH_TELLING):
+    if found.operation is None:
         return None
     reached = _reached(oracle, case, found, movable)
     tight = _tightened(oracle, reached)

@@ -38,7 +38,7 @@ from planner.optimizer.space import Boxes, Space
 from planner.optimizer.teams import run_team
 from planner.units import DAY_S
 
-TOGETHER = 64
+TOGETHER = 128
 """Boxes that are halved together."""
 NOISE = 1e-9
 
@@ -74,17 +74,18 @@ def can_be_missed(case: Case, name: str) -> bool:
     return name in BY_NAME and BY_NAME[name].elastic != ""
 
 
-def least_missed(case: Case, gap: float, effort: Effort) -> Certificate:
+def least_missed(case: Case, gap: float, effort: Effort, *, below: float = math.inf) -> Certificate:
     """Return the plan that misses the elastic limits of a case least, weighted, with its proof.
 
     Args:
         gap: how far the sum may be from its bound, as a share of it.
         effort: how far to go; beyond it the best plan so far is taken.
+        below: what the sum must be less than for a plan to be of any use.
     """
     whole, case = case, reduced(case)
     if not case.systems or not case.storage:
         return Certificate("infeasible", None, None, None, None, 0, 0.0, effort.late)
-    search = _Search(case, gap, effort)
+    search = _Search(case, gap, effort, below)
     ended = search.run()
     run = of_whole(whole, search.best)
     if run is None:
@@ -106,6 +107,7 @@ class _Search:
     case: Case
     gap: float
     effort: Effort
+    below: float
 
     def __post_init__(self) -> None:
         rows = {limit.name: limit for limit in self.case.elastic}
@@ -117,7 +119,7 @@ class _Search:
         self.of_job = [limit for limit in self.case.elastic if limit.name not in supplies]
         self.limits = self.columns.limits(plain)
         self.best: Run | None = None
-        self.least, self.bound, self.looked = math.inf, math.inf, 0
+        self.least, self.bound, self.looked = self.below, math.inf, 0
 
     def run(self) -> bool:
         """Look until nothing is left that misses less; say whether that was reached."""
