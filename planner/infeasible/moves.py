@@ -158,7 +158,7 @@ def _hint_of(
         return None
     case = weighted_case(_within(free.case, lever, free.operation), (demand,))
     effort = oracle.effort.part(_HINT)
-    found = optimise(case, solver=oracle.solver, gap=_EXACT, effort=effort, ties=False)
+    found = optimise(case, gap=_EXACT, effort=effort, ties=False)
     if found.operation is None:
         return None
     oracle.remember([found.operation])
@@ -290,7 +290,7 @@ def move_together(
     elastic = tuple(price for price in prices if price is not None)
     case = weighted_case(free.case, elastic)
     effort = oracle.effort.part(_WEIGHING)
-    found = optimise(case, solver=oracle.solver, gap=_GAP, effort=effort, ties=False)
+    found = optimise(case, gap=_GAP, effort=effort, ties=False)
     if found.operation is None and found.status != "infeasible":
         raise UndecidedError
     if found.operation is None or (found.value or 0.0) > known * (1.0 - _WORTH_TELLING):

@@ -311,7 +311,7 @@ def outgrown(case: Case, value: float | None) -> bool:
             model.row(figure, _own(case, figure, units, least, limit), "<=", 1.0)
     if value is not None:
         _no_worse(case, model, units, least, value)
-    solver = session("highs", model)
+    solver = session(model)
     for steps, first in falls:
         each, constant = bounds.linear(steps.terms)
         solver.objective(total(factor * units[name] for name, factor in each.items()), True)

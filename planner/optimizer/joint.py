@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 from planner.case import Case
@@ -29,7 +28,7 @@ from planner.optimizer.goals import (
 )
 from planner.optimizer.guess import orderly
 from planner.optimizer.master import Master, session
-from planner.optimizer.model import Linear, Row, save_mps
+from planner.optimizer.model import Linear, Row
 from planner.optimizer.objective import (
     EXPRESSIONS,
     LOGARITHMIC,
@@ -40,7 +39,7 @@ from planner.optimizer.objective import (
 )
 from planner.optimizer.operate import Run
 from planner.optimizer.ratio import left_of_parts
-from planner.optimizer.solver import Effort, SolverName
+from planner.optimizer.solver import Effort
 from planner.optimizer.stage import run
 from planner.optimizer.ways import needed
 
@@ -83,20 +82,16 @@ class Certificate:
 def optimise(
     case: Case,
     *,
-    solver: SolverName = "highs",
     gap: float = 2e-6,
     effort: Effort | None = None,
-    save_model: Path | None = None,
     ties: bool = True,
     known: Sequence[Run] = (),
 ) -> Certificate:
     """Return the best plan of a case with its certificate.
 
     Args:
-        solver: HiGHS in process, or the CBC that PuLP bundles as a cross-check.
         gap: the largest distance to the bound, as a share of the objective.
         effort: how far to go; beyond it the best plan so far is taken. Without: to the end.
-        save_model: where to write the last master problem as MPS.
         ties: whether to choose among equally good plans; without, the first one found is taken,
             nothing is given away, and it takes a fraction of the time.
         known: plans of similar cases. Those that are plans of this one, too, are begun with: what
@@ -105,9 +100,9 @@ def optimise(
     started = time.monotonic()
     effort = effort or Effort()
     whole, case = case, without_dominated(case)
-    answer = _optimise(case, solver, gap, effort, save_model, ties=ties, known=known)
+    answer = _optimise(case, gap, effort, ties=ties, known=known)
     if case is not whole and (answer.status == "unbounded" or outgrown(whole, answer.best)):
-        answer = _optimise(whole, solver, gap, effort, save_model, ties=ties, known=known)
+        answer = _optimise(whole, gap, effort, ties=ties, known=known)
     elif case is not whole:
         answer = _of_whole(whole, answer)
     return replace(answer, seconds=time.monotonic() - started)
@@ -125,20 +120,18 @@ def _of_whole(whole: Case, answer: Certificate) -> Certificate:
 
 def _optimise(
     case: Case,
-    solver: SolverName,
     gap: float,
     effort: Effort,
-    save_model: Path | None,
     *,
     ties: bool,
     known: Sequence[Run] = (),
 ) -> Certificate:
     """Return the best plan of a case, as it stands, with its certificate.
 
-    HiGHS is asked what enumeration does not settle; CBC stays a check of another kind.
+    HiGHS is asked what enumeration does not settle.
     """
     case = needed(case)
-    if solver == "highs" and save_model is None and not effort.over:
+    if not effort.over:
         runs = [run for one in known if (run := fitted(case, one)) is not None]
         quick = enumerated(case, gap, runs, ties=ties, effort=effort)
         if quick is not None and (quick.settled or (effort.late and quick.best is not None)):
@@ -147,15 +140,13 @@ def _optimise(
             return replace(answer, ties_cut=late)
         if quick is not None and quick.taken.operation is not None:
             known = (*known, quick.taken.operation)
-    return _by_models(case, solver, gap, effort, save_model, ties=ties, known=known)
+    return _by_models(case, gap, effort, ties=ties, known=known)
 
 
 def _by_models(
     case: Case,
-    solver: SolverName,
     gap: float,
     effort: Effort,
-    save_model: Path | None,
     *,
     ties: bool,
     known: Sequence[Run],
@@ -170,7 +161,7 @@ def _by_models(
                 break
             part = effort.part(effort.left_work / left, share=1.0 / left)
             least = _least(case, proofs)
-            prove = partial(_prove, case, mode, solver, gap, part, least, final=not ties)
+            prove = partial(_prove, case, mode, gap, part, least, final=not ties)
             begin = _best_known(case, mode, known)
             try:
                 proofs.append(prove(begin))
@@ -179,9 +170,6 @@ def _by_models(
                     raise
                 proofs.append(prove(None))
         proofs.sort(key=lambda proof: case.job.modes.index(proof.master.build.mode))
-    if save_model is not None and proofs:  # as the proof left it, before ties add their rows
-        last = proofs[-1]
-        save_mps(last.master.build.model, last.goal.expression, case.maximise, save_model)
     best = _best(case, proofs)
     taken, settled = _first(case, proofs), True
     if without_end(case, taken.operation):  # a cheaper plan may stand below the end of the model
@@ -235,7 +223,6 @@ def _best_known(case: Case, mode: Mode, known: Sequence[Run]) -> Run | None:
 def _prove(
     case: Case,
     mode: Mode,
-    solver: SolverName,
     gap: float,
     effort: Effort,
     least: float | None,
@@ -249,7 +236,7 @@ def _prove(
     expression = expression_of(master_problem)
     # Counts come into being when asked for, so everything is asked for before the solver starts.
     ties = {name: tie_break(master_problem) for name, tie_break in TIE_BREAKS.items()}
-    master = Master(master_problem, session(solver, master_problem.model), effort, final=final)
+    master = Master(master_problem, session(master_problem.model), effort, final=final)
     # Half the gap is for what breaking ties may give away. The proof goes further than the other
     # half, so that the value ties are held at hardly depends on the way it was found.
     goal = goal_of(case, expression, gap / 20.0)

@@ -19,7 +19,7 @@ from planner.optimizer.context import Build
 from planner.optimizer.model import Cuttable, Linear, Model, Row, Sense, Sheet, Variable
 from planner.optimizer.objective import EXPRESSIONS
 from planner.optimizer.operate import Run, restarts
-from planner.optimizer.solver import Effort, Outcome, Session, SolverName
+from planner.optimizer.solver import Effort, Outcome, Session
 from planner.optimizer.tightening import Box
 
 Bounds = dict[str, tuple[Variable, float, float]]
@@ -259,12 +259,8 @@ class Master:
         self.session.bounds(flag, 0.0, 0.0)
 
 
-def session(name: SolverName, model: Model) -> Session:
-    """Return a session of the named solver for ``model``."""
-    if name == "cbc":
-        from planner.optimizer.cbc import CbcSession
-
-        return CbcSession(model)
+def session(model: Model) -> Session:
+    """Return a session of HiGHS for ``model``."""
     from planner.optimizer.highs import HighsSession
 
     return HighsSession(model)
@@ -303,9 +299,7 @@ Bound = float | Literal["no plan"] | None
 """In the model's scale; None where the solver gave no verdict."""
 
 
-def bounds_with(
-    case: Case, ids: Iterable[str], solver: SolverName, effort: Effort
-) -> Mapping[str, Bound]:
+def bounds_with(case: Case, ids: Iterable[str], effort: Effort) -> Mapping[str, Bound]:
     """Return for each item a value of the objective that no plan with it passes.
 
     Args:
@@ -314,7 +308,7 @@ def bounds_with(
     """
     if effort.over:  # building the models alone takes its time
         return dict.fromkeys(ids)
-    probes = [_Probe.of(case, mode, solver, effort) for mode in case.job.modes]
+    probes = [_Probe.of(case, mode, effort) for mode in case.job.modes]
     return {name: _over_modes(case, [probe.bound(name) for probe in probes]) for name in ids}
 
 
@@ -338,10 +332,10 @@ class _Probe:
     offers: Mapping[str, Offer]
 
     @classmethod
-    def of(cls, case: Case, mode: Mode, solver: SolverName, effort: Effort) -> _Probe:
+    def of(cls, case: Case, mode: Mode, effort: Effort) -> _Probe:
         problem = build(case, mode)
         expression = EXPRESSIONS[case.objective](problem)
-        master = Master(problem, session(solver, problem.model), effort)
+        master = Master(problem, session(problem.model), effort)
         master.objective(expression, case.maximise)
         probe = cls(case, master, {offer.id: offer for offer in case.offers()})
         probe._cut(FIRST_ROUNDS)

@@ -10,11 +10,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from planner.sizing.packing import FULL, Packing
-from planner.whole_files import OTHER_NAME, whole
 
 # Concave functions of one variable and their tangents.
 #
@@ -567,19 +565,3 @@ def evaluate(expression: Linear, values: dict[str, float]) -> float:
 def is_whole(variable: Variable) -> bool:
     """Say whether a variable takes whole numbers only."""
     return bool(variable.cat == _pulp().LpInteger)
-
-
-def save_mps(model: Model, expression: Linear, maximise: bool, path: Path) -> None:
-    """Write the model with an objective as an MPS file.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
-    expression = expression + 0
-    if expression.constant:  # MPS as PuLP writes it has no place for a constant
-        one = model.var("one", 1.0, 1.0)
-        expression = expression - expression.constant + expression.constant * one
-    model.problem.sense = _pulp().LpMaximize if maximise else _pulp().LpMinimize
-    model.problem.setObjective(expression)
-    with whole((path,), OTHER_NAME) as (temporary,):
-        model.problem.writeMPS(str(temporary), with_objsense=True)

@@ -557,13 +557,14 @@ class Program(Rows):
             found["endured"] = self.endured
         return found
 
-    def delivered(self, values: Mapping[str, float]) -> Point:
+    def delivered(self, values: Mapping[str, float], *, whole: bool = True) -> Point:
         """Return the operating point of a solution: what its purchase delivers, whatever less the
         solver was content with."""
         found, known = {}, dict(values)
         for name, variable in self.coordinates.items():
             if name == "gpus":
-                found[name] = float(round(value_of(variable, values)))
+                gpus = max(value_of(variable, values), 1.0)
+                found[name] = float(round(gpus)) if whole else gpus
                 continue
             high = [] if variable.upBound is None else [float(variable.upBound)]
             high += [value_of(limit, known) for limit in self.ceilings[variable.name]]

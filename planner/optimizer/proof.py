@@ -12,8 +12,10 @@ figure. A solver's bound that a known plan passes is asked for again, without pr
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pulp import LpMaximize, LpMinimize
@@ -54,7 +56,7 @@ SPREAD = {"gpus": (0.9, 1.1), "write": (0.5, 2.0), "read": (0.5, 2.0), "endured"
 
 
 class Proof(NamedTuple):
-    """What the integer program proved of a plan.
+    """What the integer program proved of a plan: ``optimal`` unless a time limit ended it.
 
     ``value`` and ``bound`` are of stage 1, in the unit of the objective: None where it was asked
     for the plan's operating point, and so proves no bound of useful work. ``capex_usd`` is the
@@ -63,6 +65,7 @@ class Proof(NamedTuple):
 
     form: Form
     solver: SolverName
+    status: Literal["optimal", "limit"]
     value: float | None
     bound: float | None
     gap: float | None
@@ -108,7 +111,10 @@ class Amounts:
 def team_of(case: Case, run: Run) -> Team:
     """Return how a plan runs its job."""
     running = tuple(case.in_use(run.used, run.ways))
-    return Team(running, run.mode, run.every, run.spares, run.spares, run.gpus)
+    batches = [way.gpus_max and max(1, way.gpus_max // run.gpus) for _, way in running]
+    even = case.job.scale is not None and case.job.scale.even
+    shared = tuple(None if each is None else (each, each) for each in batches if even)
+    return Team(running, run.mode, run.every, run.spares, run.spares, shared)
 
 
 def point_of(case: Case, run: Run) -> Point:
@@ -123,15 +129,19 @@ def point_of(case: Case, run: Run) -> Point:
 
 @dataclass
 class Stage:
-    """The program of one plan with its work bounded, and how it is solved."""
+    """The program of one plan with its work bounded, and how it is solved.
+
+    A ``deadline`` is one of ``time.monotonic``; a stage that it ends is ``cut``.
+    """
 
     case: Case
-    run: Run
+    run: Run | None
     program: Program
     form: Form
     solver: SolverName = "highs"
-    time_limit_s: float | None = None
+    deadline: float = math.inf
     tolerance: float = solvers.TOLERANCE
+    cut: bool = False
     racked: set[str] = field(default_factory=set)
 
     @classmethod
@@ -142,7 +152,7 @@ class Stage:
             case: the problem in numbers.
             run: the plan.
             demands: whether to ask for the plan's operating point whatever the form could be.
-            options: solver, time limit and tolerance.
+            options: solver, deadline and tolerance.
         """
         stage = cls(case, run, Program(case, team_of(case, run)), "linear", **options)
         if case.needs_goodput:
@@ -152,10 +162,16 @@ class Stage:
         return stage
 
     @property
+    def plan(self) -> Run:
+        """The plan that is proven."""
+        assert self.run is not None
+        return self.run
+
+    @property
     def done(self) -> dict[Measure, float]:
         """The useful work of the plan."""
-        pflops = self.run.useful_pflops(self.case.job.mfu or 0.0)
-        return {"gpus": self.run.useful_gpus, "pflops": pflops}
+        pflops = self.plan.useful_pflops(self.case.job.mfu or 0.0)
+        return {"gpus": self.plan.useful_gpus, "pflops": pflops}
 
     def _bound_work(self) -> Form:
         """Bound useful work by tangents, where none cuts off what is done."""
@@ -173,7 +189,7 @@ class Stage:
         return "tangents"
 
     def _ask_for_point(self) -> None:
-        self.program.operate_at(_shrunk(point_of(self.case, self.run)))
+        self.program.operate_at(_shrunk(point_of(self.case, self.plan)))
         self._hold_ratios()
 
     def _hold_ratios(self) -> None:
@@ -186,7 +202,7 @@ class Stage:
 
     def first_tangents(self) -> list[tuple[Measure, Tangent]] | None:
         """Return tangents around the plan; None where one cuts off a point that was worked out."""
-        at, names = self.clipped(point_of(self.case, self.run)), self.program.coordinates
+        at, names = self.clipped(point_of(self.case, self.plan)), self.program.coordinates
         points = [at]
         for name, factors in SPREAD.items():
             if name in names:
@@ -241,6 +257,9 @@ class Stage:
                 said = found.status if found.bound is None else f"no better than {found.bound:,.9g}"
                 text = f"{what}: {solvers.NAMES[self.solver]} says {said} {unit}"
                 raise SolverError(f"{text}, yet a plan has {known:,.9g}")
+            if found.status == "limit":
+                self.cut = True
+                return Solved("limit", bound=found.bound)
             if not found.values or not self.tighten(found.values):
                 return found
         return found
@@ -250,7 +269,7 @@ class Stage:
             self.program.problem,
             self.solver,
             gap=GAP,
-            time_limit_s=self.time_limit_s,
+            time_limit_s=min(solvers.LONGEST_S, self.deadline - time.monotonic()),
             presolve=presolve,
             tolerance=self.tolerance,
         )
@@ -263,13 +282,21 @@ class Stage:
             return True
         return sign * (known - found.bound) > TIES * max(abs(known), NEAR)
 
-    def tighten(self, values: dict[str, float]) -> bool:
-        """Add tangents and rows of racks that a solution breaks; say whether there were any."""
-        broken = self._racks(values)
+    def tighten(self, values: dict[str, float], *, whole: bool = True) -> bool:
+        """Add tangents and rows of racks that a solution breaks; say whether there were any.
+
+        Args:
+            values: the solution.
+            whole: whether its units are whole numbers.
+
+        Raises:
+            OverstatedError: no tangent holds useful work where the solution has it.
+        """
+        broken = self._racks(values) if whole else False
         for measure, work in self.program.work.items():
             if work.name not in values:
                 continue
-            at = self.program.delivered(values)
+            at = self.program.delivered(values, whole=whole)
             true = self.program.useful.value(at, measure)
             if true is None or values[work.name] <= true * (1.0 + EXACT):
                 continue
@@ -282,7 +309,7 @@ class Stage:
 
     def _racks_of_plan(self) -> None:
         """Add rows of racks that hold what the plan's racks are worth, before any solution."""
-        counts = Amounts(self.case, self.run).counts
+        counts = Amounts(self.case, self.plan).counts
         for name, (quantity, _, _) in self.program.count.packed.items():
             if name not in self.racked:
                 self.racked.add(name)
@@ -400,6 +427,7 @@ def prove(
     solver: SolverName = "highs",
     time_limit_s: float | None = None,
     tolerance: float = solvers.TOLERANCE,
+    save_model: Path | None = None,
 ) -> Proof:
     """Prove the plan of a search by the integer program.
 
@@ -408,33 +436,43 @@ def prove(
         answer: what the search found: a plan, its best value, and the best plan where the plan
             taken gives something away.
         solver: HiGHS in process, or CBC as a cross-check.
-        time_limit_s: how long each solve may take.
+        time_limit_s: how long all of it may take.
         tolerance: the solver's feasibility tolerance.
+        save_model: where to write the program, with the tangents that it ended with.
 
     Raises:
         VerificationError: program and search disagree.
         SolverError: the solver is missing, or insists on a bound that a plan passes.
     """
-    options = {"solver": solver, "time_limit_s": time_limit_s, "tolerance": tolerance}
+    deadline = math.inf if time_limit_s is None else time.monotonic() + time_limit_s
+    options = {"solver": solver, "deadline": deadline, "tolerance": tolerance}
     try:
-        return _proven(case, answer, demands=False, **options)
+        return _proven(case, answer, save_model, demands=False, **options)
     except OverstatedError:
-        return _proven(case, answer, demands=True, **options)
+        return _proven(case, answer, save_model, demands=True, **options)
 
 
-def _proven(case: Case, answer: Certificate, *, demands: bool, **options: Any) -> Proof:
+def _proven(
+    case: Case, answer: Certificate, save_model: Path | None, *, demands: bool, **options: Any
+) -> Proof:
     plan = answer.operation
     assert plan is not None
     best = answer.untouched or plan
     stage = Stage.of(case, best, demands=demands, **options)
     value, bound = _first_stage(stage, best)
+    cut = stage.cut
+    if save_model is not None and value is not None:
+        solvers.write_model(stage.program.problem, save_model)
     if best is not plan and (stage.form == "demands" or team_of(case, best) != team_of(case, plan)):
         stage = Stage.of(case, plan, demands=demands, **options)
     capex = _second_stage(stage, plan, _best_value(case, answer))
     problem = stage.program.problem
+    if save_model is not None and value is None:
+        solvers.write_model(problem, save_model)
     return Proof(
         form=stage.form,
         solver=stage.solver,
+        status="optimal" if capex.status == "optimal" and not (cut or stage.cut) else "limit",
         value=value,
         bound=bound,
         gap=None if value is None or bound is None else abs(bound - value) / max(abs(value), NEAR),

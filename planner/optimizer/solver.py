@@ -13,7 +13,6 @@ from typing import ClassVar, Literal, Protocol
 
 from planner.optimizer.model import Linear, Row, Variable
 
-SolverName = Literal["highs", "cbc"]
 Status = Literal["optimal", "infeasible", "unbounded", "limit"]
 FEASIBILITY = 1e-8
 """Within the range (1e-6 to 1e-8) in which HiGHS was measured to tell the truth. At 1e-7 its

@@ -12,7 +12,7 @@ import re
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import highspy
 import numpy as np
@@ -20,6 +20,7 @@ import pulp
 from numpy.typing import NDArray
 
 from planner.errors import SolverError
+from planner.whole_files import OTHER_NAME, whole
 
 SolverName = Literal["highs", "cbc"]
 Status = Literal["optimal", "infeasible", "unbounded", "limit"]
@@ -63,6 +64,7 @@ def solve(
     time_limit_s: float | None = None,
     presolve: bool = True,
     tolerance: float = TOLERANCE,
+    relaxed: bool = False,
 ) -> Solved:
     """Solve a PuLP problem to a relative gap.
 
@@ -72,6 +74,7 @@ def solve(
         time_limit_s: without one `LONGEST_S`.
         presolve: whether the solver may simplify the problem first.
         tolerance: by how much rows may be missed, 1e-7 to 1e-6.
+        relaxed: whether fractions will do in place of whole numbers.
 
     Raises:
         SolverError: the solver is missing, cannot write its files, or ended without an answer.
@@ -81,23 +84,36 @@ def solve(
     limit_s = LONGEST_S if time_limit_s is None else time_limit_s
     if limit_s <= 0.0:
         return Solved("limit")
-    run = _highs if solver == "highs" else _cbc
-    return run(problem, gap, limit_s, presolve, tolerance)
+    asked = _Asked(gap, limit_s, presolve, tolerance, relaxed)
+    return _highs(problem, asked) if solver == "highs" else _cbc(problem, asked)
+
+
+class _Asked(NamedTuple):
+    gap: float
+    limit_s: float
+    presolve: bool
+    tolerance: float
+    relaxed: bool
 
 
 def write_model(problem: Any, path: Path) -> None:
-    """Write a problem as LP or, by the ending .mps, as MPS.
+    """Write a problem as MPS or, by the ending .lp, as LP.
 
     Neither format has a place for a constant in the objective: it becomes a column fixed at 1.
+
+    Raises:
+        InputError: the file cannot be written.
     """
     objective = problem.objective
     if objective.constant:
         one = problem.add_variable("one", 1.0, 1.0)
         problem.setObjective(objective - objective.constant + objective.constant * one)
-    if path.suffix.lower() == ".mps":
-        problem.writeMPS(str(path), with_objsense=True)
-    else:
-        problem.writeLP(str(path))
+    with whole((path,), OTHER_NAME) as (temporary,):
+        if path.suffix.lower() == ".lp":
+            problem.writeLP(str(temporary))
+        else:
+            problem.writeMPS(str(temporary), with_objsense=True)
+    problem.setObjective(objective)
 
 
 # HiGHS in process: the problem as arrays.
@@ -120,24 +136,24 @@ STOPPED = (
 )
 
 
-def _highs(problem: Any, gap: float, limit_s: float, presolve: bool, tolerance: float) -> Solved:
+def _highs(problem: Any, asked: _Asked) -> Solved:
     variables = problem.variables()
     highs: Any = _QuietHighs()  # type: ignore[no-untyped-call]
     for option, value in (
         ("output_flag", False),
         ("threads", 1),
         ("random_seed", 0),
-        ("mip_rel_gap", gap),
+        ("mip_rel_gap", asked.gap),
         ("mip_abs_gap", 0.0),
-        ("mip_feasibility_tolerance", tolerance),
-        ("primal_feasibility_tolerance", tolerance),
-        ("dual_feasibility_tolerance", tolerance),
+        ("mip_feasibility_tolerance", asked.tolerance),
+        ("primal_feasibility_tolerance", asked.tolerance),
+        ("dual_feasibility_tolerance", asked.tolerance),
         ("mip_heuristic_run_feasibility_jump", False),
-        ("presolve", "choose" if presolve else "off"),
-        ("time_limit", limit_s),
+        ("presolve", "choose" if asked.presolve else "off"),
+        ("time_limit", asked.limit_s),
     ):
         _accepted(highs.setOptionValue(option, value), option)
-    arrays, scale = _arrays(problem, variables)
+    arrays, scale = _arrays(problem, variables, relaxed=asked.relaxed)
     _accepted(highs.passModel(arrays), "the model")
     highs.run()
     kinds, status = highspy.HighsModelStatus, highs.getModelStatus()
@@ -152,7 +168,7 @@ def _highs(problem: Any, gap: float, limit_s: float, presolve: bool, tolerance: 
     return _read(highs, "optimal" if status == kinds.kOptimal else "limit", variables, scale)
 
 
-def _arrays(problem: Any, variables: list[Any]) -> tuple[Any, float]:
+def _arrays(problem: Any, variables: list[Any], *, relaxed: bool) -> tuple[Any, float]:
     """Return a PuLP problem as HiGHS takes it, and by what its objective is scaled."""
     index = {variable: column for column, variable in enumerate(variables)}
     costs = np.zeros(len(variables))
@@ -169,7 +185,8 @@ def _arrays(problem: Any, variables: list[Any]) -> tuple[Any, float]:
     lp.col_lower_ = np.array([_end(variable.lowBound, -1) for variable in variables])
     lp.col_upper_ = np.array([_end(variable.upBound, 1) for variable in variables])
     whole, real = highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous
-    lp.integrality_ = [whole if v.cat == pulp.LpInteger else real for v in variables]
+    if not relaxed:
+        lp.integrality_ = [whole if v.cat == pulp.LpInteger else real for v in variables]
     starts, columns, factors = [0], list[int](), list[float]()
     rows = problem.constraints()
     for row in rows:
@@ -189,7 +206,8 @@ def _arrays(problem: Any, variables: list[Any]) -> tuple[Any, float]:
 
 def _read(highs: Any, status: Status, variables: list[Any], scale: float) -> Solved:
     info = highs.getInfo()
-    bound = info.mip_dual_bound if _has_whole(variables) else info.objective_function_value
+    whole = len(highs.getLp().integrality_) > 0 and _has_whole(variables)
+    bound = info.mip_dual_bound if whole else info.objective_function_value
     proven = bound / scale if abs(bound) < 1e300 else None
     if info.primal_solution_status != int(highspy.SolutionStatus.kSolutionStatusFeasible):
         return Solved(status, bound=proven)
@@ -223,7 +241,7 @@ def _end(bound: float | None, side: int) -> float:
 # CBC: a file of the problem, a log to read.
 
 
-def _cbc(problem: Any, gap: float, limit_s: float, presolve: bool, tolerance: float) -> Solved:
+def _cbc(problem: Any, asked: _Asked) -> Solved:
     variables = problem.variables()
     if any(_is_empty(variable) for variable in variables):  # CBC refuses to read such a file
         return Solved("infeasible")
@@ -233,14 +251,15 @@ def _cbc(problem: Any, gap: float, limit_s: float, presolve: bool, tolerance: fl
             command = pulp.COIN_CMD(
                 path=pulp.PULP_CBC_CMD.pulp_cbc_path,
                 msg=False,
+                mip=not asked.relaxed,
                 threads=1,
-                timeLimit=limit_s,
-                gapRel=gap,
+                timeLimit=asked.limit_s,
+                gapRel=asked.gap,
                 logPath=str(log),
                 options=[
-                    f"primalTolerance {tolerance}",
+                    f"primalTolerance {asked.tolerance}",
                     "integerTolerance 1e-7",
-                    *([] if presolve else ["presolve off", "preprocess off"]),
+                    *([] if asked.presolve else ["presolve off", "preprocess off"]),
                 ],
             )
             command.tmpDir = folder

@@ -71,7 +71,8 @@ class Team:
 
     ``every`` so many-th local checkpoint goes on to storage. ``spares`` are spare units bought, in
     the work as many as ``spares_counted``: more of them than bought give an upper bound.
-    ``near_gpus`` decides the share of the micro-batches that each copy of the model takes.
+    ``batches`` are, where copies of the model share micro-batches evenly, the fewest and the most
+    that a copy takes, of each way; between them work is at most as if they were not whole.
     """
 
     running: tuple[tuple[System, Way], ...]
@@ -79,7 +80,7 @@ class Team:
     every: int = 1
     spares: int = 0
     spares_counted: int = 0
-    near_gpus: int = 1
+    batches: tuple[tuple[int, int] | None, ...] = ()
 
     @property
     def ways(self) -> tuple[Way, ...]:
@@ -113,12 +114,23 @@ class UsefulWork:
 
     def pflops_per_gpu(self, gpus: float) -> float:
         """Return what a GPU that never stops does in a job of so many, PFLOP/s."""
-        law = self.job.scale
         rates = (
-            way.tflops_per_gpu * (1.0 if law is None else law.share(gpus, way.bubble, way.gpus_max))
-            for way in self.team.ways
+            way.tflops_per_gpu * self._share_at_scale(place, way, gpus)
+            for place, way in enumerate(self.team.ways)
         )
         return min(rates) * (self.job.mfu or 0.0) / 1000.0
+
+    def _share_at_scale(self, place: int, way: Way, gpus: float) -> float:
+        """Return what the law of scale leaves of a GPU's rate in a job of so many."""
+        law = self.job.scale
+        if law is None:
+            return 1.0
+        batches = self.team.batches[place] if self.team.batches else None
+        if batches is None or way.gpus_max is None:
+            return law.share(gpus, way.bubble)
+        if batches[0] == batches[1]:
+            gpus = way.gpus_max / batches[0]
+        return 1.0 / (1.0 + way.bubble * gpus)
 
     def goodput(self, at: Point) -> float | None:
         """Return the share of time kept at the best interval; None where limits leave none."""
@@ -188,9 +200,9 @@ class UsefulWork:
     def tangent(self, at: Point, measure: Measure, most: Point) -> Tangent | None:
         """Return the tangent at a point; None where limits leave no interval there.
 
-        Beyond the peak, where fewer GPUs would do more, work is concave for a while and falls to
-        nothing then. There the tangent is that at the peak, which is flat in the GPUs, unless the
-        one at the point itself is above the work of as many GPUs as there can be.
+        Beyond the peak, where fewer GPUs would do more, work is concave until losses take twice
+        what a GPU adds, and falls to nothing then. There the tangent is that at the peak, flat in
+        the GPUs, unless the one at the point itself is above the work of as many as there can be.
 
         Args:
             at: the point; infinite endurance counts as no limit and has no slope.
@@ -205,12 +217,17 @@ class UsefulWork:
             return found
         at = at._replace(gpus=self._peak(at, measure))
         value = self.value(at, measure) or 0.0
-        slopes = self._slopes(at, value, measure)._replace(gpus=0.0)
+        slopes = self._slopes(at, value, measure)
+        if slopes.gpus * at.gpus < -value or not value:  # fewer GPUs are not allowed
+            return None
+        slopes = slopes._replace(gpus=max(0.0, slopes.gpus))
         return Tangent(at, value * (1.0 + ABOVE), slopes)
 
     def _is_above(self, tangent: Tangent, measure: Measure, most: Point) -> bool:
         """Say whether a tangent is above the work of any GPUs, at its bandwidth and at the most."""
         low, high = self.gpus_range[0], max(most.gpus, tangent.at.gpus)
+        if tangent.slopes.gpus * tangent.at.gpus < -tangent.value:
+            return False
         for rest in (tangent.at, most):
             for number in range(BEYOND + 1):
                 at = rest._replace(gpus=low * (high / low) ** (number / BEYOND))
@@ -236,7 +253,8 @@ class UsefulWork:
         """Return the GPUs in use, at most those given, that do most."""
 
         def worth(log_gpus: float) -> float:
-            return self.value(at._replace(gpus=math.exp(log_gpus)), measure) or 0.0
+            value = self.value(at._replace(gpus=math.exp(log_gpus)), measure)
+            return value or -math.exp(log_gpus)  # where nothing is left the peak is at fewer
 
         return two_levels.peak_s(worth, min(self.gpus_range[0], at.gpus), at.gpus)
 
@@ -315,12 +333,10 @@ class UsefulWork:
         if self.team.mode == "local":
             low, high = self._local_range(low)
             highs.append(high)
-        if job.scale is not None and job.scale.even:
-            for way in ways:
-                if way.gpus_max is not None:
-                    batches = max(1, way.gpus_max // self.team.near_gpus)
-                    low = max(low, way.gpus_max // (batches + 1) + 1.0)
-                    highs.append(float(way.gpus_max // batches))
+        for way, batches in zip(ways, self.team.batches, strict=False):
+            if batches is not None and way.gpus_max is not None:
+                low = max(low, way.gpus_max // (batches[1] + 1) + 1.0)
+                highs.append(float(way.gpus_max // batches[0]))
         return low, min(highs)
 
     def _local_range(self, low: float) -> tuple[float, float]:

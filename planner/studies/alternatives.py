@@ -305,7 +305,6 @@ class Search:
     def _solve(self, case: Case, *, ties: bool) -> Certificate:
         return optimise(
             case,
-            solver=self.options.solver,
             gap=self.options.gap,
             effort=self.options.effort,
             ties=ties,
@@ -345,7 +344,7 @@ def alternatives(
     options = options.started()
     case = resolve(inputs)
     effort = options.part(FOR_THE_PLAN).effort
-    answer = optimise(case, solver=options.solver, gap=options.gap, effort=effort)
+    answer = optimise(case, gap=options.gap, effort=effort)
     if answer.operation is None:
         return _without_plan(inputs, case, within, solve_with(inputs, options))
     best = assemble(inputs, case, answer, solver=options.solver, gap=options.gap)

@@ -151,7 +151,6 @@ class Prober:
             return Best(resolve(self.inputs), None, None, None)
         answer = optimise(
             case,
-            solver=options.solver,
             gap=options.gap,
             effort=options.effort,
             ties=False,
@@ -222,7 +221,7 @@ def next_step(
     floor = no_worse(inputs, base.case.objective, wanted)
     if lever.path == floor.path:
         return None
-    oracle = Oracle(inputs, options.solver, options.effort.part(WORK))
+    oracle = Oracle(inputs, options.effort.part(WORK))
     oracle.remember(known)
     found = threshold(oracle, lever, (floor,))
     if found is None:

@@ -227,14 +227,14 @@ def items(study: Study, forced: Sequence[Forced], asked: Sequence[str]) -> tuple
 def _bound(study: Study, reasons: Sequence[ItemReason]) -> None:
     """Bound every loss by linear programs: at today's prices, and whatever the price."""
     names = [reason.name for reason in reasons]
-    case, solver = study.case, study.options.solver
-    today = bounds_with(case, names, solver, study.effort)
+    case = study.case
+    today = bounds_with(case, names, study.effort)
     ever: Mapping[str, Bound] = today
     if costs_least(case):
         ever = {}
     elif limits_money(case):
         free = with_companions(study.inputs, without_money(case))
-        ever = bounds_with(free, names, solver, study.effort)
+        ever = bounds_with(free, names, study.effort)
     for reason in reasons:
         bound = today[reason.name]
         reason.impossible = bound == "no plan"

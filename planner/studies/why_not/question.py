@@ -126,7 +126,6 @@ class Study:
         self.proofs += 1
         answer = optimise(
             case,
-            solver=self.options.solver,
             gap=max(gap, self.options.gap),
             effort=self.effort,
             ties=False,
