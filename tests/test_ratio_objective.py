@@ -112,16 +112,6 @@ def test_a_type_without_a_measured_rate_is_no_plan() -> None:
     ]
 
 
-@pytest.mark.exhaustive(keep=3)
-@pytest.mark.parametrize("seed", [70_001, 70_003, 70_005, 70_009, 70_010, 70_013, 70_014, 70_034])
-def test_cbc_agrees_with_highs(seed: int) -> None:
-    case = resolve(inputs_of(ratio_case(seed, NAMES[seed % 2])))
-    by_highs, by_cbc = optimise(case, ties=False), optimise(case, solver="cbc", ties=False)
-    assert by_cbc.status == by_highs.status
-    if by_highs.value is not None:
-        assert by_cbc.value == pytest.approx(by_highs.value, abs=1e-5)
-
-
 def value_of(inputs: Inputs) -> float:
     """Return the least ratio of a problem, infinite where it has no plan."""
     end = optimise(resolve(inputs), ties=False)

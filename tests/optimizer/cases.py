@@ -153,7 +153,7 @@ class Counting:
 
     def values(self, units: Mapping[str, int]) -> dict[str, float]:
         """Return the least values of all variables with the purchase fixed."""
-        opened = session("highs", self.build.model)
+        opened = session(self.build.model)
         opened.objective(total((*self.counts.values(), *self.bought.values())), False)
         for (name, _, _), variable in self.build.counts.items():
             opened.bounds(variable, float(units[name]), float(units[name]))

@@ -57,7 +57,7 @@ def begun(case: Case, effort: Effort | None = None) -> tuple[Master, Goal, Node,
     """Return the search of a case as it stands before its first look."""
     model = build(case, case.job.modes[0])
     goal = goal_of(case, EXPRESSIONS[case.objective](model), PROVEN / 20)
-    master = Master(model, session("highs", model.model), effort or Effort())
+    master = Master(model, session(model.model), effort or Effort())
     master.objective(goal.expression, goal.maximise)
     return master, goal, Node(inf if goal.maximise else -inf), Found()
 

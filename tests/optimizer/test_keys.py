@@ -53,8 +53,8 @@ def test_what_an_item_could_bring_is_told_with_several_sites_too() -> None:
     for offer in case.offers():
         assert len([key for key in build(several, "async").counts if key.sku == offer.id]) == 2
     names = [offer.id for offer in (*case.systems, *case.storage)]
-    known = bounds_with(case, names, "highs", Effort())
-    looser = bounds_with(several, names, "highs", Effort())
+    known = bounds_with(case, names, Effort())
+    looser = bounds_with(several, names, Effort())
     assert known.keys() == looser.keys()
 
 

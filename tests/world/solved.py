@@ -57,13 +57,13 @@ def once(optimise: Callable[..., Certificate]) -> Callable[..., Certificate]:
     """Return the search of `planner.optimizer.joint`, done once for a case and its options.
 
     What a search has taken is charged to whoever asks again; one that has less left, or a time
-    limit, or that saves its model, searches itself.
+    limit, searches itself.
     """
 
     def known(*asked: Any, **named: Any) -> Certificate:
         (effort,) = (each for each in asked if isinstance(each, Effort))
         rest = [each for each in asked if each is not effort]
-        alone = math.isfinite(effort.left_s) or any(isinstance(each, Path) for each in rest)
+        alone = math.isfinite(effort.left_s)
         if alone or not os.access(
             os.environ[FOLDER], os.R_OK | os.W_OK | os.X_OK, effective_ids=True
         ):
