@@ -27,7 +27,13 @@ from planner.outputs import plan_json
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.schema.verification import Check, Verification
 from planner.studies.request import Found, Request
-from planner.verifier import faults, origin_faults, recheck_from_outside, unproven_faults
+from planner.verifier import (
+    faults,
+    origin_faults,
+    program_faults,
+    recheck_from_outside,
+    unproven_faults,
+)
 
 _AGAIN = "solve the problem again"
 _TAKES = "give the PROBLEM.plan.json that planner solve writes"
@@ -191,7 +197,10 @@ def _file(opened: PlanFile) -> Check:
 def _figures(opened: PlanFile) -> Iterator[Check]:
     """Yield the checks of figures and limits, by the inputs that the plan carries."""
     plan, found = opened.plan, recheck_from_outside(opened.inputs, opened.plan)
-    what, wrong = _contents(plan), (*found.disagreements, *unproven_faults(plan))
+    what, wrong = (
+        _contents(plan),
+        (*found.disagreements, *unproven_faults(plan), *program_faults(plan)),
+    )
     if wrong:
         text = f"wrong among {what}, computed again from the inputs it carries"
         yield Check(name="figures", result="fails", text=text, findings=wrong)
