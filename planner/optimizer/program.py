@@ -18,6 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from pulp import LpAffineExpression, LpMaximize, LpMinimize, LpProblem, lpSum
@@ -594,7 +595,7 @@ class Program(Rows):
         self.tangents += 1
         self.row(f"work_{measure}_{self.tangents}", row <= right / largest)
 
-    @property
+    @cached_property
     def most(self) -> Point:
         """The most of everything that useful work depends on."""
         read, write = self._most_delivered(0), self._most_delivered(1)

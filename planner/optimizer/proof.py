@@ -250,9 +250,9 @@ class Stage:
         sign = 1.0 if maximise else -1.0
         self._racks_of_plan()
         for _ in range(ROUNDS):
-            found = self._ask(presolve=True)
+            found = self._ask(known)
             if self._refuted(found, sign, known):
-                found = self._ask(presolve=False)
+                found = self._ask(known, presolve=False)
             if self._refuted(found, sign, known):
                 said = found.status if found.bound is None else f"no better than {found.bound:,.9g}"
                 text = f"{what}: {solvers.NAMES[self.solver]} says {said} {unit}"
@@ -264,7 +264,7 @@ class Stage:
                 return found
         return found
 
-    def _ask(self, *, presolve: bool) -> Solved:
+    def _ask(self, known: float | None = None, *, presolve: bool = True) -> Solved:
         return solvers.solve(
             self.program.problem,
             self.solver,
@@ -272,6 +272,7 @@ class Stage:
             time_limit_s=min(solvers.LONGEST_S, self.deadline - time.monotonic()),
             presolve=presolve,
             tolerance=self.tolerance,
+            known=known,
         )
 
     def _refuted(self, found: Solved, sign: float, known: float) -> bool:
@@ -572,8 +573,8 @@ def _hold(stage: Stage, plan: Run, top: float) -> None:
     case, program, worth = stage.case, stage.program, worth_of(stage.case)
     share = max(TIES, case.indifference) - WITHIN
     own = worth.of_plan(plan)
-    if case.policy.disliked:
-        top = own
+    if case.policy.disliked:  # the best with so few of other vendors' units is not known here
+        top, share = own, 0.0
     objective, scale = objective_of(stage, 0.0)
     if case.maximise:
         floor = min(top * (1.0 - share), own) * (1.0 - NEAR)

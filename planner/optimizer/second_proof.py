@@ -119,12 +119,12 @@ class _Asked:
         objective, scale = self._objective(stage)
         problem.setObjective(objective + 0.0)
         if self._is_empty(stage):
-            found = stage._ask(presolve=True)
+            found = stage._ask()
             return found.status == "infeasible"
         if not _is_single(team):
             return False
         for _ in range(ROUNDS):
-            found = stage._ask(presolve=True)
+            found = stage._ask()
             if found.status == "infeasible":
                 return True
             if found.status == "limit" or found.objective is None or not exact:

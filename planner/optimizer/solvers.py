@@ -32,6 +32,7 @@ optima and called the rest "Optimal" (tests/optimizer/test_solvers.py)."""
 LARGEST_COST = 1e4
 """The largest cost that HiGHS sees. Its tolerance on reduced costs is per unit bought: beside
 costs of 1 a hundred thousand units of next to no use could hide a hundredth of the objective."""
+WORSE = 1e-5
 LONGEST_S = 600.0
 """No program of a plan takes so long; a solver that does has lost its way."""
 
@@ -65,6 +66,7 @@ def solve(
     presolve: bool = True,
     tolerance: float = TOLERANCE,
     relaxed: bool = False,
+    known: float | None = None,
 ) -> Solved:
     """Solve a PuLP problem to a relative gap.
 
@@ -75,6 +77,8 @@ def solve(
         presolve: whether the solver may simplify the problem first.
         tolerance: by how much rows may be missed, 1e-7 to 1e-6.
         relaxed: whether fractions will do in place of whole numbers.
+        known: what a solution is known to reach: HiGHS need not look at what is worse by more than
+            a share of 1e-5. It is told the value alone, and has to find a solution itself.
 
     Raises:
         SolverError: the solver is missing, cannot write its files, or ended without an answer.
@@ -84,7 +88,7 @@ def solve(
     limit_s = LONGEST_S if time_limit_s is None else time_limit_s
     if limit_s <= 0.0:
         return Solved("limit")
-    asked = _Asked(gap, limit_s, presolve, tolerance, relaxed)
+    asked = _Asked(gap, limit_s, presolve, tolerance, relaxed, known)
     return _highs(problem, asked) if solver == "highs" else _cbc(problem, asked)
 
 
@@ -94,6 +98,7 @@ class _Asked(NamedTuple):
     presolve: bool
     tolerance: float
     relaxed: bool
+    known: float | None
 
 
 def write_model(problem: Any, path: Path) -> None:
@@ -153,7 +158,7 @@ def _highs(problem: Any, asked: _Asked) -> Solved:
         ("time_limit", asked.limit_s),
     ):
         _accepted(highs.setOptionValue(option, value), option)
-    arrays, scale = _arrays(problem, variables, relaxed=asked.relaxed)
+    arrays, scale = _arrays(problem, variables, asked)
     _accepted(highs.passModel(arrays), "the model")
     highs.run()
     kinds, status = highspy.HighsModelStatus, highs.getModelStatus()
@@ -168,7 +173,7 @@ def _highs(problem: Any, asked: _Asked) -> Solved:
     return _read(highs, "optimal" if status == kinds.kOptimal else "limit", variables, scale)
 
 
-def _arrays(problem: Any, variables: list[Any], *, relaxed: bool) -> tuple[Any, float]:
+def _arrays(problem: Any, variables: list[Any], asked: _Asked) -> tuple[Any, float]:
     """Return a PuLP problem as HiGHS takes it, and by what its objective is scaled."""
     index = {variable: column for column, variable in enumerate(variables)}
     costs = np.zeros(len(variables))
@@ -185,7 +190,7 @@ def _arrays(problem: Any, variables: list[Any], *, relaxed: bool) -> tuple[Any, 
     lp.col_lower_ = np.array([_end(variable.lowBound, -1) for variable in variables])
     lp.col_upper_ = np.array([_end(variable.upBound, 1) for variable in variables])
     whole, real = highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous
-    if not relaxed:
+    if not asked.relaxed:
         lp.integrality_ = [whole if v.cat == pulp.LpInteger else real for v in variables]
     starts, columns, factors = [0], list[int](), list[float]()
     rows = problem.constraints()
@@ -194,9 +199,19 @@ def _arrays(problem: Any, variables: list[Any], *, relaxed: bool) -> tuple[Any, 
         columns += [column for column, _ in terms]
         factors += [factor for _, factor in terms]
         starts.append(len(columns))
-    lp.num_row_ = len(rows)
-    lp.row_lower_ = np.array([_end(row.getLb(), -1) for row in rows])
-    lp.row_upper_ = np.array([_end(row.getUb(), 1) for row in rows])
+    lows = [_end(row.getLb(), -1) for row in rows]
+    highs = [_end(row.getUb(), 1) for row in rows]
+    if asked.known is not None and most > 0.0:  # the objective as a row, no worse than known
+        there = np.flatnonzero(costs)
+        columns += there.tolist()
+        factors += costs[there].tolist()
+        starts.append(len(columns))
+        worse = WORSE * max(abs(asked.known), 1.0)
+        right = asked.known - problem.objective.constant
+        lows.append(right - worse if maximise else -highspy.kHighsInf)
+        highs.append(highspy.kHighsInf if maximise else right + worse)
+    lp.num_row_ = len(lows)
+    lp.row_lower_, lp.row_upper_ = np.array(lows), np.array(highs)
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     lp.a_matrix_.start_ = np.array(starts, dtype=np.int32)
     lp.a_matrix_.index_ = np.array(columns, dtype=np.int32)
