@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING
 
 from planner import currency
 from planner.case import Case, resolve
-from planner.errors import Finding, InputError, SolverError, VerificationError
+from planner.errors import Finding, InputError, VerificationError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs
 from planner.loader import load
 
 if TYPE_CHECKING:
+    from planner.optimizer.effort import Effort
     from planner.optimizer.operate import Run
     from planner.optimizer.optimise import Certificate
-    from planner.optimizer.solver import Effort, SolverName
+    from planner.optimizer.proof import Proof
+    from planner.optimizer.solvers import SolverName
     from planner.schema.infeasibility import Infeasibility
     from planner.schema.plan import Plan
 
@@ -92,7 +94,7 @@ class Options:
     @property
     def effort(self) -> Effort:
         """How far solving may go."""
-        from planner.optimizer.solver import Effort
+        from planner.optimizer.effort import Effort
 
         return Effort(self.started().deadline)
 
@@ -114,7 +116,8 @@ def solve(
 
     Raises:
         InputError: the problem, a catalog or a price book is wrong.
-        VerificationError: the plan does not agree with its independent re-computation.
+        VerificationError: the plan does not agree with its independent re-computation, or with the
+            integer program.
     """
     inputs = load(Path(path), settings=settings, scenario=scenario)
     return solve_with(inputs, options or Options())
@@ -150,9 +153,8 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
     currency.show(inputs.problem.shown_in)
     case = resolve(inputs)
     answer = optimise(case, gap=options.gap, effort=options.searching(search).effort)
-    if options.solver != "highs" or options.save_model is not None:
-        _check_by_models(case, answer, options)
     _refuse_free(inputs, case, answer.operation)
+    proof = _proof(case, answer, options)
     message, infeasibility = None, None
     if answer.status == "infeasible" and not options.explain:
         message = "no plan meets every limit"
@@ -174,6 +176,7 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
         message=message,
         infeasibility=infeasibility,
         seconds=answer.seconds if options.state_seconds else None,
+        proof=proof,
     )
     if options.rivals and not answer.late:
         check = partial(verify, inputs)
@@ -182,30 +185,27 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
     return plan
 
 
-def _check_by_models(case: Case, answer: Certificate, options: Options) -> None:
-    """Solve again with a solver, as a check of another kind; write its model where asked.
+def _proof(case: Case, answer: Certificate, options: Options) -> Proof | None:
+    """Return what the integer program proves of the plan found; None without one.
+
+    A search that was cut short claims nothing that could be proven, unless its model is asked for.
 
     Raises:
-        SolverError: it contradicts the search.
+        VerificationError: program and search disagree.
+        SolverError: the solver is missing, or broke off.
     """
-    from planner.optimizer.joint import prove
-    from planner.optimizer.optimise import share
+    from planner.optimizer.proof import prove
 
-    proof = prove(
+    if answer.operation is None or answer.status != "optimal":
+        return None
+    left_s = options.deadline - time.monotonic() if math.isfinite(options.deadline) else None
+    return prove(
         case,
+        answer,
         solver=options.solver,
-        gap=options.gap,
-        effort=options.effort,
+        time_limit_s=left_s,
         save_model=options.save_model,
     )
-    if answer.best is None or proof.bound is None or answer.bound is None or proof.value is None:
-        return
-    room = 2.0 * options.gap + 1e-6
-    if (
-        share(case, answer.bound, proof.value) > room
-        or share(case, proof.bound, answer.best) > room
-    ):
-        raise SolverError(f"{options.solver} and the search do not agree on the best plan")
 
 
 def _refuse_free(inputs: Inputs, case: Case, operation: Run | None) -> None:

@@ -9,8 +9,8 @@ import pytest
 from planner import api
 from planner.case import resolve
 from planner.errors import InputError
+from planner.optimizer.effort import Effort
 from planner.optimizer.optimise import optimise
-from planner.optimizer.solver import Effort
 from planner.schema.plan import Plan
 from planner.schema.simulation import JobSimulated
 from planner.studies.simulation import SimulationOptions, study

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from planner.optimizer.model import combination
 
 from planner import api
 from planner.commands.problem import report_findings
 from planner.inputs import Inputs
 from planner.optimizer import branch, stage
-from planner.optimizer.model import combination
 from planner.schema.catalog import Family, Item
 from planner.schema.plan import Plan
 from planner.schema.prices import Price

@@ -15,6 +15,7 @@ from typing import get_args
 
 import pytest
 from openpyxl import load_workbook
+from planner.optimizer.build import build
 from pydantic import BaseModel
 
 from planner import api
@@ -44,7 +45,6 @@ from planner.limits import (
     path_of,
 )
 from planner.loader.vary.place import slot_of
-from planner.optimizer.build import build
 from planner.optimizer.objective import EXPRESSIONS, can_be_missed
 from planner.outputs.workbook import write
 from planner.schema import problem as schema

@@ -15,12 +15,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from planner.optimizer.master import Master
 
 from planner import api, shipped
 from planner.case import resolve
 from planner.errors import InputError, VerificationError
 from planner.loader import load
-from planner.optimizer.master import Master
 from planner.optimizer.optimise import optimise
 from planner.outputs.console import render
 from planner.outputs.size_screen import render as render_size

@@ -10,13 +10,13 @@ from random import Random
 from typing import Any
 
 import pytest
+from planner.optimizer.model import LogMoney, Model, evaluate
 
 from planner import api
 from planner.case import resolve
 from planner.errors import InputError
 from planner.figures import RATIOS
 from planner.inputs import Inputs
-from planner.optimizer.model import LogMoney, Model, evaluate
 from planner.optimizer.optimise import optimise
 from planner.schema.problem import Budget, Objective, Term
 from planner.studies.why_not import why_not
@@ -110,16 +110,6 @@ def test_a_type_without_a_measured_rate_is_no_plan() -> None:
     assert [reason for _, reason in resolve(inputs).not_considered] == [
         "not known: a measured rate of dense_70b in fp8"
     ]
-
-
-@pytest.mark.exhaustive(keep=3)
-@pytest.mark.parametrize("seed", [70_001, 70_003, 70_005, 70_009, 70_010, 70_013, 70_014, 70_034])
-def test_cbc_agrees_with_highs(seed: int) -> None:
-    case = resolve(inputs_of(ratio_case(seed, NAMES[seed % 2])))
-    by_highs, by_cbc = optimise(case, ties=False), optimise(case, solver="cbc", ties=False)
-    assert by_cbc.status == by_highs.status
-    if by_highs.value is not None:
-        assert by_cbc.value == pytest.approx(by_highs.value, abs=1e-5)
 
 
 def value_of(inputs: Inputs) -> float:

@@ -7,12 +7,11 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from planner.optimizer.master import Master
 
 from planner import api
 from planner.auditor import audit
 from planner.errors import InputError
-from planner.optimizer import joint
-from planner.optimizer.master import Master
 from planner.outputs import console
 from planner.outputs.workbook import write
 from planner.schema.plan import LimitReport, Plan

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from planner.optimizer.constraints.shrinking import Hull, Units, cells, work
 
 from planner import api
 from planner.case import resolve
 from planner.errors import InputError
 from planner.inputs import Inputs
-from planner.optimizer.constraints.shrinking import Hull, Units, cells, work
 from planner.optimizer.ways import needed
 from planner.outputs import console, simulation_text
 from planner.outputs.workbook import write

@@ -22,7 +22,7 @@ from planner.infeasible.oracle import Clash, Oracle, UndecidedError, conflicts, 
 from planner.inputs import Inputs, changed
 from planner.levers import Lever, applied, levers
 from planner.loader.checks import check_problem
-from planner.optimizer.solver import Effort
+from planner.optimizer.effort import Effort
 from planner.paths import job_path
 from planner.schema.catalog import Item
 from planner.schema.infeasibility import Combined, Conflict, Infeasibility, Step

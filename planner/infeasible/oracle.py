@@ -13,11 +13,11 @@ from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs, key_of
 from planner.levers import Change, Lever, applied
 from planner.limits import BY_NAME
+from planner.optimizer.effort import Effort
 from planner.optimizer.goals import floors
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import fitted, optimise
-from planner.optimizer.solver import Effort
 
 # Whether a changed problem has a plan at all: asked once, remembered, in whole numbers.
 

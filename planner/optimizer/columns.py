@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from planner.case.money import SUMS
 from planner.figures import FIGURES, OBJECTIVES, RATIOS
 from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.kernel import Numbers
+from planner.optimizer.objective import name_weight
 from planner.optimizer.operations import PRICES
 
 TCO = "tco_usd"
@@ -29,14 +29,6 @@ WRITTEN = "bought_write"
 """The write bandwidth of the storage bought, as delivered, whatever clients can move."""
 TIES = ("capex_usd", "it_power_kw", "units", "names")
 """What equally good plans are told apart by, in this order."""
-
-
-def name_weight(item_id: str) -> float:
-    """Return a fixed number between 1 and 2 for an item id.
-
-    It orders plans that nothing else tells apart, in the same way whatever else is in the catalogs.
-    """
-    return 1.0 + int.from_bytes(sha256(item_id.encode()).digest()[:2], "big") / 65_536.0
 
 
 @dataclass(frozen=True)

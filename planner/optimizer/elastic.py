@@ -25,6 +25,7 @@ from planner.case import Case
 from planner.case.model import Elastic
 from planner.limits import BY_NAME
 from planner.optimizer.columns import Columns
+from planner.optimizer.effort import Effort
 from planner.optimizer.goals import floors
 from planner.optimizer.intervals import Times, best_between
 from planner.optimizer.kernel import Flags, Numbers, Places
@@ -32,8 +33,6 @@ from planner.optimizer.operate import Run, missed_by, operate
 from planner.optimizer.operations import Stores, Uses, stored, ways_to_save
 from planner.optimizer.optimise import Certificate, Status, for_work, of_whole, reduced
 from planner.optimizer.purchase import TOLERANCE, broken_rows
-from planner.optimizer.search import WORK_OF_BOX
-from planner.optimizer.solver import Effort
 from planner.optimizer.space import Boxes, Space
 from planner.optimizer.teams import run_team
 from planner.units import DAY_S
@@ -137,7 +136,7 @@ class _Search:
             halves = self._bounded(space, _halved(space, first, self.limits))
             open_[place] = space, _Weighed.joined(rest, halves)
             self.looked += len(first.few) + len(halves.few)
-            self.effort.count(WORK_OF_BOX * (len(first.few) + len(halves.few)))
+            self.effort.look(len(first.few) + len(halves.few))
         left = [float(some.boxes.bound.min()) for _, some in open_ if len(some.few)]
         self.bound = min([self._enough(), *left])
         return not left

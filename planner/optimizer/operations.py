@@ -18,7 +18,6 @@ from planner.case import Case, bandwidth
 from planner.case.bandwidth import ends
 from planner.case.model import Mode, Storage
 from planner.case.quantities import ROUNDING
-from planner.optimizer.context import MOST_SPARED
 from planner.optimizer.goals import FLOOR_TOLERANCE
 from planner.optimizer.intervals import Drives, Local, Times, best_between, optimal_period
 from planner.optimizer.kernel import Flags, Numbers, Places
@@ -675,6 +674,9 @@ class Operation:
         return np.array(shares, dtype=float)[np.ravel(places)]
 
 
+MOST_SPARED = math.log(4.0)
+"""Restarts see at least a quarter of the failures that work sees: after one that takes a unit out
+a third or more of what ran goes on, or the job waits."""
 RISING = 1e-4
 """By what share more GPUs are looked at to see whether they would do more."""
 

@@ -22,14 +22,13 @@ from planner.figures import RATIOS
 from planner.optimizer import operate, purchase
 from planner.optimizer.columns import TCO, TIES, Columns, least_column
 from planner.optimizer.dominance import outgrown, without_dominated
+from planner.optimizer.effort import Effort
 from planner.optimizer.goals import TIE_TOLERANCE, floors
-from planner.optimizer.guess import orderly
 from planner.optimizer.kernel import Numbers
 from planner.optimizer.objective import LOGARITHMIC, measure
 from planner.optimizer.operate import Run
 from planner.optimizer.operations import WORTH, ways_to_save
 from planner.optimizer.search import Answer, Held, Kind, Point, Search, Worth
-from planner.optimizer.solver import Effort
 from planner.optimizer.space import Boxes, Space
 from planner.optimizer.teams import Counts
 from planner.optimizer.ways import needed
@@ -208,7 +207,7 @@ class Question:
         if first.point is None:
             status: Status = "infeasible" if first.ended else "no_solution"
             return self._certificate(status, first, first)
-        if self._endless(first):
+        if self.endless(first):
             return self._certificate("unbounded", first, first)
         taken, settled, untouched = first, True, None
         if self.ties:
@@ -339,7 +338,7 @@ class Question:
 
     # No end.
 
-    def _endless(self, found: Answer) -> bool:
+    def endless(self, found: Answer) -> bool:
         """Say whether more of something that nothing limits is better without end."""
         point, case = found.point, self.case
         assert point is not None
@@ -484,7 +483,7 @@ def fitted(case: Case, run: Run) -> Run | None:
     if any(count and name not in ids for name, count in run.units.items()):
         return None
     units = {name: run.units.get(name, 0) for name in ids}
-    if not orderly(case, units) or purchase.broken_rows(case, units, run.ways):
+    if not purchase.orderly(case, units) or purchase.broken_rows(case, units, run.ways):
         return None
     if len(run.used) > case.job.max_types or run.mode not in case.job.modes:
         return None

@@ -16,11 +16,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from planner.case.model import Case
+from planner.optimizer.effort import Effort
 from planner.optimizer.goals import floors
 from planner.optimizer.kernel import Flags, Numbers
+from planner.optimizer.objective import LEAST_TCO_MUSD
 from planner.optimizer.operate import Run, operate
 from planner.optimizer.purchase import TOLERANCE
-from planner.optimizer.solver import Effort
 from planner.optimizer.space import UNITS, WRITE, Boxes, Corner, Space
 from planner.optimizer.teams import Counts, run_team
 
@@ -32,11 +33,7 @@ LONG = 64
 """Searches of more rounds are long."""
 MOST_BOXES = 2_000_000
 """More open boxes than these are not kept: the search then ends with what it has."""
-WORK_OF_BOX = 1.5e-3
-"""What a box counts; see `Effort`."""
 ROUNDING = 1e-9
-LEAST_TCO_MUSD = 1e-6
-"""What counts as paid where nothing is, so that money per work has a logarithm."""
 
 
 class Worth(NamedTuple):
@@ -192,7 +189,7 @@ class Search:
             halves = self._bounded(space, space.halved(some.at(~some.single), self.limits))
             open_[place] = space, Boxes.joined(rest, halves)
             self.boxes += some.size + halves.size
-            self.effort.count(WORK_OF_BOX * (some.size + halves.size))
+            self.effort.look(some.size + halves.size)
         return self._answers([boxes for _, boxes in open_])
 
     def _demanded(self, boxes: Boxes) -> Boxes:

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from planner.case import Case
 from planner.limits import Limit
 from planner.optimizer.dominance import outgrown, without_dominated
+from planner.optimizer.effort import Effort
 from planner.optimizer.kernel import Flags, Numbers, Places
 from planner.optimizer.objective import measure
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Question, of_whole
 from planner.optimizer.purchase import TOLERANCE
-from planner.optimizer.search import Point, Search
-from planner.optimizer.solver import Effort
+from planner.optimizer.search import Answer, Point, Search
 from planner.optimizer.ways import needed
 
 FIRST, TOGETHER = 8, 64
@@ -44,6 +44,7 @@ class Found(NamedTuple):
     score: float
     bound: float
     certificate: Literal["search", "reused"]
+    endless: bool = False
 
 
 @dataclass
@@ -141,10 +142,14 @@ class Sweep:
         few = self._few()
         sign, of = (1.0 if self.case.maximise else -1.0), measure(self.case, self.case.objective)
         runs: dict[int, tuple[Run, float]] = {}
+        endless = set[int]()
         for place in set(few[few >= 0].tolist()):
             run = of_whole(self.case, self.points[place].operated())
             assert run is not None
             runs[place] = run, sign * of(run)
+            value = self._value(place)
+            if self.question.endless(Answer(self.points[place], value, value, ended=True)):
+                endless.add(place)
         found = []
         for row, place in enumerate(few.tolist()):
             how: Literal["search", "reused"] = "search" if self.worked[row] else "reused"
@@ -155,7 +160,7 @@ class Sweep:
             run, score = runs[place]
             # Ratios are scaled by what the term holds: bounds are as far from the best as they are.
             proven = score + (max(bound, self._value(place)) - self._value(place))
-            found.append(Found(run, score, proven, how))
+            found.append(Found(run, score, proven, how, place in endless))
         return found
 
     def _value(self, place: int) -> float:

@@ -35,6 +35,7 @@ from planner.schema.plan import (
     PartByLength,
     Plan,
     PriceNote,
+    ProgramReport,
     Provenance,
     RackGroup,
     RackPlaces,
@@ -395,8 +396,11 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "given_away": None,
             "indifference": 0.0,
             "best_capex_usd": None,
+            "program": None,
         },
     ),
+    # No part of a proof passes: see `ObjectiveReport`.
+    ProgramReport: Rule(removed=dict.fromkeys(ProgramReport.model_fields)),
     # No assumption and nothing that was left aside passes: see `Plan`.
     Assumption: Rule(removed=dict.fromkeys(Assumption.model_fields)),
     NotConsidered: Rule(removed=dict.fromkeys(NotConsidered.model_fields)),

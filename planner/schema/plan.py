@@ -633,6 +633,29 @@ class NextStep(PlanModel):
     needs: tuple[StepNeed, ...]
 
 
+class ProgramReport(PlanModel):
+    """What the integer program proved of the plan.
+
+    With ``form`` tangents useful work is bounded by tangents, and ``bound`` is of every plan that
+    runs in the way and with the spares of the best one; with demands the program was asked for the
+    plan's own operating point; linear is a problem that asks for no useful work. ``capex_usd`` is
+    the cheapest bill that is as good as the problem asks, ``capex_bound_usd`` what none passes.
+    """
+
+    form: Literal["tangents", "demands", "linear"]
+    solver: str
+    status: Literal["optimal", "limit"]
+    value: InItsUnit | None
+    bound: InItsUnit | None
+    unit: str
+    gap: float | None
+    capex_usd: float | None
+    capex_bound_usd: float | None
+    capex_gap: float | None
+    variables: int
+    rows: int
+
+
 class ObjectiveReport(PlanModel):
     """The objective with its certificate.
 
@@ -641,7 +664,7 @@ class ObjectiveReport(PlanModel):
     own ``value`` is, as a share of ``best``: what ``indifference`` and preferred vendors took of
     it. ``best_capex_usd`` is what the cheapest plan costs that is as good as ``best``; None where
     nothing was given away. For goodput and useful GPUs ``log_value`` and ``log_bound`` are the
-    natural logarithms the optimiser works with.
+    natural logarithms the optimiser works with. ``program`` is the proof by the integer program.
     """
 
     name: str
@@ -657,6 +680,7 @@ class ObjectiveReport(PlanModel):
     given_away: float | None = None
     best_capex_usd: float | None = None
     indifference: float = 0.0
+    program: ProgramReport | None = Field(default=None, exclude_if=_is_none)
 
 
 class Assumption(PlanModel):

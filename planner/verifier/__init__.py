@@ -29,6 +29,7 @@ from planner.verifier.limits import (
 from planner.verifier.lines import check_lines
 from planner.verifier.options import check_next_step, check_options
 from planner.verifier.placement import check_placement, check_places, shared_racks
+from planner.verifier.program import program_faults
 from planner.verifier.totals import check_ratios, check_totals
 from planner.verifier.ways import check_ways, with_option
 
@@ -42,6 +43,7 @@ __all__ = [
     "faults",
     "origin_faults",
     "passed",
+    "program_faults",
     "recheck",
     "recheck_from_outside",
     "unproven_faults",
@@ -142,7 +144,13 @@ def faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     """
     found = recheck_from_outside(inputs, plan)
     broken = (f"{name}: {text}" for name, text in found.breaches)
-    return (*found.disagreements, *broken, *unproven_faults(plan), *origin_faults(inputs, plan))
+    return (
+        *found.disagreements,
+        *broken,
+        *unproven_faults(plan),
+        *program_faults(plan),
+        *origin_faults(inputs, plan),
+    )
 
 
 def recheck_from_outside(inputs: Inputs, plan: Plan) -> Recheck:

@@ -234,6 +234,7 @@ def check_next_step(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Pl
         interval_s=step.interval_s,
         every=step.every,
     )
+    ledger.equal(f"{name}.every", bool(step.every), bool(decisions.every))
     spread = plan.jobs[0].systems_by_type
     if spread:
         spread = {**spread, step.sku: spread.get(step.sku, 0) + step.systems}

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from planner.case import Case, resolve
-from planner.case.bounds import cap
-from planner.case.quantities import Steps
 from planner.optimizer.build import _add_counts
 from planner.optimizer.context import Build
 from planner.optimizer.master import session
 from planner.optimizer.model import Linear, Model, Variable, combination, evaluate, total
-from planner.optimizer.solver import Effort, Outcome, Session
+
+from planner.case import Case, resolve
+from planner.case.bounds import cap
+from planner.case.quantities import Steps
+from planner.optimizer.effort import Effort, Outcome, Session
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.random_hardware import Raw, figure
 from tests.world.requests import Request, price
@@ -153,7 +154,7 @@ class Counting:
 
     def values(self, units: Mapping[str, int]) -> dict[str, float]:
         """Return the least values of all variables with the purchase fixed."""
-        opened = session("highs", self.build.model)
+        opened = session(self.build.model)
         opened.objective(total((*self.counts.values(), *self.bought.values())), False)
         for (name, _, _), variable in self.build.counts.items():
             opened.bounds(variable, float(units[name]), float(units[name]))

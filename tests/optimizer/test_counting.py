@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from math import inf, log
 
 import pytest
+from planner.optimizer.branch import Found, Goal, Node
+from planner.optimizer.build import build
+from planner.optimizer.master import Master, session
+from planner.optimizer.tightening import Box
 
 from planner.case import Case, resolve
 from planner.errors import InputError
 from planner.optimizer import counting
-from planner.optimizer.branch import Found, Goal, Node
-from planner.optimizer.build import build
-from planner.optimizer.master import Master, session
+from planner.optimizer.effort import Effort
 from planner.optimizer.objective import EXPRESSIONS
 from planner.optimizer.optimise import Certificate, goal_of, optimise
-from planner.optimizer.solver import Effort
-from planner.optimizer.tightening import Box
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.requests import Request, price, store
 
@@ -57,7 +57,7 @@ def begun(case: Case, effort: Effort | None = None) -> tuple[Master, Goal, Node,
     """Return the search of a case as it stands before its first look."""
     model = build(case, case.job.modes[0])
     goal = goal_of(case, EXPRESSIONS[case.objective](model), PROVEN / 20)
-    master = Master(model, session("highs", model.model), effort or Effort())
+    master = Master(model, session(model.model), effort or Effort())
     master.objective(goal.expression, goal.maximise)
     return master, goal, Node(inf if goal.maximise else -inf), Found()
 

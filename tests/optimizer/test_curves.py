@@ -7,7 +7,6 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from planner.optimizer.model import (
     NEGLIGIBLE,
     Curve,

@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from planner.optimizer.build import build
+from planner.optimizer.master import bounds_with
 
 import planner
 from planner import paths
 from planner.case import resolve
 from planner.case.model import Key, by_item
-from planner.optimizer.build import build
-from planner.optimizer.master import bounds_with
+from planner.optimizer.effort import Effort
 from planner.optimizer.optimise import optimise
-from planner.optimizer.solver import Effort
 from tests.world.random_cases import inputs_of, random_case
 
 SITES = ("north", "south")
@@ -53,8 +53,8 @@ def test_what_an_item_could_bring_is_told_with_several_sites_too() -> None:
     for offer in case.offers():
         assert len([key for key in build(several, "async").counts if key.sku == offer.id]) == 2
     names = [offer.id for offer in (*case.systems, *case.storage)]
-    known = bounds_with(case, names, "highs", Effort())
-    looser = bounds_with(several, names, "highs", Effort())
+    known = bounds_with(case, names, Effort())
+    looser = bounds_with(several, names, Effort())
     assert known.keys() == looser.keys()
 
 

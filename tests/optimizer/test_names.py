@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from planner.optimizer.build import build
+
 from planner import api
 from planner.case import resolve
 from planner.case.model import BandwidthRule, Case
 from planner.limits import BY_NAME
 from planner.optimizer import purchase
-from planner.optimizer.build import build
 from planner.schema.plan import Plan
 from tests.optimizer.cases import furnish
 from tests.world.random_cases import inputs_of

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from planner.optimizer.build import build
+from planner.optimizer.context import Build
+from planner.optimizer.model import Row
 
 from planner import limits as planner_limits
 from planner.case import resolve
 from planner.case.model import Case, Mode
 from planner.limits import BY_NAME
 from planner.optimizer import constraints
-from planner.optimizer.build import build
-from planner.optimizer.context import Build
-from planner.optimizer.model import Row
 from planner.schema.problem import Budget, Targets
 from tests.optimizer.cases import furnish
 from tests.world.random_cases import inputs_of

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from planner.optimizer.context import Build
+from planner.optimizer.master import Master
 
 from planner import api, shipped
 from planner.case import resolve
 from planner.errors import InputError, SolverError
 from planner.optimizer import constraints
-from planner.optimizer.context import Build
-from planner.optimizer.master import Master
+from planner.optimizer.effort import Effort
 from planner.optimizer.optimise import _by_models, optimise, share
-from planner.optimizer.solver import Effort
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.world.random_cases import inputs_of, random_case

@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-
 from planner.optimizer.levels import Drained, Kept, Swaps
+
 from planner.sizing import goodput as one_level
 from planner.sizing import two_levels
 from planner.sizing.availability import swap_factor

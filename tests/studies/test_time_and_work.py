@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from planner.optimizer.branch import Found
 
 import planner.infeasible
 from planner import api, shipped
 from planner.api import Options, load
-from planner.optimizer import joint, master
-from planner.optimizer.branch import Found
+from planner.optimizer import master
 from planner.outputs import explain_text
 from planner.studies.alternatives import alternatives
 from planner.studies.compare.rules import rules_table

@@ -25,7 +25,6 @@ from planner.levers import Lever
 from planner.limits import COUNTED_IN, SUPPLIES, Limit
 from planner.loader.vary import applied, check_key, checked
 from planner.optimizer import purchase
-from planner.optimizer.goals import without_end
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, share
@@ -274,11 +273,9 @@ def solve(asked: PreparedGroup) -> list[Answer]:
     found = Sweep(
         asked.case, asked.amounts, asked.supplies, options.gap, options.time_limit_s
     ).answers()
-    runs = {id(each.operation): each.operation for each in found}
-    endless = {key for key, run in runs.items() if without_end(asked.case, run)}
     answered = [
         Answer(asked.group.scenarios[place], "unbounded", certificate=each.certificate)
-        if id(each.operation) in endless
+        if each.endless
         else _answer(asked, place, each, sign)
         for place, each in enumerate(found)
     ]
