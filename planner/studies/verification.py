@@ -19,7 +19,7 @@ from planner.inputs import Inputs, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.objective import natural
-from planner.optimizer.proof import prove
+from planner.optimizer.proof import needed_products, prove
 from planner.optimizer.second_proof import SecondProof, prove_again
 from planner.optimizer.solver import Effort
 from planner.optimizer.solvers import NAMES, SolverName
@@ -279,7 +279,8 @@ def _bound(
     try:
         if answer.status == "optimal":
             prove(case, answer, solver=solver, time_limit_s=left_s)
-        second = prove_again(case, best, solver=solver, time_limit_s=left_s)
+        small = needed_products(case, answer)
+        second = prove_again(small, best, solver=solver, time_limit_s=left_s)
     except SolverError as error:
         text = f"not proven again: {error}"
         return Check(name="bound", result="not_checked", text=text), (None, None)
