@@ -59,6 +59,7 @@ class Program(Rows):
         # Sets and parameters
         self.case, self.job, self.team = case, case.job, team
         self.useful = UsefulWork(case, team)
+        self.sizes_fall = sizes_fall(case)
         self.systems = [system for system, _ in team.running]
         self.ways = team.ways
         self.offers = [offer for offer in case.offers() if self._may_be_bought(offer)]
@@ -134,12 +135,12 @@ class Program(Rows):
         named = {name for ids in policy.required for name in ids}
         named |= {name for split in policy.splits for name, _ in split.weights}
         in_use = {system.id for system, _ in self.team.running}
-        return offer.low > 0 or offer.id in in_use | named or sizes_fall(self.case)
+        return offer.low > 0 or offer.id in in_use | named or self.sizes_fall
 
     def _most(self, offer: Offer) -> int:
         """Return the most units of an offer that any plan can hold."""
         most = cap(self.case, offer)
-        idle = offer.low > 0 or sizes_fall(self.case) or self._named(offer)
+        idle = offer.low > 0 or self.sizes_fall or self._named(offer)
         for system in self.systems:
             if system.id == offer.id and not idle:
                 most = min(most, cap_in_use(self.case, system))

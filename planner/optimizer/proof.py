@@ -27,6 +27,7 @@ from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import MILLION
 from planner.optimizer import solvers
 from planner.optimizer.counts import value_of
+from planner.optimizer.dominance import without_dominated
 from planner.optimizer.operate import Run
 from planner.optimizer.program import Program
 from planner.optimizer.solvers import Solved, SolverName
@@ -445,12 +446,22 @@ def prove(
         VerificationError: program and search disagree.
         SolverError: the solver is missing, or insists on a bound that a plan passes.
     """
+    case = needed_products(case, answer)
     deadline = math.inf if time_limit_s is None else time.monotonic() + time_limit_s
     options = {"solver": solver, "deadline": deadline, "tolerance": tolerance}
     try:
         return _proven(case, answer, save_model, demands=False, **options)
     except OverstatedError:
         return _proven(case, answer, save_model, demands=True, **options)
+
+
+def needed_products(case: Case, answer: Certificate) -> Case:
+    """Return the case without products that another covers, of a long price list."""
+    found, few = (answer.operation, answer.untouched), without_dominated(case)
+    known = {offer.id for offer in few.offers()}
+    runs = [run for run in found if run is not None]
+    lost = any(count and name not in known for run in runs for name, count in run.units.items())
+    return case if lost else few
 
 
 def _proven(

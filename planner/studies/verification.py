@@ -20,7 +20,7 @@ from planner.loader import load, renewed
 from planner.optimizer.effort import Effort
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import Certificate, optimise
-from planner.optimizer.proof import prove
+from planner.optimizer.proof import needed_products, prove
 from planner.optimizer.second_proof import SecondProof, prove_again
 from planner.optimizer.solvers import NAMES, SolverName
 from planner.outputs import plan_json
@@ -279,7 +279,8 @@ def _bound(
     try:
         if answer.status == "optimal":
             prove(case, answer, solver=solver, time_limit_s=left_s)
-        second = prove_again(case, best, solver=solver, time_limit_s=left_s)
+        small = needed_products(case, answer)
+        second = prove_again(small, best, solver=solver, time_limit_s=left_s)
     except SolverError as error:
         text = f"not proven again: {error}"
         return Check(name="bound", result="not_checked", text=text), (None, None)
