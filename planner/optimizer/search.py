@@ -319,7 +319,7 @@ class Search:
                 continue
             here = np.array([place])
             point = Point(space, boxes.at(here), corner.at(here), None)
-            self.take(point if not space.job.several[boxes.team[place]] else _as_team(point))
+            self.take(point if not space.job.several[boxes.team[place]] else as_team(point))
 
     def _useful(self, boxes: Boxes, corner: Corner) -> Flags:
         """Say which purchases reach what is held and may be the best of their scenario."""
@@ -346,7 +346,7 @@ def _most_promising(boxes: Boxes, count: int) -> tuple[Boxes, Boxes]:
     return boxes.at(order[rank < count]), boxes.at(order[rank >= count])
 
 
-def _as_team(point: Point) -> Point | None:
+def as_team(point: Point) -> Point | None:
     """Return a purchase as several types run it; None where they cannot."""
     space, case = point.space, point.space.case
     ways = [case.ways[way] for way in space.job.teams[int(point.box.team[0])]]
