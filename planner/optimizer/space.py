@@ -125,6 +125,12 @@ class Corner(NamedTuple):
         )
 
 
+def _rounds_up(offer: Offer) -> bool:
+    """Say whether more of an offer may take less than so much each: of begun racks and packs."""
+    shares = offer.rack_use is not None and offer.rack_use.per_rack > 1
+    return shares or not offer.sold_plainly
+
+
 class Shares(NamedTuple):
     """Vendors that share a category: what a unit of each offer weighs, 0 of other categories, the
     rows of each vendor's offers, and the most that one may have."""
@@ -173,6 +179,8 @@ class Space:
         self.tco = columns.place(TCO) if priced else None
         self._know_storage()
         self._know_policy()
+        numbers = {item.id: number for number, item in enumerate(self.kernel.items)}
+        self.rounding = [(o, numbers[o.id]) for o in self.offers if _rounds_up(o)]
         self.instead = self._stand_ins()
 
     def _know_policy(self) -> None:
@@ -380,9 +388,7 @@ class Space:
         """Return what purchases take by rounding up alone: more may take so much less than each by
         itself does. What is owned and not in the cluster is in place already."""
         columns, found = self.columns, np.zeros((len(self.columns.names), counts.shape[1]))
-        numbers = {item.id: number for number, item in enumerate(self.kernel.items)}
-        for offer in self.offers:
-            row = numbers[offer.id]
+        for offer, row in self.rounding:
             has = np.rint(bills.counts[self.kernel.index[offer.place]])
             need = has + np.ceil(offer.spare_share * has - ROUNDING) - offer.installed
             over = np.maximum(bills.purchased[row] - np.maximum(need, 0.0), 0.0)
@@ -495,7 +501,9 @@ class Space:
         return score, gpus
 
     def _running(self, team: Places, counts: Counts) -> Numbers:
-        """Return the systems of the types that run the job."""
+        """Return the systems of the types that run the job, where they are counted."""
+        if not self.in_use:
+            return np.zeros(len(team))
         return np.array(
             [counts[self.job.rows_of[t], k].sum() for k, t in enumerate(team.tolist())], dtype=float
         )
