@@ -196,7 +196,7 @@ def _proof(case: Case, answer: Certificate, options: Options) -> Proof | None:
     """
     from planner.optimizer.proof import prove
 
-    if answer.operation is None or answer.status != "optimal":
+    if answer.operation is None or answer.status != "optimal" or answer.ties_cut:
         return None
     left_s = options.deadline - time.monotonic() if math.isfinite(options.deadline) else None
     return prove(

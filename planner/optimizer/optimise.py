@@ -34,6 +34,8 @@ from planner.optimizer.teams import Counts
 from planner.optimizer.ways import needed
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
+CLOSE = 1e-7
+"""How closely the best is found before equally good plans are told apart, whatever the gap."""
 WHOLE = 0.5
 """Counts that differ by less are the same."""
 _MOST: dict[str, Kind] = {
@@ -194,14 +196,15 @@ class Question:
     def answer(self, known: Iterable[Run] = ()) -> Certificate:
         """Return the plan to take, with its certificate."""
         hold = _Hold(self.columns.limits(self.case)[:, None])
-        # The proof goes further than is asked, so that ties hold nearly the same value always.
+        # The proof goes further than is asked, so that ties hold the same value always.
+        gap = min(self.gap / 20.0, CLOSE) if self.ties else self.gap / 20.0
         given_away = max(self.case.given_away, self.tolerance)
         keep = self._width(1.0, given_away) if self.logarithmic else given_away
         first = self._ask(
             self.worth,
             hold,
             self._points(known),
-            self.gap / 20.0,
+            gap,
             keep=keep * 1.001 if self.ties else None,
         )
         if first.point is None:
@@ -263,6 +266,7 @@ class Question:
         if self.case.given_away > self.tolerance:
             cheapest = self._cheapest(best, hold.copy())
             untouched = None if cheapest.point is None else cheapest.point.operated()
+            best = best._replace(point=cheapest.point)  # it is as good, and the cheapest known
             if not cheapest.ended:
                 return best, False, untouched
         now = best

@@ -298,9 +298,9 @@ def test_too_little_time_proves_nothing() -> None:
 def test_a_walk_that_is_stopped_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     solve, asked_for = Question.solve, itertools.count()
 
-    def hurried(question: Question, case: Case, gap: float | None = None) -> Certificate:
+    def hurried(question: Question, case: Case, *given: Any, **named: Any) -> Certificate:
         limits = question.options if next(asked_for) < 6 else replace(EXACT, time_limit_s=1e-9)
-        return solve(replace(question, options=limits), case, gap)
+        return solve(replace(question, options=limits), case, *given, **named)
 
     monkeypatch.setattr(Question, "solve", hurried)
     answer = study(asked(0), EXACT, against="cost", points=EVERYTHING)

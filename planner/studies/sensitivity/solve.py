@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from planner.assemble import assemble
 from planner.assemble.limits import systems_of_a_step
 from planner.assemble.racks import rack_groups
-from planner.case import Case, resolve, resolve_like
+from planner.case import Case, resolve
 from planner.case.resolve import limit_at
 from planner.errors import InputError, VerificationError
 from planner.infeasible import clash
@@ -237,7 +237,7 @@ def prepare(
 
     Args:
         inputs: those of its base.
-        like: another group, of which is taken over what is the same.
+        like: another group: where checks tell no difference they are not made again.
 
     Raises:
         InputError: what the scenarios share does not go together.
@@ -254,7 +254,7 @@ def prepare(
         top = replace(applied(inputs, changes), warnings=like.inputs.warnings)
     else:
         top = checked(inputs, changes)
-    case = resolve(top) if like is None else resolve_like(top, like.inputs, like.case)
+    case = resolve(top)
     limits = points.copy()
     for place, path in enumerate(group.paths):
         column = points[:, place].tolist()
