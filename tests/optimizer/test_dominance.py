@@ -83,7 +83,7 @@ def test_a_plan_without_dominated_products_is_the_plan_of_all(seed: int) -> None
     case = with_clones(seed)
     if case.job.levels is not None:  # minutes of search
         return
-    whole = _optimise(case, "highs", 2e-6, Effort(), None, ties=True)
+    whole = _optimise(case, 2e-6, Effort(), ties=True)
     check_same(case, optimise(case), whole)
 
 
@@ -94,11 +94,11 @@ def test_families_one_by_one_are_one_search(seed: int, monkeypatch: pytest.Monke
     case = with_clones(seed)
     if case.job.levels is not None or case.max_families > 1:
         return
-    whole = _optimise(case, "highs", 2e-6, Effort(), None, ties=True)
+    whole = _optimise(case, 2e-6, Effort(), ties=True)
     monkeypatch.setattr(master, "MANY_ITEMS", 0)
     if seed % 2:
         monkeypatch.setattr(master, "MANY_TYPES", 0)
-    check_same(case, _optimise(case, "highs", 2e-6, Effort(), None, ties=True), whole)
+    check_same(case, _optimise(case, 2e-6, Effort(), ties=True), whole)
 
 
 @pytest.mark.parametrize("seed", (6214, 6255, 6286, 6298, 6318, 6362))
@@ -109,8 +109,8 @@ def test_each_item_alone_first_is_what_models_prove(
     case = with_clones(seed)
     monkeypatch.setattr(bands, "MANY", 0)
     monkeypatch.setattr(boxes, "AT_ONCE", -1)
-    quick = _optimise(case, "highs", 2e-6, Effort(), None, ties=True)
-    models = _by_models(case, "highs", 2e-6, Effort(), None, ties=True, known=())
+    quick = _optimise(case, 2e-6, Effort(), ties=True)
+    models = _by_models(case, 2e-6, Effort(), ties=True, known=())
     check_same(case, quick, models)
 
 

@@ -201,7 +201,7 @@ def same_as_models(cases: Iterator[Case]) -> None:
     for case in cases:
         if enumerated(case, GAP, ties=True) is None:
             return
-        proven = _by_models(case, "highs", GAP, Effort(), None, ties=True, known=())
+        proven = _by_models(case, GAP, Effort(), ties=True, known=())
         assert not [*faults(case, proven)]
 
 

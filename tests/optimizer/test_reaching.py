@@ -31,7 +31,7 @@ COVERED = 4
 
 
 def by_models(case: Case, *, ties: bool) -> Certificate:
-    return _by_models(case, "highs", EXACT, Effort(), None, ties=ties, known=())
+    return _by_models(case, EXACT, Effort(), ties=ties, known=())
 
 
 def covered(first: int, *, most: int = COVERED) -> Iterator[tuple[int, Case]]:

@@ -70,7 +70,7 @@ def test_a_model_that_rules_out_a_plan_in_hand_is_an_error(
     monkeypatch.setattr(constraints, "families", lambda: (*families, impossible))
     case = resolve(inputs_of(Request(maximize="useful_gpus").case()))
     with pytest.raises(SolverError, match="rules out a plan that exists"):
-        _by_models(case, "highs", 2e-6, Effort(), None, ties=True, known=())
+        _by_models(case, 2e-6, Effort(), ties=True, known=())
 
 
 @pytest.mark.exhaustive(keep=0, most=1)

@@ -529,7 +529,7 @@ def test_what_shared_racks_refuse_is_packed_before_models_are_asked(
     assert answer.status == "optimal", answer.reason
     assert answer.log_value is not None and answer.log_bound is not None
     case = resolve(applied(inputs, some[0].changes))
-    models = _by_models(case, "highs", gap, Effort(), None, ties=False, known=())
+    models = _by_models(case, gap, Effort(), ties=False, known=())
     assert models.value is not None and models.bound is not None
     assert answer.log_value <= models.bound + 1e-9
     assert models.value <= answer.log_bound + 1e-9
