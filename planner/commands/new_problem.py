@@ -25,7 +25,6 @@ STATE_GB_PER_GPU = 48.0
 """What of it a GPU is given: 60 % of the 80 GB of the smallest GPU on offer."""
 _TENSOR = 8
 _DEEPEST = 64
-_FEWEST_PARAMETERS = 1e6
 _BEHIND = re.compile(r"( *(?!name:)[^ #].*?) {2,}(# .*)")
 """A line of the file with a comment behind it; a name may hold anything."""
 
@@ -126,13 +125,13 @@ QUESTIONS: Mapping[str, Prompt] = {
     "name": Prompt("--name", "Name of the problem and its file", otherwise="my-cluster"),
     "power": Prompt("--power", "Power at the meter (3 MW)", units.POWER, needed=True),
     "pue": Prompt("--pue", "PUE: power at the meter by IT power", units.NUMBER, otherwise="1.25"),
-    "racks": Prompt("--racks", "Racks that the room takes (24)", units.COUNT, needed=True),
+    "racks": Prompt("--racks", "Racks that the room takes (24)", units.NUMBER, needed=True),
     "rack_power": Prompt("--rack-power", "Power of a rack (130 kW)", units.POWER, needed=True),
     "budget": Prompt("--budget", "Budget to buy, or none (60 MUSD)", units.MONEY),
     "parameters": Prompt(
-        "--model", "Parameters of the model to train (405 B)", units.COUNT, needed=True
+        "--model", "Parameters of the model to train (405 B)", units.PARAMETERS, needed=True
     ),
-    "tokens": Prompt("--tokens", "Tokens to train it on, or none (15 T)", units.COUNT),
+    "tokens": Prompt("--tokens", "Tokens to train it on, or none (15 T)", units.TOKENS),
     "vendors": Prompt("--vendors", "Who may sell, or anybody (DDN, VAST)"),
     "owned": Prompt("--own", "Units owned, as ITEM=UNITS, or none (nvidia_dgx_h100=8)"),
     "prices": Prompt("--prices", "Price book: a file, or a shipped one",
@@ -260,14 +259,11 @@ def _read(question: Prompt, given: str) -> None:
     fix = question.dimension.hint()
     try:
         value = units.parse(given, question.dimension)
-    except ValueError as error:
-        raise InputError(Finding("value", f"{question.flag}: {error}", fix=fix)) from None
+    except units.QuantityError as error:
+        raise InputError(Finding("value", f"{question.flag}: {error}", fix=error.fix)) from None
     if value <= 0.0:
         message = f"{question.flag}: {given} is nothing to plan for"
         raise InputError(Finding("value", message, fix=fix))
-    if question.flag == "--model" and value < _FEWEST_PARAMETERS:
-        message = f"--model: a model of {given} parameters needs no cluster"
-        raise InputError(Finding("value", message, fix=f"write '{given} B' for billions"))
 
 
 def _example() -> str:
@@ -365,7 +361,7 @@ def _text(
 
     ``gpus`` are those of a unit, by item, for the comment beside what is owned.
     """
-    parameters = units.parse(values["parameters"], units.COUNT)
+    parameters = units.parse(values["parameters"], units.PARAMETERS)
     stages = pipeline_of(parameters)
     considered, installed = "", ""
     if systems is not None and families is not None:
