@@ -226,8 +226,8 @@ class Parallelism(Model):
     ``expert_tensor`` GPUs (of ``tensor`` where it is not given) in each pipeline stage, and the
     others over tensor and context: a replica is the smallest group of GPUs that is whole in both.
 
-    At least ``min_replicas`` run; where ``memory`` is given, at least as many as its shared part
-    needs. ``factor`` is what is left of the rate.
+    At least ``min_replicas`` run, those of all GPU types together; where ``memory`` is given, at
+    least as many as its shared part needs. ``factor`` is what is left of the rate.
     """
 
     tensor: PositiveWhole
