@@ -10,7 +10,7 @@ from typing import Any
 from planner import currency, shipped
 from planner.errors import Finding, InputError
 from planner.inputs import Document, Inputs, show_money_of, with_support
-from planner.loader import exchange, kept, market, overrides, yaml12
+from planner.loader import exchange, kept, market, overrides, price_layers, yaml12
 from planner.loader.checks import check_problem
 from planner.loader.price_building import below_drives
 from planner.schema.problem import Problem
@@ -229,6 +229,8 @@ def _read_offered(catalogs: market.Catalogs, prices: market.Prices) -> Offered:
         Finding("below-drives", message, *market.place_of(prices, sku), "prices", fix, "warning")
         for sku, message, fix in below_drives(prices.prices, catalogs.items, prices.rates)
     ]
+    places = {name: market.place_of(prices, name) for name in prices.kept}
+    cheap += price_layers.findings(prices.kept, prices.books, places)
     return fields, [digest for _, digest in (*catalogs.files, *prices.files)], cheap
 
 
