@@ -44,8 +44,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-os.environ["PLANNER_CACHE"] = ""  # nothing that another run kept; tests of it name a folder
-
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1795305600")  # 2026-11-22: how old prices are then
 
 KEPT = 4

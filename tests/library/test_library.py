@@ -330,7 +330,7 @@ def test_no_package_has_the_name_of_a_function() -> None:
 
 def test_the_stub_is_what_is_made_of_the_functions() -> None:
     text = Path(planner.__file__).with_suffix(".pyi").read_text("utf-8")
-    assert text == made.stub(), "run python docs/make_library.py"
+    assert text == made.stub(), "run python scripts/make_library.py"
     stub = ast.parse(text)
     names = {
         alias.asname: node.module
