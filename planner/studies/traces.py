@@ -55,6 +55,7 @@ TRACES = (
                 "traces", list[Path],
                 "Traces: CSV, Parquet, Excel, JSON (also of Prometheus), or HDF5 of TOKIO or LMT. "
                 "Several clusters in one file by a column, or a file each.",
+                takes="TraceSource",
             ),
             option(
                 "time", str | None, "Column of times; DATE+TIME for two columns.",
