@@ -343,11 +343,19 @@ def _run_aside(highs: Any, patience_s: float) -> Any:
     return ended[0] if ended else None
 
 
+class QuietHighs(highspy.Highs):  # type: ignore[misc]
+    """HiGHS that prints nothing: 1.16.0 prints its name as soon as callbacks are enabled."""
+
+    def enableCallbacks(self) -> None:  # noqa: N802
+        """Enable callbacks, which the constructor does before an option can be set."""
+        self.setOptionValue("output_flag", False)
+        super().enableCallbacks()
+
+
 def _instance(arrays: Any) -> Any:
     """Return HiGHS with the model and the options that keep it deterministic."""
-    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    highs: Any = QuietHighs()  # type: ignore[no-untyped-call]
     for option, value in (
-        ("output_flag", False),
         ("threads", 1),
         ("random_seed", 0),
         ("mip_heuristic_run_feasibility_jump", False),
