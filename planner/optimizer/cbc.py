@@ -13,7 +13,7 @@ import pulp
 
 from planner.errors import SolverError
 from planner.optimizer.model import Linear, Model, Row, Variable
-from planner.optimizer.solver import FEASIBILITY, Effort, Outcome
+from planner.optimizer.solver import FEASIBILITY, Effort, Outcome, crosses_by_rounding
 
 
 class CbcSession:
@@ -39,7 +39,7 @@ class CbcSession:
 
     def bounds(self, variable: Variable, low: float, high: float | None) -> None:
         """Replace a variable's bounds; those that cross by rounding alone change places."""
-        if high is not None and high < low <= high + FEASIBILITY * max(1.0, abs(high)):
+        if high is not None and crosses_by_rounding(low, high):
             low, high = high, low
         variable.lowBound, variable.upBound = low, high
 
@@ -74,7 +74,7 @@ class CbcSession:
                 logPath=log,
                 options=[
                     f"primalTolerance {FEASIBILITY}",
-                    "integerTolerance 1e-8",
+                    f"integerTolerance {FEASIBILITY}",
                     "increment 1e-9",
                     *(["presolve off", "preprocess off"] if careful else []),
                 ],

@@ -296,7 +296,7 @@ def test_a_search_that_met_such_an_answer_ends_with_a_proof() -> None:
     assert plan.objective.log_value == pytest.approx(2.3668651336803403, abs=1e-6)
 
 
-def test_options_find_an_optimum_that_presolve_loses_at_looser_tolerances() -> None:
+def test_options_find_an_optimum_that_presolve_loses() -> None:
     """At 1e-7 HiGHS 1.15.1 calls 38,516.07 optimal, gap 0; without presolve it finds 38,521.91."""
     reader: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     reader.setOptionValue("output_flag", False)
