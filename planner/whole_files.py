@@ -131,6 +131,9 @@ def _naming(path: Path, elsewhere: str) -> Iterator[None]:
     """Turn what the system says of any file on the way into one line about ``path``."""
     try:
         yield
+    except RecursionError:  # pathlib calls itself for each folder that it makes
+        message = "cannot write: too many folders in one another"
+        raise InputError(Finding("unwritable", message, str(path), fix=elsewhere)) from None
     except OSError as error:
         reason = error.strerror or str(error)
         fix = {
