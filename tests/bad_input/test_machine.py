@@ -7,7 +7,6 @@ import errno
 import os
 import tempfile
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +21,20 @@ from tests.bad_input.row import Row
 from tests.world.files import SOLVE
 
 NO_SPACE = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-NO_FORMULAS = (
-    "=cmd|'/C calc'!A0", "=", "=(", "='", '="', "=[", "=A1:", "=1e", "=#FOO!", "=)", "=+" + "(" * 3000,
-)  # fmt: skip
+NO_FORMULA = "=cmd|'/C calc'!A0"
+NO_FORMULAS = [
+    NO_FORMULA,
+    "=",
+    "=(",
+    "='",
+    '="',
+    "=[",
+    "=A1:",
+    "=1e",
+    "=#FOO!",
+    "=)",
+    "=" + "(" * 9000,
+]
 
 
 def assert_one_line(answer: Answer, *words: str) -> None:
@@ -45,12 +55,12 @@ def test_a_command_in_place_of_a_formula_is_an_edit(run_row: RowRunner, run: Run
     run_row(Row("solved", "", "", command=SOLVE))
     book = openpyxl.load_workbook("problem.xlsx")
     formulas = [cell for row in book["TCO"].iter_rows() for cell in row if cell.data_type == "f"]
-    formulas[0].value = NO_FORMULAS[0]
+    formulas[0].value = NO_FORMULA
     book.save("problem.xlsx")
     answer = run(["audit", "problem.xlsx", "--no-solve"])
     assert answer.exit_code == 2 and "internal error" not in answer.err
     assert f"TCO!{formulas[0].coordinate}: held the formula" in answer.err
-    assert NO_FORMULAS[0] in answer.err and "put the formula back" in answer.err
+    assert NO_FORMULA in answer.err and "put the formula back" in answer.err
 
 
 @pytest.mark.parametrize("data", [b"[" * 100_000, b'{"format":' * 50_000, b"\xff", b"[]", b"null"])
@@ -106,9 +116,6 @@ def test_what_the_system_refuses_anywhere(
     monkeypatch.setattr("planner.api.solve_with", refused)
     answer = run_row(Row("system", "", "", command=SOLVE))
     assert_one_line(answer, said)
-
-
-Write = Callable[[str], str]
 
 
 @pytest.mark.parametrize(
