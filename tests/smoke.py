@@ -47,7 +47,7 @@ COMMANDS = """
 0 report gpt3_octet.plan.json gpt3_octet.sweep.json --file report.html
 0 rfq gpt3_octet.yaml
 0 quote import quote.csv --vendor DDN --date 2026-11-01 --json
-3 bid gpt3_octet.yaml --quotes quote.csv --json
+0 bid gpt3_octet.yaml --quotes quote.csv --json
 0 synthesize gpt3_octet.plan.json --length '1 d'
 0 characterize gpt3_octet.trace.csv --problem gpt3_octet.yaml --log gpt3_octet.log.csv --json
 0 simulate gpt3_octet.plan.json --replications 10 -o . --json

@@ -42,7 +42,7 @@ def assembly_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     """
     try:
         return tuple(_assembly_faults(inputs, plan))
-    except (PlannerError, ValueError, ArithmeticError, LookupError) as error:
+    except (PlannerError, ValueError, ArithmeticError, LookupError, TypeError) as error:
         return (f"jobs: the plan cannot be assembled again ({error})",)
 
 
