@@ -354,13 +354,13 @@ def _run_aside(highs: Any, patience_s: float) -> Any:
     return ended[0] if ended else None
 
 
-class QuietHighs(highspy.Highs):  # type: ignore[misc]
+class QuietHighs(highspy.Highs):
     """HiGHS that prints nothing: 1.16.0 prints its name as soon as callbacks are enabled."""
 
     def enableCallbacks(self) -> None:  # noqa: N802
         """Enable callbacks, which the constructor does before an option can be set."""
         self.setOptionValue("output_flag", False)
-        super().enableCallbacks()
+        super().enableCallbacks()  # type: ignore[no-untyped-call]
 
 
 def _instance(arrays: Any) -> Any:

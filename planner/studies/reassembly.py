@@ -23,11 +23,7 @@ from planner.schema.plan import Plan
 
 CLOSE = 1e-9
 """Relative difference of two computations of one number."""
-_ELSEWHERE = {
-    "provenance": ("problem_file", "seconds", "tool", "versions"),
-    "assumptions": ("source",),
-    "limits": ("source",),
-}
+_ELSEWHERE = {"provenance": ("problem_file", "seconds", "tool", "versions"), "limits": ("source",)}
 """Keys of parts that name files and machines, which a plan does not carry."""
 _NOT_DERIVED = {"inputs", "checksums", "message", "infeasibility", "objective", "storage_options"}
 """Parts that the decisions of a plan do not determine."""
@@ -120,8 +116,11 @@ def _compare(place: str, stated: Any, computed: Any) -> Iterator[str]:
     """Yield the places at which two values differ."""
     if isinstance(stated, dict) and isinstance(computed, dict):
         for name in stated | computed:
-            if name not in _ELSEWHERE.get(place.split("[")[0], ()):
-                yield from _compare(f"{place}.{name}", stated.get(name), computed.get(name))
+            if name in _ELSEWHERE.get(place.split("[")[0], ()):
+                continue
+            if name == "source" and str(computed.get(name)).startswith("default"):
+                continue  # or a line of the problem file, which the plan does not carry
+            yield from _compare(f"{place}.{name}", stated.get(name), computed.get(name))
     elif isinstance(stated, list) and isinstance(computed, list):
         for number, (one, other) in enumerate(zip(stated, computed, strict=False)):
             yield from _compare(f"{place}[{number}]", one, other)

@@ -194,13 +194,15 @@ def _figures(opened: PlanFile, *, search: bool) -> Iterator[Check]:
     plan, found = opened.plan, recheck_from_outside(opened.inputs, opened.plan)
     what, wrong = _contents(plan), (*found.disagreements, *unproven_faults(plan))
     wrong = wrong or assembly_faults(opened.inputs, plan)
-    if search and not wrong and not found.breaches and is_repeatable(plan):
+    repeated = search and is_repeatable(plan)
+    if repeated and not wrong and not found.breaches:
         wrong = search_faults(opened.inputs, plan)
     if wrong:
         text = f"wrong among {what}, computed again from the inputs it carries"
         yield Check(name="figures", result="fails", text=text, findings=wrong)
     else:
         text = f"{what}: all computed again from the inputs it carries"
+        text += ", by the same search" if repeated else "; the search was not repeated"
         yield Check(name="figures", result="holds", text=text)
     if found.breaches:
         broken = tuple(f"{name}: {text}" for name, text in found.breaches)

@@ -351,6 +351,18 @@ def test_no_model_is_left_half_written(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["model.mps"]
 
 
+def test_output_is_off_before_highs_can_print(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HiGHS 1.16.0 prints its name into standard output as soon as callbacks are enabled."""
+    flags = []
+
+    def enable(highs: highspy.Highs) -> None:
+        flags.append(highs.getOptionValue("output_flag")[1])
+
+    monkeypatch.setattr(highspy.Highs, "enableCallbacks", enable)
+    highs_file.QuietHighs()
+    assert flags == [False]
+
+
 def test_infinite_bounds_are_no_bounds() -> None:
     assert highs_file._finite(highspy.kHighsInf) is None
     assert highs_file._finite(-math.inf) is None
