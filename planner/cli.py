@@ -618,8 +618,29 @@ def _run(application: Callable[..., Any]) -> int:
     except (BrokenPipeError, SystemExit):  # click's own end where the reader of a pipe has left
         discard()
         return 0
+    except (OSError, MemoryError, RecursionError) as error:
+        return _refused_by_system(error)
     except Exception as error:
         return _unexpected(error)
+
+
+def _refused_by_system(error: OSError | MemoryError | RecursionError) -> int:
+    """Say in one line what this machine cannot do: a full disk, no memory, a path of 2,000 folders.
+
+    Files that a command names are reported with their fix before; this is for all others.
+    """
+    if os.environ.get("PLANNER_DEBUG"):
+        raise error
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        what = f"{place}{(error.strerror or str(error)).lower()}"
+        fix = "is a disk, or the folder that TMPDIR names, full or read-only?"
+    elif isinstance(error, MemoryError):
+        what, fix = "out of memory", "free some, or ask for less at once"
+    else:
+        what, fix = "folders or values nested too deeply", "nest fewer in one another"
+    say(f"planner: {what}; {fix} [system]", err=True)
+    return 2
 
 
 def _interrupted() -> int:
