@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization, Measured
 from planner.telemetry import ReadOptions, characterize
 from tests.telemetry.cases import CLASSES, random_case
-from tests.telemetry.files import table, write_csv, write_hdf5, write_parquet
+from tests.telemetry.files import table, write_csv, write_parquet
 from tests.telemetry.sampling import Trace
 from tests.telemetry.score import JobScore, Score, score
 from tests.telemetry.truth import Case, Truth, made
@@ -63,15 +63,12 @@ def stored(folder: Path, case: Case, trace: Trace) -> Path:
     """Write a trace in one of several forms, by the case's seed."""
     path = folder / case.name
     rate = trace.form == "rate"
-    regular = rate and not case.faults.steps and not case.sampling.jitter
     turn = case.seed % 5
     if turn == 1:
         return write_csv(path.with_suffix(".csv"), table(trace))
     if turn == 2 and rate:
         names = ("timestamp", "write_bytes_per_s", "read_bytes_per_s")
         return write_csv(path.with_suffix(".csv"), table(trace, names, "iso", 1e9))
-    if turn == 3 and regular and not case.faults.repeated and not case.faults.blank:
-        return write_hdf5(path.with_suffix(".hdf5"), trace)
     if turn == 4:
         return write_parquet(path.with_suffix(".parquet"), table(trace, time="timestamp"))
     return write_parquet(path.with_suffix(".parquet"), table(trace))

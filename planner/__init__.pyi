@@ -133,18 +133,18 @@ def characterize(
     restarts.
 
     Args:
-        traces: Traces: CSV, Parquet, Excel, JSON (also of Prometheus), or HDF5 of TOKIO or LMT.
-            Several clusters in one file by a column, or a file each.
+        traces: Traces: CSV, Excel, JSON (objects) or Parquet. Several clusters in one file by a
+            column, or a file each.
         time: Column of times; DATE+TIME for two columns.
         write: Column of writes.
         read: Column of reads.
         cluster: Column of the clusters' names.
         sum_: Add up the columns of writes and of reads (--write 'ost*': such as these), and the
             rows of one time.
-        unit: Unit of the figures, e.g. GB/s, MiB/s, B; default: by names and cells.
-        decimal: Decimal mark of figures, . or ,; default: found out.
-        time_format: How times are written, e.g. '%d/%m/%Y %H:%M:%S'; default: ISO 8601 and its
-            kin.
+        unit: Unit of the figures, e.g. GB/s, MiB/s, B; default: from names and cells.
+        decimal: Decimal mark, . or ,; the other one groups thousands. Default: . and no groups.
+        time_format: Format of times, e.g. '%d/%m/%Y %H:%M'; default: ISO 8601, or the one that
+            fits.
         read_as: Bandwidth, bytes per sample, or counters of bytes; default: found out.
         stamp: Whether a time is the start or the end of its sample.
         window: Time over which each sample is a mean, e.g. '5 min' of rate(...[5m]); default:

@@ -69,7 +69,7 @@ def run_characterize(request: Request, **given: Any) -> Found:
     """Tell which checkpoints and jobs traces show, and what they say of a problem's inputs.
 
     Args:
-        request: the traces: CSV, Parquet or HDF5 files.
+        request: CSV, Excel, JSON or Parquet files.
         given: how to read them, and what to calibrate, as ``ReadOptions`` and ``Target`` name it.
 
     Raises:

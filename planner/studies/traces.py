@@ -53,8 +53,8 @@ TRACES = (
         options=(
             argument(
                 "traces", list[Path],
-                "Traces: CSV, Parquet, Excel, JSON (also of Prometheus), or HDF5 of TOKIO or LMT. "
-                "Several clusters in one file by a column, or a file each.",
+                "Traces: CSV, Excel, JSON (objects) or Parquet. Several clusters in one file by a "
+                "column, or a file each.",
             ),
             option(
                 "time", str | None, "Column of times; DATE+TIME for two columns.",
@@ -71,12 +71,15 @@ TRACES = (
             ),
             option(
                 "unit", str | None,
-                "Unit of the figures, e.g. GB/s, MiB/s, B; default: by names and cells.",
+                "Unit of the figures, e.g. GB/s, MiB/s, B; default: from names and cells.",
             ),
-            option("decimal", str | None, "Decimal mark of figures, . or ,; default: found out."),
+            option(
+                "decimal", str | None,
+                "Decimal mark, . or ,; the other one groups thousands. Default: . and no groups.",
+            ),
             option(
                 "time_format", str | None,
-                "How times are written, e.g. '%d/%m/%Y %H:%M:%S'; default: ISO 8601 and its kin.",
+                "Format of times, e.g. '%d/%m/%Y %H:%M'; default: ISO 8601, or the one that fits.",
                 metavar="FORMAT",
             ),
             option(
