@@ -1,18 +1,16 @@
 """How well `planner characterize` finds checkpoints and jobs in synthetic telemetry, and how fast.
 
     python benchmarks/telemetry.py [--cases 120] [--seed 1] [--kinds one,two] [--write FOLDER]
-    python benchmarks/telemetry.py --big
 
 Cases are drawn from a seed by class (``tests/telemetry/cases.py``), so that any of them can be
 made again by its name: `--only restarts-7`. With ``--write`` traces of one and two jobs are also
-stored as CSV, with their truth, for ``telemetry_ftio.py``. ``--big`` is 18 clusters for a year.
+stored as CSV, with their truth, for ``telemetry_ftio.py``.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 import time
@@ -194,11 +192,7 @@ def main() -> None:
     parser.add_argument("--kinds", default=",".join(CLASSES), help="classes, by commas")
     parser.add_argument("--only", help="cases by name, by commas")
     parser.add_argument("--write", type=Path, help="a folder for CSV of one and two jobs")
-    parser.add_argument("--big", action="store_true", help="57 million samples: time and memory")
     options = parser.parse_args()
-    if options.big:
-        big = Path(__file__).with_name("telemetry_big.py")
-        os.execv(sys.executable, [sys.executable, str(big), "all", str(options.seed)])
     kinds = options.kinds.split(",")
     last = options.seed + max(options.cases // len(kinds), 1)
     names = [f"{kind}-{seed}" for kind in kinds for seed in range(options.seed, last)]

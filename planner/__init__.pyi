@@ -11,7 +11,6 @@ from planner.library import load as load
 from planner.library import size as size
 from planner.library import solve as solve
 from planner.library import sweep as sweep
-from planner.library import synthesize as synthesize
 from planner.library import workbook as workbook
 from planner.library.asking import File, PlanSource, ProblemSource, Settings
 from planner.schema.bids import Bids
@@ -268,36 +267,30 @@ def simulate(
     *,
     failures: str = "exponential",
     column: str | None = None,
+    time_format: str | None = None,
     scaled: bool = False,
-    planned: str | None = None,
-    outages: str | None = None,
-    beside: Sequence[File] = (),
     interval: str | None = None,
-    intervals: bool | None = None,
+    intervals: bool = True,
     repairs: str = "exponential",
     when_short: str = "plan",
     replications: int = 1000,
     length: str = "1 year",
     seed: int = 1,
-    jobs: int = 0,
     settings: Settings = (),
     scenario: str | None = None,
 ) -> Simulation:
-    """Run a plan's job event by event, many times: goodput beside the predicted one, where time is
-    lost, and whether another interval would have been better.
+    """Simulate a plan's job failure by failure, many times: goodput beside the predicted one, lost
+    time by cause, and whether another interval would have been better.
 
     Args:
         plan: PROBLEM.plan.json that planner solve wrote; also a problem file or a workbook.
-        failures: When the job fails: exponential, weibull:SHAPE, or a CSV file of times between
-            interruptions or of dates.
+        failures: When the job fails: exponential, weibull:SHAPE, or a file of times between
+            interruptions or of dates, such as the answer of sacct -P.
         column: The column of that file.
+        time_format: Format of its dates, e.g. '%m/%d/%Y %H:%M'.
         scaled: Stretch the file's times to the plan's mean.
-        planned: Planned stops: '30 days,4 h', how often, how long.
-        outages: Outages of appliances: '2 years,8 h', how long one runs and is repaired.
-        beside: Jobs on the same storage: another plan, or a YAML file with jobs. Several may be
-            given.
         interval: Another interval than the plan's, e.g. '10 min'.
-        intervals: Try other intervals under the same failures; default: where the job is alone.
+        intervals: Try other intervals under the same failures.
         repairs: How times of repair are spread about the plan's mean: exponential, constant or
             lognormal:SIGMA.
         when_short: Whether the job waits while units are short, or goes on with fewer replicas:
@@ -305,7 +298,6 @@ def simulate(
         replications: How many runs.
         length: How long each run is.
         seed: The same seed draws the same runs.
-        jobs: How many processes to use; 0 for as many as there are cores.
         settings: changes laid over it, as `--set`: `{path: value}`, or texts `path=value`.
         scenario: a named scenario of the file.
     """

@@ -17,6 +17,7 @@ from planner import whole_files
 from planner.errors import InputError
 from planner.whole_files import remove, whole, write_all
 from tests.world.commands import ran
+from tests.world.traces import write_trace
 
 START = "from planner.cli import main; main()"
 NULL, FULL, LOOP = os.makedev(1, 3), os.makedev(1, 7), os.makedev(7, 0)
@@ -201,8 +202,7 @@ STUDIES = [
     ("solve", "--bill", "csv", "--bill", "json"),
     ("compare", "--rules"),
     ("sweep", "--vary", "site.pue=1.2,1.3", "--jobs", "1"),
-    ("simulate", "--replications", "2", "--length", "2 days", "--no-intervals", "--jobs", "1"),
-    ("synthesize", "--length", "1 d", "--format", "parquet"),
+    ("simulate", "--replications", "2", "--length", "2 days", "--no-intervals"),
 ]
 
 
@@ -230,8 +230,7 @@ def test_no_command_replaces_what_is_no_plain_file(
 def test_a_trace_and_a_report_go_into_devices(small: str, tmp_path: Path) -> None:
     made, found = tmp_path / "made", tmp_path / "found"
     assert ran("solve", small, "-o", str(made)).code == 0
-    assert ran("synthesize", str(made / "problem.plan.json"), "-o", str(made)).code == 0
-    trace = str(made / "problem.trace.csv")
+    trace = str(write_trace(made / "problem.trace.csv"))
     assert ran("characterize", trace, "-o", str(found)).code == 0
     names = [path.name for path in found.iterdir()]
     page = device(tmp_path / "report.html", stat.S_IFCHR, NULL)

@@ -232,9 +232,7 @@ def _gpus(record: Characterization, job: JobFound) -> str:
     """Return how many GPUs it ran on, as a comment: how many to use is the planner's to decide."""
     found = record.calibration
     count = found.gpus if found is not None and found.job == job.name else None
-    return (
-        f"# gpus: {{min: {count or 'N'}}}  # what it ran on; planner simulate --beside asks for it"
-    )
+    return f"# gpus: {{min: {count or 'N'}}}  # what it ran on"
 
 
 def _restore(job: JobFound) -> str:

@@ -80,7 +80,8 @@ def read_traces(path: Path, options: ReadOptions) -> Iterator[Raw]:
     """
     regular(path, most_bytes=_MOST_BYTES, what="trace")
     file = str(path)
-    table = _spread_series(read_table(path, "trace", options), options)
+    table = read_table(path, "trace", options, as_text=options.decimal is not None)
+    table = _spread_series(table, options)
     line = table.names_line
     columns = find_columns([str(name) for name in table.frame.columns], options, file, line)
     frame = table.frame[columns.names]
@@ -300,13 +301,16 @@ def _refuse_cell(message: str, fix: str, table: Table, file: str, place: int) ->
 # Files
 
 
-def read_table(path: Path, what: str, options: ReadOptions | None = None) -> Table:
+def read_table(
+    path: Path, what: str, options: ReadOptions | None = None, *, as_text: bool = False
+) -> Table:
     """Return the table in a file, recognised by its first bytes.
 
     Args:
         path: a regular file: CSV, .xlsx, JSON (an object per line, or a list of objects), Parquet.
         what: kind of file in a word, for messages.
-        options: the decimal mark, and the columns to read of Parquet.
+        options: columns of a trace, so that no others are read of Parquet; None: all.
+        as_text: leave cells of CSV as they are written.
 
     Raises:
         InputError: the file cannot be read, or holds no table.
@@ -325,16 +329,18 @@ def read_table(path: Path, what: str, options: ReadOptions | None = None) -> Tab
         if head.startswith(magic):
             raise refusal(path, message, fix)
     if start.startswith(b"PAR1"):
-        return _read_parquet(path, options or ReadOptions())
+        return _read_parquet(path, options)
     if start.startswith(b"PK\x03\x04"):
         return _read_xlsx(path, what)
     if start.startswith((b"{", b"[")):
         return _read_json(path, what)
-    return _read_csv(path, head, what, options or ReadOptions())
+    return _read_csv(path, head, what, as_text)
 
 
-def _read_parquet(path: Path, options: ReadOptions) -> Table:
+def _read_parquet(path: Path, options: ReadOptions | None) -> Table:
     try:
+        if options is None:
+            return Table(parquet.read_table(path).to_pandas(), None)
         schema = parquet.read_schema(path)
         columns = find_columns(schema.names, options, str(path), None)
         wanted = columns.names
@@ -392,7 +398,7 @@ def _read_json_line(line: bytes, path: Path, number: int, fix: str) -> Any:
         raise refusal(path, "is no JSON object", fix, line=number) from None
 
 
-def _read_csv(path: Path, head: bytes, what: str, options: ReadOptions) -> Table:
+def _read_csv(path: Path, head: bytes, what: str, as_text: bool) -> Table:
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         text = head.decode(encoding, errors="ignore" if len(head) == _HEAD_BYTES else "strict")
@@ -402,7 +408,6 @@ def _read_csv(path: Path, head: bytes, what: str, options: ReadOptions) -> Table
         fix = f"save the {what} as CSV in UTF-8"
         raise InputError(Finding(what, "is not text in UTF-8", str(path), fix=fix)) from None
     place, names, mark = _find_names(text.splitlines(), path, what)
-    as_text = options.decimal is not None
     source: Any = _unpack(path) if path.suffix.lower() in _PACKED else path
     try:
         with warnings.catch_warnings():
@@ -466,10 +471,7 @@ def _find_names(lines: Sequence[str], path: Path, what: str) -> tuple[int, list[
             raise InputError(Finding(what, "the file is empty", str(path), 1))
         at = next((at for at, line in enumerate(lines) if line.strip() and line[0] != "#"), 0)
         mark = max(marks, key=lambda mark: len(_cells(lines[at], mark)))
-        if mark in lines[at]:
-            return at, [cell.strip() for cell in _cells(lines[at], mark)], mark
-        fix = f"a {what} has names and rows, separated by comma, semicolon, tab or |"
-        raise InputError(Finding(what, "no rows of separated values", str(path), 1, fix=fix))
+        return at, [cell.strip() for cell in _cells(lines[at], mark)], mark
     _, _, first, mark = max(found)
     above = next((at for at in range(first - 1, -1, -1) if lines[at].strip()), None)
     if above is None:

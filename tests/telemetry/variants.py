@@ -338,7 +338,7 @@ REFUSED = [
                 ["time write read\n", ""]
             ),
         ),
-        ":1: no rows of separated values; .*separated by comma",
+        ":1: no column of writes is recognised; columns: time write read",
     ),
     (
         Variant("no names", text([str(column[0]) for column in PLAIN], PLAIN)),
