@@ -277,10 +277,9 @@ class _Drains:
         each = self._computed(first + self.drain_s) - self._computed(first)
         last = first + whole * self.period
         part = self._computed(np.maximum(time_s, last)) - self._computed(last)
-        return found + whole * each + part
+        return np.asarray(found + whole * each + part)
 
     def _computed(self, time_s: Array) -> Array:
         whole = np.floor(time_s / self.interval)
-        return np.asarray(
-            whole * self.compute + np.minimum(time_s - whole * self.interval, self.compute)
-        )
+        part: Array = np.minimum(time_s - whole * self.interval, self.compute)
+        return whole * self.compute + part
