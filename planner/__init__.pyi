@@ -117,6 +117,7 @@ def characterize(
     stamp: Literal["start", "end"] = "start",
     window: str | None = None,
     bytes_per_parameter: float = 14.0,
+    jobs: File | None = None,
     problem: File | None = None,
     job: str | None = None,
     plan: File | None = None,
@@ -149,7 +150,9 @@ def characterize(
         window: Time over which each sample is a mean, e.g. '5 min' of rate(...[5m]); default:
             found out.
         bytes_per_parameter: Bytes of a checkpoint per parameter, for the parameters implied.
-        problem: Problem to calibrate by a job.
+        jobs: Table of jobs (job, cluster, gpus, parameters): adds the study of the fleet.
+        problem: Problem to calibrate by a job; with --jobs: catalogs for the storage that
+            suffices.
         job: Which job found; default: the one that wrote most.
         plan: Plan that ran: GPUs and nameplate of the storage.
         gpus: GPUs that the job ran on.

@@ -218,7 +218,10 @@ NO_AMOUNTS = {
         "difference drain expected_out factor goodput high low mean p5 p95 planned_goodput "
         "predicted restart restore rework shape shrunk slowdown stall variation waiting waits"
     ),
-    "telemetry": _names("bytes_per_parameter high low value"),
+    "telemetry": _names(
+        "bytes_per_parameter explained gpus_more high limit low overlap p_value parameters "
+        "rank_correlation under_limit_checkpoints value"
+    ),
     "verification": _names("computed shortfall shown"),
     "beside": _names("shortfall within"),
     "bids": _names(

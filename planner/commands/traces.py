@@ -68,14 +68,18 @@ def run_characterize(request: Request, **given: Any) -> Found:
     Raises:
         InputError: a file or an option is wrong, or a file cannot be written.
     """
+    from planner.studies.fleet_storage import add_storage
     from planner.telemetry import ReadOptions, characterize
+    from planner.telemetry.fleet import read_jobs, study_fleet
     from planner.telemetry.raw import require
 
     known = {name: given.pop(name) for name in _OF_TARGETS}
+    listed = given.pop("listed")
     options = ReadOptions(**given)
     require(options)
     target = Target(**known, settings=request.settings, scenario=request.scenario)
     problem, folder = _problem(target), request.folder
+    rows = None if listed is None else read_jobs(listed)
     windows: list[Window] = []
     done: list[str] = []
 
@@ -87,7 +91,12 @@ def run_characterize(request: Request, **given: Any) -> Found:
 
     found = characterize(request.paths, options, seen)
     record = found.record
-    if problem is not None and record.jobs:
+    if rows is not None:
+        study = study_fleet(record, rows)
+        if problem is not None:
+            study = add_storage(study, problem, request.progress)
+        record = record.model_copy(update={"study": study})
+    elif problem is not None and record.jobs:
         measured = _calibration(record, problem, target)
         record = record.model_copy(update={"calibration": measured})
     written = () if folder is None else _write(record, found, windows, folder, request.path)
@@ -203,11 +212,13 @@ def _write(
     folder: Path,
     trace: Path,
 ) -> tuple[Path, ...]:
+    from planner.outputs.charts.fleet import charts
     from planner.outputs.charts.telemetry import bandwidth, overlap
     from planner.outputs.charts.telemetry import trace as trace_chart
     from planner.outputs.telemetry_files import (
         checkpoints_csv,
         checkpoints_parquet,
+        fleet_csv,
         jobs_csv,
         jobs_yaml,
         overrides_yaml,
@@ -224,6 +235,10 @@ def _write(
         contents[folder / f"{stem}.jobs.yaml"] = jobs_yaml(record).encode()
         contents |= draw(bandwidth(record, found.table), folder, f"{stem}.bandwidth")
         contents |= draw(overlap(record), folder, f"{stem}.overlap")
+    if record.study is not None and record.study.jobs:
+        contents[folder / f"{stem}.fleet.csv"] = fleet_csv(record.study)
+        for chart in charts(record.study):
+            contents |= draw(chart, folder, f"{stem}.{chart.name}")
     if record.calibration is not None and record.calibration.overrides:
         text = overrides_yaml(record.calibration)
         contents[folder / f"{stem}.overrides.yaml"] = text.encode()

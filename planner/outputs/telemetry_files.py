@@ -36,6 +36,8 @@ from planner.schema.telemetry import (
     CHECKPOINT_COLUMNS,
     Calibration,
     Characterization,
+    FleetJob,
+    FleetStudy,
     JobFound,
     Measured,
 )
@@ -90,6 +92,16 @@ def jobs_csv(record: Characterization) -> bytes:
     sweep_files.write_csv(
         [Column(name=name, label=name, kind="answer") for name in order], rows, stream
     )
+    return stream.getvalue().encode()
+
+
+def fleet_csv(study: FleetStudy) -> bytes:
+    """Return the jobs of a fleet's study as CSV."""
+    names = [name for name in FleetJob.model_fields if name != "found"]
+    rows = [job.model_dump(include=set(names)) for job in study.jobs]
+    stream = io.StringIO(newline="")
+    columns = [Column(name=name, label=name, kind="answer") for name in names]
+    sweep_files.write_csv(columns, rows, stream)
     return stream.getvalue().encode()
 
 

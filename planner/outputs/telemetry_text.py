@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
+from planner.outputs import fleet_text
 from planner.outputs.blocks import (
     Column,
     FirstScreen,
@@ -282,6 +283,8 @@ def render(record: Characterization) -> str:
     ]
     parts += [_read(record), *jobs(record), clusters(record)]
     parts += [_list("Not resolved", _unresolved(record)), _list("Left aside", _aside(record))]
+    if record.study is not None:
+        parts.append(screen(fleet_text.blocks(record.study)))
     if record.calibration is not None:
         parts.append(calibration(record.calibration))
     parts.append(_list("Read this too", _notes(record)))
@@ -308,7 +311,11 @@ def first(record: Characterization) -> FirstScreen:
         ("Not seen", "; ".join(one_line(text, _TEXT) for text in _unresolved(record))),
         ("Aside", "; ".join(_aside(record))),
     ]
+    if record.study is not None:
+        answer[1:1] = list(fleet_text.answers(record.study))
     notes = [one_line(text, _LONGEST) for text in _notes(record)]
+    if record.study is not None:
+        notes += fleet_text.notes(record.study)
     if found is not None:
         notes += [f"not measured: {one_line(text, _TEXT)}" for text in found.not_measured]
     full = "every figure of each job, how they ran, what was read"

@@ -152,6 +152,104 @@ class Calibration(Record):
     not_measured: tuple[str, ...] = ()
 
 
+class FleetJob(Record):
+    """A job of the table of jobs, with the checkpoints that telemetry shows.
+
+    ``found`` are the jobs of the telemetry that were matched to it. ``demand_gb_per_s`` is the
+    write bandwidth that keeps the overlap at the limit: size / (limit x interval).
+    ``law_gb_per_s`` is the same at the fitted overlap. ``resolved`` is False where the drain is
+    shorter than two samples, so that bandwidth is a lower bound; such a job is in no fit.
+    """
+
+    name: str
+    cluster: str
+    gpus: int
+    parameters: float
+    found: tuple[str, ...]
+    checkpoints: int
+    size_gb: float
+    interval_s: float
+    drain_s: float
+    overlap: float
+    write_gb_per_s: float
+    mb_per_s_per_gpu: float
+    demand_gb_per_s: float
+    law_gb_per_s: float
+    resolved: bool
+
+
+class Trend(Record):
+    """A power law between two figures of the jobs: y is proportional to x to the ``exponent``.
+
+    ``exponent`` is fitted by least squares to the logarithms. ``rank_correlation`` is Spearman's,
+    ``p_value`` its chance under independence.
+    """
+
+    x: str
+    y: str
+    jobs: int
+    exponent: Measured
+    rank_correlation: float
+    p_value: float
+
+
+class DemandLaw(Record):
+    """The demand law fitted to the jobs: bandwidth = size^c / (overlap x interval^b).
+
+    The law has c = b = 1; ``size_exponent`` and ``interval_exponent`` are fitted together, and
+    None where sizes and intervals of the jobs go together so closely that they cannot be told.
+    ``overlap`` is the geometric mean over the jobs with c = b = 1. ``explained`` is the share of
+    the variance of the logarithm of bandwidth that c and b explain.
+    """
+
+    jobs: int
+    size_exponent: Measured | None
+    interval_exponent: Measured | None
+    overlap: Measured
+    explained: float
+
+
+class ClusterStorage(Record):
+    """Storage of a cluster: demand of its jobs, and bandwidth that was seen.
+
+    ``demand_gb_per_s`` is the largest sum over jobs at one time that keeps overlaps at the limit,
+    ``seen_gb_per_s`` the largest sample. ``enough_kw`` is the power of the storage with the least
+    power that delivers the demand, ``seen_kw`` of that which delivers what was seen;
+    ``gpus_more`` are the GPUs that the difference powers. None without a problem, or where it has
+    no such storage.
+    """
+
+    cluster: str
+    gpus: int
+    demand_gb_per_s: float
+    seen_gb_per_s: float
+    enough: str | None = None
+    enough_kw: float | None = None
+    seen_kw: float | None = None
+    gpus_more: float | None = None
+
+
+class FleetStudy(Record):
+    """Checkpoint bandwidth of a fleet against model size and interval.
+
+    ``limit`` is the overlap that counts as small. Shares are of jobs and of their checkpoints.
+    ``unmatched`` are jobs of the table without telemetry, ``unknown`` jobs of the telemetry that
+    the table lacks.
+    """
+
+    limit: float
+    jobs: tuple[FleetJob, ...]
+    bandwidth: Trend | None
+    per_gpu: Trend | None
+    interval: Trend | None
+    law: DemandLaw | None
+    under_limit_jobs: Measured
+    under_limit_checkpoints: float
+    storage: tuple[ClusterStorage, ...]
+    unmatched: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
 class Characterization(Shown, Record):
     """Checkpoints and jobs found in storage telemetry.
 
@@ -169,4 +267,5 @@ class Characterization(Shown, Record):
     bursts: int
     checkpoints: int
     calibration: Calibration | None = None
+    study: FleetStudy | None = None
     notes: tuple[str, ...] = ()

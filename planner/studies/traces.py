@@ -42,8 +42,8 @@ TRACES = (
         "characterize",
         "Find checkpoints and training jobs in storage telemetry: sizes, intervals, drains, "
         "overlaps, restarts.",
-        also="With -o tables, pictures and a jobs: section; with --problem overrides for it. Exit "
-        "code 4 where no job shows.",
+        also="With -o tables, pictures and a jobs: section; with --problem overrides for it; with "
+        "--jobs bandwidth against model size and interval. Exit code 4 where no job shows.",
         example="planner characterize hall.csv --problem 10MW.yaml --gpus 4096",
         run="planner.commands.traces:run_characterize",
         options=(
@@ -97,7 +97,17 @@ TRACES = (
                 "Bytes of a checkpoint per parameter, for the parameters implied.",
                 default=14.0,
             ),
-            option("problem", Path | None, "Problem to calibrate by a job.", metavar="PROBLEM"),
+            option(
+                "jobs", Path | None,
+                "Table of jobs (job, cluster, gpus, parameters): adds the study of the fleet.",
+                metavar="FILE", to="listed",
+            ),
+            option(
+                "problem", Path | None,
+                "Problem to calibrate by a job; with --jobs: catalogs for the storage that "
+                "suffices.",
+                metavar="PROBLEM",
+            ),
             option("job", str | None, "Which job found; default: the one that wrote most."),
             option(
                 "plan", Path | None, "Plan that ran: GPUs and nameplate of the storage.",
