@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from planner.telemetry.calibration import JobLog, Known
 
 _MOST_WINDOWS = 4
-_OF_JOBS = (
-    "jobs.yaml", "overrides.yaml", "bandwidth.png", "bandwidth.svg", "overlap.png", "overlap.svg",
-)  # fmt: skip
+_OF_JOBS = ("jobs.yaml", "overrides.yaml", "fleet.csv")
 _SHOWN_INTERVALS = 24.0
 _LEAST_WINDOW_S, _MOST_WINDOW_S = 3600.0, 5 * 86_400.0
 
@@ -213,7 +211,6 @@ def _write(
     trace: Path,
 ) -> tuple[Path, ...]:
     from planner.outputs.charts.fleet import charts
-    from planner.outputs.charts.telemetry import bandwidth, overlap
     from planner.outputs.charts.telemetry import trace as trace_chart
     from planner.outputs.telemetry_files import (
         checkpoints_csv,
@@ -233,8 +230,6 @@ def _write(
     }
     if record.jobs:
         contents[folder / f"{stem}.jobs.yaml"] = jobs_yaml(record).encode()
-        contents |= draw(bandwidth(record, found.table), folder, f"{stem}.bandwidth")
-        contents |= draw(overlap(record), folder, f"{stem}.overlap")
     if record.study is not None and record.study.jobs:
         contents[folder / f"{stem}.fleet.csv"] = fleet_csv(record.study)
         for chart in charts(record.study):
