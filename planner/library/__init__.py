@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from planner import api
-from planner.errors import Finding, InputError, NoPlanError, did_you_mean
+from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Inputs, inputs_to_text
 from planner.library.asking import (
     File,
@@ -39,7 +39,6 @@ from planner.library.asking import (
     Settings,
     as_texts,
     by_path,
-    found_by,
     in_memory,
     request_of,
     varied,
@@ -230,27 +229,7 @@ def sweep(
     return SweepTable(**dict(study), table=table)
 
 
-def synthesize(
-    *plans: PlanSource | ProblemSource, folder: File, **options: Any
-) -> tuple[Path, Path, Path]:
-    """Write the storage telemetry of a cluster that runs plans; return trace, truth and log.
-
-    Args:
-        plans: a job each, on the storage of the first; problems are solved first.
-        folder: where the files go.
-        options: those of ``planner synthesize``, by name: ``length``, ``sample``, ``seed``, ...
-
-    Raises:
-        NoPlanError: there is no plan to run.
-    """
-    found = found_by("synthesize", plans, options | {"output": file_path(folder, "a folder")})
-    if not found.written:
-        raise NoPlanError(found.text)
-    trace, truth, log = found.written
-    return trace, truth, log
-
-
-WRITTEN_OUT = ("example", "load", "size", "solve", "sweep", "synthesize", "workbook")
+WRITTEN_OUT = ("example", "load", "size", "solve", "sweep", "workbook")
 _OF_STUDIES = study_functions()
 globals().update(_OF_STUDIES)
 

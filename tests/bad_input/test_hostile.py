@@ -28,7 +28,6 @@ READERS = {
     "compared": "compare {0} {0}",
     "simulated": "simulate {}",
     "reported": "report {}",
-    "synthesized": "synthesize {} -o out",
     "workbook": "audit {}",
 }
 """Every command that reads a file, and what kind it reads."""
