@@ -57,8 +57,8 @@ LARGER = 0.95
 
 _ROUNDS = 40
 _DRIFT, _AROUND, _LEAST_DRIFT, _FEW_STEPS = 0.15, 6, 25, 3
-"""How far a gap may be from the usual interval to be one of a clock that drifts; gaps on either side
-that its local interval is the median of; the least number of them; and intervals in a gap."""
+"""How far a gap may be from the usual interval to be one of a clock that drifts; gaps on either
+side that its local interval is the median of; their least number; and intervals in a gap."""
 
 
 def groups(size_gb: Numbers, scale: float) -> Iterator[Places]:
