@@ -91,8 +91,6 @@ def _tie_faults(plan: Plan, truth: Best) -> Iterator[str]:
     """Yield the first tie-breaker on which the enumerated plan does better."""
     assert plan.totals is not None
     units = sum(line.working for line in bought(plan))
-    if any(line.installed for line in bought(plan)):  # what is owned works before fewer units do
-        units = min(units, truth.units)
     pairs = (
         ("capex", plan.totals.capex_usd, truth.capex_usd),
         ("IT power", plan.totals.it_power_kw, truth.it_power_kw),

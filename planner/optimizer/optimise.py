@@ -277,7 +277,7 @@ class Question:
             now = preferred
         share = max(self.tolerance, self.case.indifference)
         hold.keep(self.worth, now.value, self._width(now.value, share))
-        owned = any(offer.installed for offer in self.case.offers())
+        owned = self.case.indifference > 0.0 and any(o.installed for o in self.case.offers())
         for name in TIES:
             if self._is_asked(name):
                 continue

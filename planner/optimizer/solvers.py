@@ -256,12 +256,23 @@ def _end(bound: float | None, side: int) -> float:
 # CBC: a file of the problem, a log to read.
 
 
+class CbcError(SolverError):
+    """CBC gave no answer (exit code 2): on this machine it cannot run, or has no room for files."""
+
+    exit_code = 2
+
+    def __init__(self, error: Exception) -> None:
+        reason = getattr(error, "strerror", None) or "no answer"
+        fix = "is TMPDIR full? free some space there, or use --solver highs"
+        super().__init__(f"CBC failed: {reason.lower()}; {fix} [solver]")
+
+
 def _cbc(problem: Any, asked: _Asked) -> Solved:
     variables = problem.variables()
     if any(_is_empty(variable) for variable in variables):  # CBC refuses to read such a file
         return Solved("infeasible")
     try:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(prefix="planner-") as folder:
             log = Path(folder) / "cbc.log"
             command = pulp.COIN_CMD(
                 path=pulp.PULP_CBC_CMD.pulp_cbc_path,
@@ -280,10 +291,8 @@ def _cbc(problem: Any, asked: _Asked) -> Solved:
             command.tmpDir = folder
             problem.solve(command)
             text = log.read_text("utf-8") if log.exists() else ""
-    except pulp.PulpSolverError as error:
-        raise SolverError(f"CBC could not be run: {error}") from error
-    except OSError as error:
-        raise SolverError(f"CBC could not be run: {error.strerror} ({error.filename})") from error
+    except Exception as error:  # on a full disk PuLP reads files that were cut short
+        raise CbcError(error) from error
     return _read_log(problem, text, variables)
 
 

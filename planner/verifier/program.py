@@ -20,9 +20,9 @@ def program_faults(plan: Plan) -> tuple[str, ...]:
 def _faults(plan: Plan, found: ProgramReport) -> Iterator[str]:
     goal, capex_usd = plan.objective, None if plan.totals is None else plan.totals.capex_usd
     said = {"solver": plan.provenance.solver, "unit": goal.unit}
-    for name, stated in said.items():
-        if getattr(found, name) != stated:
-            yield f"objective.program.{name}: {getattr(found, name)}, not {stated}"
+    for name, text in said.items():
+        if getattr(found, name) != text:
+            yield f"objective.program.{name}: {getattr(found, name)}, not {text}"
     pairs = (
         ("value", found.value, goal.best, AGREED),
         ("capex_usd", found.capex_usd, capex_usd, AGREED),
