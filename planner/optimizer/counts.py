@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pulp import LpAffineExpression, LpInteger, LpProblem, lpSum
+from pulp import LpAffineExpression, LpInteger, LpMaximize, LpMinimize, LpProblem, lpSum
 
 from planner.case import Case
 from planner.case.bounds import Bounds
@@ -51,6 +51,11 @@ class Rows:
             constraint = never >= 1.0
         if holds is not True:
             self.problem.addConstraint(constraint, name)
+
+    def ask_for(self, objective: Expression, *, maximise: bool) -> None:
+        """Replace the objective."""
+        self.problem.sense = LpMaximize if maximise else LpMinimize
+        self.problem.setObjective(objective + 0.0)
 
 
 def value_of(expression: Expression, values: Mapping[str, float]) -> float:

@@ -18,8 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from pulp import LpMaximize, LpMinimize
-
 from planner.case import Case
 from planner.case.money import weights
 from planner.errors import SolverError, VerificationError
@@ -245,9 +243,7 @@ class Stage:
         Raises:
             SolverError: the solver insists on a bound that a known plan passes.
         """
-        problem = self.program.problem
-        problem.sense = LpMaximize if maximise else LpMinimize
-        problem.setObjective(objective + 0.0)
+        self.program.ask_for(objective, maximise=maximise)
         sign = 1.0 if maximise else -1.0
         self._racks_of_plan()
         for _ in range(ROUNDS):

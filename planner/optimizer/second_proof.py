@@ -16,8 +16,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from pulp import LpMaximize, LpMinimize
-
 from planner.case import Case, System, Way
 from planner.case.bounds import cap
 from planner.figures import RATIOS
@@ -114,10 +112,8 @@ class _Asked:
             return True
         stage = Stage(self.case, None, program, "linear", self.solver, deadline=self.deadline)
         exact = not self.case.needs_goodput or self._bound_work(stage)
-        problem = program.problem
-        problem.sense = LpMaximize if self.case.maximise else LpMinimize
         objective, scale = self._objective(stage)
-        problem.setObjective(objective + 0.0)
+        program.ask_for(objective, maximise=self.case.maximise)
         if self._is_empty(stage):
             found = stage._ask()
             return found.status == "infeasible"
@@ -210,12 +206,11 @@ class _Asked:
 def _most_delivered(program: Program) -> Point | None:
     """Return the most of everything that work depends on, of fractions of units; None without any
     purchase."""
-    found, problem = {"gpus": 1.0}, program.problem
+    found = {"gpus": 1.0}
     for name, variable in program.coordinates.items():
         if name != "gpus":
-            problem.sense = LpMaximize
-            problem.setObjective(variable + 0.0)
-            solved = solvers.solve(problem, "highs", relaxed=True)
+            program.ask_for(variable, maximise=True)
+            solved = solvers.solve(program.problem, "highs", relaxed=True)
             if solved.bound is None:
                 return None
             found[name] = max(solved.bound, 1e-9)
