@@ -13,7 +13,7 @@ from planner.loader import load
 from planner.outputs import console
 from planner.schema.plan import Plan
 from planner.sizing.checkpoint import usable_gpus
-from planner.verifier import verify
+from planner.verify import verify
 from tests.world.random_cases import inputs_of, write_case
 from tests.world.requests import Request, gpu_system, price
 from tests.world.solved import solved as solved_once

@@ -15,6 +15,7 @@ from planner.schema.beside import Cable
 from planner.schema.plan import JobPlan, Plan
 from planner.verify.allowed import check_allowed, check_searched
 from planner.verify.basis import DECIDED, Basis
+from planner.verify.beside import check_beside
 from planner.verify.bill import check_lines, count_needed, read_counts
 from planner.verify.cabling import check_cabling
 from planner.verify.fabric import plug_of
@@ -118,8 +119,6 @@ def recheck(
     """
     ledger, basis = Ledger(), Basis.of(inputs)
     _check_site(ledger, basis, plan)
-    if drawn:
-        check_searched(ledger, basis, plan)
     if plan.status in SOLVED:
         _check_solved(ledger, basis, plan, drawn, schedule)
     else:
@@ -127,6 +126,8 @@ def recheck(
         ledger.require(
             empty and plan.objective.value is None, f"lines: a plan that is {plan.status} has none"
         )
+    if drawn:
+        check_searched(ledger, basis, plan)
     return Recheck(tuple(ledger.disagreements), tuple(ledger.breaches))
 
 
@@ -198,15 +199,17 @@ def _check_site(ledger: Ledger, basis: Basis, plan: Plan) -> None:
 def _check_solved(
     ledger: Ledger, basis: Basis, plan: Plan, drawn: bool, schedule: Schedule | None
 ) -> None:
-    counts = read_counts(ledger, basis, plan)
-    if counts is None or not _has_decisions(ledger, basis, plan, counts):
+    before = len(ledger.disagreements)
+    _check_names(ledger, basis, plan)
+    counts = read_counts(ledger, basis, plan) if len(ledger.disagreements) == before else {}
+    check_allowed(ledger, basis, plan, counts)
+    if len(ledger.disagreements) > before or not _has_decisions(ledger, basis, plan, counts):
         return
     stated = plan.jobs[0]
     job = choose_option(ledger, basis, stated)
     paces = check_paces(ledger, basis, job, stated)
     capped = {sku: pace.power_share for sku, pace in paces.items() if pace.power_share != 1.0}
     basis = basis.with_job(job, capped)
-    check_allowed(ledger, basis, plan, counts)
     bill = count_needed(ledger, basis, plan, counts)
     check_lines(ledger, basis, plan, bill)
     if drawn or plan.racks:
@@ -225,9 +228,23 @@ def _check_solved(
     check_limits(ledger, found)
     check_objective(ledger, found)
     if drawn:
+        check_beside(ledger, found)
         right = schedule is not None and plan.cabling and not ledger.disagreements
         links = schedule(basis.inputs, plan) if right and schedule else None
         check_cabling(ledger, basis, plan, links)
+
+
+def _check_names(ledger: Ledger, basis: Basis, plan: Plan) -> None:
+    """Require that everything a plan names is in the catalogs."""
+    named = {f"lines.{line.sku}": line.sku for line in plan.lines}
+    named |= {f"racks.{g.first}.{d.sku}": d.sku for g in plan.racks for d in g.devices}
+    for report in plan.fabrics:
+        place = f"fabrics.{report.network}"
+        named[f"{place}.switch_sku"] = report.switch_sku
+        named |= {f"{place}.serves.{sku}": sku for sku in report.serves}
+    named |= {f"jobs.gpu_types.{sku}": sku for job in plan.jobs for sku in job.gpu_types}
+    for place, sku in named.items():
+        ledger.require(sku in basis.items, f"{place}: not in the catalogs")
 
 
 def _has_decisions(ledger: Ledger, basis: Basis, plan: Plan, counts: dict[str, int]) -> bool:
@@ -243,7 +260,8 @@ def _has_decisions(ledger: Ledger, basis: Basis, plan: Plan, counts: dict[str, i
     ledger.require(job.gpu_type in types, f"jobs.gpu_type: {job.gpu_type} is not in gpu_types")
     if len(types) > 1 or used:
         ledger.same("jobs.systems_by_type", sorted(used), sorted(types))
-        ledger.same("jobs.systems_used", job.systems_used, sum(used.values()))
+        total = sum(used.values())
+        ledger.same("jobs.systems_used, systems_by_type", job.systems_used, total)
     for sku in types:
         there = counts.get(sku, 0) if basis.items[sku].category == "gpu_system" else 0
         busy = used.get(sku, 0) if len(types) > 1 else job.systems_used

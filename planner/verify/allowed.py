@@ -197,7 +197,8 @@ def _no_replica(basis: Basis, item: Item, job: Job) -> str | None:
 
 def _has_point(basis: Basis, item: Item, job: Job, precision: str) -> bool:
     caps = (1.0,) if job.power is None or job.power.asked is None else job.power.asked
-    return any(set_point(basis, job, item, precision, cap) is not None for cap in caps)
+    rated_kw = basis.rated_kw(item)
+    return any(set_point(job, item, precision, cap, rated_kw) is not None for cap in caps)
 
 
 def _no_pool(item: Item, job: Job) -> bool:

@@ -64,15 +64,12 @@ class Bill:
         return {sku: n for sku, n in {**self.standing, **self.companions}.items() if n > 0}
 
 
-def read_counts(ledger: Ledger, basis: Basis, plan: Plan) -> dict[str, int] | None:
-    """Return the units of each line in the cluster, None where lines make no sense."""
+def read_counts(ledger: Ledger, basis: Basis, plan: Plan) -> dict[str, int]:
+    """Return the units of each line in the cluster."""
     counts: dict[str, int] = {}
-    before = len(ledger.disagreements)
     for line in plan.lines:
-        item, name = basis.items.get(line.sku), f"lines.{line.sku}"
-        if item is None:
-            ledger.fail(f"{name}: not in the catalogs")
-        elif line.parent is not None:
+        item, name = basis.items[line.sku], f"lines.{line.sku}"
+        if line.parent is not None:
             continue
         elif line.sku in counts:
             ledger.fail(f"{name}: listed twice")
@@ -83,7 +80,7 @@ def read_counts(ledger: Ledger, basis: Basis, plan: Plan) -> dict[str, int] | No
         else:
             counts[line.sku] = line.quantity - line.idle
             ledger.require(counts[line.sku] >= 0, f"{name}.idle: more than there are")
-    return counts if len(ledger.disagreements) == before else None
+    return counts
 
 
 def count_needed(ledger: Ledger, basis: Basis, plan: Plan, counts: Mapping[str, int]) -> Bill:

@@ -47,10 +47,14 @@ def check_cabling(
         ledger.require(_is_sold(item, part.part_number, part.length_m), f"{name}: not on offer")
     counted: Counter[str] = Counter()
     for (sku, own_sku, _, _, each), count in ordered.items():
-        if basis.items[own_sku].category == "cable":
+        if own_sku in basis.items and basis.items[own_sku].category == "cable":
             counted[sku] += count * each
-    for sku, count in counted.items():
-        ledger.same(f"cabling.{sku}: cables", count, lines[sku].quantity if sku in lines else 0)
+    racks, floor = sum(group.count for group in plan.racks), basis.problem.site.floor
+    if floor is not None and racks <= (floor.rows or 0) * floor.racks_per_row:
+        for sku, line in lines.items():
+            bought = line.category == "cable" and not line.installed
+            if bought and sku not in basis.problem.extras:
+                ledger.same(f"cabling.{sku}: cables", counted[sku], line.quantity)
     if links is not None:
         _Schedule(ledger, basis, plan, links).check(ordered)
 
@@ -87,6 +91,13 @@ class _Schedule:
             there = end.position_ru is None or (end.rack, end.position_ru) in self.devices
             stands = end.rack is None or (end.rack in self.group_of and there)
             self.ledger.require(stands, f"cabling: {end.device} is not where its links end")
+        radix = {report.network: 0 for report in self.plan.fabrics}
+        for report in self.plan.fabrics:
+            radix[report.network] = max(radix[report.network], report.radix)
+        for link in self.links:
+            port = int(link.upper.port.partition("/")[0] or 1)
+            inside = 1 <= port <= radix.get(link.network, 0)
+            self.ledger.require(inside, f"cabling: {link.upper.device} has no port {port}")
         per_network = Counter(link.network for link in self.links)
         for network in {report.network for report in self.plan.fabrics}:
             reports = [r for r in self.plan.fabrics if r.network == network]
@@ -128,7 +139,7 @@ class _Schedule:
     def _orders(self) -> Counter[Order]:
         """Return the least parts on offer that the links need, copper where it serves."""
         basis, found = self.basis, Counter[Order]()
-        spared: Counter[str] = Counter()
+        spared: Counter[tuple[str, str]] = Counter()
         cables: defaultdict[tuple[str, object], list[Cable]] = defaultdict(list)
         for link in self.links:
             if link.counted_as is not None:
@@ -142,14 +153,14 @@ class _Schedule:
                 copper = self._copper(group, fibre, len(links), longest)
             if copper is not None and group is not None and group.link and group.link.switch_end:
                 found[fibre, copper.id, *_sold(copper, longest), len(links)] += 1
-                spared[basis.reaching(group.link.switch_end.item)] += 2
+                spared[fibre, basis.reaching(group.link.switch_end.item)] += 2
                 continue
             each = runs if isinstance(key, tuple) else [longest]
             for run in each:
                 found[fibre, fibre, *_sold(basis.items[fibre], run), 1] += 1
         return self._bought(found, spared)
 
-    def _bought(self, found: Counter[Order], spared: Counter[str]) -> Counter[Order]:
+    def _bought(self, found: Counter[Order], spared: Counter[tuple[str, str]]) -> Counter[Order]:
         """Return the orders of lines without owned units whose cables are all known."""
         lines = {line.sku: line for line in self.plan.lines if line.parent is None}
         pulled: Counter[str] = Counter()
@@ -158,7 +169,10 @@ class _Schedule:
         whole = {sku for sku, n in pulled.items() if sku in lines and lines[sku].quantity == n}
         whole -= {sku for sku, line in lines.items() if line.installed}
         orders = Counter({order: n for order, n in found.items() if order[0] in whole})
-        for sku, count in spared.items():
+        modules: Counter[str] = Counter()
+        for (fibre, sku), count in spared.items():
+            modules[sku] += count if fibre in whole else 0
+        for sku, count in (+modules).items():
             if sku in lines and not lines[sku].installed:
                 number = self.basis.items[sku].part_number
                 orders[sku, sku, number, None, 1] = lines[sku].quantity - count

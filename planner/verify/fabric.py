@@ -142,7 +142,7 @@ def check_tree(
     if not cores:
         enough = [s for s in divisors(up) if s >= max(2, -(-links // radix))]
         fewest = enough[0] if enough and leaves <= radix else 0
-        ledger.same(f"{name}.spine_switches", spines, fewest)
+        ledger.same(f"{name}.spine_switches", report.spine_switches, planes * fewest)
         return (links // spines if spines else 0), 0
     above = report.spine_core_links // planes
     fits = links <= above <= min(spines * radix // 2, cores * radix)
@@ -150,7 +150,8 @@ def check_tree(
         above % max(1, spines) == 0 and above % cores == 0 and report.spine_core_links % planes == 0
     )
     text = f"{links} links from leaves, {above} between {spines} spines and {cores} cores"
-    ledger.require(fits and even, f"{name}.spine_core_links: {text}")
+    label = f"{name}.spine_switches, core_switches, spine_core_links"
+    ledger.require(fits and even, f"{label}: {text}")
     ledger.at_most(f"{name}.spine_core_links", above, WASTE * links)
     ledger.at_most(f"{name}.spine_switches", spines, WASTE * -(-2 * links // radix) + leaves)
     ledger.at_most(f"{name}.core_switches", cores, WASTE * -(-links // radix) + up)

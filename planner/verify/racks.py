@@ -297,7 +297,7 @@ def _check_group(ledger: Ledger, basis: Basis, group: RackGroup) -> None:
     name, spread = f"racks.{group.first}", 1
     rack = basis.space(group.rack_class)
     if group.product:
-        item = basis.items.get(group.devices[0].sku) if len(group.devices) == 1 else None
+        item = basis.items[group.devices[0].sku] if len(group.devices) == 1 else None
         if item is None or item.consumes.racks is None:
             ledger.fail(f"{name}.product: not one product that is a rack of its own")
             return
@@ -308,10 +308,7 @@ def _check_group(ledger: Ledger, basis: Basis, group: RackGroup) -> None:
     own = {"height_ru": rack.height_ru, "power_limit_kw": rack.power_kw}
     ledger.all_same(name, group, {**own, "weight_limit_kg": rack.weight_kg})
     for device in group.devices:
-        item = basis.items.get(device.sku)
-        if item is None:
-            ledger.fail(f"{name}.devices.{device.sku}: not in the catalogs")
-            continue
+        item = basis.items[device.sku]
         weight_kg, height = basis.weight_kg(item), rack.height_ru
         own = {"it_power_kw": (basis.in_rack_kw(item) or 0.0) / spread}
         own["weight_kg"] = None if weight_kg is None else weight_kg / spread

@@ -138,8 +138,18 @@ class SetPoint(NamedTuple):
     high: float
 
 
-def set_point(basis: Basis, job: Job, item: Item, precision: str, cap: float) -> SetPoint | None:
-    """Return the set point at a cap; None without a point of the type's or the problem's curve."""
+def set_point(
+    job: Job, item: Item, precision: str, cap: float, rated_kw: float | None
+) -> SetPoint | None:
+    """Return the set point at a cap; None without a point of the type's or the problem's curve.
+
+    Args:
+        job: gives the curve of types that have none.
+        item: the GPU system.
+        precision: points may hold for one alone.
+        cap: of the GPUs' rated power, as a share.
+        rated_kw: maximum draw of the system, kW.
+    """
     if cap >= 1.0:
         return SetPoint(1.0, 1.0, 1.0, 1.0)
     published = [
@@ -147,7 +157,7 @@ def set_point(basis: Basis, job: Job, item: Item, precision: str, cap: float) ->
         for row in item.power_points
         if row.of == "training" and row.precision in (None, precision) and row.gpu_cap < 1.0
     ]
-    rated_kw, tdp = basis.rated_kw(item), item.gpu.tdp
+    tdp = item.gpu.tdp
     for row in published or (() if job.power is None else job.power.curve):
         if abs(row.gpu_cap - cap) >= SAME_CAP:
             continue
@@ -189,8 +199,11 @@ def check_paces(ledger: Ledger, basis: Basis, job: Job, stated: JobPlan) -> dict
         paces[sku] = Pace(1.0, 1.0, peak, training.mfu, training.scale_reference)
     chosen = job.power or training.model or training.scale or len(basis.job.options) > 1
     chosen = chosen or not all(option.plain for option in basis.job.options)
-    types = stated.gpu_types if chosen else ()
-    ledger.same("jobs.ways", sorted(way.gpu_type for way in stated.ways), sorted(types))
+    if not chosen:
+        ledger.same("jobs.ways", stated.ways, ())
+        return paces
+    named, types = [way.gpu_type for way in stated.ways], stated.gpu_types
+    ledger.same("jobs.ways", sorted(named), sorted(types))
     for way in stated.ways:
         if way.gpu_type in types:
             paces[way.gpu_type] = _check_way(ledger, basis, job, way)
@@ -204,7 +217,7 @@ def _check_way(ledger: Ledger, basis: Basis, job: Job, way: WayPlan) -> Pace:
     item, name, power = basis.items[way.gpu_type], f"jobs.ways.{way.gpu_type}", job.power
     caps = (1.0,) if power is None else power.asked
     known = caps is None or any(abs(way.gpu_cap - cap) < SAME_CAP for cap in caps)
-    point = set_point(basis, job, item, way.precision, way.gpu_cap)
+    point = set_point(job, item, way.precision, way.gpu_cap, basis.rated_kw(item))
     ledger.require(known and point is not None, f"{name}.gpu_cap: {way.gpu_cap:g} is no set point")
     asked = way.precision in job.training.precisions
     ledger.require(asked, f"{name}.precision: {way.precision} is not asked for")

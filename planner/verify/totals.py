@@ -52,12 +52,9 @@ def _sums(basis: Basis, bill: Bill) -> dict[str, Any]:
         parts = [(unit[name], count) for unit, count in units]
         known = [each * count for each, count in parts if each is not None]
         sums[name] = sum(known) if len(known) == len(parts) else None
-    for of, heat in (
-        ("it_power", "heat"),
-        ("heat_air", "heat_air"),
-        ("heat_liquid", "heat_liquid"),
-    ):
-        sums[f"{heat}_btu_per_h"] = _times(sums[f"{of}_kw"], BTU_PER_H_PER_KW)
+    sums["heat_btu_per_h"] = _times(sums["it_power_kw"], BTU_PER_H_PER_KW)
+    for side in ("heat_air", "heat_liquid"):
+        sums[f"{side}_btu_per_h"] = _times(sums[f"{side}_kw"], BTU_PER_H_PER_KW)
     plates = [basis.nameplate(sku, count) for sku, count in bill.cluster.items()]
     usable = basis.of_kind(bill.cluster, "storage").items()
     tb = [_times(_value(basis.items[sku]), count) for sku, count in usable]
