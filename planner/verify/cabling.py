@@ -95,9 +95,9 @@ class _Schedule:
         for report in self.plan.fabrics:
             radix[report.network] = max(radix[report.network], report.radix)
         for link in self.links:
-            port = int(link.upper.port.partition("/")[0] or 1)
-            inside = 1 <= port <= radix.get(link.network, 0)
-            self.ledger.require(inside, f"cabling: {link.upper.device} has no port {port}")
+            number = int(link.upper.port.partition("/")[0] or 1)
+            inside = 1 <= number <= radix.get(link.network, 0)
+            self.ledger.require(inside, f"cabling: {link.upper.device} has no port {number}")
         per_network = Counter(link.network for link in self.links)
         for network in {report.network for report in self.plan.fabrics}:
             reports = [r for r in self.plan.fabrics if r.network == network]
