@@ -182,7 +182,7 @@ def solve(
     with running.show_progress("solve", quiet=quiet, deadline=options.deadline):
         inputs = api.load(problem, settings=tuple(set_ or ()), scenario=scenario)
         search = FOR_THE_PLAN if study else api.FOR_THE_SEARCH
-        plan = api.solve_with(inputs, options, search=search)
+        plan = api.solve_with(inputs, options, search=search, read_back=True)
         written = deliver(
             plan,
             inputs,

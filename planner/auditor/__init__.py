@@ -38,7 +38,7 @@ from planner.outputs.workbook.cells import InputCell
 from planner.outputs.workbook.fingerprint import live_of
 from planner.schema.plan import Plan
 from planner.schema.verification import Audit, breaches_of
-from planner.verifier import faults
+from planner.verify import faults
 
 __all__ = ["audit"]
 
