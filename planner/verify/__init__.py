@@ -144,7 +144,7 @@ def recheck_from_outside(inputs: Inputs, plan: Plan, schedule: Schedule | None =
         return recheck(inputs, plan, schedule=schedule)
     except (ArithmeticError, ValueError, LookupError, AssertionError):
         return Recheck(("lines: with such counts nothing can be computed",), ())
-    except (LookupError, TypeError, AttributeError):
+    except (TypeError, AttributeError):
         return Recheck(("the plan: parts are missing, so nothing can be computed",), ())
 
 
