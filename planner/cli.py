@@ -8,9 +8,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -43,8 +43,6 @@ from planner.terminal import discard, follow, open_closed_streams, say
 
 if TYPE_CHECKING:
     from typer.models import CommandInfo
-
-    from planner.commands.new_problem import Answers
 
 app = typer.Typer(
     name="planner",
@@ -372,7 +370,7 @@ def init(
 
     Without any of them it asks on a terminal, and copies 10MW elsewhere.
     """
-    from planner.commands.new_problem import Answers, write_example, write_problem
+    from planner.commands.new_problem import Answers, ask_all, write_example, write_problem
 
     answers = Answers(name, power, pue, racks, rack_power, budget, model, tokens, vendors,
                       tuple(own or ()), prices)  # fmt: skip
@@ -381,30 +379,13 @@ def init(
         raise InputError(Finding("usage", message, fix="give one or the other"))
     asks = sys.stdin.isatty() and sys.stdout.isatty()
     if example is None and (answers.any or asks):
-        path = (_asked_for if asks else write_problem)(answers, output, force=force)
+        if asks:
+            path = ask_all(answers, output, _prompt, partial(say, err=True), force=force)
+        else:
+            path = write_problem(answers, output, force=force)
     else:
         path = write_example(example or "10MW", output, force=force)
     say(f"wrote {path}; next: planner solve {path}", err=True)
-
-
-def _asked_for(answers: Answers, output: Path, *, force: bool) -> Path:
-    """Ask for what was not given, and again for what turns out wrong; return what was written."""
-    from planner.commands.new_problem import Answers, ask, question_of, write_problem
-
-    def tell(wrong: str) -> None:
-        say(wrong, err=True)
-
-    answers = ask(answers, _prompt, tell)
-    while True:
-        try:
-            return write_problem(answers, output, force=force)
-        except InputError as error:
-            name = question_of(error.findings[0])
-            if name is None:
-                raise
-            tell(error.findings[0].text())
-            nothing = {name: getattr(Answers(), name)}
-            answers = ask(replace(answers, **nothing), _prompt, tell, (name,))
 
 
 def _prompt(words: str, otherwise: str) -> str:

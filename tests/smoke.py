@@ -48,8 +48,7 @@ COMMANDS = """
 0 rfq gpt3_octet.yaml
 0 quote import quote.csv --vendor DDN --date 2026-11-01 --json
 0 bid gpt3_octet.yaml --quotes quote.csv --json
-0 synthesize gpt3_octet.plan.json --length '1 d'
-0 characterize gpt3_octet.trace.csv --problem gpt3_octet.yaml --log gpt3_octet.log.csv --json
+0 characterize gpt3_octet.trace.csv --problem gpt3_octet.yaml -o . --json
 0 simulate gpt3_octet.plan.json --replications 10 -o . --json
 """.strip().splitlines()
 """Exit code and arguments; later commands read files of earlier ones."""
@@ -63,8 +62,7 @@ gpt3_octet.customer.xlsx
 gpt3_octet.sweep.parquet
 gpt3_octet.sweep.xlsx
 gpt3_octet.rfq.xlsx
-gpt3_octet.trace.csv
-gpt3_octet.timeline.png
+gpt3_octet.loss.png
 report.html
 """.strip().splitlines()
 FOREIGN = ("HiGHS (", "Copyright", "Traceback", "Warning:")
@@ -99,6 +97,8 @@ def smoke(planner: str) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="smoke-") as name:
         folder = Path(name)
         (folder / "quote.csv").write_text(QUOTE)
+        trace = Path(__file__).parent / "world" / "traces.py"
+        subprocess.run([sys.executable, trace, folder / "gpt3_octet.trace.csv"], check=True)
         for line in COMMANDS:
             code, _, command = line.partition(" ")
             begun = time.monotonic()

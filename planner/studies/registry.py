@@ -38,7 +38,7 @@ from planner.cli_options import (
     share,
 )
 from planner.studies.study import TOLD, Function, Result, Study, load
-from planner.studies.traces import CHARACTERIZATION, SIMULATION, TRACES, TRUTH
+from planner.studies.traces import CHARACTERIZATION, SIMULATION, TRACES
 
 if TYPE_CHECKING:
     from planner.schema.base import Model
@@ -174,7 +174,6 @@ RESULTS = (
     UNCERTAIN,
     CHARACTERIZATION,
     SIMULATION,
-    TRUTH,
     VERIFICATION,
 )
 """All of them, in the order in which ``planner schema`` lists them."""
