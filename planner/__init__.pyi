@@ -12,7 +12,7 @@ from planner.library import size as size
 from planner.library import solve as solve
 from planner.library import sweep as sweep
 from planner.library import workbook as workbook
-from planner.library.asking import File, PlanSource, ProblemSource, Settings
+from planner.library.asking import File, PlanSource, ProblemSource, Settings, TraceSource
 from planner.schema.bids import Bids
 from planner.schema.comparison import Alternatives, Comparison, RulesTable
 from planner.schema.explanation import Explanation
@@ -104,7 +104,7 @@ def bid(
     """
 
 def characterize(
-    *traces: File,
+    *traces: TraceSource,
     time: str | None = None,
     write: str | None = None,
     read: str | None = None,

@@ -51,6 +51,7 @@ TRACES = (
                 "traces", list[Path],
                 "Traces: CSV, Excel, JSON (objects) or Parquet. Several clusters in one file by a "
                 "column, or a file each.",
+                takes="TraceSource",
             ),
             option(
                 "time", str | None, "Column of times; DATE+TIME for two columns.",

@@ -22,6 +22,7 @@ from planner.optimizer.solver import Effort, SolverName
 from planner.outputs import plan_json
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.schema.verification import Check, Verification
+from planner.studies.reassembly import assembly_faults, is_repeatable, search_faults
 from planner.studies.request import Found, Request
 from planner.verifier import faults, origin_faults, recheck_from_outside, unproven_faults
 
@@ -155,7 +156,11 @@ def verify_file(
         InputError: the file cannot be read, or holds no plan that can be checked.
     """
     opened = open_plan(path, model)
-    checks = [_file(opened), *_figures(opened), _catalogs(opened, path.parent)]
+    checks = [
+        _file(opened),
+        *_figures(opened, search=solve_again and time_limit_s is None),
+        _catalogs(opened, path.parent),
+    ]
     solver = OTHER.get(opened.plan.provenance.solver, "highs") if solve_again else None
     answer: tuple[float | None, float | None] = (None, None)
     if solver is None:
@@ -177,23 +182,27 @@ def verify_file(
 
 
 def _file(opened: PlanFile) -> Check:
-    tool = opened.plan.provenance.tool
     wrong = (*origin_faults(opened.inputs, opened.plan), *map(changed_text, opened.changed))
     if wrong:
-        text = f"parts are not as {tool} wrote them"
+        text = f"parts are not as {opened.plan.provenance.tool} wrote them"
         return Check(name="file", result="fails", text=text, findings=wrong)
-    return Check(name="file", result="holds", text=f"every part is as {tool} wrote it")
+    return Check(name="file", result="holds", text="checksums agree (no signature)")
 
 
-def _figures(opened: PlanFile) -> Iterator[Check]:
+def _figures(opened: PlanFile, *, search: bool) -> Iterator[Check]:
     """Yield the checks of figures and limits, by the inputs that the plan carries."""
     plan, found = opened.plan, recheck_from_outside(opened.inputs, opened.plan)
     what, wrong = _contents(plan), (*found.disagreements, *unproven_faults(plan))
+    wrong = wrong or assembly_faults(opened.inputs, plan)
+    repeated = search and is_repeatable(plan)
+    if repeated and not wrong and not found.breaches:
+        wrong = search_faults(opened.inputs, plan)
     if wrong:
         text = f"wrong among {what}, computed again from the inputs it carries"
         yield Check(name="figures", result="fails", text=text, findings=wrong)
     else:
         text = f"{what}: all computed again from the inputs it carries"
+        text += ", by the same search" if repeated else "; the search was not repeated"
         yield Check(name="figures", result="holds", text=text)
     if found.breaches:
         broken = tuple(f"{name}: {text}" for name, text in found.breaches)

@@ -151,6 +151,8 @@ def recheck_from_outside(inputs: Inputs, plan: Plan) -> Recheck:
         return recheck(inputs, plan)
     except (ArithmeticError, ValueError):
         return Recheck(("lines: with such counts nothing can be computed",), ())
+    except (LookupError, TypeError, AttributeError):
+        return Recheck(("the plan: parts are missing, so nothing can be computed",), ())
 
 
 def unproven_faults(plan: Plan) -> tuple[str, ...]:

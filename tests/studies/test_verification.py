@@ -516,7 +516,7 @@ def test_a_solver_that_breaks_off_proves_nothing(
     monkeypatch.setattr(pulp.COIN_CMD, "actualSolve", _no_cbc)
     found = study.verify_file(file, time_limit_s=600.0)  # so it is searched anew
     assert check(found, "bound").result == "not_checked"
-    assert check(found, "bound").text == "not proven again: CBC broke off without an answer"
+    assert check(found, "bound").text.startswith("not proven again: CBC failed")
     assert check(found, "figures").result == "holds"
 
 
