@@ -132,7 +132,8 @@ def _excess(archive: zipfile.ZipFile, parts: Mapping[str, int], seen: _Seen) -> 
 class _Seen:
     """Counts what the parts of a workbook hold, without keeping any of it.
 
-    ``formulas`` are cells with one, ``worked_out`` those of them that hold its value, too.
+    ``formulas`` are cells with one; ``worked_out`` those of them that hold its value, too, which
+    is not 0: libraries store 0 with every formula, and no program has worked that out.
     """
 
     def __init__(self) -> None:
@@ -172,7 +173,7 @@ class _Seen:
             self._ranges += _size(attributes.get("ref", ""))
 
     def _text(self, text: str) -> None:
-        self.worked_out += self._value
+        self.worked_out += self._value and text.strip() not in ("", "0")
         self._value = False
 
 

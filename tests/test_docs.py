@@ -57,7 +57,7 @@ def command_lines() -> list[tuple[str, str]]:
 
 def test_reference_is_what_the_program_says() -> None:
     written = (ROOT / "docs" / "commands.md").read_text("utf-8")
-    assert written == make_commands.page(), "run python docs/make_commands.py"
+    assert written == make_commands.page(), "run python scripts/make_commands.py"
 
 
 def test_every_command_and_option_is_explained() -> None:
@@ -95,13 +95,13 @@ def test_readme_begins_with_the_two_commands() -> None:
 def test_readme_shows_the_real_screen() -> None:
     real = make_screen.screen()
     assert "the proven best" in real
-    assert make_screen.shown() == real, "run python docs/make_screen.py"
+    assert make_screen.shown() == real, "run python scripts/make_screen.py"
 
 
 @pytest.mark.exhaustive(keep=0)
 def test_the_curve_is_drawn_from_the_plans_of_today() -> None:
     drawn = make_pictures.PICTURE.read_text("utf-8")
-    assert drawn == make_pictures.draw(), "run python docs/make_pictures.py"
+    assert drawn == make_pictures.draw(), "run python scripts/make_pictures.py"
 
 
 @pytest.mark.exhaustive(keep=0)

@@ -10,7 +10,7 @@ from typing import Any
 from planner import currency, shipped
 from planner.errors import Finding, InputError
 from planner.inputs import Document, Inputs, show_money_of, with_support
-from planner.loader import exchange, kept, market, overrides, yaml12
+from planner.loader import exchange, market, overrides, yaml12
 from planner.loader.checks import check_problem
 from planner.loader.price_building import below_drives
 from planner.schema.problem import Problem
@@ -159,7 +159,7 @@ Offered = tuple[dict[str, Any], list[str], list[Finding]]
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Parsed:
     """What some catalogs and price books offer, and the files that it was read from."""
 
     prices: market.Prices
@@ -175,10 +175,9 @@ class _Kept:
             return False
 
 
-_MOST_KEPT = 4
-_kept: dict[tuple[object, ...], _Kept] = {}
-"""What was offered lately, by the files asked for: a problem that is changed again and again, as by
-a slider, does not have its catalogs parsed again."""
+_MOST_PARSED = 4
+_parsed: dict[tuple[object, ...], _Parsed] = {}
+"""Catalogs parsed last, by path: a problem that changes again and again parses them once."""
 
 
 def _offered(
@@ -190,26 +189,18 @@ def _offered(
     rates = problem.currencies
     # Places are told from the folder that one is in.
     key = (Path.cwd(), tuple(of_catalogs), tuple(of_prices), repr(rates))
-    known = _kept.pop(key, None)
-    if known is None:
-        known = kept.load_kept(_name(key), _Kept)
+    known = _parsed.pop(key, None)
     if known is None or not known.holds:
         catalogs = market.load_catalogs(of_catalogs)
         prices = market.load_prices(of_prices, catalogs.items, rates)
         files = (*catalogs.files, *prices.files)
-        known = _Kept(prices, files, _read_offered(catalogs, prices))
-        kept.keep(_name(key), known)
-    _kept[key] = known  # the latest last
-    while len(_kept) > _MOST_KEPT:
-        del _kept[next(iter(_kept))]
+        known = _Parsed(prices, files, _read_offered(catalogs, prices))
+    _parsed[key] = known  # the latest last
+    while len(_parsed) > _MOST_PARSED:
+        del _parsed[next(iter(_parsed))]
     prices = known.prices
     place = document.place(("currency",)) if problem.currency else prices.currency_place
     return exchange.settle_rates(problem, prices.exchange, prices.currency, place), *known.offered
-
-
-def _name(key: tuple[object, ...]) -> str:
-    """Return under which name it is kept for other processes; files name shipped ones."""
-    return kept.name_of((*key, *shipped.catalog_files(), *shipped.price_files()))
 
 
 def _read_offered(catalogs: market.Catalogs, prices: market.Prices) -> Offered:

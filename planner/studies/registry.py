@@ -5,7 +5,7 @@ schema``, ``planner solve --study``, ``planner report`` and what `-o` writes all
 rows.
 
 A new one is a ``Result``, listed in ``RESULTS``, and a ``Study`` in ``_STUDIES``. What is generated
-of them is written by ``docs/make_commands.py`` and ``planner schema NAME > schemas/NAME.json``.
+of them is written by ``scripts/make_commands.py`` and ``planner schema NAME > schemas/NAME.json``.
 """
 
 from __future__ import annotations

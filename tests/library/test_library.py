@@ -6,6 +6,7 @@ import ast
 import inspect
 import io
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -317,7 +318,8 @@ def test_a_result_is_in_the_currency_of_its_problem(name: str, here: Path) -> No
     result = FUNCTIONS[name][0]()
     if isinstance(result, (InCurrency, Plan)):
         assert result.shown_in.code == "EUR"
-    assert "USD" not in str(result) + result._repr_html_()
+    shown = re.sub(r"base64,[\w+/=]+", "", result._repr_html_())  # letters of a picture
+    assert "USD" not in str(result) + shown
 
 
 def test_no_package_has_the_name_of_a_function() -> None:
@@ -330,7 +332,7 @@ def test_no_package_has_the_name_of_a_function() -> None:
 
 def test_the_stub_is_what_is_made_of_the_functions() -> None:
     text = Path(planner.__file__).with_suffix(".pyi").read_text("utf-8")
-    assert text == made.stub(), "run python docs/make_library.py"
+    assert text == made.stub(), "run python scripts/make_library.py"
     stub = ast.parse(text)
     names = {
         alias.asname: node.module

@@ -1,4 +1,4 @@
-"""Draw the pictures of the README from real plans: ``python docs/make_pictures.py``.
+"""Draw the pictures of the README from real plans: ``python scripts/make_pictures.py``.
 
 ``goldilocks.svg``: one GPU system (DGX B200) and one appliance (DDN AI400X2) in the 10 MW example;
 the number of appliances is fixed, everything else is decided by the planner.

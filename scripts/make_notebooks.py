@@ -1,4 +1,4 @@
-"""Write ``docs/notebooks/``: one notebook for each study: ``python docs/make_notebooks.py``.
+"""Write ``docs/notebooks/``: one notebook for each study: ``python scripts/make_notebooks.py``.
 
 Notebooks are written without outputs and the same bytes each time; tests hold the files to what
 this writes, and run every cell.
@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent / "notebooks"
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "notebooks"
 
 BEGIN = """import planner
 

@@ -1,4 +1,4 @@
-"""Put the screen of the main example into ``README.md``: ``python docs/make_screen.py``."""
+"""Put the screen of the main example into ``README.md``: ``python scripts/make_screen.py``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Write ``planner/__init__.pyi``, what editors know of `import planner`.
 
-    python docs/make_library.py
+    python scripts/make_library.py
 
 A test compares it with the functions.
 """

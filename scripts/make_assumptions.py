@@ -1,5 +1,5 @@
 """Write ``docs/assumptions.md``: what the planner assumes of the shipped example, and what each
-assumption is worth: ``python docs/make_assumptions.py`` (a minute).
+assumption is worth: ``python scripts/make_assumptions.py`` (a minute).
 
 Values, sources and confidence are the plan's own, what each is worth is a tornado's; a test holds
 the page to them. Ranges are those that are reported; where nobody reports one, a fifth either way.
@@ -24,7 +24,7 @@ from planner.schema.sensitivity import End, Swing, Tornado
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 
-PAGE = Path(__file__).resolve().parent / "assumptions.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "assumptions.md"
 EXAMPLE = "10MW"
 FIFTH = "a fifth either way"
 
@@ -200,7 +200,7 @@ def page() -> str:
     head = (
         "# What the planner assumes, and what each assumption is worth",
         f"Of the shipped example `{EXAMPLE}`: {goal.value:,.0f} useful {goal.unit}, "
-        f"{money(totals.capex_usd)} to buy. Written by `docs/make_assumptions.py` from its plan "
+        f"{money(totals.capex_usd)} to buy. Written by `scripts/make_assumptions.py` from its plan "
         "and its tornado; of your own problem `planner tornado` and the workbook tell it.",
     )
     parts = (*head, *_worth(), *_levers(), *_figures(), *_prices(), *_left_out())
