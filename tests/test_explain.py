@@ -184,9 +184,9 @@ def test_the_workbook_holds_the_numbers_of_the_json(name: str, small: str, tmp_p
     assert done.out == once("explain", problem).out
     assert list(path.parent.iterdir()) == [path]
     book = book_of(path)
-    assert book.sheetnames == ["Explanation"]
+    assert book.sheetnames == ["Explanation", "Explanation data"]
     assert no_formula(book)
-    cells = [cell.value for row in book["Explanation"].iter_rows() for cell in row]
+    cells = [cell.value for sheet in book for row in sheet.iter_rows() for cell in row]
     texts = {str(cell) for cell in cells}
     for row in found.marginals:
         assert {row.label, row.path, row.text} <= texts

@@ -234,29 +234,32 @@ def study_sheet(result: Result, record: Any, pictures: Sequence[bytes] = (), **s
     name = result.name.replace("-", " ").capitalize()
 
     def add(book: Book) -> None:
-        tables.add(book, name, _blocks(result, restated(record), shown), pictures)
+        stated = restated(record)
+        tables.add(book, name, _blocks(result, stated, shown), pictures)
+        if "rows" in shown:
+            data: list[Block] = [tables.sweep_table(stated, shown["rows"])]
+        else:
+            keys = [side.key for side in getattr(record, "sides", ())]
+            data = [*tables.tables_of(stated, keys)]
+        if data:
+            tables.add(book, f"{name} data", [Heading(f"{name}: every figure"), *data])
 
     return add
 
 
 def _blocks(result: Result, record: Any, shown: Mapping[str, Any]) -> Iterator[Block]:
-    """Yield what a sheet says of a record: what its view says, or its answer and its tables.
+    """Yield the blocks of a record: those of its view, or of its first screen.
 
     Args:
         result: what is made of such records.
         record: the record, in the currency shown.
         shown: what its view takes besides.
     """
-    from planner.workbook.tables import sweep_table, tables_of
-
     found = load(result.view)(record, **shown)
+    page = load(result.first)(record, **shown) if result.first else None
     if not isinstance(found, str):
         yield from found
-        if "rows" in shown:
-            yield sweep_table(record, shown["rows"])
-        return
-    page = load(result.first)(record, **shown) if result.first else None
-    if page is None or page.entire:
+    elif page is None or page.entire:
         heading, _, rest = found.partition("\n")
         yield Heading(heading)
         yield Text(tuple(" ".join(part.split()) for part in rest.split("\n\n")))
@@ -264,4 +267,3 @@ def _blocks(result: Result, record: Any, shown: Mapping[str, Any]) -> Iterator[B
         yield Heading(page.title)
         yield Text(tuple(f"{label}: {text}" for label, text in page.answer if text))
         yield from page.below
-    yield from tables_of(record, [side.key for side in getattr(record, "sides", ())])

@@ -24,7 +24,7 @@ from planner.schema.comparison import Series
 from planner.schema.plan import Plan
 from planner.workbook.book import GREY, INK, THIN, Book, Sheet, height
 
-_FIRST, _FIGURE, _WIDEST, _MOST_COLUMNS = 34.0, 15.0, 60.0, 26
+_FIRST, _FIGURE, _WIDEST, _MOST_COLUMNS = 34.0, 15.0, 48.0, 60
 _PIXELS_OF_A_ROW = 20
 _MOST_ROWS = 1_000_000
 """A sheet has a few more."""
@@ -154,7 +154,8 @@ def _look(column: Column) -> str:
         return "usd"
     if all(float(number).is_integer() for number in numbers):
         return "n0"
-    return "n1" if min((each for each in numbers if each), default=1.0) >= 100 else "any"
+    least = min((each for each in numbers if each), default=1.0)
+    return "n1" if least >= 100 else "n2" if least >= 0.1 else "any"
 
 
 def _picture(sheet: Sheet, data: bytes) -> None:

@@ -290,9 +290,9 @@ def test_the_workbook_of_the_command_holds_the_same_numbers(
     ran = run(*plans, "-o", "out")
     assert ran.err == f"wrote {Path('out', 'compare.xlsx')}\n"
     document = openpyxl.load_workbook(tmp_path / "out" / "compare.xlsx")
-    assert document.sheetnames == ["Comparison"]
+    assert document.sheetnames == ["Comparison", "Comparison data"]
     found = compared(*plans)
-    cells = [cell for row in document["Comparison"].iter_rows(values_only=True) for cell in row]
+    cells = [c for sheet in document for row in sheet.iter_rows(values_only=True) for c in row]
     for each in (row for row in found.figures if not row.equal):
         assert each.label in cells
         assert all(value in cells for value in each.series.values if isinstance(value, str))

@@ -730,7 +730,7 @@ def test_report_prints_and_writes(
     assert written["problem.uncertain.outcomes.png"] == PIXEL + b"outcomes"
     assert written["problem.uncertain.candidates.svg"] == b"candidates svg"
     book = openpyxl.load_workbook(tmp_path / "problem.uncertain.xlsx")
-    assert book.sheetnames == ["Uncertain"]
+    assert book.sheetnames == ["Uncertain", "Uncertain data"]
     found = Uncertain.model_validate_json(written["problem.uncertain.json"])
     assert found.status == "optimal"
     first = uncertain_text.first(found)
