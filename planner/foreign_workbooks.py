@@ -9,7 +9,8 @@ from __future__ import annotations
 import warnings
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -18,7 +19,7 @@ import openpyxl
 from openpyxl.utils import range_boundaries
 from openpyxl.workbook import Workbook
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, PlannerError
 from planner.foreign_files import contents, in_words
 
 NO_VALUE = "a formula without a value"
@@ -77,11 +78,25 @@ def load_bytes(stream: Any, *, shown: bool = False) -> Workbook:
 
 
 def _load(path: Path, name: str, shown: bool) -> Workbook:
-    try:
+    with reading(name):
         return load_bytes(path, shown=shown)
-    except MemoryError:
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Turn any error of reading a workbook into one line: other tools' files fail in any way.
+
+    Args:
+        name: the file that is read.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        yield
+    except (PlannerError, MemoryError):
         raise
-    except Exception as error:  # any other tool's file may break the reader in any way
+    except Exception as error:
         detail = str(error).split("\n")[0][:80]
         message = f"the file is damaged, or no workbook ({type(error).__name__}: {detail})"
         raise InputError(Finding("workbook", message, name, fix=_AGAIN)) from None

@@ -22,7 +22,7 @@ STUB = Path(planner.__file__).with_suffix(".pyi")
 _TYPES = {
     "collections.abc": ["Sequence"],
     "typing": ["Literal"],
-    "planner.library.asking": ["File", "PlanSource", "ProblemSource", "Settings"],
+    "planner.library.asking": ["File", "PlanSource", "ProblemSource", "Settings", "TraceSource"],
 }
 
 

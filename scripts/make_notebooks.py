@@ -133,27 +133,21 @@ NOTEBOOKS: dict[str, Sequence[str]] = {
         'found.to_frame()[["label", "unit", "p5", "p50", "p95"]]',
     ),
     "simulate": (
-        "# The job, event by event\n\nGoodput beside the predicted one, where time is lost, whether another interval is better.",
+        "# The job, failure by failure\n\nGoodput beside the predicted one, lost time by cause, whether another interval is better.",
         BEGIN,
         "plan = planner.solve(hall)\n"
         'seen = planner.simulate(plan, replications=50, length="30 days", failures="weibull:0.8")\nseen',
         'seen.to_frame()[["name", "predicted", "goodput.mean", "goodput.low", "goodput.high"]]',
     ),
-    "synthesize": (
-        "# Telemetry with known truth\n\nWhat the storage of a cluster that runs the plan would show, to try tools on.",
-        BEGIN,
-        'trace, truth, log = planner.synthesize(planner.solve(hall), folder="trace", length="3 d", sample="30 s")\ntrace',
-        'import json\n\njson.loads(truth.read_text())["clusters"][0]["jobs"][0]["gpus"]',
-    ),
     "characterize": (
-        "# What telemetry shows\n\nCheckpoints and jobs in the bandwidth of a storage system. Here of a trace that was made "
-        "up, so that the truth is known.",
+        "# What telemetry shows\n\nCheckpoints and jobs in the bandwidth of a storage system. Here of a trace that is "
+        "made up: 1.2 TB every 15 minutes.",
         BEGIN,
-        'plan = planner.solve(hall)\ntrace, _, _ = planner.synthesize(plan, folder="trace", length="3 d", sample="30 s")',
-        "found = planner.characterize(trace)\nfound",
+        "import numpy as np\nimport pandas as pd\n\ntime = 1_767_225_600 + 10 * np.arange(20_000)\n"
+        'rates = {"time": time, "write_gb_per_s": np.where(time % 900 < 60, 20.0, 0.1)}\n'
+        'pd.DataFrame(rates).to_csv("hall.csv", index=False)',
+        'found = planner.characterize("hall.csv")\nfound',
         'found.to_frame()[["name", "checkpoints", "size_gb.value", "interval_s.value"]]',
-        "The truth:",
-        "plan.jobs[0].checkpoint_gb, plan.jobs[0].interval_s",
     ),
 }
 """By name: texts, which begin with a capital letter or a mark, and code, which does not."""

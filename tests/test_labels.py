@@ -22,7 +22,7 @@ from planner.figures import FIGURES
 NO_FIGURES = {
     "GPU systems": "what is bought: a kind of item",
     "rack units": "what a catalog lacks", "Rack Units": "what vendors call it in a quote",
-    "useful GPUs": "a unit", "planned stops": "what a simulation counts",
+    "useful GPUs": "a unit",
     "Hot spares": "systems of one type",
 }  # fmt: skip
 """Texts that are labels of figures, and what they stand for where the product writes them."""

@@ -14,7 +14,7 @@ from planner.optimizer.master import Master
 from planner.outputs import console
 from planner.schema.plan import LimitReport, Plan
 from planner.sizing_report import size_report
-from planner.verifier import recheck
+from planner.verify import recheck
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.test_local_level import with_levels
@@ -119,12 +119,12 @@ def test_size_asks_all_systems_for_data() -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"client_data_limit_gb_per_s": 60.0}, "client_data_limit_gb_per_s: the plan says 60"),
+        ({"client_data_limit_gb_per_s": 60.0}, "client_data_limit_gb_per_s: plan says 60"),
         (
             {"client_data_limit_gb_per_s": None},
-            "client_data_limit_gb_per_s: the plan says not known",
+            "client_data_limit_gb_per_s: plan says not known",
         ),
-        ({"client_read_limit_gb_per_s": 64.0}, "client_read_limit_gb_per_s: the plan says 64"),
+        ({"client_read_limit_gb_per_s": 64.0}, "client_read_limit_gb_per_s: plan says 64"),
     ],
 )
 def test_a_wrong_limit_of_the_systems_is_found(change: dict[str, object], says: str) -> None:

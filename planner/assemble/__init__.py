@@ -33,6 +33,9 @@ from planner.schema.plan import (
 )
 from planner.schema.prices import ShownIn
 
+TIES_CUT = "cut short the choice of the cheapest among equally good plans"
+"""How the note ends on a search that was over before ties were broken."""
+
 
 def assemble(
     inputs: Inputs,
@@ -109,7 +112,7 @@ def with_cables(inputs: Inputs, case: Case, plan: Plan) -> Plan:
 def _cut(answer: Certificate) -> Iterator[str]:
     if answer.ties_cut:
         end = "the time limit" if answer.late else "the end of the search"
-        yield f"{end} cut short the choice of the cheapest among equally good plans"
+        yield f"{end} {TIES_CUT}"
 
 
 def _head(inputs: Inputs, case: Case) -> dict[str, Any]:
@@ -120,6 +123,7 @@ def _head(inputs: Inputs, case: Case) -> dict[str, Any]:
         "description": inputs.problem.description,
         "site": _site(inputs, case),
         "not_considered": tuple(NotConsidered(sku=sku, reason=why) for sku, why in left_out),
+        "searched": tuple(sorted(each.id for each in (*case.systems, *case.storage))),
         "public_notes": inputs.problem.public_notes,
         "currency": ShownIn.of(inputs.problem.shown_in),
     }
@@ -192,13 +196,14 @@ def _provenance(
         overrides=inputs.overrides,
         input_sha256=inputs.sha256,
         solver=solver,
-        versions=_versions(),
+        versions=versions(),
         iterations=answer.iterations,
         seconds=seconds,
     )
 
 
 @cache
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the libraries that decide how a search goes."""
     packages = {name: metadata.version(name) for name in ("pulp", "highspy", "pydantic")}
     return {"python": platform.python_version(), **packages}

@@ -10,7 +10,7 @@ from typing import Any
 from planner import currency, shipped
 from planner.errors import Finding, InputError
 from planner.inputs import Document, Inputs, show_money_of, with_support
-from planner.loader import exchange, market, overrides, yaml12
+from planner.loader import exchange, market, overrides, price_layers, yaml12
 from planner.loader.checks import check_problem
 from planner.loader.price_building import below_drives
 from planner.schema.problem import Problem
@@ -18,6 +18,7 @@ from planner.schema.problem import Problem
 __all__ = [
     "Inputs",
     "completed",
+    "from_data",
     "load",
     "load_with_findings",
     "renewed",
@@ -92,6 +93,29 @@ def completed(problem: Problem) -> Inputs:
     nowhere = Document("", {}, folder=Path(), digest=digest)
     inputs, findings = _joined(problem, nowhere, (), None)
     return _faultless(replace(inputs, document=None), findings)
+
+
+def from_data(data: str, *, settings: tuple[str, ...] = (), scenario: str | None = None) -> Inputs:
+    """Return the inputs of a problem given as the text of its file, which is no file.
+
+    Paths in it count from the folder that planner runs in; findings have no lines.
+
+    Raises:
+        InputError: something is wrong with it.
+    """
+    nowhere = Path("problem.yaml")
+    try:
+        inputs = _faultless(
+            *load_with_findings(nowhere, settings=settings, scenario=scenario, text=data)
+        )
+    except InputError as error:
+        raise InputError(
+            [
+                replace(each, file=None, line=None) if each.file == str(nowhere) else each
+                for each in error.findings
+            ]
+        ) from None
+    return replace(inputs, document=None)
 
 
 def _joined(
@@ -220,6 +244,8 @@ def _read_offered(catalogs: market.Catalogs, prices: market.Prices) -> Offered:
         Finding("below-drives", message, *market.place_of(prices, sku), "prices", fix, "warning")
         for sku, message, fix in below_drives(prices.prices, catalogs.items, prices.rates)
     ]
+    places = {name: market.place_of(prices, name) for name in prices.kept}
+    cheap += price_layers.findings(prices.kept, prices.books, places)
     return fields, [digest for _, digest in (*catalogs.files, *prices.files)], cheap
 
 

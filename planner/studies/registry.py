@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from planner.cli_options import (
     DASK,
@@ -38,7 +38,10 @@ from planner.cli_options import (
     share,
 )
 from planner.studies.study import TOLD, Function, Result, Study, load
-from planner.studies.traces import CHARACTERIZATION, SIMULATION, TRACES, TRUTH
+from planner.studies.traces import CHARACTERIZATION, SIMULATION, TRACES
+
+if TYPE_CHECKING:
+    from planner.schema.base import Model
 
 _SENSITIVITY = "planner.schema.sensitivity"
 
@@ -162,7 +165,6 @@ RESULTS = (
     UNCERTAIN,
     CHARACTERIZATION,
     SIMULATION,
-    TRUTH,
     VERIFICATION,
 )
 """All of them, in the order in which ``planner schema`` lists them."""
@@ -493,7 +495,11 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 def json_schema(name: str) -> str:
     """Return the JSON Schema of a file that users write or read, by its name in ``SCHEMAS``."""
-    schema = load(SCHEMAS[name]).model_json_schema(mode="validation", by_alias=True)
+    from planner.schema.base import Model
+
+    model = load(SCHEMAS[name])
+    _build_parts(Model)
+    schema = model.model_json_schema(mode="validation", by_alias=True)
     if name == "problem":
         schema["properties"]["scenarios"] = {
             "type": "object",
@@ -502,3 +508,10 @@ def json_schema(name: str) -> str:
         }
     whole = {"$schema": DRAFT, **schema, "title": f"planner {name} file"}
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def _build_parts(model: type[Model]) -> None:
+    """Build all kinds of a model: pydantic below 2.14 cannot write defaults that are not built."""
+    for part in model.__subclasses__():
+        part.model_rebuild()
+        _build_parts(part)
