@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from planner import __version__
 from planner.assemble.cables import links_of
-from planner.auditor import audit
 from planner.case import resolve
 from planner.errors import Finding, InputError, SolverError
 from planner.foreign_files import contents, json_of
@@ -32,6 +31,7 @@ from planner.verify import (
     unit_faults,
     unproven_faults,
 )
+from planner.workbook.audit import audit
 
 _AGAIN = "solve the problem again"
 _TAKES = "give the PROBLEM.plan.json that planner solve writes"
@@ -385,16 +385,14 @@ def _write_number(value: float) -> str:
 
 
 def run(request: Request, *, solve_again: bool) -> Found:
-    """Check a plan file.
+    """Check a plan file, or audit an edited workbook.
 
     Raises:
         InputError: the file is no plan's, or lacks what it takes to check it.
     """
     path = request.path
     if path.suffix.lower() == ".xlsx":
-        message = "a workbook is checked by planner audit"
-        fix = f"planner audit {path}, or give its PROBLEM.plan.json"
-        raise InputError(Finding("file-kind", message, str(path), fix=fix))
+        return run_audit(request, solve_again=solve_again)
     given = request.models.get(path)
     found = verify_file(
         path,

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import codecs
-import io
 import json
 import os
 import random
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +24,6 @@ from planner.inputs import inputs_to_text
 from planner.optimizer.joint import Certificate, optimise
 from planner.outputs import plan_json
 from planner.outputs.verification_text import render_verification
-from planner.outputs.workbook import write
 from planner.schema.plan import Plan
 from planner.schema.verification import Check, CheckResult, Verification
 from planner.studies.verification import from_data, read_plan
@@ -228,26 +225,6 @@ def test_characterize_refuses(file: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert (done.code, done.out) == (2, "")
     assert "the plan does not hold: totals.racks" in done.err
-
-
-def test_a_workbook_whose_plan_was_changed_is_refused(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("planner.outputs.workbook.book.CHECKED", False)  # it shows another drain
-    inputs = api.load(folder / "problem.yaml")
-    plan = read_plan(folder / "problem.plan.json")
-    job = plan.jobs[0].model_copy(update={"drain_s": 0.1})
-    stream = io.BytesIO()
-    write(
-        plan.model_copy(update={"jobs": (job,)}),
-        stream,
-        created=datetime(2026, 3, 1),
-        inputs=inputs_to_text(inputs),
-    )
-    (tmp_path / "x.xlsx").write_bytes(stream.getvalue())
-    done = ran("audit", str(tmp_path / "x.xlsx"))
-    assert done.code == 2
-    assert "the plan packed into the workbook does not hold: jobs.drain_s" in done.err
 
 
 UNREADABLE: dict[str, tuple[Where, Any, str]] = {
@@ -553,7 +530,6 @@ def test_long_lists_are_cut() -> None:
     ("name", "said"),
     [
         ("gone.plan.json", "there is no such file"),
-        ("x.xlsx", "a workbook is checked by planner audit"),
         (".", "is a folder, not a file"),
     ],
 )
