@@ -143,13 +143,6 @@ def solve(
         PricesName | None,
         typer.Option(help="Which prices a customer's files show; net ones by default."),
     ] = None,
-    appendix: Annotated[
-        bool,
-        typer.Option(
-            "--appendix",
-            help="Write PROBLEM.appendix.xlsx too: sensitivity, alternatives, sources, studies.",
-        ),
-    ] = False,
     study: Annotated[
         list[StudyKind] | None,
         typer.Option(
@@ -176,14 +169,14 @@ def solve(
     from planner.commands.report import tell
     from planner.commands.solve import FOR_THE_PLAN, check_edition, deliver, sheets
 
-    check_edition(audience.value, None if prices is None else prices.value, appendix=appendix)
+    check_edition(audience.value, None if prices is None else prices.value)
 
     asked = {"lines": lines, "run": run, "network": network, "notes": notes}
     asked["proof"] = proof or verbose
     with running.show_progress("solve", quiet=quiet, deadline=options.deadline):
         inputs = api.load(problem, settings=tuple(set_ or ()), scenario=scenario)
         search = FOR_THE_PLAN if study else api.FOR_THE_SEARCH
-        plan = api.solve_with(inputs, options, search=search)
+        plan = api.solve_with(inputs, options, search=search, read_back=True)
         written = deliver(
             plan,
             inputs,
@@ -196,7 +189,6 @@ def solve(
             netbox=netbox,
             audience=audience.value,
             prices=None if prices is None else prices.value,
-            appendix=appendix,
             studies=list(sheets(inputs, plan, options, [kind.value for kind in study or ()])),
         )
     tell(written, quiet=quiet)

@@ -114,7 +114,7 @@ def test_a_limit_on_a_new_figure_touches_five_files() -> None:
     }  # fmt: skip
     # What adds it up, shows it or checks it knows it from the table alone.
     followers = naming(r"\bSTATED\b") - files
-    assert {path.split("/")[1] for path in followers} >= {"assemble", "case", "outputs", "verifier"}
+    assert {path.split("/")[1] for path in followers} >= {"assemble", "case", "outputs", "verify"}
     named = naming(r"\b(line|totals|row|self)\.(unit_)?weight_kg\b")
     assert not followers & named
 
@@ -122,6 +122,6 @@ def test_a_limit_on_a_new_figure_touches_five_files() -> None:
 def test_an_objective_is_a_row() -> None:
     """What only `minimize: heat` needs stands in the files of the recipe."""
     known = naming(r"""["']heat["'](?!\s*:)""")
-    columns = {path for path in known if path.startswith("planner/outputs/workbook/")}
+    columns = {path for path in known if path.startswith("planner/workbook/")}
     assert known - columns <= recipe("An objective")
     assert len(recipe("An objective")) == 2

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
-from planner import api, shipped
+from planner import api, shipped, workbook
 from planner.errors import InputError
 from planner.inputs import Inputs
-from planner.outputs import plan_json, workbook
+from planner.outputs import plan_json
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
 from planner.schema.problem import Problem, Quantity

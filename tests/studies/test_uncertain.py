@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import pickle
 from collections.abc import Callable, Sequence
@@ -679,21 +680,28 @@ def test_progress_counts_every_scenario(small: str) -> None:
     assert heard == [(8, whole), (whole, whole)]
 
 
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+"""The smallest picture."""
+
+
 def test_report_prints_and_writes(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
-    for kind in ("png", "svg"):  # drawing has tests of its own
-        monkeypatch.setattr(picture, kind, lambda chart, kind=kind: f"{chart.name} {kind}".encode())
+    # Drawing has tests of its own.
+    monkeypatch.setattr(picture, "png", lambda chart: PIXEL + chart.name.encode())
+    monkeypatch.setattr(picture, "svg", lambda chart: f"{chart.name} svg".encode())
     asked = {"dist": (POWER,), "samples": 4, "seed": 7, "method": "lhs", "indices": False}
     request = Request((Path(small),), gap=EXACT.gap, jobs=EXACT.jobs)
     made = report(STUDIES["uncertain"], replace(request, folder=tmp_path), asked)
     assert made.code == 0
     written = {path.name: path.read_bytes() for path in made.written}
-    assert written["problem.uncertain.outcomes.png"] == b"outcomes png"
+    assert written["problem.uncertain.outcomes.png"] == PIXEL + b"outcomes"
     assert written["problem.uncertain.candidates.svg"] == b"candidates svg"
     book = openpyxl.load_workbook(tmp_path / "problem.uncertain.xlsx")
-    assert book.sheetnames == ["Uncertainty"]
+    assert book.sheetnames == ["Uncertain", "Uncertain data"]
     found = Uncertain.model_validate_json(written["problem.uncertain.json"])
     assert found.status == "optimal"
     first = uncertain_text.first(found)

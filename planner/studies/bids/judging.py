@@ -10,10 +10,6 @@ from typing import Literal
 
 from planner.api import Options
 from planner.assemble import assemble
-from planner.auditor.draft import (
-    Draft,
-)
-from planner.auditor.evaluate import case_of
 from planner.case import Case, resolve
 from planner.case.money import discount, support_factor, support_usd_per_year, unit_net_usd
 from planner.currency import Currency
@@ -50,7 +46,8 @@ from planner.studies.bids.wanted import (
     movable,
     objections,
 )
-from planner.verifier import recheck, verify
+from planner.verify import recheck, verify
+from planner.workbook.edits import Draft, case_of
 
 Money = Literal["tco", "capex"]
 _OF_JOB = ("jobs.", "storage.")
