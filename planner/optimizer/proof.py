@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -358,37 +357,18 @@ def _above(
     return True
 
 
-class Worth(NamedTuple):
-    """An objective on a program and on a plan, in the unit of the objective's figure.
-
-    ``hold`` is a row that keeps it at a value; ``expression`` is None where the form cannot
-    bound it.
-    """
-
-    maximise: bool
-    of_plan: Callable[[Run], float]
-    unit: str
-
-
-def worth_of(case: Case) -> Worth:
-    """Return what the objective of a case is worth of a plan."""
-    mfu, unit = case.job.mfu or 0.0, OBJECTIVES[case.objective].unit
-
-    def tco(run: Run) -> float:
-        return Amounts(case, run).sum("tco_usd")
-
-    of_plan: dict[str, Callable[[Run], float]] = {
-        "goodput": lambda run: run.useful_pflops(mfu),
-        "useful_gpus": lambda run: run.useful_gpus,
-        "gpus": lambda run: float(run.gpus),
-        "usd_per_useful_gpu_hour": lambda run: tco(run) / (run.useful_gpus * case.rates.hours),
-        "usd_per_million_tokens": lambda run: (
-            tco(run) / (run.useful_pflops(mfu) * case.million_tokens_per_pflops())
-        ),
-    }
-    figure = OBJECTIVES[case.objective].figure.name
-    summed = lambda run: Amounts(case, run).sum(figure)  # noqa: E731
-    return Worth(case.maximise, of_plan.get(case.objective, summed), unit)
+def worth_of(case: Case, run: Run) -> float:
+    """Return what a plan is worth, in the unit of the objective's figure."""
+    pflops = run.useful_pflops(case.job.mfu or 0.0)
+    work = {"goodput": pflops, "useful_gpus": run.useful_gpus, "gpus": float(run.gpus)}
+    if case.objective in work:
+        return work[case.objective]
+    amounts = Amounts(case, run)
+    if case.objective not in RATIOS:
+        return amounts.sum(OBJECTIVES[case.objective].figure.name)
+    hours = case.objective == "usd_per_useful_gpu_hour"
+    each = case.rates.hours if hours else case.million_tokens_per_pflops()
+    return amounts.sum("tco_usd") / (each * (run.useful_gpus if hours else pflops))
 
 
 def objective_of(stage: Stage, ratio: float) -> tuple[Any, float]:
@@ -400,7 +380,7 @@ def objective_of(stage: Stage, ratio: float) -> tuple[Any, float]:
     case, program = stage.case, stage.program
     if case.objective in RATIOS:
         measure = MEASURES[case.objective]
-        each = dict((MEASURES_OF[name], e) for name, _, e in program.ratios())[case.objective]
+        each = {f"usd_{name}": one for name, _, one in program.ratios()}[case.objective]
         done = stage.done[measure] if stage.form == "demands" else program.useful_work(measure)
         return program.sum("tco_usd", MILLION) - (ratio * each / MILLION) * done, MILLION
     if case.objective in MEASURES:
@@ -410,12 +390,6 @@ def objective_of(stage: Stage, ratio: float) -> tuple[Any, float]:
     figure = OBJECTIVES[case.objective].figure
     scale = MILLION if figure.money else 1.0
     return program.sum(figure.name, scale), scale
-
-
-MEASURES_OF = {
-    "per_useful_gpu_hour": "usd_per_useful_gpu_hour",
-    "per_million_tokens": "usd_per_million_tokens",
-}
 
 
 def prove(
@@ -502,20 +476,21 @@ def _best_value(case: Case, answer: Certificate) -> float:
 
 def _first_stage(stage: Stage, best: Run) -> tuple[float | None, float | None]:
     """Return the best value of the objective that the program finds, and its bound."""
-    case, worth = stage.case, worth_of(stage.case)
+    case = stage.case
     if stage.form == "demands" and case.maximise and case.objective in MEASURES:
         return None, None
-    known, label = worth.of_plan(best), OBJECTIVES[case.objective].label
+    known, row = worth_of(case, best), OBJECTIVES[case.objective]
     if case.objective in RATIOS:
-        return _first_stage_of_ratio(stage, best, known, label)
+        return _first_stage_of_ratio(stage, best, known, row.label)
     objective, scale = objective_of(stage, 0.0)
     found = stage.solve(
-        objective, maximise=worth.maximise, known=known / scale, what=label, unit=worth.unit
+        objective, maximise=case.maximise, known=known / scale, what=row.label, unit=row.unit
     )
     if found.objective is None:
         return None, None if found.bound is None else found.bound * scale
     value = found.objective * scale
-    _refuse_better(stage, found, worth.maximise, value, known, label, worth.unit)
+    better = value - known if case.maximise else known - value
+    _refuse_better(better, value, known, row.label, row.unit)
     bound = None if found.bound is None else found.bound * scale
     return value, bound
 
@@ -539,11 +514,8 @@ def _first_stage_of_ratio(
     return known, below
 
 
-def _refuse_better(
-    stage: Stage, found: Solved, maximise: bool, value: float, known: float, what: str, unit: str
-) -> None:
+def _refuse_better(better: float, value: float, known: float, what: str, unit: str) -> None:
     """Raise where the program has a better plan than the search found."""
-    better = value - known if maximise else known - value
     if better > AGREED * max(abs(known), NEAR):
         raise DisagreementError(what, value, known, unit)
 
@@ -571,15 +543,14 @@ def _second_stage(stage: Stage, plan: Run, top: float) -> Solved:
     )
     if found.objective is not None:
         value = found.objective * MILLION
-        _refuse_better(stage, found, False, value, capex_usd, "capital cost", "USD")
+        _refuse_better(capex_usd - value, value, capex_usd, "capital cost", "USD")
     return found
 
 
 def _hold(stage: Stage, plan: Run, top: float) -> None:
     """Keep the objective as good as the plan's, or as good as `indifference` asks."""
-    case, program, worth = stage.case, stage.program, worth_of(stage.case)
-    share = max(TIES, case.indifference) - WITHIN
-    own = worth.of_plan(plan)
+    case, program = stage.case, stage.program
+    share, own = max(TIES, case.indifference) - WITHIN, worth_of(case, plan)
     if case.policy.disliked:  # the best with so few of other vendors' units is not known here
         top, share = own, 0.0
     objective, scale = objective_of(stage, 0.0)
