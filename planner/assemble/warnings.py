@@ -219,7 +219,7 @@ def remarks(
     yield from _without_drives(inputs, case)
     yield from _preference(case)
     yield from _unusual_shares(lines, job, fabrics)
-    yield from fabric_remarks(inputs, case, operation, fabrics)
+    yield from fabric_remarks(inputs, case, operation)
     yield from _design_power(inputs, operation)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from planner.case import Case, System, figures, resolve
 from planner.case.choices import FULL, Choice, peak_tflops
+from planner.case.chosen import ways_of
 from planner.case.model import Limits, Offer
 from planner.case.resolve import with_companions
 from planner.errors import InputError
@@ -29,7 +30,7 @@ def chosen(inputs: Inputs, case: Case, operation: Run) -> list[tuple[System, Cho
     for system, way in case.in_use(operation.used, operation.ways):
         item = inputs.item(system.id)
         every = {each.id_of(item, job): each for each in figures.choices_on(item, inputs)}
-        found.append((system, every[way.id]))
+        found.append((system, every[way.choice]))
     return found
 
 
@@ -188,15 +189,15 @@ def way_table(inputs: Inputs, plan: Plan) -> Ways | None:
         return None
     job, case = plan.jobs[0], resolve(inputs)
     system = next(each for each in case.systems if each.id == job.gpu_type)
-    taken = system.way(job.way_ids)
+    taken = system.way(ways_of(case, plan))
     item, asked_job = inputs.item(system.id), inputs.problem.job
     every = {each.id_of(item, asked_job): each for each in figures.choices_on(item, inputs)}
     law = case.job.scale
     mfu = (case.job.mfu or 0.0) / (job.mfu or 1.0)
     rows = []
     for way in system.ways:
-        choice = every[way.id]
-        if choice.option != every[taken.id].option:
+        choice = every[way.choice]
+        if choice.option != every[taken.choice].option or way.fabric != taken.fabric:
             continue
         share = 1.0 if law is None else law.share(job.gpus_used, way.bubble, way.gpus_max)
         rated, usual = figures.it_power_kw(item, inputs), figures.typical_power_kw(item, inputs)
@@ -294,7 +295,7 @@ def growth(inputs: Inputs, plan: Plan) -> tuple[Growth, ...]:
     except InputError:  # a fabric cannot be that large: as far as the plan goes
         case = enlarged(inputs, core)
     solved = {offer.id: core.get(offer.id, 0) for offer in case.offers()}
-    ways = plan.jobs[0].way_ids
+    ways = ways_of(case, plan)
     found = (
         _growth(case, ways, solved, "gpu_systems", case.systems, others),
         _growth(case, ways, solved, "storage", case.storage, others),

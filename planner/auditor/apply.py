@@ -141,7 +141,6 @@ def apply(
         interval_s=job.interval_s,
         gpus_idle=_usable(plan) - job.gpus_used,
         standing=job.repair.spares if job.repair is not None and job.spares_move else None,
-        way_ids=job.way_ids,
         ways={} if live.ways is None else {row.label: row.id for row in live.ways.rows},
     )
     # The sheet holds size and bytes apart; the problem would derive the one from the other.

@@ -36,7 +36,8 @@ class Draft:
     ``quantities`` holds the units in place by catalog id, companions included; ``spares`` the cold
     spares that were typed in; ``own_lines`` what was written of lines that were added, by section
     and number. ``standing`` units stand by as spares, where the plan decides them; the job runs in
-    the ways ``way_ids``, and ``ways`` are the ids of those to choose from, by their labels.
+    the ways ``way_ids``, those of the plan where there are none, and ``ways`` are the ids of those
+    to choose from, by their labels.
     """
 
     inputs: Inputs

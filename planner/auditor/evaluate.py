@@ -13,6 +13,7 @@ from planner.assemble.ways import enlarged
 from planner.auditor.draft import Draft
 from planner.auditor.reader import Opened
 from planner.case import Case
+from planner.case.chosen import ways_of
 from planner.case.model import Mode, Way
 from planner.errors import VerificationError
 from planner.optimizer.joint import Certificate
@@ -143,8 +144,8 @@ def _operation(case: Case, draft: Draft) -> Run:
     for offer in case.standing:
         if units[offer.id]:
             raise NothingRunsError(f"more of {offer.id} than is installed, and nothing may use it")
-    used = _used(case, draft, units)
-    ways = draft.way_ids
+    ways = draft.way_ids or ways_of(case, draft.plan)
+    used = _used(case, draft, units, ways)
     running = case.in_use(used, ways)
     gpus = sum(way.most_gpus(used[s.id]) for s, way in running)
     if len(running) == 1:
@@ -213,7 +214,9 @@ def _check_prices(case: Case, units: Mapping[str, int]) -> None:
             )
 
 
-def _used(case: Case, draft: Draft, units: Mapping[str, int]) -> dict[str, int]:
+def _used(
+    case: Case, draft: Draft, units: Mapping[str, int], way_ids: tuple[str, ...]
+) -> dict[str, int]:
     """Return the systems in use by type: all but the idle ones.
 
     Where several types run the job, each keeps its idle systems of the solved plan, and a change of
@@ -224,13 +227,13 @@ def _used(case: Case, draft: Draft, units: Mapping[str, int]) -> dict[str, int]:
     if not types:
         raise NothingRunsError("no GPU system of a type that the job uses is left")
     if len(job.gpu_types) == 1:
-        way = types[0].way(draft.way_ids)
+        way = types[0].way(way_ids)
         gpus = draft.most_gpus(way, units[types[0].id])
         return {types[0].id: max(0, way.systems_for(gpus))}
     solved = {line.sku: line.working for line in draft.plan.lines}
     idle = {s.id: solved[s.id] - job.systems_by_type.get(s.id, 0) for s in types}
     largest = max(types, key=lambda s: (units[s.id], s.id))
-    ways = {s.id: s.way(job.way_ids) for s in types}
+    ways = {s.id: s.way(way_ids) for s in types}
     most = {s.id: ways[s.id].most_gpus(units[s.id]) for s in types}
     held = {s.id: ways[s.id].most_gpus(units[s.id] - idle[s.id]) for s in types}
     more = draft.gpus_idle - sum(most[s.id] - held[s.id] for s in types)

@@ -379,20 +379,6 @@ def compute_port(item: Item, planes: int) -> Port | None:
     )
 
 
-def compute_fit(item: Item, inputs: Inputs) -> Fit | None:
-    """Return the first switch of the compute fabric that fits a GPU system, or None."""
-    fabric = inputs.problem.network.compute
-    port = compute_port(item, fabric.planes) if fabric is not None else None
-    if fabric is None or port is None:
-        return None
-    known = inputs.by_id
-    for name in fabric.switches:
-        fit = _fit(known[name], port)
-        if fit is not None:
-            return fit
-    return None
-
-
 def fits(switch: Item, port: Port) -> bool:
     """Say whether a switch has ports for a port: its protocol, and a speed that is enough."""
     return _fit(switch, port) is not None
@@ -412,44 +398,54 @@ def speaks(switch: Switch, port: Port) -> bool:
 
 
 class FabricKey(NamedTuple):
-    """GPU types with the same key share a compute fabric."""
+    """GPU types with the same key can share a compute fabric."""
 
     switch: str
     speed_gbit_per_s: float
     ports: int
     rails: int
     rail_group: int
+    planes: int
+    oversubscription: float
 
 
-def fabric_key(item: Item, inputs: Inputs) -> FabricKey | None:
-    """Return which compute fabric a GPU system joins; None without one."""
-    fabric, fit = inputs.problem.network.compute, compute_fit(item, inputs)
-    if item.category != "gpu_system" or fabric is None or fit is None:
-        return None
-    port = compute_port(item, fabric.planes)
-    assert port is not None
-    speed = fit.group.speed_gbit_per_s
-    return FabricKey(fit.switch.id, speed, port.count, port.rails, port.rail_group or 0)
+def fabric_keys(item: Item, inputs: Inputs) -> tuple[FabricKey, ...]:
+    """Return the compute fabrics that a GPU system may join, sorted: none without any."""
+    fabric = inputs.problem.network.compute
+    if item.category != "gpu_system" or fabric is None:
+        return ()
+    known, found = inputs.by_id, set()
+    for planes in fabric.planes_allowed:
+        port = compute_port(item, planes)
+        if port is None or port.count % (port.rails * planes):
+            continue
+        fitting = (_fit(known[name], port) for name in fabric.switches)
+        of_port = port.count, port.rails, port.rail_group or 0, planes
+        found |= {
+            FabricKey(fit.switch.id, fit.group.speed_gbit_per_s, *of_port, ratio)
+            for fit in fitting
+            if fit is not None
+            for ratio in fabric.oversubscriptions
+        }
+    return tuple(sorted(found))
 
 
 def no_compute_fabric(item: Item, inputs: Inputs) -> str | None:
     """Return why a GPU system cannot join the compute fabric, or None where it can."""
     fabric = inputs.problem.network.compute
-    if fabric is None or item.category != "gpu_system":
+    if fabric is None or item.category != "gpu_system" or fabric_keys(item, inputs):
         return None
-    port = compute_port(item, fabric.planes)
+    port = compute_port(item, fabric.planes_allowed[0])
     if port is None:
         return "not known: compute ports, for network.compute"
-    fit = compute_fit(item, inputs)
-    if fit is None:
+    if not any(fits(inputs.by_id[name], port) for name in fabric.switches):
         kind = f"{port.protocol} " if port.protocol else ""
         return f"no switch of network.compute has {kind}ports of {port.speed_gbit_per_s:g} Gb/s"
-    if port.count % (port.rails * fabric.planes):
-        return (
-            f"its {port.count} compute ports do not spread evenly over {port.rails} rails "
-            f"of {fabric.planes} planes"
-        )
-    return None
+    planes = " or ".join(map(str, fabric.planes_allowed))
+    return (
+        f"its {port.count} compute ports do not spread evenly over {port.rails} rails "
+        f"of {planes} planes"
+    )
 
 
 def no_port_group(item: Item, inputs: Inputs) -> str | None:

@@ -243,6 +243,7 @@ def build(case: Case, mode: Mode) -> Build:
         _add_counts(build, offer)
     for system in case.systems:
         _add_system(build, system)
+    _add_wiring(build)
     for family in case.families:
         _add_family(build, family)
     for item in case.storage:
@@ -339,6 +340,31 @@ def _add_ways(build: Build, system: System, used: Variable, flag: Variable, most
     if capped:
         standing = total(build.units[way.standing] for way in capped)
         model.row(f"standing_all_{system.id}", standing - build.units[system.place], "<=", 0.0)
+
+
+def _add_wiring(build: Build) -> None:
+    """Add the systems that each compute fabric joins, of types that may join several.
+
+    ``sum_f o_f = x``, ``o_f <= most j_f``, j_f whether the job's fabric is of the design of f: a
+    type that the job does not use joins its first fabric where it cannot join one of that design.
+    """
+    for system in build.case.rewired:
+        most = float(max(build.caps[system.id], system.low))
+        parts = []
+        flags = [build.is_built(design) for design in system.designs]
+        for fabric, flag in zip(system.fabrics, flags, strict=True):
+            name = system.wired(fabric)
+            part = build.model.var(f"wired__{system.id}__{fabric}", 0.0, most)
+            build.units[name] = part + 0
+            if fabric == system.fabrics[0]:
+                row = part + most * total(flags[1:])
+                build.model.row(f"wired_{system.id}_{fabric}", row, "<=", most)
+            else:
+                row = part - most * flag
+                build.model.row(f"wired_{system.id}_{fabric}", row, "<=", 0.0)
+            parts.append(part)
+        row = total(parts) - build.units[system.id]
+        build.model.row(f"wired_all_{system.id}", row, "==", 0.0)
 
 
 def _hot_spares(build: Build, system: System, used: Linear, flag: Linear) -> Linear:

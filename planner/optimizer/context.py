@@ -113,6 +113,22 @@ class Build:
         return found | {variable.name: ("way", name) for name, variable in self.way_used.items()}
 
     @cached_property
+    def fabrics(self) -> dict[int, Linear]:
+        """Whether the job is in each compute fabric; of several types the rows say in which."""
+        fabrics = sorted({way.fabric for way in self.case.ways if way.fabric is not None})
+        if self.case.job.max_types > 1:
+            return {f: self.model.var(f"fabric__{f}", 0.0, 1.0, True) for f in fabrics}
+        return {
+            fabric: total(self.way_used[w.id] for w in self.case.ways if w.fabric == fabric)
+            for fabric in fabrics
+        }
+
+    def is_built(self, design: str) -> Linear:
+        """Return whether the job's compute fabric is of a design."""
+        known = self.case.design_of
+        return total(flag for fabric, flag in self.fabrics.items() if known[fabric] == design)
+
+    @cached_property
     def tops(self) -> dict[str, int]:
         """The most units of each offer, demanded ones included."""
         return {offer.id: max(self.caps[offer.id], offer.low) for offer in self.case.offers()}
@@ -427,6 +443,7 @@ class Counts:
             self.makers |= dict.fromkeys(names, quantity)
         self.companions = {companion.id: companion for companion in build.case.companions.items}
         self.bounds = Bounds.of(build.case, build.tops)
+        self.bounds.follow(build.case.rewired)
         self.bounds.add(build.case.companions.quantities)
         self.exact = _feeding_steps(build.case.companions.quantities)
 

@@ -540,11 +540,6 @@ class JobPlan(PlanModel):
     client_data_limit_gb_per_s: float | None = Field(default=None, exclude_if=_is_none)
 
     @property
-    def way_ids(self) -> tuple[str, ...]:
-        """The ids of the ways in which the job runs, where there are any to choose from."""
-        return tuple(way.id for way in self.ways)
-
-    @property
     def spares_move(self) -> bool:
         """Whether spares of a common pool stand by, whose number the plan decided."""
         repair = self.repair

@@ -547,17 +547,29 @@ class Manager(Model):
 class ComputeFabric(Model):
     """The fabric between the GPUs: rail-optimised leaves, spines, and cores where it is large.
 
-    ``switches`` are tried in order: a GPU system takes the first that fits its ports. The fabric
+    ``switches`` is a set: the plan chooses one of them that fits the ports of its GPU systems, and
+    where several ``planes`` or ``oversubscription`` ratios are given, one of each. The fabric
     manager takes ``manager.slots`` system positions and ``manager.ports`` cables. ``leaf_pair``
     lets two leaves of a plane stand without spines, joined to each other.
     """
 
     switches: Annotated[tuple[Identifier, ...], Field(min_length=1)]
-    oversubscription: MoreThanOne = 1.0
-    planes: PositiveWhole = 1
+    oversubscription: MoreThanOne | Annotated[tuple[MoreThanOne, ...], Field(min_length=1)] = 1.0
+    planes: PositiveWhole | Annotated[tuple[PositiveWhole, ...], Field(min_length=1)] = 1
     single_switch: bool = True
     leaf_pair: bool = False
     manager: Manager = Manager.model_construct()
+
+    @property
+    def planes_allowed(self) -> tuple[int, ...]:
+        """The numbers of planes that the plan may choose from."""
+        return self.planes if isinstance(self.planes, tuple) else (self.planes,)
+
+    @property
+    def oversubscriptions(self) -> tuple[float, ...]:
+        """The ratios that the plan may choose from."""
+        asked = self.oversubscription
+        return asked if isinstance(asked, tuple) else (asked,)
 
 
 class Edge(Model):

@@ -15,7 +15,7 @@ from planner.verifier.basis import Basis, Ledger, facility_limit_kw
 from planner.verifier.cabling import check_cabling
 from planner.verifier.companions import count_companions
 from planner.verifier.decisions import Decisions, read_decisions
-from planner.verifier.fabrics import check_fabrics
+from planner.verifier.fabrics import check_fabrics, with_fabric
 from planner.verifier.job import check_degraded, check_job
 from planner.verifier.levels import check_choice
 from planner.verifier.limits import (
@@ -118,7 +118,7 @@ def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Recheck:
     check_status(ledger, plan)
     if plan.status in ("optimal", "feasible"):
         before = len(ledger.disagreements)
-        basis = with_option(ledger, basis, plan)
+        basis = with_fabric(ledger, with_option(ledger, basis, plan), plan)
         if plan.jobs:
             check_choice(ledger, basis, plan.jobs[0])
         chosen = len(ledger.disagreements) == before

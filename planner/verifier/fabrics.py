@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from planner.schema.catalog import FormLink, Item, Link, PortGroup
 from planner.schema.plan import FabricReport, Plan
@@ -23,6 +24,8 @@ from planner.verifier.links import (
     Wiring,
     fastest,
     fat_tree,
+    oversubscription_of,
+    planes_of,
     planes_of_port,
     plug,
     slowest,
@@ -47,6 +50,40 @@ _REPORTED = (
     "leaf_spine_links",
     "spine_core_links",
 )
+
+
+def with_fabric(ledger: Ledger, basis: Basis, plan: Plan) -> Basis:
+    """Return what a plan is judged by where its compute fabric is built as it says.
+
+    The problem allows a set of switches, and may allow several numbers of planes and ratios: what
+    the plan says stands first in each, the others by name.
+    """
+    network = basis.problem.network
+    asked, types = network.compute, set(plan.jobs[0].gpu_types if plan.jobs else ())
+    built = [f for f in plan.fabrics if f.network == "compute" and types & set(f.serves)]
+    if asked is None or not built:
+        return basis
+    said = built[0]
+    for name, value, allowed in (
+        ("switch_sku", said.switch_sku, asked.switches),
+        ("planes", said.planes, asked.planes_allowed),
+        ("oversubscription", said.oversubscription, asked.oversubscriptions),
+    ):
+        if value not in allowed:
+            ledger.fail(
+                f"fabrics.compute.{name}: {value!r} is not among {', '.join(map(str, allowed))}"
+            )
+            return basis
+    others = sorted(set(asked.switches) - {said.switch_sku})
+    chosen = asked.model_copy(
+        update={
+            "switches": (said.switch_sku, *others),
+            "planes": said.planes,
+            "oversubscription": said.oversubscription,
+        }
+    )
+    compute = network.model_copy(update={"compute": chosen})
+    return replace(basis, problem=basis.problem.model_copy(update={"network": compute}))
 
 
 def compute_fabrics(
@@ -87,7 +124,7 @@ def _build_compute(
     if size is None:
         return None
     units, tree, down, up, most = size
-    planes, count = asked.planes, sum(systems.values())
+    planes, count = planes_of(asked), sum(systems.values())
     group = next(
         group
         for group in _compute_groups(basis.items[how.switch])
@@ -137,11 +174,11 @@ def _size_compute(
 
     There are no units on a single switch, and none on a pair of leaves.
     """
-    ports = how.ports // asked.planes
+    ports, ratio = how.ports // planes_of(asked), oversubscription_of(asked)
     alone = (how.radix - asked.manager.ports) // ports
     if asked.single_switch and systems <= alone:
         return 0, Tree(1, leaves=1), how.radix, 0, alone
-    down, up = split(how.radix, asked.oversubscription)
+    down, up = split(how.radix, ratio)
     pair = (2 * down - asked.manager.ports) // ports
     if asked.leaf_pair and systems <= pair:
         return 0, Tree(1, leaves=2, leaf_spine_links=up), down, up, pair
@@ -160,8 +197,9 @@ def _size_rail_groups(
     asked: ComputeFabric, how: Plug, unit: int, on_rail: int, systems: int
 ) -> tuple[int, Tree, int, int, int] | None:
     """Return the same of a fabric of rail groups: ``unit`` systems, ``on_rail`` ports on a rail."""
-    together = min(unit, split(how.radix, asked.oversubscription)[0] // on_rail)
-    up = at_least(together * on_rail / asked.oversubscription)
+    ratio = oversubscription_of(asked)
+    together = min(unit, split(how.radix, ratio)[0] // on_rail)
+    up = at_least(together * on_rail / ratio)
     if up < 2:
         return None
     down, leaves = together * on_rail, -(-unit // together)
@@ -502,7 +540,9 @@ def _check_oversubscription(
     network = basis.problem.network
     named = "storage" if fabric.network == "converged" else fabric.network
     asked = getattr(network, named)
-    wanted = getattr(asked, "oversubscription", 1.0)
+    wanted = 1.0
+    if isinstance(asked, (ComputeFabric, EthernetFabric)):
+        wanted = oversubscription_of(asked)
     ledger.require(
         close(report.oversubscription, wanted),
         f"{name}.oversubscription: the plan says {report.oversubscription!r}, asked is {wanted!r}",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from planner.schema.catalog import Item, Link, LinkEnd, Port, PortGroup
-from planner.schema.problem import ComputeFabric
+from planner.schema.problem import ComputeFabric, EthernetFabric
 from planner.verifier.basis import Basis, at_least, divisors
 
 
@@ -185,17 +185,32 @@ def fastest(switch: Item) -> PortGroup | None:
 
 def planes_of_port(asked: ComputeFabric, port: Port) -> int:
     """Return how many ports each port is: one on every plane where it can be split so, else 1."""
-    return port.split.into if port.split and port.split.into == asked.planes else 1
+    return port.split.into if port.split and port.split.into == planes_of(asked) else 1
+
+
+def planes_of(asked: ComputeFabric) -> int:
+    """Return the planes of a fabric: of several allowed, those that the plan says stand first."""
+    return asked.planes_allowed[0]
+
+
+def oversubscription_of(asked: ComputeFabric | EthernetFabric) -> float:
+    """Return the ratio of a fabric's leaves: of several allowed, the plan's stands first."""
+    if isinstance(asked, ComputeFabric):
+        return asked.oversubscriptions[0]
+    return asked.oversubscription
 
 
 def plug(basis: Basis, item: Item) -> Plug | None:
-    """Return how a GPU type plugs into the compute fabric, None where it does not fit."""
+    """Return how a GPU type plugs into the compute fabric, None where it does not fit.
+
+    Into the first switch that it fits: the plan's stands before the others, which are by name.
+    """
     asked, port = basis.problem.network.compute, item.ports.compute
     if asked is None or port is None:
         return None
     lanes = planes_of_port(asked, port)
     ports, speed = lanes * port.count, port.speed_gbit_per_s / lanes
-    if ports % (asked.planes * port.rails):
+    if ports % (planes_of(asked) * port.rails):
         return None
     for name in asked.switches:
         switch = basis.items[name]

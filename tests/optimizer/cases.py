@@ -144,6 +144,11 @@ class Counting:
         self.build.caps.update({offer.id: cap(case, offer) for offer in case.offers()})
         for offer in case.offers():
             _add_counts(self.build, offer)
+        for system in case.rewired:  # in the first of the fabrics that they may join
+            units = self.build.units[system.id]
+            for fabric in system.fabrics:
+                joined = units if fabric == system.fabrics[0] else 0.0 * units
+                self.build.units[system.wired(fabric)] = joined
         self.names = list[str]()
         for quantity in case.companions.quantities:
             self.names += quantity.outputs if isinstance(quantity, Steps) else [quantity.name]

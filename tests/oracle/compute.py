@@ -103,8 +103,13 @@ def _types(market: Market, systems: Sequence[Candidate]) -> Iterator[tuple[int, 
     for size in range(1, min(market.problem.job.gpus.max_types, len(systems)) + 1):
         for types in combinations(range(len(systems)), size):
             items = [systems[t].item for t in types]
-            if wanted is None or len({design(i, wanted, market.catalog) for i in items}) == 1:
+            if wanted is None:
                 yield types
+                continue
+            designs = {design(item, wanted, market.catalog) for item in items}
+            if {each.switch for each in designs if each} == {wanted.switches[0]}:
+                if len(designs) == 1:
+                    yield types
 
 
 def _nothing() -> Array:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from planner.schema.catalog import Family, Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import FixedInterval, LostWorkInterval, Problem
-from tests.oracle import compute, levels, policy, stores, worth
+from tests.oracle import compute, fabric, levels, policy, stores, worth
 from tests.oracle.candidates import Candidate, candidates
 from tests.oracle.compute import Compute
 from tests.oracle.goodput import best_interval_s, goodput, peak_s
@@ -97,13 +98,14 @@ def best(
 ) -> Best | None:
     """Return the best plan by exhaustive enumeration, None where no plan is feasible.
 
-    With several options to spread a replica each is a problem of its own, and all plans compete.
+    With several options to spread a replica each is a problem of its own, and so is each compute
+    fabric that may be built; all plans compete.
     """
     job, known = problem.job, {item.id: _drawing(item, problem) for item in items}
     markets = []
-    for option in job.options or (None,):
+    for option, network in product(job.options or (None,), fabric.built(problem.network)):
         jobs = (job.model_copy(update={"parallelisms": option}),)
-        alone = problem.model_copy(update={"jobs": jobs})
+        alone = problem.model_copy(update={"jobs": jobs, "network": network})
         markets.append(Market(alone, known, prices, discounts, families))
     # What is preferred is asked of the problem: a type may fit one of the options alone.
     kinds = frozenset().union(*(policy.preferred_kinds(market) for market in markets))

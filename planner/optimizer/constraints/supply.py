@@ -54,7 +54,7 @@ def _add(build: Build, limits: Iterable[Limit]) -> None:
 #     N = sum_k m v_k,  m v_k <= g_k u_k <= m v_k + (g_k - 1) y_k:  the fewest that hold them
 #     (k a type, or each way in which the job may run on it;  m v_k >= d_k m y_k by memory)
 #     N_k <= B r_k y_k:  a micro-batch of the step for each copy of the model, of r_k GPUs
-#     type_k <= fabric_g(k),  sum_g fabric_g <= 1:  a job runs within one compute fabric
+#     y_w <= fabric_g(w),  sum_g fabric_g <= 1:  a job runs within one compute fabric
 #     sum_f z_f <= families (or = exactly so many);  x_k <= cap_k z_f(k)
 #     x_k = 0 or x_k >= least order
 #
@@ -78,15 +78,14 @@ def _types(build: Build) -> None:
 
 
 def _one_fabric(build: Build) -> None:
-    fabrics = {system.fabric for system in build.case.systems if system.fabric is not None}
-    if len(fabrics) < 2 or build.case.job.max_types == 1:
+    if build.case.job.max_types == 1 or len(build.fabrics) < 2:
         return
-    flags = {f: build.model.var(f"fabric__{f}", 0.0, 1.0, True) for f in sorted(fabrics)}
+    flags = build.fabrics
     build.model.row("one_fabric", total(flags.values()), "<=", 1.0)
-    for system in build.case.systems:
-        if system.fabric is not None:
-            row = build.type_used[system.id] - flags[system.fabric]
-            build.model.row(f"fabric_of_{system.id}", row, "<=", 0.0)
+    for way in build.case.ways:
+        if way.fabric is not None:
+            row = build.way_used[way.id] - flags[way.fabric]
+            build.model.row(f"fabric_of_{way.id}", row, "<=", 0.0)
 
 
 def _gpus(build: Build) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from planner.api import Inputs, Options, solve_with
 from planner.case import Case, resolve
+from planner.case.chosen import ways_of
 from planner.case.model import Mode
 from planner.case.resolve import with_companions
 from planner.errors import InputError
@@ -380,7 +381,7 @@ def _operation(case: Case, plan: Plan) -> Run | None:
     units = {offer.id: bought.get(offer.id, 0) for offer in case.offers()}
     mode: Mode = job.mode if job.local is None else "local"
     every = 1 if job.local is None else job.local.every
-    use = (job.systems_by_type, job.gpus_used, job.interval_s, job.way_ids, every)
+    use = (job.systems_by_type, job.gpus_used, job.interval_s, ways_of(case, plan), every)
     return operate.run_at(case, mode, units, *use)
 
 
