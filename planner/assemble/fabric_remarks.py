@@ -75,9 +75,12 @@ def _kept_out(
     if fabric.design is None or not chosen:
         return
     planned = operation.gpus * min(way.tflops_per_gpu for way in chosen)
+    built = {each.prefix: each.sizes[-1].capacity for each in case.companions.fabrics if each.sizes}
     for system in case.systems:
         if system.id not in fabric.serves or operation.used.get(system.id):
             continue
+        if any(built.get(f"compute{number}", 0) > most for number in system.fabrics):
+            continue  # another switch connects more of them
         reached, allowed = (
             max(way.most_gpus(count) * way.tflops_per_gpu for way in system.ways)
             for count in (most, cap(case, system))

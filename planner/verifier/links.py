@@ -288,9 +288,13 @@ def two_tiers(leaves: int, radix: int, up: int) -> Tree | None:
 
 
 def _leaf_groups(leaves_per_rail: int, rails: int, down: int) -> list[tuple[int, int]]:
-    """Return the ways to give leaves spines in common: groups, and the leaves of each."""
-    if leaves_per_rail <= down:
-        together = [q for q in divisors(rails) if q * leaves_per_rail <= down]
-        return [(rails // q, q * leaves_per_rail) for q in together]
-    per_rail = -(-leaves_per_rail // down)
-    return [(rails * per_rail, -(-leaves_per_rail // per_rail))]
+    """Return the ways to give leaves spines in common: groups, and the leaves of each.
+
+    Whole rails together, or every rail in shares: of groups as large only the fewest count.
+    """
+    together = [q for q in divisors(rails) if q * leaves_per_rail <= down]
+    found = [(rails // q, q * leaves_per_rail) for q in together]
+    for most in range(1, min(down, leaves_per_rail - 1) + 1):
+        per_rail = -(-leaves_per_rail // most)
+        found.append((rails * per_rail, -(-leaves_per_rail // per_rail)))
+    return list(set(found))

@@ -61,11 +61,10 @@ def fat_tree(rails: int, per_rail: int, radix: int, oversubscription: float) -> 
             return None
         return Tree(leaves, spines, 0, links, 0, links // spines, 0)
     down = radix // 2
-    if per_rail <= down:
-        shapes = [(rails // q, q * per_rail) for q in divisors(rails) if q * per_rail <= down]
-    else:
-        parts = math.ceil(per_rail / down)
-        shapes = [(rails * parts, math.ceil(per_rail / parts))]
+    shapes = [(rails // q, q * per_rail) for q in divisors(rails) if q * per_rail <= down]
+    # A rail in parts, of which no two are as large with another number of them.
+    parts = {math.ceil(per_rail / n): n for n in range(per_rail, 1, -1)}
+    shapes += [(rails * n, size) for size, n in parts.items() if size <= down]
     best = None
     for groups, size in sorted(shapes):
         tree = _three_tiers(leaves, groups, size, radix, uplinks)
