@@ -197,7 +197,9 @@ def way_table(inputs: Inputs, plan: Plan) -> Ways | None:
     rows = []
     for way in system.ways:
         choice = every[way.choice]
-        if choice.option != every[taken.choice].option or way.fabric != taken.fabric:
+        if choice.option != every[taken.choice].option:
+            continue
+        if (way.fabric, way.usable_gpus) != (taken.fabric, taken.usable_gpus):
             continue
         share = 1.0 if law is None else law.share(job.gpus_used, way.bubble, way.gpus_max)
         rated, usual = figures.it_power_kw(item, inputs), figures.typical_power_kw(item, inputs)

@@ -25,7 +25,10 @@ def _way_of(case: Case, system: System, plan: Plan, job: JobPlan) -> Way | None:
     left = [way for way in system.ways if not choices or way.choice in choices]
     numbers = _numbers(case, plan, system)
     left = [way for way in left if not numbers or way.fabric in numbers] or left
-    return next(iter(left), None)
+    most = job.per_system_gpus
+    if most is not None:  # of an edited plan as many as its replicas fill
+        left = [way for way in left if way.usable_gpus <= most] or left
+    return max(left, key=lambda way: way.usable_gpus, default=None)
 
 
 def _numbers(case: Case, plan: Plan, system: System) -> set[int]:

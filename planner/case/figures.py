@@ -230,15 +230,33 @@ def host_copy_gb_per_s(item: Item, job: Job) -> float | None:
     return item.local.host_copy.value
 
 
-def usable_gpus(item: Item, job: Job) -> int:
-    """Return the GPUs of one system that the job can use; 0 where a tensor group does not fit."""
+def usable_gpus(item: Item, job: Job, most: int | None = None) -> int:
+    """Return the GPUs of one system that the job can use; 0 where a tensor group does not fit.
+
+    Args:
+        most: how many of them it may use, where that is decided; else what the job says.
+    """
     assert item.provides.gpus is not None
-    gpus, most = item.provides.gpus.value, job.gpus.most_of(item.id)
+    gpus, most = item.provides.gpus.value, most or job.gpus.most_of(item.id)
     if not job.whole_replicas:
         return min(gpus, most or gpus)
     assert job.parallelism is not None
     tensor, replica = job.parallelism.tensor, job.parallelism.replica_gpus
     return sizing.usable_gpus(gpus, tensor, replica, most)
+
+
+def uses_of(item: Item, job: Job) -> tuple[int, ...]:
+    """Return how many GPUs of one system the job may use, falling: what the job says, or all.
+
+    Where spare trays stay in their racks every number that it can use is one to choose from: what
+    it leaves over are its spares.
+    """
+    assert item.provides.gpus is not None
+    whole = usable_gpus(item, job)
+    if job.gpus.most_of(item.id) is not None or not spare_unit(item, whole, job).in_rack:
+        return (whole,)
+    every = {usable_gpus(item, job, most) for most in range(1, item.provides.gpus.value + 1)}
+    return tuple(sorted(every - {0}, reverse=True))
 
 
 def spare_unit(item: Item, usable_gpus: int, job: Job) -> SpareUnit:

@@ -141,7 +141,7 @@ class Drives(NamedTuple):
 class Way:
     """One way in which the job may run on a GPU system; the plan chooses one.
 
-    Of each system the job can use ``usable_gpus``, in steps of ``step_gpus``: whole replicas, or
+    Of each system the job uses ``usable_gpus``, in steps of ``step_gpus``: whole replicas, or
     whole systems. ``spare_unit`` is what of it is mended by itself. ``tflops_per_gpu`` is what
     ``Job.mfu`` applies to, at the power set point. ``power_share`` of its rated power is what a
     system is provisioned for, ``min_replicas`` the fewest whose memory holds what they share, as

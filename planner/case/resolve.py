@@ -619,18 +619,22 @@ def interval_rule(interval: Interval) -> IntervalRule:
 
 def ways_of(item: Item, inputs: Inputs) -> tuple[Way, ...]:
     """Return the ways in which the job may run on a GPU system that can be planned."""
-    return tuple(_way(item, inputs.problem.job, each) for each in figures.choices_on(item, inputs))
+    job = inputs.problem.job
+    return tuple(
+        _way(item, job, each, usable)
+        for each in figures.choices_on(item, inputs)
+        for usable in figures.uses_of(item, job.spread(each.option))
+    )
 
 
-def _way(item: Item, job: Job, choice: Choice) -> Way:
-    assert item.provides.gpus is not None
+def _way(item: Item, job: Job, choice: Choice, usable: int) -> Way:
     name, several, job = choice.id_of(item, job), len(job.options) > 1, job.spread(choice.option)
-    usable = figures.usable_gpus(item, job)
+    decided = len(figures.uses_of(item, job)) > 1
     parallel = job.parallelism
     replica = parallel.replica_gpus if parallel else None
     (bubble, filled), least = _pipeline(job), figures.least_replicas(item, job) or 1
     return Way(
-        id=name,
+        id=f"{name}__{usable}gpus" if decided else name,
         choice=name,
         usable_gpus=usable,
         step_gpus=replica if job.whole_replicas and replica else usable,

@@ -336,6 +336,10 @@ def _job(inputs: Inputs) -> Iterator[Lever]:
         path, label = job_path("repair.spares"), f"{job.repair.spares} spares stand by"
         what, off = "let their number be decided", Change(path, "open", "open")
         yield choice(inputs, path, label, what, off)
+    if job.gpus.per_system is not None and job.repair is not None and job.repair.unit == "tray":
+        # Fewer are used only where that leaves spare trays in each system.
+        path, label = job_path("gpus.per_system"), "the most GPUs used of one system"
+        yield choice(inputs, path, label, "let their number be decided", Change(path, None, "null"))
     if job.levels is not None and job.levels.use == "yes":
         path, label = job_path("checkpoint.local.use"), "checkpoints go to local drives first"
         what, off = "let the plan do without", Change(path, "open", "open")

@@ -29,6 +29,7 @@ from planner.verifier.limits import (
 from planner.verifier.lines import check_lines
 from planner.verifier.options import check_next_step, check_options
 from planner.verifier.placement import check_placement, check_places, shared_racks
+from planner.verifier.repair import with_use
 from planner.verifier.totals import check_ratios, check_totals
 from planner.verifier.ways import check_ways, with_option
 
@@ -119,6 +120,7 @@ def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Recheck:
     if plan.status in ("optimal", "feasible"):
         before = len(ledger.disagreements)
         basis = with_fabric(ledger, with_option(ledger, basis, plan), plan)
+        basis = with_use(ledger, basis, plan)
         if plan.jobs:
             check_choice(ledger, basis, plan.jobs[0])
         chosen = len(ledger.disagreements) == before

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from planner.schema.plan import JobPlan, ShrunkPlan
+from planner.schema.plan import JobPlan, Plan, ShrunkPlan
 from planner.schema.running import Repair
 from planner.verifier.basis import Basis, Ledger
 from planner.verifier.decisions import Decisions, replica_gpus, usable_gpus
@@ -438,6 +438,32 @@ def _unit(basis: Basis, decisions: Decisions, *, by_tray: bool) -> _Unit:
     tensor = job.parallelism.tensor if whole and job.parallelism is not None else 1
     spans = tray < size and tray % tensor != 0
     return _Unit(tray, size // tray, usable_gpus(job, sku, size), spans)
+
+
+def with_use(ledger: Ledger, basis: Basis, plan: Plan) -> Basis:
+    """Return what a plan is judged by where its job uses as many GPUs of each system as it says.
+
+    It decides that where spare trays stay in their racks, and the problem does not say it.
+    """
+    job, said = basis.problem.job, plan.jobs[0].per_system_gpus if plan.jobs else None
+    if said is None or job.repair is None or len(plan.jobs[0].gpu_types) != 1:
+        return basis
+    item = basis.items.get(plan.jobs[0].gpu_type)
+    if item is None or item.spare_unit is None or item.provides.gpus is None:
+        return basis
+    size, tray = item.provides.gpus.value, item.spare_unit.tray.value
+    whole = job.parallelism is not None and job.gpus.whole != "systems"
+    tensor = job.parallelism.tensor if whole and job.parallelism is not None else 1
+    spans = job.repair.unit == "tray" and tray < size and tray % tensor != 0
+    if not spans or job.gpus.most_of(item.id) is not None:
+        return basis
+    if not 0 < said <= size:
+        ledger.fail(f"jobs.per_system_gpus: {said!r} is not one to {size}")
+        return basis
+    given = job.gpus.per_system if isinstance(job.gpus.per_system, dict) else {}
+    gpus = job.gpus.model_copy(update={"per_system": {**given, item.id: said}})
+    jobs = (job.model_copy(update={"gpus": gpus}),)
+    return replace(basis, problem=basis.problem.model_copy(update={"jobs": jobs}))
 
 
 def _in_each(unit: _Unit) -> int:

@@ -99,14 +99,15 @@ def best(
     """Return the best plan by exhaustive enumeration, None where no plan is feasible.
 
     With several options to spread a replica each is a problem of its own, and so is each compute
-    fabric that may be built; all plans compete.
+    fabric that may be built, and each number of GPUs used of a system; all plans compete.
     """
     job, known = problem.job, {item.id: _drawing(item, problem) for item in items}
     markets = []
     for option, network in product(job.options or (None,), fabric.built(problem.network)):
         jobs = (job.model_copy(update={"parallelisms": option}),)
-        alone = problem.model_copy(update={"jobs": jobs, "network": network})
-        markets.append(Market(alone, known, prices, discounts, families))
+        for one in compute.uses(jobs[0], items):
+            alone = problem.model_copy(update={"jobs": (one,), "network": network})
+            markets.append(Market(alone, known, prices, discounts, families))
     # What is preferred is asked of the problem: a type may fit one of the options alone.
     kinds = frozenset().union(*(policy.preferred_kinds(market) for market in markets))
     found = [plan for market in markets for plan in _every(market, families, kinds)]
