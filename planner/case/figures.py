@@ -223,6 +223,32 @@ def drives(item: Item, job: Job) -> Drives | None:
     return Drives(local.write.value, local.capacity.value, endurance)
 
 
+def endurance_tb_per_day(item: Item, inputs: Inputs) -> float | None:
+    """Return what may be written to a unit of storage a day, TB; None where nothing limits it.
+
+    What its catalog states, else what its flash is rated for: raw capacity times drive writes a
+    day, of several kinds of flash the least, since all of them take what is written.
+    """
+    stated, rated = item.provides.endurance, inputs.problem.storage.dwpd.model_dump()
+    if inputs.problem.storage.endurance == "off":
+        return None
+    if stated is not None:
+        return stated.value
+    flash = derived_endurance(item, inputs)
+    return min((raw_tb * rated[kind] for kind, raw_tb in flash), default=None)
+
+
+def derived_endurance(item: Item, inputs: Inputs) -> list[tuple[str, float]]:
+    """Return the (kind, raw TB) of flash in a unit whose endurance is derived from it, if it is."""
+    asked, raw_tb = inputs.problem.storage, dict[str, float]()
+    if asked.endurance != "derived" or item.provides.endurance is not None:
+        return []
+    for part, quantity in parts(item, inputs):
+        for media in part.media:
+            raw_tb[media.type] = raw_tb.get(media.type, 0.0) + quantity * media.raw_tb
+    return [(kind, raw) for kind, raw in raw_tb.items() if kind in type(asked.dwpd).model_fields]
+
+
 def host_copy_gb_per_s(item: Item, job: Job) -> float | None:
     """Return what a GPU copies to its host, GB/s, where the job's stall is derived from it."""
     if job.checkpoint.stall_s != "derived" or item.local.host_copy is None:

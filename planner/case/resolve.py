@@ -403,7 +403,7 @@ def _storage(item: Item, inputs: Inputs) -> Storage:
         read_gb_per_s=provides.read.value if provides.read else 0.0,
         write_gb_per_s=provides.write.value if provides.write else 0.0,
         usable_tb=provides.usable.value if provides.usable else 0.0,
-        endurance_tb_per_day=provides.endurance.value if provides.endurance else None,
+        endurance_tb_per_day=figures.endurance_tb_per_day(item, inputs),
         units_lost=problem.storage.tolerate_down
         / (item.fail_units.value if item.fail_units else 1),
         segments=segments(item.sizes) if item.sizes else (),

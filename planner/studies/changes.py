@@ -99,6 +99,8 @@ def left_out(inputs: Inputs, plan: Plan) -> Iterator[LeftOut]:
     if job.repair is not None and job.repair.when_short == "shrink":
         change = Change(job_path("repair.when_short"), "wait", "wait")
         yield LeftOut("waiting where units are short", change)
+    if any(limit.name == "endurance" for limit in plan.limits):
+        yield LeftOut("drives written without limit", Change("storage.endurance", "off", "off"))
     repair = plan.jobs[0].repair if plan.jobs else None
     if repair is not None and repair.in_rack and job.gpus.most_of(plan.jobs[0].gpu_type) is None:
         item = inputs.item(plan.jobs[0].gpu_type)

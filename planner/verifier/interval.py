@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from planner.limits import TIMED
+from planner.schema.catalog import Item
 from planner.schema.problem import FixedInterval, LostWorkInterval, OptimalInterval
 from planner.verifier.basis import Basis, Ledger, close
 from planner.verifier.decisions import Decisions
@@ -42,10 +43,27 @@ def endurance_tb_per_day(basis: Basis, decisions: Decisions) -> float | None:
         item = basis.items[sku]
         if item.category != "storage" or count == 0:
             continue
-        if item.provides.endurance is None:
+        each = _of_unit(basis, item)
+        if each is None:
             return None
-        total += item.provides.endurance.value * count
+        total += each * count
     return total
+
+
+def _of_unit(basis: Basis, item: Item) -> float | None:
+    """Return what a unit endures, TB a day: as stated, or by the flash in it; None for no limit."""
+    asked, stated = basis.problem.storage, item.provides.endurance
+    if asked.endurance == "off" or (stated is None and asked.endurance == "stated"):
+        return None
+    if stated is not None:
+        return stated.value
+    inside = [(basis.items[part.id], part.quantity) for part in item.components] or [(item, 1)]
+    endured = []
+    for kind, often in (("tlc", asked.dwpd.tlc), ("qlc", asked.dwpd.qlc), ("scm", asked.dwpd.scm)):
+        raw_tb = sum(n * m.raw_tb for part, n in inside for m in part.media if m.type == kind)
+        if raw_tb > 0:
+            endured.append(often * raw_tb)
+    return min(endured, default=None)
 
 
 def check_interval(

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from planner.schema.catalog import Family, Item
+from planner.schema.catalog import Family, Figure, Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import FixedInterval, LostWorkInterval, Problem
 from tests.oracle import compute, fabric, levels, policy, stores, worth
@@ -101,7 +101,9 @@ def best(
     With several options to spread a replica each is a problem of its own, and so is each compute
     fabric that may be built, and each number of GPUs used of a system; all plans compete.
     """
-    job, known = problem.job, {item.id: _drawing(item, problem) for item in items}
+    every = {item.id: item for item in items}
+    known = {item.id: _worn(_drawing(item, problem), problem, every) for item in items}
+    job = problem.job
     markets = []
     for option, network in product(job.options or (None,), fabric.built(problem.network)):
         jobs = (job.model_copy(update={"parallelisms": option}),)
@@ -162,6 +164,28 @@ def _drawing(item: Item, problem: Problem) -> Item:
         return item
     consumes = item.consumes.model_copy(update={"it_power": provided})
     return item.model_copy(update={"consumes": consumes})
+
+
+def _worn(item: Item, problem: Problem, items: Mapping[str, Item]) -> Item:
+    """Return an item with what the problem counts as written to it at most, a day."""
+    if item.category != "storage":
+        return item
+    kind = problem.storage.endurance
+    rated = {"tlc": problem.storage.dwpd.tlc, "qlc": problem.storage.dwpd.qlc}
+    rated["scm"] = problem.storage.dwpd.scm
+    stated, raw = item.provides.endurance, dict.fromkeys(rated, 0.0)
+    bundle = [(items[part.id], part.quantity) for part in item.components]
+    for part, count in bundle or [(item, 1)]:
+        for drives in part.media:
+            if drives.type in raw:
+                raw[drives.type] += count * drives.raw_tb
+    each = [rated[name] * tb for name, tb in raw.items() if tb]
+    if kind == "off":
+        stated = None
+    elif stated is None and kind == "derived" and each:
+        stated = Figure(value=min(each), source="derived", confidence="low")
+    provides = item.provides.model_copy(update={"endurance": stated})
+    return item.model_copy(update={"provides": provides})
 
 
 class _Search:
