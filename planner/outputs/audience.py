@@ -44,6 +44,7 @@ from planner.schema.plan import (
     StallPlan,
     StepNeed,
     Totals,
+    Verdict,
     WayPlan,
 )
 from planner.schema.prices import ShownIn
@@ -237,6 +238,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
         # price; whose storage could do it as well is what the buyer negotiates with.
         {
             "description": None,
+            "verdict": (),
             "warnings": (),
             "assumptions": (),
             "not_considered": (),
@@ -380,6 +382,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
     ),
     FailureClass: Rule(_names("share recovers level"), {"name": "class"}),
     StallPlan: Rule(_names("overhead_s gpu_gb copy_gb_per_s copy_s")),
+    Verdict: Rule(removed=dict.fromkeys(Verdict.model_fields)),
     LimitReport: Rule(
         _names("name label value sense limit unit slack binding exact"), removed={"source": None}
     ),

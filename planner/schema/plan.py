@@ -654,6 +654,18 @@ class ObjectiveReport(PlanModel):
     indifference: float = 0.0
 
 
+class Verdict(PlanModel):
+    """What speaks against a plan, with its cause.
+
+    Nobody would build it for its ``goodput`` (under 80 %), a ``supply`` of which more than a
+    quarter is unused though no limit binds, or its ``storage`` (over a tenth of capex); the
+    ``search`` ended before the cheapest of equally good plans was chosen.
+    """
+
+    code: Literal["goodput", "supply", "storage", "search"]
+    text: str
+
+
 class Assumption(PlanModel):
     """One input the plan rests on: value, unit, source, confidence."""
 
@@ -732,6 +744,7 @@ class Plan(Shown, PlanModel):
     problem: str
     description: str | None
     message: str | None = None
+    verdict: tuple[Verdict, ...] = Field(default=(), exclude_if=_is_empty)
     infeasibility: Infeasibility | None = None
     objective: ObjectiveReport
     site: Site

@@ -199,6 +199,24 @@ def _check_figures(
     check_options(ledger, basis, decisions, plan)
     if drawn:
         check_next_step(ledger, basis, decisions, plan)
+        _check_verdict(ledger, plan)
+
+
+_LEAST_GOODPUT, _MOST_STORAGE, _EDGE = 0.8, 0.1, 1e-6
+
+
+def _check_verdict(ledger: Ledger, plan: Plan) -> None:
+    """Require that a plan with little goodput, or much storage, says so."""
+    said = {each.code for each in plan.verdict}
+    shares = {"goodput": (plan.jobs[0].goodput, _LEAST_GOODPUT, -1)}
+    totals = plan.totals
+    owned = [line for line in plan.lines if line.section == "Compute" and line.installed]
+    if totals is not None and totals.capex_usd and not owned:
+        spent = totals.capex_by_section_usd.get("Storage", 0.0)
+        shares["storage"] = (spent / totals.capex_usd, _MOST_STORAGE, 1)
+    for code, (share, limit, sign) in shares.items():
+        if abs(share - limit) > _EDGE:
+            ledger.equal(f"verdict.{code}", code in said, sign * (share - limit) > 0)
 
 
 def check_site(ledger: Ledger, basis: Basis, plan: Plan) -> None:
