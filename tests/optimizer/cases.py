@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from random import Random
 from typing import Any
 
@@ -136,18 +136,21 @@ def market_split(slack: bool) -> tuple[Model, Linear]:
 
 
 class Counting:
-    """A model of counts alone: what follows from a purchase, and what of it is bought."""
+    """A model of counts alone: what follows from a purchase, and what of it is bought.
 
-    def __init__(self, case: Case) -> None:
+    The job runs in some ways, which tell the compute fabric: without them in the first.
+    """
+
+    def __init__(self, case: Case, ways: Collection[str] = ()) -> None:
         self.case = case
         self.build = Build(case, "async", Model("counting", False))
         self.build.caps.update({offer.id: cap(case, offer) for offer in case.offers()})
         for offer in case.offers():
             _add_counts(self.build, offer)
-        for system in case.rewired:  # in the first of the fabrics that they may join
-            units = self.build.units[system.id]
+        for system in case.rewired:
+            units, chosen = self.build.units[system.id], case.fabric_of(system, ways)
             for fabric in system.fabrics:
-                joined = units if fabric == system.fabrics[0] else 0.0 * units
+                joined = units if fabric == chosen else 0.0 * units
                 self.build.units[system.wired(fabric)] = joined
         self.names = list[str]()
         for quantity in case.companions.quantities:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from planner import api
 from planner.case import resolve
+from planner.case.chosen import ways_of
 from planner.case.model import Case
 from planner.case.money import discount, support_usd_per_year, unit_net_usd
 from planner.currency import USD
@@ -78,7 +79,7 @@ def check_money(case: Case, plan: Plan) -> None:
     """Compare a plan's money with the model's expressions where its purchase is fixed."""
     totals = plan.totals
     assert totals is not None
-    counting = Counting(case)
+    counting = Counting(case, ways_of(case, plan))
     money = {
         "capex": objective.EXPRESSIONS["cost"](counting.build),
         "tco": objective.EXPRESSIONS["tco"](counting.build),
