@@ -22,8 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from planner import api
 from planner.errors import InputError
 from planner.schema.plan import JobPlan, Plan
-from planner.studies.simulation import study
-from planner.studies.simulation.options import SimulationOptions
+from planner.studies.simulation import SimulationOptions, study
 from tests.test_all_levers import together
 from tests.world.random_cases import inputs_of
 
@@ -47,7 +46,7 @@ def apart(plan: Plan, runs: int) -> tuple[float, float]:
     """Return by how much, as a share, simulations keep more than the plan states, and the standard
     error of that."""
     length_s = min(max(60.0 * DAY_S, 400.0 * plan.jobs[0].mtti_s), 3000.0 * DAY_S)
-    options = SimulationOptions(replications=runs, length_s=length_s, processes=1, intervals=False)
+    options = SimulationOptions(replications=runs, length_s=length_s, intervals=False)
     found = study(plan, options).jobs[0].goodput
     stated = plan.jobs[0].goodput + plan.jobs[0].goodput_understated
     return found.mean / stated - 1.0, (found.high - found.mean) / SIGMAS_OF_RANGE / stated

@@ -3,7 +3,7 @@
     python benchmarks/simulation.py [--runs 5]
 
 Each is a `planner simulate` from its start to the record and the pictures: with other intervals,
-without, with failures of another kind under outages and planned stops, with a job beside.
+without, with failures of another kind.
 """
 
 from __future__ import annotations
@@ -19,13 +19,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PROBLEM = ROOT / "problems" / "10MW.yaml"
-BESIDE = """\
-jobs:
-  - name: side
-    parameters: 70 B
-    gpus: {min: 1024}
-    checkpoint: {stall: 4 s, interval: {policy: fixed, every: 10 min}}
-"""
 
 
 def planner(*arguments: str) -> tuple[float, float]:
@@ -48,7 +41,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         planner("solve", str(PROBLEM), "-o", name, "--quiet")
-        (folder / "beside.yaml").write_text(BESIDE)
         plan = str(folder / "10MW.plan.json")
         common = (
             "simulate",
@@ -61,12 +53,10 @@ def main() -> None:
             name,
             "-q",
         )
-        weibull = ("--failures", "weibull:0.7", "--outages", "2 years,8 h")
         kinds = {
             "a year x 1,000, 11 intervals": (),
             "a year x 1,000, its own interval": ("--no-intervals",),
-            "Weibull, outages, planned stops": (*weibull, "--planned", "30 days,4 h"),
-            "a job beside, every event stepped": ("--beside", str(folder / "beside.yaml")),
+            "Weibull, 11 intervals": ("--failures", "weibull:0.7"),
         }
         for kind, options in kinds.items():
             times = [planner(*common, *options) for _ in range(runs)]

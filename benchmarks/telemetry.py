@@ -1,18 +1,16 @@
 """How well `planner characterize` finds checkpoints and jobs in synthetic telemetry, and how fast.
 
     python benchmarks/telemetry.py [--cases 120] [--seed 1] [--kinds one,two] [--write FOLDER]
-    python benchmarks/telemetry.py --big
 
 Cases are drawn from a seed by class (``tests/telemetry/cases.py``), so that any of them can be
 made again by its name: `--only restarts-7`. With ``--write`` traces of one and two jobs are also
-stored as CSV, with their truth, for ``telemetry_ftio.py``. ``--big`` is 18 clusters for a year.
+stored as CSV, with their truth, for ``telemetry_ftio.py``.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 import time
@@ -26,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization, Measured
 from planner.telemetry import ReadOptions, characterize
 from tests.telemetry.cases import CLASSES, random_case
-from tests.telemetry.files import table, write_csv, write_hdf5, write_parquet
+from tests.telemetry.files import table, write_csv, write_parquet
 from tests.telemetry.sampling import Trace
 from tests.telemetry.score import JobScore, Score, score
 from tests.telemetry.truth import Case, Truth, made
@@ -63,15 +61,12 @@ def stored(folder: Path, case: Case, trace: Trace) -> Path:
     """Write a trace in one of several forms, by the case's seed."""
     path = folder / case.name
     rate = trace.form == "rate"
-    regular = rate and not case.faults.steps and not case.sampling.jitter
     turn = case.seed % 5
     if turn == 1:
         return write_csv(path.with_suffix(".csv"), table(trace))
     if turn == 2 and rate:
         names = ("timestamp", "write_bytes_per_s", "read_bytes_per_s")
         return write_csv(path.with_suffix(".csv"), table(trace, names, "iso", 1e9))
-    if turn == 3 and regular and not case.faults.repeated and not case.faults.blank:
-        return write_hdf5(path.with_suffix(".hdf5"), trace)
     if turn == 4:
         return write_parquet(path.with_suffix(".parquet"), table(trace, time="timestamp"))
     return write_parquet(path.with_suffix(".parquet"), table(trace))
@@ -197,11 +192,7 @@ def main() -> None:
     parser.add_argument("--kinds", default=",".join(CLASSES), help="classes, by commas")
     parser.add_argument("--only", help="cases by name, by commas")
     parser.add_argument("--write", type=Path, help="a folder for CSV of one and two jobs")
-    parser.add_argument("--big", action="store_true", help="57 million samples: time and memory")
     options = parser.parse_args()
-    if options.big:
-        big = Path(__file__).with_name("telemetry_big.py")
-        os.execv(sys.executable, [sys.executable, str(big), "all", str(options.seed)])
     kinds = options.kinds.split(",")
     last = options.seed + max(options.cases // len(kinds), 1)
     names = [f"{kind}-{seed}" for kind in kinds for seed in range(options.seed, last)]

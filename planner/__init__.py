@@ -34,7 +34,7 @@ _HOMES = {
 """Where names live that are no functions; these are in `planner.library`.
 
 None is imported before it is asked for, so that commands start fast. `__init__.pyi`, which
-`docs/make_library.py` writes, tells editors and type checkers the same.
+`scripts/make_library.py` writes, tells editors and type checkers the same.
 """
 
 

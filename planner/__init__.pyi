@@ -11,9 +11,8 @@ from planner.library import load as load
 from planner.library import size as size
 from planner.library import solve as solve
 from planner.library import sweep as sweep
-from planner.library import synthesize as synthesize
 from planner.library import workbook as workbook
-from planner.library.asking import File, PlanSource, ProblemSource, Settings
+from planner.library.asking import File, PlanSource, ProblemSource, Settings, TraceSource
 from planner.schema.bids import Bids
 from planner.schema.comparison import Alternatives, Comparison, RulesTable
 from planner.schema.explanation import Explanation
@@ -105,7 +104,7 @@ def bid(
     """
 
 def characterize(
-    *traces: File,
+    *traces: TraceSource,
     time: str | None = None,
     write: str | None = None,
     read: str | None = None,
@@ -118,6 +117,7 @@ def characterize(
     stamp: Literal["start", "end"] = "start",
     window: str | None = None,
     bytes_per_parameter: float = 14.0,
+    jobs: File | None = None,
     problem: File | None = None,
     job: str | None = None,
     plan: File | None = None,
@@ -133,24 +133,26 @@ def characterize(
     restarts.
 
     Args:
-        traces: Traces: CSV, Parquet, Excel, JSON (also of Prometheus), or HDF5 of TOKIO or LMT.
-            Several clusters in one file by a column, or a file each.
+        traces: Traces: CSV, Excel, JSON (objects) or Parquet. Several clusters in one file by a
+            column, or a file each.
         time: Column of times; DATE+TIME for two columns.
         write: Column of writes.
         read: Column of reads.
         cluster: Column of the clusters' names.
         sum_: Add up the columns of writes and of reads (--write 'ost*': such as these), and the
             rows of one time.
-        unit: Unit of the figures, e.g. GB/s, MiB/s, B; default: by names and cells.
-        decimal: Decimal mark of figures, . or ,; default: found out.
-        time_format: How times are written, e.g. '%d/%m/%Y %H:%M:%S'; default: ISO 8601 and its
-            kin.
+        unit: Unit of the figures, e.g. GB/s, MiB/s, B; default: from names and cells.
+        decimal: Decimal mark, . or ,; the other one groups thousands. Default: . and no groups.
+        time_format: Format of times, e.g. '%d/%m/%Y %H:%M'; default: ISO 8601, or the one that
+            fits.
         read_as: Bandwidth, bytes per sample, or counters of bytes; default: found out.
         stamp: Whether a time is the start or the end of its sample.
         window: Time over which each sample is a mean, e.g. '5 min' of rate(...[5m]); default:
             found out.
         bytes_per_parameter: Bytes of a checkpoint per parameter, for the parameters implied.
-        problem: Problem to calibrate by a job.
+        jobs: Table of jobs (job, cluster, gpus, parameters): adds the study of the fleet.
+        problem: Problem to calibrate by a job; with --jobs: catalogs for the storage that
+            suffices.
         job: Which job found; default: the one that wrote most.
         plan: Plan that ran: GPUs and nameplate of the storage.
         gpus: GPUs that the job ran on.
@@ -268,36 +270,30 @@ def simulate(
     *,
     failures: str = "exponential",
     column: str | None = None,
+    time_format: str | None = None,
     scaled: bool = False,
-    planned: str | None = None,
-    outages: str | None = None,
-    beside: Sequence[File] = (),
     interval: str | None = None,
-    intervals: bool | None = None,
+    intervals: bool = True,
     repairs: str = "exponential",
     when_short: str = "plan",
     replications: int = 1000,
     length: str = "1 year",
     seed: int = 1,
-    jobs: int = 0,
     settings: Settings = (),
     scenario: str | None = None,
 ) -> Simulation:
-    """Run a plan's job event by event, many times: goodput beside the predicted one, where time is
-    lost, and whether another interval would have been better.
+    """Simulate a plan's job failure by failure, many times: goodput beside the predicted one, lost
+    time by cause, and whether another interval would have been better.
 
     Args:
         plan: PROBLEM.plan.json that planner solve wrote; also a problem file or a workbook.
-        failures: When the job fails: exponential, weibull:SHAPE, or a CSV file of times between
-            interruptions or of dates.
+        failures: When the job fails: exponential, weibull:SHAPE, or a file of times between
+            interruptions or of dates, such as the answer of sacct -P.
         column: The column of that file.
+        time_format: Format of its dates, e.g. '%m/%d/%Y %H:%M'.
         scaled: Stretch the file's times to the plan's mean.
-        planned: Planned stops: '30 days,4 h', how often, how long.
-        outages: Outages of appliances: '2 years,8 h', how long one runs and is repaired.
-        beside: Jobs on the same storage: another plan, or a YAML file with jobs. Several may be
-            given.
         interval: Another interval than the plan's, e.g. '10 min'.
-        intervals: Try other intervals under the same failures; default: where the job is alone.
+        intervals: Try other intervals under the same failures.
         repairs: How times of repair are spread about the plan's mean: exponential, constant or
             lognormal:SIGMA.
         when_short: Whether the job waits while units are short, or goes on with fewer replicas:
@@ -305,7 +301,6 @@ def simulate(
         replications: How many runs.
         length: How long each run is.
         seed: The same seed draws the same runs.
-        jobs: How many processes to use; 0 for as many as there are cores.
         settings: changes laid over it, as `--set`: `{path: value}`, or texts `path=value`.
         scenario: a named scenario of the file.
     """

@@ -116,7 +116,7 @@ def solve(
         VerificationError: the plan does not agree with its independent re-computation.
     """
     inputs = load(Path(path), settings=settings, scenario=scenario)
-    return solve_with(inputs, options or Options())
+    return solve_with(inputs, options or Options(), read_back=True)
 
 
 def solve_inputs(
@@ -132,18 +132,22 @@ def solve_inputs(
     return solve_with(inputs, options)
 
 
-def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEARCH) -> Plan:
+def solve_with(
+    inputs: Inputs, options: Options, *, search: float = FOR_THE_SEARCH, read_back: bool = False
+) -> Plan:
     """Return the best plan of validated inputs; see ``solve``.
 
     Args:
         inputs: the problem, catalogs and prices.
         options: how to solve.
         search: the share of the time left that the search may take.
+        read_back: whether to compare quantities with the files, of which the inputs are as loaded.
     """
     from planner.assemble import assemble
+    from planner.assemble.cables import links_of
     from planner.assemble.rivals import with_options
     from planner.optimizer.joint import optimise
-    from planner.verifier import verify
+    from planner.verify import unit_faults, verify
 
     options = options.started()
     currency.show(inputs.problem.shown_in)
@@ -181,7 +185,9 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
     if options.rivals and not answer.late:
         check = partial(verify, inputs)
         plan = with_options(inputs, case, answer, plan, solver=options.solver, check=check)
-    verify(inputs, plan)
+    verify(inputs, plan, links_of)
+    if read_back and (wrong := unit_faults(inputs, plan)):
+        raise VerificationError(wrong)
     return plan
 
 

@@ -8,9 +8,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -43,8 +43,6 @@ from planner.terminal import discard, follow, open_closed_streams, say
 
 if TYPE_CHECKING:
     from typer.models import CommandInfo
-
-    from planner.commands.new_problem import Answers
 
 app = typer.Typer(
     name="planner",
@@ -184,7 +182,7 @@ def solve(
     with running.show_progress("solve", quiet=quiet, deadline=options.deadline):
         inputs = api.load(problem, settings=tuple(set_ or ()), scenario=scenario)
         search = FOR_THE_PLAN if study else api.FOR_THE_SEARCH
-        plan = api.solve_with(inputs, options, search=search)
+        plan = api.solve_with(inputs, options, search=search, read_back=True)
         written = deliver(
             plan,
             inputs,
@@ -372,7 +370,7 @@ def init(
 
     Without any of them it asks on a terminal, and copies 10MW elsewhere.
     """
-    from planner.commands.new_problem import Answers, write_example, write_problem
+    from planner.commands.new_problem import Answers, ask_all, write_example, write_problem
 
     answers = Answers(name, power, pue, racks, rack_power, budget, model, tokens, vendors,
                       tuple(own or ()), prices)  # fmt: skip
@@ -381,30 +379,13 @@ def init(
         raise InputError(Finding("usage", message, fix="give one or the other"))
     asks = sys.stdin.isatty() and sys.stdout.isatty()
     if example is None and (answers.any or asks):
-        path = (_asked_for if asks else write_problem)(answers, output, force=force)
+        if asks:
+            path = ask_all(answers, output, _prompt, partial(say, err=True), force=force)
+        else:
+            path = write_problem(answers, output, force=force)
     else:
         path = write_example(example or "10MW", output, force=force)
     say(f"wrote {path}; next: planner solve {path}", err=True)
-
-
-def _asked_for(answers: Answers, output: Path, *, force: bool) -> Path:
-    """Ask for what was not given, and again for what turns out wrong; return what was written."""
-    from planner.commands.new_problem import Answers, ask, question_of, write_problem
-
-    def tell(wrong: str) -> None:
-        say(wrong, err=True)
-
-    answers = ask(answers, _prompt, tell)
-    while True:
-        try:
-            return write_problem(answers, output, force=force)
-        except InputError as error:
-            name = question_of(error.findings[0])
-            if name is None:
-                raise
-            tell(error.findings[0].text())
-            nothing = {name: getattr(Answers(), name)}
-            answers = ask(replace(answers, **nothing), _prompt, tell, (name,))
 
 
 def _prompt(words: str, otherwise: str) -> str:
@@ -637,8 +618,29 @@ def _run(application: Callable[..., Any]) -> int:
     except (BrokenPipeError, SystemExit):  # click's own end where the reader of a pipe has left
         discard()
         return 0
+    except (OSError, MemoryError, RecursionError) as error:
+        return _refused_by_system(error)
     except Exception as error:
         return _unexpected(error)
+
+
+def _refused_by_system(error: OSError | MemoryError | RecursionError) -> int:
+    """Say in one line what this machine cannot do: a full disk, no memory, a path of 2,000 folders.
+
+    Files that a command names are reported with their fix before; this is for all others.
+    """
+    if os.environ.get("PLANNER_DEBUG"):
+        raise error
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        what = f"{place}{(error.strerror or str(error)).lower()}"
+        fix = "is a disk, or the folder that TMPDIR names, full or read-only?"
+    elif isinstance(error, MemoryError):
+        what, fix = "out of memory", "free some, or ask for less at once"
+    else:
+        what, fix = "folders or values nested too deeply", "nest fewer in one another"
+    say(f"planner: {what}; {fix} [system]", err=True)
+    return 2
 
 
 def _interrupted() -> int:

@@ -186,7 +186,6 @@ FIGURES: dict[str, Figure] = {
         Figure("budget.stall", "stalls", "share", "loss", 2),
         Figure("budget.slowdown", "slowdown", "share", "loss", 2,
                "the GPUs are slower while storage drains a checkpoint"),
-        Figure("budget.planned", "planned stops", "share", "loss", 2),
         Figure("budget.shrunk", "fewer replicas", "share", "loss", 2,
                "fewer replicas run while units are out for repair"),
         # Storage: what it is rated for, and what reaches the job.

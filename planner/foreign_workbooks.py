@@ -9,7 +9,8 @@ from __future__ import annotations
 import warnings
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -18,7 +19,7 @@ import openpyxl
 from openpyxl.utils import range_boundaries
 from openpyxl.workbook import Workbook
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, PlannerError
 from planner.foreign_files import contents, in_words
 
 NO_VALUE = "a formula without a value"
@@ -77,11 +78,25 @@ def load_bytes(stream: Any, *, shown: bool = False) -> Workbook:
 
 
 def _load(path: Path, name: str, shown: bool) -> Workbook:
-    try:
+    with reading(name):
         return load_bytes(path, shown=shown)
-    except MemoryError:
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Turn any error of reading a workbook into one line: other tools' files fail in any way.
+
+    Args:
+        name: the file that is read.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        yield
+    except (PlannerError, MemoryError):
         raise
-    except Exception as error:  # any other tool's file may break the reader in any way
+    except Exception as error:
         detail = str(error).split("\n")[0][:80]
         message = f"the file is damaged, or no workbook ({type(error).__name__}: {detail})"
         raise InputError(Finding("workbook", message, name, fix=_AGAIN)) from None
@@ -132,7 +147,8 @@ def _excess(archive: zipfile.ZipFile, parts: Mapping[str, int], seen: _Seen) -> 
 class _Seen:
     """Counts what the parts of a workbook hold, without keeping any of it.
 
-    ``formulas`` are cells with one, ``worked_out`` those of them that hold its value, too.
+    ``formulas`` are cells with one; ``worked_out`` those of them that hold its value, too, which
+    is not 0: libraries store 0 with every formula, and no program has worked that out.
     """
 
     def __init__(self) -> None:
@@ -172,7 +188,7 @@ class _Seen:
             self._ranges += _size(attributes.get("ref", ""))
 
     def _text(self, text: str) -> None:
-        self.worked_out += self._value
+        self.worked_out += self._value and text.strip() not in ("", "0")
         self._value = False
 
 

@@ -28,8 +28,6 @@ from queue import Empty, SimpleQueue
 from threading import Thread, local
 from typing import Any
 
-from planner.errors import PlannerError
-
 MOST_TRIES = 8
 """A task that so many processes did not come back from is given up."""
 
@@ -45,8 +43,7 @@ LOST = Lost()
 """The result of a task that process after process did not come back from."""
 
 _STARTS = 10
-"""So many processes in a row that end before they have begun: none can be started here."""
-_NO_START = "worker processes end as soon as they start; ask for one process: --jobs 1"
+"""So many processes in a row that end before they have begun: this process does the rest alone."""
 
 _BEGIN = """
 import pickle, sys
@@ -141,7 +138,6 @@ class Processes:
         """Yield each task with its result, or with ``LOST``, as they come.
 
         Raises:
-            PlannerError: no process can be started.
             RuntimeError: a task ended with an error.
         """
         work = _Tasks(tasks)
@@ -171,14 +167,19 @@ class Processes:
         starting = sum(1 for process in self._there if process.task is None)
         count = self._count if patience_s is None else 1
         while len(self._there) < count and work.has_more_than(starting):
+            here = self._alone and not any(isinstance(one, _Here) for one in self._there)
             try:
-                here = self._alone and not any(isinstance(one, _Here) for one in self._there)
                 self._there.append(_Here(self._heard) if here else _Process(self._heard))
-            except OSError as error:
-                said = (error.strerror or str(error)).lower()
-                raise PlannerError(f"no worker process can be started: {said}") from None
+            except OSError:
+                count = self._go_on_alone()
+                continue
             starting += 1
         return bool(self._there)
+
+    def _go_on_alone(self) -> int:
+        """Start no further process; return how many workers there may be: this process."""
+        self._alone, self._count = True, 1
+        return self._count
 
     def _patience_s(self) -> float | None:
         """Return how long others are not started yet; None where they may be."""
@@ -208,7 +209,7 @@ class Processes:
             return
         self._false_starts += 1
         if self._false_starts >= _STARTS:
-            raise PlannerError(_NO_START)
+            self._go_on_alone()
 
 
 class _Tasks:

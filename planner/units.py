@@ -26,7 +26,8 @@ class Dimension(NamedTuple):
     """A kind of quantity: its canonical unit, how users write it, and what none can exceed.
 
     ``least`` is the smallest amount that is not nothing: below it a slip of the keyboard, and
-    numbers that no solver can weigh against the others.
+    numbers that no solver can weigh against the others. Bare numbers below ``least_bare`` need a
+    unit, which ``likely`` proposes: of the first entry whose limit is above the number.
     """
 
     name: str
@@ -35,6 +36,8 @@ class Dimension(NamedTuple):
     bare: bool = False
     high: float = 1e9
     least: float = 1e-9
+    least_bare: float = 0.0
+    likely: tuple[tuple[float, str], ...] = ()
 
     def hint(self) -> str:
         """Return the advice for a value that could not be read."""
@@ -63,7 +66,14 @@ LINK_SPEED = Dimension("link speed", "Gb/s", ("400 Gb/s", "1 Gb/s"))
 POWER_PRICE = Dimension("price of power", "USD/kW/month", ("184 USD/kW/month",))
 WRITE_VOLUME = Dimension("write volume", "TB/day", ("700 TB/day", "1.2 PB/day"))
 SHARE = Dimension("share", "1", ("10 %", "0.1"), bare=True, least=1e-12)
-COUNT = Dimension("count", "1", ("1.008 T", "70 B", "384"), bare=True, high=1e18)
+PARAMETERS = Dimension(
+    "number of parameters", "1", ("1.008 T", "70 B"), bare=True, high=1e18, least_bare=1e6,
+    likely=((1e4, "B"), (1e6, "M")),
+)  # fmt: skip
+TOKENS = Dimension(
+    "number of tokens", "1", ("15 T", "366 B"), bare=True, high=1e18, least_bare=1e6,
+    likely=((1e2, "T"), (1e5, "B"), (1e6, "M")),
+)  # fmt: skip
 NUMBER = Dimension("number", "1", ("1.25", "14"), bare=True, least=1e-12)
 
 MOST = {
@@ -188,7 +198,7 @@ def parse(value: object, dimension: Dimension) -> float:
         number, unit = _check(value, value, dimension, dimension.high), ""
         if not dimension.bare:
             raise QuantityError(f"{_describe(value)} has no unit", dimension.hint())
-        return number
+        return _check_bare(number, value, dimension)
     match = _QUANTITY.match(value)
     if match is None:
         message = f"cannot read {_describe(value)} as {dimension.words()}"
@@ -196,7 +206,8 @@ def parse(value: object, dimension: Dimension) -> float:
     number, unit = _check(match[1], value, dimension, HUGE), match[2] or ""
     # 15 digits keep what was written: 13.8 TB is 13800 GB and not 13800.000000000002.
     product = f"{number * _unit_factor(unit, value, dimension):.15g}"
-    return _check(product, value, dimension, dimension.high)
+    result = _check(product, value, dimension, dimension.high)
+    return result if unit else _check_bare(result, value, dimension)
 
 
 def canonical(value: float, dimension: Dimension) -> float:
@@ -219,7 +230,7 @@ def _unit_factor(unit: str, value: str, dimension: Dimension) -> float:
         raise QuantityError(f"a comma in {_describe(value)}", fix)
     if dimension.bare:
         factors = {"": 1.0} if dimension is not SHARE else {"": 1.0, "%": 0.01, "percent": 0.01}
-        if dimension is COUNT:
+        if dimension in (PARAMETERS, TOKENS):
             factors = _COUNT_SUFFIXES
         if unit not in factors:
             message = f"'{_clip(unit)}' in {_describe(value)} does not fit {dimension.words()}"
@@ -251,6 +262,14 @@ def _other_case(unit: str, dimension: Dimension) -> str | None:
     near = [one for one in near if _factor(one, dimension.unit) is not None]
     quoted = " or ".join(f"'{one}'" for one in near)
     return f"did you mean {quoted}?" if near else None
+
+
+def _check_bare(number: float, value: object, dimension: Dimension) -> float:
+    """Return a number without a unit; refuse one that is too small to be meant without."""
+    if not 0.0 < number < dimension.least_bare:
+        return number
+    unit = next(unit for limit, unit in dimension.likely if number < limit)
+    raise QuantityError(f"{_describe(value)} has no unit", f"write '{number:.15g} {unit}'")
 
 
 def _check(number: float | str, value: object, dimension: Dimension, high: float) -> float:

@@ -44,8 +44,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-os.environ["PLANNER_CACHE"] = ""  # nothing that another run kept; tests of it name a folder
-
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1795305600")  # 2026-11-22: how old prices are then
 
 KEPT = 4
@@ -181,18 +179,18 @@ def audits_compare_with_one_copy() -> Iterator[None]:
 def panels_of_pages_are_drawn_once() -> Iterator[None]:
     """Draw the same panel once: most pages that tests make show the same studies."""
     picture = import_module("planner.outputs.charts.picture")
-    draw = picture.draw_panel
-    known: dict[bytes, Any] = {}
+    draw = picture.svg_element
+    known: dict[bytes, str] = {}
 
     @wraps(draw)
-    def drawn(chart: Any, panel: Any, form: Any) -> Any:
-        key = pickle.dumps((replace(chart, panels=(panel,)), form))
+    def drawn(chart: Any, panel: Any, place: str) -> str:
+        key = pickle.dumps((replace(chart, panels=(panel,)), len(chart.panels), place))
         if key not in known:
-            known[key] = draw(chart, panel, form)
+            known[key] = draw(chart, panel, place)
         return known[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(picture, "draw_panel", drawn)
+        patch.setattr(picture, "svg_element", drawn)
         yield
 
 

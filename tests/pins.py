@@ -34,7 +34,7 @@ EXITS = (0, 3)
 
 HELPS = (
     "", "solve", "check", "compare", "alternatives", "audit", "verify", "explain", "size",
-    "characterize", "synthesize", "simulate", "sweep", "frontier", "tornado", "uncertain",
+    "characterize", "simulate", "sweep", "frontier", "tornado", "uncertain",
     "report", "schema", "init", "catalog", "catalog check", "catalog list", "catalog show",
 )  # fmt: skip
 SCHEMAS = sorted(path.name.split(".")[0] for path in (PROBLEMS.parent / "schemas").glob("*.json"))
@@ -79,13 +79,9 @@ def runs() -> Iterator[tuple[str, str]]:
     yield "tornado", f"tornado {LARGE}.yaml -o ."
     yield "uncertain", f"uncertain {LARGE}.yaml --samples 24 --jobs 1 -o ."
     yield "simulate", f"simulate {LARGE}.plan.json --replications 50 -o ."
-    yield "synthesize", f"synthesize {LARGE}.plan.json --length '2 d'"
     yield (
         "characterize",
-        (
-            f"characterize {LARGE}.trace.csv --problem {LARGE}.yaml --plan {LARGE}.plan.json "
-            f"--log {LARGE}.log.csv -o ."
-        ),
+        (f"characterize {LARGE}.trace.csv --problem {LARGE}.yaml --plan {LARGE}.plan.json -o ."),
     )
     yield (
         "report",
@@ -99,7 +95,7 @@ def runs() -> Iterator[tuple[str, str]]:
 
 NEEDS = {
     "verify_*": "solve_*", "audit_*": "solve_*", "compare": "solve_*", "simulate": "solve_10MW",
-    "synthesize": "solve_10MW", "characterize": "synthesize", "report": "*",
+    "characterize": "solve_10MW", "report": "*",
 }  # fmt: skip
 
 

@@ -86,9 +86,7 @@ def test_limits_on_money_per_work_are_enumerated(seed: int) -> None:
 def simulated(plan: Plan, replications: int = 60) -> JobSimulated:
     """Return how the plan's job does over 400 failures or more, so many times."""
     length_s = min(max(60.0 * DAY_S, 400.0 * plan.jobs[0].mtti_s), 3000.0 * DAY_S)
-    options = SimulationOptions(
-        replications=replications, length_s=length_s, processes=1, intervals=False
-    )
+    options = SimulationOptions(replications=replications, length_s=length_s, intervals=False)
     return study(plan, options).jobs[0]
 
 

@@ -20,7 +20,7 @@ from planner.levers import applied, levers
 from planner.loader import load_with_findings
 from planner.loader.contradictions import contradictions
 from planner.schema.catalog import Figure
-from planner.verifier import verify
+from planner.verify import verify
 from tests.infeasible.plant import drawn, has_plan
 from tests.levers.test_looser import SEEDS
 from tests.world.files import CATALOG, FILES, PROBLEM, changed, line_of
@@ -426,12 +426,11 @@ def test_the_verifier_refuses_gpus_that_hold_no_weights() -> None:
     made = full()
     verify(with_memory(made.inputs, "gpu_a", 4.375), made.plan)
     small = with_memory(made.inputs, "gpu_a", 4.37)
-    assert disagreements(small, made.plan) == (
-        "lines.gpu_a: the memory of its GPUs does not hold the weights of a replica"
-    )
+    says = "lines.gpu_a: its memory does not hold the weights of a replica"
+    assert says in disagreements(small, made.plan)
     alone = put(small.problem, ("jobs", 0, "parallelisms"), None)
     assert "memory" not in disagreements(replace(small, problem=alone), made.plan)
     halved = put(small.problem, ("jobs", 0, "training", "precision"), "fp8")
     assert "memory" not in disagreements(replace(small, problem=halved), made.plan)
     quarter = with_memory(replace(small, problem=halved), "gpu_a", 2.18)
-    assert "the memory of its GPUs does not hold" in disagreements(quarter, made.plan)
+    assert "its memory does not hold" in disagreements(quarter, made.plan)

@@ -215,11 +215,13 @@ OF_A_UNIT = _names(
 
 NO_AMOUNTS = {
     "simulation": _names(
-        "all_down difference drain expected_out factor goodput high low mean outages p5 p95 "
-        "planned planned_goodput predicted restart restore rework shape shrunk slowdown "
-        "some_down stall variation waiting waits"
+        "difference drain expected_out factor goodput high low mean p5 p95 planned_goodput "
+        "predicted restart restore rework shape shrunk slowdown stall variation waiting waits"
     ),
-    "telemetry": _names("bytes_per_parameter high low missing noise overlap value"),
+    "telemetry": _names(
+        "bytes_per_parameter explained gpus_more high limit low overlap p_value parameters "
+        "rank_correlation under_limit_checkpoints value"
+    ),
     "verification": _names("computed shortfall shown"),
     "beside": _names("shortfall within"),
     "bids": _names(

@@ -16,10 +16,10 @@ from planner.loader import load
 from planner.outputs.console import render
 from planner.schema.plan import Plan
 from planner.schema.running import Parallelism
-from planner.verifier import verify
-from planner.verifier.ways import gpus_of_replica
+from planner.verify import verify
+from planner.verify.rates import parameters_share
+from planner.verify.rates import replica_gpus as gpus_of_replica
 from tests.oracle.enumerate import best
-from tests.oracle.ways import parameters_held
 from tests.test_exactness import disagreements
 from tests.world.random_cases import Case, inputs_of, random_case, read, write_case
 from tests.world.random_hardware import figure
@@ -162,9 +162,9 @@ def test_memory_counts_what_experts_hold() -> None:
     memory = {"held": 4, "shared": 0.001, "activations": "1 GB"}
     assert planned(request(memory=memory)).status == "optimal"
     asked = request(memory=memory).case()
-    option = asked.problem.job.parallelism
-    assert option is not None
-    assert parameters_held(asked.problem.job, option) == pytest.approx(13.75e9)
+    job = asked.problem.job
+    held = (job.parameters or 0.0) * parameters_share(job)
+    assert held == pytest.approx(13.75e9)
     more = resolve(inputs_of(request(memory=memory | {"held": 6}).case()))
     assert not more.systems
 

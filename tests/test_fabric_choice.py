@@ -14,7 +14,7 @@ from planner.case.chosen import ways_of
 from planner.errors import VerificationError
 from planner.optimizer.purchase import bill
 from planner.schema.plan import Plan
-from planner.verifier import faults, verify
+from planner.verify import faults, verify
 from tests.test_exactness import faults as enumerated_faults
 from tests.world.random_cases import Case, inputs_of, random_case
 
@@ -113,6 +113,6 @@ def test_a_plan_with_a_switch_that_is_not_allowed_is_refused() -> None:
     problem = case.problem.model_copy(
         update={"network": network.model_copy(update={"compute": left})}
     )
-    with pytest.raises(VerificationError, match=r"fabrics\.compute\.switch_sku"):
+    with pytest.raises(VerificationError, match=r"fabrics\.compute\.fabric_\d\.switch_sku"):
         verify(inputs_of(replace(case, problem=problem)), plan)
     assert not [text for text in faults(inputs, plan) if text.startswith("fabrics")]

@@ -56,7 +56,7 @@ UNITS = {unit for _, unit in COMMON} | {
     "appliances", "years", "units", "",
 }  # fmt: skip
 OF_STUDIES = {
-    "gpu_systems", "storage_units", "budget.stall", "budget.slowdown", "budget.planned",
+    "gpu_systems", "storage_units", "budget.stall", "budget.slowdown",
     "budget.shrunk",
 }  # fmt: skip
 """Figures that only studies state."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +14,8 @@ from planner import api
 from planner.commands.new_problem import (
     QUESTIONS,
     Answers,
-    ask,
+    ask_all,
     pipeline_of,
-    question_of,
     write_problem,
 )
 from planner.commands.problem import report_findings
@@ -62,25 +62,43 @@ def test_answers_become_a_problem_that_is_solved(run: Runner, tmp_path: Path) ->
     assert {line.vendor for line in plan.lines if line.section == "Storage"} <= {"DDN", "VAST Data"}
 
 
+class Terminal:
+    """A terminal at which answers are typed: each question has a list of them, else Enter."""
+
+    def __init__(self, **given: list[str]) -> None:
+        self.given = {QUESTIONS[name].text: answers for name, answers in given.items()}
+        self.asked: list[str] = []
+        self.told: list[str] = []
+
+    def prompt(self, words: str, otherwise: str) -> str:
+        self.asked.append(words)
+        answers = self.given.get(words)
+        answer = answers.pop(0) if answers else otherwise
+        if answer == CTRL_C:
+            raise KeyboardInterrupt
+        return answer
+
+    def write(self, folder: Path, answers: Answers | None = None) -> Path:
+        given = answers or Answers()
+        return ask_all(given, folder, self.prompt, self.told.append, force=False)
+
+
+CTRL_C = "^C"
+
+
+def typed(**more: list[str]) -> Terminal:
+    least = {"power": ["3 MW"], "racks": ["24"], "rack_power": ["45 kW"], "parameters": ["70 B"]}
+    return Terminal(**least | more)
+
+
 def test_everything_asked_for_has_a_flag_and_nothing_is_hidden(tmp_path: Path) -> None:
-    said: list[str] = []
-
-    def prompt(words: str, otherwise: str) -> str:
-        said.append(words)
-        given = {"power": "3 MW", "racks": "24", "rack_power": "45 kW", "parameters": "70 B"}
-        name = next(name for name, question in QUESTIONS.items() if question.words == words)
-        return given.get(name, otherwise)
-
-    answers = ask(Answers(budget="40 MUSD"), prompt, pytest.fail)
-    assert len(said) == len(QUESTIONS) - 1  # what a flag gave is not asked again
-    assert answers.budget == "40 MUSD"
-    assert (answers.pue, answers.vendors, answers.owned) == ("1.25", None, ())
-    path = write_problem(answers, tmp_path, force=False)
+    terminal = typed()
+    path = terminal.write(tmp_path, Answers(budget="40 MUSD"))
+    assert len(terminal.asked) == len(QUESTIONS) - 1  # what a flag gave is not asked again
     written = yaml.safe_load(path.read_text("utf-8"))
     problem = load(path).problem
-    # What decides most of a plan is written out and not left to a default.
-    for section in ("site", "budget", "term", "catalogs", "prices", "consider", "storage", "jobs",
-                    "objective", "network", "spares"):  # fmt: skip
+    assert problem.budget.capex_usd == 40e6
+    for section in ("site", "storage", "network", "consider", "spares", "term", "objective"):
         assert section in written, section
     for field in ("mode", "stall", "writers", "max_overlap", "interval", "keep_last"):
         assert field in written["jobs"][0]["checkpoint"], field
@@ -89,33 +107,91 @@ def test_everything_asked_for_has_a_flag_and_nothing_is_hidden(tmp_path: Path) -
     assert "{" not in path.name
 
 
-def test_an_answer_that_cannot_be_read_is_asked_again_alone(tmp_path: Path) -> None:
-    given = {"power": ["3", "3 MW"], "racks": ["", "24"], "rack_power": ["45 kW"],
-             "parameters": ["70", "70 B"], "vendors": ["Nobody"], "owned": ["H100=8"]}  # fmt: skip
-    flags = {question.words: name for name, question in QUESTIONS.items()}
-    told: list[str] = []
-    asked: list[str] = []
+@pytest.mark.parametrize(
+    ("name", "wrong", "right", "says"),
+    [
+        ("name", "///", "lab", "--name: no file can be named '///'"),
+        ("power", "3", "3 MW", "--power: 3 has no unit"),
+        ("power", "", "3 MW", "--power: an answer is needed"),
+        ("pue", "20", "1.2", "--pue: 20 is out of range"),
+        ("pue", "0.9", "1.2", "--pue: 0.9 is out of range"),
+        ("racks", "70B", "24", "--racks: expected a whole number"),
+        ("racks", "0", "24", "--racks: 0 is nothing to plan for"),
+        ("rack_power", "45 RU", "45 kW", "--rack-power: 'RU' in '45 RU'"),
+        ("budget", "60", "60 MUSD", "--budget: 60 has no unit"),
+        ("parameters", "70", "70 B", "--model: 70 has no unit; write '70 B'"),
+        ("tokens", "15", "15 T", "--tokens: 15 has no unit; write '15 T'"),
+        ("prices", "none.yaml", "estimates_2026", "none.yaml"),
+        ("vendors", "Nobody", "DDN", "--vendors: nobody is called 'Nobody'"),
+        ("owned", "H100=8", "nvidia_dgx_h100=8", "--own: no item 'H100'; did you mean"),
+        ("owned", "nvidia_dgx_h100=99999999999", "nvidia_dgx_h100=8", "at most 10,000,000"),
+    ],
+)
+def test_a_wrong_answer_is_asked_again_at_once(
+    name: str, wrong: str, right: str, says: str, tmp_path: Path
+) -> None:
+    terminal = typed(**{name: [wrong, right]})
+    terminal.write(tmp_path)
+    assert len(terminal.told) == 1 and says in terminal.told[0]
+    at = terminal.asked.index(QUESTIONS[name].text)
+    assert terminal.asked[at + 1] == QUESTIONS[name].text
+    assert len(terminal.asked) == len(QUESTIONS) + 1
 
-    def prompt(words: str, otherwise: str) -> str:
-        asked.append(flags[words])
-        return given[flags[words]].pop(0) if given.get(flags[words]) else otherwise
 
-    answers = ask(Answers(), prompt, told.append)
-    assert [text.split(":")[0] for text in told] == ["--power", "--racks", "--model"]
-    assert len(asked) == len(QUESTIONS) + 3
-    given |= {"vendors": ["DDN"], "owned": ["nvidia_dgx_h100=8, nvidia_dgx_h200=1"]}
-    for name in ("owned", "vendors"):
-        with pytest.raises(InputError) as error:
-            write_problem(answers, tmp_path, force=False)
-        assert question_of(error.value.findings[0]) == name
-        asked.clear()
-        answers = ask(replace(answers, **{name: None}), prompt, told.append, (name,))
-        assert asked == [name]
-    text = write_problem(answers, tmp_path, force=False).read_text("utf-8")
-    assert "  nvidia_dgx_h100: {installed: 8}   # systems, 64 GPUs\n" in text
-    with pytest.raises(InputError) as error:
-        write_problem(answers, tmp_path, force=False)
-    assert question_of(error.value.findings[0]) == "name"
+def test_a_wrong_flag_is_asked_for_on_a_terminal(tmp_path: Path) -> None:
+    terminal = typed(pue=["1.3"])
+    path = terminal.write(tmp_path, Answers(pue="20", power="3 MW"))
+    assert load(path).problem.site.pue == 1.3
+    assert len(terminal.asked) == len(QUESTIONS) - 1
+
+
+def test_no_answer_is_a_word_that_says_so(tmp_path: Path) -> None:
+    terminal = typed(budget=["none"], vendors=["anybody"], owned=["-"], tokens=["no"])
+    problem = load(terminal.write(tmp_path)).problem
+    assert (problem.budget.capex_usd, problem.job.training.tokens) == (None, None)
+    assert not terminal.told
+
+
+@pytest.mark.parametrize("ends_at", ["racks", "tokens", "owned"])
+def test_answers_are_kept_when_interrupted(ends_at: str, tmp_path: Path) -> None:
+    given = {"name": ["it's ours"], "budget": ["60 MUSD"], "owned": ["nvidia_dgx_h100 = 8"]}
+    terminal = typed(**given | {ends_at: [CTRL_C]})
+    with pytest.raises(KeyboardInterrupt):
+        terminal.write(tmp_path)
+    assert not list(tmp_path.iterdir())
+    words = shlex.split(terminal.told[-1].split(": ", 1)[1])
+    order, last = [*QUESTIONS], [*QUESTIONS].index(ends_at)
+    assert words[:6] == ["planner", "init", "--name", "it's ours", "--power", "3 MW"]
+    assert ("--budget" in words) == (order.index("budget") < last)
+    assert words[-2:] == ["-o", str(tmp_path)]
+
+
+def test_a_file_that_appears_meanwhile_is_asked_about(tmp_path: Path) -> None:
+    (tmp_path / "my-cluster.yaml").write_text("mine", "utf-8")
+    terminal = typed(name=["my-cluster", "other"])
+    assert terminal.write(tmp_path).name == "other.yaml"
+    assert "is there already" in terminal.told[0]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "dataset_tb"), [("15 T", 60.0), ("366 B", 1.464), ("20 M", 8e-5), (None, 60.0)]
+)
+def test_the_data_set_follows_from_the_tokens(
+    tokens: str | None, dataset_tb: float, tmp_path: Path
+) -> None:
+    path = write_problem(replace(LEAST, tokens=tokens), tmp_path, force=False)
+    assert load(path).problem.job.dataset_tb == pytest.approx(dataset_tb)
+
+
+def test_a_price_book_is_found_from_where_the_command_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    book = "price_book: our prices\nsources: {s: {title: t}}\nprices: {}\n"
+    Path("our book.yaml").write_text(book, "utf-8")
+    answers = replace(LEAST, prices="our book.yaml")
+    with pytest.raises(InputError, match="no GPU system on offer has a price"):
+        write_problem(answers, tmp_path / "new", force=False)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +218,8 @@ def test_a_replica_has_room_for_its_state(parameters: float, stages: int) -> Non
         ),
         ((*ASKED, "--own", "ddn=1"), "did you mean 'ddn_ai400x2' or"),
         ((*ASKED, "--own", "-=1"), "--own: no item '-'"),
-        ((*ASKED, "--model", "405"), "a model of 405 parameters needs no cluster; write '405 B'"),
+        ((*ASKED, "--model", "405"), "405 has no unit; write '405 B'"),
+        ((*ASKED, "--tokens", "15"), "15 has no unit; write '15 T'"),
         ((*ASKED, "--vendors", "Nobody"), "--vendors: nobody is called 'Nobody'"),
         ((*ASKED, "--prices", "none.yaml"), "none.yaml"),
         ((*ASKED, "--name", "///"), "--name: no file can be named '///'"),
@@ -161,7 +238,7 @@ def test_wrong_answers(run: Runner, tmp_path: Path, arguments: tuple[str, ...], 
 
 def test_a_file_is_not_replaced_unasked(tmp_path: Path) -> None:
     path = write_problem(LEAST, tmp_path, force=False)
-    with pytest.raises(InputError, match="the file is there already"):
+    with pytest.raises(InputError, match="is there already"):
         write_problem(LEAST, tmp_path, force=False)
     assert write_problem(LEAST, tmp_path, force=True) == path
 

@@ -150,7 +150,7 @@ NO_FIGURES = {
     "GPU systems": "what is bought: a kind of item", "Storage units": "a kind of item",
     "rack units": "what a catalog lacks", "Rack Units": "what vendors call it in a quote",
     "Support per year": "of one line", "Heat to liquid": "of one line, as a share",
-    "useful GPUs": "a unit", "planned stops": "what a simulation counts",
+    "useful GPUs": "a unit",
     "Useful work": "over a part of a sheet", "Waiting for repairs": "over a part of a sheet",
     "Useful GPUs": "what a word means", "IT power": "what a word means",
     "Hot spares": "what a word means",

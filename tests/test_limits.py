@@ -52,7 +52,7 @@ from planner.schema.catalog import Category, Item
 from planner.schema.plan import Line, Plan, Totals
 from planner.studies.changes import no_worse
 from planner.studies.sensitivity.solve import COUNTED
-from planner.verifier import verify
+from planner.verify import verify
 from tests.optimizer.test_names import BOUNDS, everything_limited, row_name
 from tests.oracle.money import Market
 from tests.world.random_cases import inputs_of
@@ -323,7 +323,7 @@ def test_the_verifier_weighs_by_itself() -> None:
     others = tuple(wrong if each is weight else each for each in plan.limits)
     with pytest.raises(VerificationError, match=r"limits\.weight\.value"):
         verify(everything(), plan.model_copy(update={"limits": others}))
-    with pytest.raises(VerificationError, match="weight: the plan breaks the limit"):
+    with pytest.raises(VerificationError, match="weight: broken limit"):
         verify(changed(everything(), "site.weight_limit", weight.value - 1.0), plan)
 
 

@@ -27,7 +27,7 @@ from planner.outputs.size_screen import render as render_size
 from planner.outputs.workbook import book, write
 from planner.schema.plan import LocalPlan, Plan, StallPlan
 from planner.sizing_report import size_report
-from planner.verifier import verify
+from planner.verify import verify
 from tests.test_exactness import faults
 from tests.world.random_cases import Case, random_case, read
 from tests.world.random_hardware import figure, spread, text

@@ -18,7 +18,7 @@ from planner.outputs.console import render
 from planner.outputs.explain_text import render as render_explanation
 from planner.schema.plan import Line, Plan
 from planner.studies.explain import explain
-from planner.verifier import verify
+from planner.verify import verify
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
 from tests.world.requests import Request, gpu_system, price, store
@@ -201,7 +201,7 @@ def test_a_tampered_idle_line_is_caught(tamper: Callable[[Line], Line]) -> None:
     with pytest.raises(VerificationError):
         verify(inputs, plan.model_copy(update={"lines": changed}))
     without = tuple(each for each in plan.lines if each.sku != "gpu")
-    with pytest.raises(VerificationError, match="2 are installed and stay"):
+    with pytest.raises(VerificationError, match=r"lines\.gpu: missing, 2 needed"):
         verify(inputs, plan.model_copy(update={"lines": without, "idle": ()}))
     with pytest.raises(VerificationError, match="idle"):
         verify(inputs, plan.model_copy(update={"idle": ()}))
@@ -225,3 +225,40 @@ def test_types_are_a_lever_where_systems_are_owned() -> None:
 
     assert "jobs.0.gpus.max_types" in paths(owner())
     assert "jobs.0.gpus.max_types" not in paths(owner(retire=True))
+
+
+def with_owned_spares(owned: int) -> Request:
+    """Return a job of 32 GPUs on four of the systems that are owned; the others can be spares."""
+    request = Request(maximize="goodput")
+    request.site["it_power"] = "500 kW"
+    request.more["items"] = {
+        "gpu": {"installed": owned, "max": owned},
+        "box": {"installed": 2, "max": 2},
+    }
+    request.job |= {"repair": {"share": 0.8, "time": "96 h", "unit": "system"}, "gpus": {"max": 32}}
+    return request
+
+
+@pytest.mark.parametrize("objective", ["goodput", "useful_gpus"])
+@pytest.mark.parametrize("indifference", [0.005, 0.1])
+@pytest.mark.parametrize("owned", [5, 6, 8])
+def test_owned_spares_that_help_stand_by(owned: int, indifference: float, objective: str) -> None:
+    request = with_owned_spares(owned)
+    request.more["objective"] = {"maximize": objective, "indifference": indifference}
+    truth, plan = request.plan(), api.solve_inputs(inputs_of(request.case()))
+    assert truth.counts["gpu"] == owned
+    repair = plan.jobs[0].repair
+    assert repair is not None and repair.spares == owned - 4
+    assert plan.jobs[0].goodput == pytest.approx(truth.goodput)
+    assert plan.totals.capex_usd == 0.0
+    assert not any(line.idle for line in plan.lines)
+
+
+def test_a_spare_that_costs_is_given_away_all_the_same() -> None:
+    request = with_owned_spares(7)
+    request.more["items"]["gpu"] = {"installed": 7, "max": 9}
+    request.more["objective"] = {"maximize": "goodput", "indifference": 0.1}
+    plan = api.solve_inputs(inputs_of(request.case()))
+    assert plan.totals.capex_usd == 0.0
+    repair = plan.jobs[0].repair
+    assert repair is not None and repair.spares == 3

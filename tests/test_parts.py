@@ -14,7 +14,7 @@ from planner.loader.catalog_checks import check_family
 from planner.outputs.console import render
 from planner.schema.catalog import Source
 from planner.schema.plan import Line, Plan
-from planner.verifier import verify
+from planner.verify import verify
 from tests.workbook.conftest import written
 from tests.workbook.office import named, values
 from tests.world.random_cases import inputs_of
@@ -108,7 +108,7 @@ def test_tampered_spare_parts_are_caught(tamper: Callable[[Line], Line]) -> None
 
     with pytest.raises(VerificationError, match=r"node"):
         verify(inputs, with_lines(tamper))
-    with pytest.raises(VerificationError, match=r"node: missing, 2 are to lie in store"):
+    with pytest.raises(VerificationError, match=r"node: missing, 2 needed"):
         verify(inputs, with_lines(lambda _: None))
 
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from planner.errors import PlannerError
 from planner.processes import _BEGIN, LOST, Processes
 
 LARGE = os.urandom(300_000)
@@ -163,13 +162,13 @@ def test_others_are_started_while_the_first_is_at_work(tmp_path: Path) -> None:
     assert found[0] == found[1] == os.getpid()
 
 
-def test_processes_that_cannot_be_started_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(PlannerError, match="end as soon as they start"):
-        done(Processes(2, died), 2)
-    monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    with pytest.raises(PlannerError, match="no such file"):
-        done(Processes(2, died), 2)
+@pytest.mark.parametrize("python", ["/bin/false", "/nowhere/python"])
+def test_where_no_process_lives_this_one_does_all(
+    python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", python)
+    found = in_time(lambda: done(Processes(2, where), 5))
+    assert found == {n: (n, os.getpid()) for n in range(5)}
 
 
 def test_a_process_whose_starter_goes_at_once_ends_without_a_word() -> None:

@@ -48,7 +48,7 @@ def seen(ours: int, until: bytes = b"") -> bytes:
     [
         (("tornado", "--vary", "site.pue=1.1:1.3", "--jobs", "1"), b"tornado: 2 of 2 ends"),
         (("frontier", "--against", "power", "--points", "4"), b"points at most, "),
-        (("simulate", "--replications", "8", "--jobs", "1"), b"simulate: 8 of 8 runs"),
+        (("simulate", "--replications", "8"), b"simulate: 8 of 8 runs"),
     ],
 )
 def test_it_is_on_the_terminal_and_goes(
@@ -84,7 +84,7 @@ def test_nothing_of_it_is_in_a_pipe_or_where_it_is_not_wanted(quiet: bool, small
 @pytest.mark.parametrize(
     "arguments",
     [("uncertain", "--samples", "20000", "--jobs", "1"),
-     ("simulate", "--replications", "100000", "--jobs", "1")],
+     ("simulate", "--replications", "100000")],
 )  # fmt: skip
 def test_one_key_ends_it_and_it_says_what_is_kept(arguments: tuple[str, ...], small: str) -> None:
     before = sorted(Path(small).parent.iterdir())

@@ -16,7 +16,7 @@ from planner.errors import InputError, VerificationError
 from planner.levers.problem import cluster_levers
 from planner.schema.plan import LimitReport, Plan
 from planner.schema.site import RackPositions, Site
-from planner.verifier import verify
+from planner.verify import verify
 from tests.oracle.test_bill import Bill
 from tests.test_exactness import faults
 from tests.world.random_cases import Case, inputs_of, random_case
@@ -240,7 +240,7 @@ def test_positions_that_cannot_be_are_caught() -> None:
             verify(inputs, plan.model_copy(update={"racks": racks}))
         return str(caught.value)
 
-    assert "group 2 does not take such a rack" in refused(group="group 2")
+    assert "group 2 takes no such rack" in refused(group="group 2")
     assert "no position group 1-04" in refused(first=2, hall_first=2)
     assert "places: racks" in refused(count=2)
     assert "hall_first" in refused(hall_first=2)

@@ -17,7 +17,7 @@ from planner.outputs import console
 from planner.outputs.workbook import write
 from planner.schema.plan import LimitReport, Plan
 from planner.sizing_report import size_report
-from planner.verifier import recheck
+from planner.verify import recheck
 from tests.audit.books import Edits, book, edited
 from tests.audit.test_random_edits import checks
 from tests.oracle.enumerate import best
@@ -133,12 +133,12 @@ def test_size_asks_all_systems_for_data() -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"client_data_limit_gb_per_s": 60.0}, "client_data_limit_gb_per_s: the plan says 60"),
+        ({"client_data_limit_gb_per_s": 60.0}, "client_data_limit_gb_per_s: plan says 60"),
         (
             {"client_data_limit_gb_per_s": None},
-            "client_data_limit_gb_per_s: the plan says not known",
+            "client_data_limit_gb_per_s: plan says not known",
         ),
-        ({"client_read_limit_gb_per_s": 64.0}, "client_read_limit_gb_per_s: the plan says 64"),
+        ({"client_read_limit_gb_per_s": 64.0}, "client_read_limit_gb_per_s: plan says 64"),
     ],
 )
 def test_a_wrong_limit_of_the_systems_is_found(change: dict[str, object], says: str) -> None:

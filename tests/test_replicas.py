@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -13,8 +15,10 @@ from planner.loader import load
 from planner.outputs import console
 from planner.schema.plan import Plan
 from planner.sizing.checkpoint import usable_gpus
-from planner.verifier import verify
-from tests.world.random_cases import inputs_of, write_case
+from planner.verify import verify
+from tests.oracle.enumerate import best
+from tests.test_exactness import disagreements
+from tests.world.random_cases import inputs_of, random_case, read, write_case
 from tests.world.requests import Request, gpu_system, price
 from tests.world.solved import solved as solved_once
 
@@ -130,6 +134,34 @@ def test_replicas_of_several_types_are_each_of_one() -> None:
     job = solved(request).jobs[0]
     assert job.gpus_used == 192
     assert job.systems_by_type in ({"gpu": 3}, {"gpu": 2, "small": 8})
+
+
+def test_least_replicas_hold_for_all_types_together() -> None:
+    request = rack_hall(gpus={"max_types": 2})
+    request.job["parallelism"] = {"tensor": 8, "pipeline": 1, "min_replicas": 2}
+    request.items[0] = gpu_system("gpu", 8, "10 kW")
+    request.items.append(gpu_system("other", 8, "10 kW"))
+    request.prices["other"] = price("310000")
+    request.more["items"] = {"gpu": {"max": 1}, "other": {"max": 1}}
+    assert solved(request).jobs[0].systems_by_type == {"gpu": 1, "other": 1}
+
+
+@pytest.mark.exhaustive(keep=4)
+@pytest.mark.parametrize("seed", [38, 46, 51, 62, 83, 149, 162, 188, 219, 244, 245])
+def test_least_replicas_of_random_mixtures_are_those_of_enumeration(seed: int) -> None:
+    random, documents = Random(seed), copy.deepcopy(dict(random_case(seed).documents))
+    problem = documents["problem"]
+    job = problem["jobs"][0]
+    job.setdefault("gpus", {})["max_types"] = 2
+    job["parallelism"]["min_replicas"] = random.choice((2, 3, 4, 6))
+    for item in documents["catalog"]["items"]:
+        if item["category"] == "gpu_system" and random.random() < 0.7:
+            demand = problem.setdefault("items", {}).setdefault(item["id"], {})
+            demand.setdefault("max", random.choice((1, 2, 3)))
+    case = read(documents)
+    truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
+    plan = api.solve_inputs(inputs_of(case), explain=False)
+    assert not disagreements(case, plan, truth)
 
 
 def test_verification_counts_replicas_and_idle_gpus_itself() -> None:

@@ -21,12 +21,13 @@ from planner.inputs import Inputs
 from planner.optimizer.constraints.shrinking import Hull, Units, cells, work
 from planner.optimizer.ways import needed
 from planner.outputs import console, simulation_text
+from planner.outputs.blocks import screen as shown
 from planner.outputs.workbook import write
 from planner.schema.plan import Plan, ShrunkPlan
 from planner.sizing.availability import Restarts, Shrinking, availability, shrunk
 from planner.studies.simulation import SimulationOptions, study
 from planner.studies.worth import Worths
-from planner.verifier import recheck
+from planner.verify import recheck
 from tests.oracle import repair as oracle
 from tests.oracle.enumerate import best
 from tests.simulation import closed_forms
@@ -369,7 +370,7 @@ def test_explain_says_what_it_is_worth() -> None:
 
 
 def simulated(plan: Plan, **options: Any) -> Any:
-    plain = {"replications": 200, "length_s": 400 * DAY_S, "processes": 1, "intervals": False}
+    plain = {"replications": 200, "length_s": 400 * DAY_S, "intervals": False}
     return study(plan, SimulationOptions(**(plain | options)))
 
 
@@ -381,7 +382,7 @@ def test_the_simulation_runs_the_plan_as_it_is() -> None:
     assert job.predicted == pytest.approx(plan.jobs[0].goodput, rel=1e-9)
     assert job.goodput.mean == pytest.approx(job.predicted, rel=0.003)
     assert job.predicted_loss.shrunk == pytest.approx(plan.jobs[0].losses["waiting"])
-    assert "Formula and simulation agree" in " ".join(simulation_text.render(found).split())
+    assert "formula and simulation agree" in " ".join(shown(simulation_text.render(found)).split())
     waits = simulated(plan, when_short="wait").jobs[0]
     assert not waits.repair.shrinks
     assert waits.goodput.mean < job.goodput.mean

@@ -9,7 +9,8 @@ import pytest
 
 from planner import api
 from planner.schema.plan import Plan
-from planner.simulation.operation import Exponential, FailureClass, LocalCopies, RepairUnits
+from planner.simulation.job import FailureClass, LocalCopies, RepairUnits, shares_of
+from planner.simulation.laws import Law
 from planner.sizing import states, two_levels
 from planner.sizing.goodput import goodput
 from planner.sizing.states import Rhythm, kept, likely
@@ -78,10 +79,10 @@ def test_the_simulation_keeps_as_much(
 ) -> None:
     running, share, *times = job
     repair_s, restart_s, interval_s, drain_s, swap_s = (each * HOUR for each in times)
-    kinds = (FailureClass(1.0 - share), FailureClass(share, 1.0, Exponential(repair_s)))
+    kinds = (FailureClass(1.0 - share), FailureClass(share, 1.0, Law(repair_s)))
     simulated = plain(
-        classes=kinds, units=RepairUnits.shrinking(running, swap_s), restart_s=restart_s,
-        interval_s=interval_s, checkpoint_gb=drain_s,
+        classes=kinds, units=RepairUnits(shares_of(running), swap_s), restart_s=restart_s,
+        interval_s=interval_s, drain_s=drain_s,
     )  # fmt: skip
     found = run([simulated], 500, 600, 3)["kept"][0]
     how = Rhythm(interval_s, interval_s, drain_s, ((1.0, restart_s),), share, swap_s, repair_s)
@@ -105,11 +106,11 @@ def test_on_two_levels_too(running: list[int], every: int, anew: bool) -> None:
     """Every failure takes a unit out for two hours, swapped in 12 minutes; restarts of 3 and 24."""
     far, near_s, far_s, drain_s = 0.3, HOUR / 20, 0.4 * HOUR, 0.3 * HOUR
     interval_s, safe_s, swap_s, repair_s = 0.3 * HOUR, HOUR / 10, HOUR / 5, 2 * HOUR
-    repair = Exponential(repair_s)
+    repair = Law(repair_s)
     kinds = (FailureClass(1.0 - far, 1.0, repair, local=True), FailureClass(far, 1.0, repair))
     simulated = plain(
-        classes=kinds, units=RepairUnits.shrinking(running, swap_s), restart_s=far_s,
-        interval_s=interval_s, checkpoint_gb=drain_s,
+        classes=kinds, units=RepairUnits(shares_of(running), swap_s), restart_s=far_s,
+        interval_s=interval_s, drain_s=drain_s,
         local=LocalCopies(safe_s, every, near_s, not anew),
     )  # fmt: skip
     restarts = ((1.0 - far, near_s), (far, far_s))

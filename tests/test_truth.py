@@ -17,7 +17,7 @@ RUNS = {f"{run.system}-{run.precision}-{run.gpus}": run for run in truth.RUNS}
 
 def test_the_page_is_what_is_computed() -> None:
     page = Path(truth.PAGE).read_text("utf-8")
-    assert page == truth.page(), "run python docs/make_truth.py"
+    assert page == truth.page(), "run python scripts/make_truth.py"
 
 
 def test_every_row_stands_on_the_page_with_its_error() -> None:

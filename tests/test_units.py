@@ -63,11 +63,12 @@ DIMENSIONS = [value for value in vars(units).values() if isinstance(value, Dimen
         ("0.1", units.SHARE, 0.1),
         (0.1, units.SHARE, 0.1),
         (1, units.SHARE, 1.0),
-        ("1.008 T", units.COUNT, 1.008e12),
-        ("70 B", units.COUNT, 70e9),
-        ("70B", units.COUNT, 70e9),
-        ("384", units.COUNT, 384.0),
-        (384, units.COUNT, 384.0),
+        ("1.008 T", units.PARAMETERS, 1.008e12),
+        ("70 B", units.PARAMETERS, 70e9),
+        ("70B", units.PARAMETERS, 70e9),
+        ("500 k", units.TOKENS, 500e3),
+        ("1000000", units.TOKENS, 1e6),
+        (15_000_000_000_000, units.TOKENS, 15e12),
         ("13.69", units.NUMBER, 13.69),
         ("  1e3   kW ", units.POWER, 1000.0),
         ("+.5 kW", units.POWER, 0.5),
@@ -99,7 +100,10 @@ def test_read(text: object, dimension: Dimension, expected: float) -> None:
         ("5 EUR", units.MONEY, "no rate of EUR is known"),
         ("5 XXQ", units.MONEY, "'XXQ' in '5 XXQ' is not a unit of money"),
         ("10 kg", units.SHARE, "'kg' in '10 kg' does not fit a share"),
-        ("10 %", units.COUNT, "does not fit a count"),
+        ("10 %", units.TOKENS, "does not fit a number of tokens"),
+        (405, units.PARAMETERS, "405 has no unit"),
+        (" 70.5 ", units.PARAMETERS, "' 70.5 ' has no unit"),
+        (999_999, units.TOKENS, "999999 has no unit"),
         ("3 k", units.NUMBER, "does not fit a number"),
         (True, units.SHARE, "share, found"),
         (None, units.POWER, "power, found nothing"),
@@ -107,7 +111,7 @@ def test_read(text: object, dimension: Dimension, expected: float) -> None:
         ((1, 2), units.POWER, "power, found"),
         (math.nan, units.SHARE, "not a finite, sensible number"),
         (math.inf, units.NUMBER, "not a finite, sensible number"),
-        (10**400, units.COUNT, "not a finite, sensible number"),
+        (10**400, units.PARAMETERS, "not a finite, sensible number"),
         ("1e400 kW", units.POWER, "not a finite, sensible number"),
         ("1e300 MW", units.POWER, "not a finite, sensible number"),
         ("nan kW", units.POWER, "cannot read"),
@@ -121,6 +125,25 @@ def test_refused(value: object, dimension: Dimension, words: str) -> None:
     assert len(str(caught.value)) < 200
     assert "\n" not in str(caught.value)
     assert caught.value.fix  # what would be right is always said
+
+
+@pytest.mark.parametrize(
+    ("number", "dimension", "likely"),
+    [
+        (405, units.PARAMETERS, "405 B"),
+        (1.008, units.PARAMETERS, "1.008 B"),
+        (70_000, units.PARAMETERS, "70000 M"),
+        (15, units.TOKENS, "15 T"),
+        (366, units.TOKENS, "366 B"),
+        (300_000, units.TOKENS, "300000 M"),
+    ],
+)
+def test_bare_count_proposes_the_likely_unit(
+    number: float, dimension: Dimension, likely: str
+) -> None:
+    with pytest.raises(QuantityError) as caught:
+        parse(number, dimension)
+    assert likely in caught.value.fix
 
 
 @pytest.mark.parametrize("dimension", DIMENSIONS, ids=lambda d: d.unit.replace("/", "_per_"))
@@ -147,7 +170,7 @@ def test_products_keep_their_digits() -> None:
 
 @given(st.text(max_size=30))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    for dimension in (units.POWER, units.SHARE, units.COUNT):
+    for dimension in (units.POWER, units.SHARE, units.TOKENS):
         try:
             value = parse(text, dimension)
         except QuantityError as error:

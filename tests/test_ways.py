@@ -18,7 +18,7 @@ from planner.outputs.console import render
 from planner.schema.plan import Plan
 from planner.sizing.throughput import MemoryNeed
 from planner.sizing_report import size_report
-from planner.verifier import verify
+from planner.verify import verify
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.world.commands import once
@@ -349,8 +349,8 @@ def test_a_plan_with_more_copies_than_micro_batches_is_refused() -> None:
     plan, fewer = planned(few(4)), few(3)
     with pytest.raises(VerificationError) as refused:
         verify(inputs_of(fewer.case()), plan)
-    assert "micro_batches: the plan breaks the limit" in str(refused.value)
-    assert "limits.micro_batches.limit: the plan says 32, computed 24" in str(refused.value)
+    assert "micro_batches: broken limit" in str(refused.value)
+    assert "limits.micro_batches.limit: plan says 32, recomputed 24" in str(refused.value)
 
 
 def test_it_is_said_why_no_more_systems_are_in_use() -> None:

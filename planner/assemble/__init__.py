@@ -122,6 +122,7 @@ def _head(inputs: Inputs, case: Case) -> dict[str, Any]:
         "description": inputs.problem.description,
         "site": _site(inputs, case),
         "not_considered": tuple(NotConsidered(sku=sku, reason=why) for sku, why in left_out),
+        "searched": tuple(sorted(each.id for each in (*case.systems, *case.storage))),
         "public_notes": inputs.problem.public_notes,
         "currency": ShownIn.of(inputs.problem.shown_in),
     }
@@ -194,13 +195,14 @@ def _provenance(
         overrides=inputs.overrides,
         input_sha256=inputs.sha256,
         solver=solver,
-        versions=_versions(),
+        versions=versions(),
         iterations=answer.iterations,
         seconds=seconds,
     )
 
 
 @cache
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the libraries that decide how a search goes."""
     packages = {name: metadata.version(name) for name in ("pulp", "highspy", "pydantic")}
     return {"python": platform.python_version(), **packages}

@@ -96,6 +96,11 @@ class _Build:
         return found
 
 
+def links_of(inputs: Inputs, plan: Plan) -> tuple[Cable, ...]:
+    """Return the links of a plan."""
+    return cable_schedule(inputs, plan).cables
+
+
 def cable_schedule(inputs: Inputs, plan: Plan, case: Case | None = None) -> CableSchedule:
     """Return every cable of a plan.
 

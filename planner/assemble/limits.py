@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from planner.case import Case, System, suitability
+from planner.case.model import Way
 from planner.case.quantities import total
 from planner.inputs import Inputs
 from planner.limits import named, of_group, path_of
@@ -23,9 +24,9 @@ from planner.schema.plan import JobPlan, LimitReport, LocalPlan, NextStep, StepN
 def binding(case: Case, operation: Run) -> frozenset[str]:
     """Return the names of the limits that hold the plan where it is.
 
-    Power, space and money bind where they leave no room for more GPUs of a type in use, if more is
-    better: for one more system, or as many as another replica takes. So do limits on the GPUs. What
-    storage and GPUs must reach binds where one unit less of something bought would miss it.
+    If more is better, what more GPUs of a type in use would break binds: for one more system, or as
+    many as another replica takes. So do limits on the GPUs. What storage and GPUs must reach binds
+    where one unit less of something bought would miss it, too.
     """
     names = set(_missed(case, operation))
     if case.maximise:
@@ -34,13 +35,46 @@ def binding(case: Case, operation: Run) -> frozenset[str]:
 
 
 def _exceeded(case: Case, operation: Run) -> Iterator[str]:
+    worth = measure(case, case.objective)
     for system in case.systems:
         if system.id not in operation.used:
             continue
         count = operation.units[system.id] + systems_of_a_step(case, operation, system)
-        if system.high is not None and count > system.high:
-            continue
-        yield from purchase.broken_rows(case, {**operation.units, system.id: count}, operation.ways)
+        if system.high is None or count <= system.high:
+            units = {**operation.units, system.id: count}
+            yield from purchase.broken_rows(case, units, operation.ways)
+        run = _with_more(case, operation, system)
+        if run is not None and worth(run) > worth(operation):
+            yield from operate.passed_by(case, run)
+
+
+def _with_more(case: Case, operation: Run, system: System) -> Run | None:
+    """Return the job with a step more GPUs of a type, whatever limits on its operation that breaks.
+
+    They are of systems in use that are not full, else of more systems, beside the same spares
+    where so many may be had.
+    """
+    way, now = system.way(operation.ways), operation.used[system.id]
+    units, used, more = operation.units, operation.used, way.step_gpus
+    full = sum(each.most_gpus(used[s.id]) for s, each in case.in_use(used, operation.ways))
+    if operation.gpus + more > full:
+        step = _systems_more(way, now)
+        more = way.most_gpus(now + step) - way.most_gpus(now)
+        used = {**used, system.id: now + step}
+        if system.high is None or units[system.id] + step <= system.high:
+            units = {**units, system.id: units[system.id] + step}
+        if operate.most_in_use(case, units[system.id]) < now + step:
+            return None  # hot spares would grow with it
+    loose, gpus = _without_limits(case), operation.gpus + more
+    return operate.operate(loose, operation.mode, units, used, gpus, operation.ways)
+
+
+def _systems_more(way: Way, systems: int) -> int:
+    """Return how many systems more hold more GPUs in use."""
+    step = 1
+    while way.most_gpus(systems + step) <= way.most_gpus(systems):
+        step += 1
+    return step
 
 
 def _full(case: Case, operation: Run) -> Iterator[str]:
@@ -77,9 +111,9 @@ def next_step(
         return None
     here = [system for system in case.systems if system.id in operation.used]
     system = max(here, key=lambda system: operation.units[system.id])
-    way, now, step = system.way(operation.ways), operation.used[system.id], 1
-    while (more := way.most_gpus(now + step) - way.most_gpus(now)) <= 0:
-        step += 1
+    way, now = system.way(operation.ways), operation.used[system.id]
+    step = _systems_more(way, now)
+    more = way.most_gpus(now + step) - way.most_gpus(now)
     count = operation.units[system.id] + step
     if system.high is not None and count > system.high:
         return None

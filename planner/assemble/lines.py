@@ -241,7 +241,8 @@ def _more_of(case: Case, operation: Run, system: System) -> Why:
         if most is not None and operation.gpus + step > most:
             key, says = _MOST[name]
             place = of_job(key, job.name)
-            return f"{place} {says.format(most)}", f"a larger {place}"
+            spares = "" if job.repair is None else ", and more spares make the plan no better"
+            return f"{place} {says.format(most)}{spares}", f"a larger {place}"
     if step > way.usable_gpus:
         return f"they do not make up another replica of {step:,} GPUs", ""
     return "the plan is no better with more of them in use", ""

@@ -28,7 +28,7 @@ from planner.auditor.evaluate import (
 from planner.auditor.reader import Opened, open_workbook
 from planner.auditor.reader import edits as edits_of
 from planner.errors import Finding, InputError
-from planner.foreign_workbooks import load_bytes
+from planner.foreign_workbooks import load_bytes, reading
 from planner.inputs import Inputs, inputs_from_text
 from planner.outputs import workbook
 from planner.outputs.plan_json import from_bytes
@@ -38,7 +38,7 @@ from planner.outputs.workbook.cells import InputCell
 from planner.outputs.workbook.fingerprint import live_of
 from planner.schema.plan import Plan
 from planner.schema.verification import Audit, breaches_of
-from planner.verifier import faults
+from planner.verify import faults
 
 __all__ = ["audit"]
 
@@ -57,9 +57,10 @@ def audit(path: Path, options: Options | None = None, *, solve_again: bool = Tru
         VerificationError: a figure disagrees with its independent re-computation.
     """
     opened = open_workbook(path)
-    solved, inputs = _unpacked(opened)
-    written, cells = _written(opened, solved)
-    edits, added = edits_of(opened, written, cells)
+    with reading(opened.name):
+        solved, inputs = _unpacked(opened)
+        written, cells = _written(opened, solved)
+        edits, added = edits_of(opened, written, cells)
     found = Audit(
         workbook=opened.name,
         problem=solved.problem,
@@ -69,7 +70,8 @@ def audit(path: Path, options: Options | None = None, *, solve_again: bool = Tru
         best=solved,
         added_sheets=added,
     )
-    sheet = Listed.of(opened, solved, edits, cells)
+    with reading(opened.name):
+        sheet = Listed.of(opened, solved, edits, cells)
     live = live_of(opened.packed)
     edits = in_usd(edits, solved)
     found = found.model_copy(update={"edits": edits})

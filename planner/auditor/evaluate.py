@@ -29,7 +29,7 @@ from planner.outputs.workbook.fingerprint import live_of
 from planner.schema.beside import SHARED_RACKS
 from planner.schema.plan import Plan
 from planner.schema.verification import Edit, Shortage, Stale
-from planner.verifier import Recheck, recheck
+from planner.verify import Recheck, recheck
 
 # The bill as the workbook lists it, against what the edited cluster needs.
 

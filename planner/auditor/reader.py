@@ -143,7 +143,10 @@ def same_formula(one: str, other: str) -> bool:
     Spreadsheet programs change spaces, the spelling of numbers and functions, and quotes around the
     names of sheets when they save a file.
     """
-    return one == other or canonical_tokens(one) == canonical_tokens(other)
+    try:
+        return one == other or canonical_tokens(one) == canonical_tokens(other)
+    except Exception:  # no formula, such as =cmd|'/C calc'!A0: the tokenizer fails in many ways
+        return False
 
 
 def canonical_tokens(formula: str) -> tuple[str, ...]:

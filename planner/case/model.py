@@ -144,12 +144,12 @@ class Way:
     Of each system the job uses ``usable_gpus``, in steps of ``step_gpus``: whole replicas, or
     whole systems. ``spare_unit`` is what of it is mended by itself. ``tflops_per_gpu`` is what
     ``Job.mfu`` applies to, at the power set point. ``power_share`` of its rated power is what a
-    system is provisioned for, ``min_replicas`` the fewest whose memory holds what they share, as
-    are ``least_running`` of a job that goes on with fewer where units are out,
-    ``bubble`` what its pipeline costs per GPU in use, ``tensor_gpus`` are the GPUs of a tensor
-    group. ``option`` names the way a replica is spread, of a job that gives several. ``gpus_max``
-    is the most whose copies of the model have a micro-batch each, None where a step has no number
-    of them. Without ``drives`` the job has no local level of checkpoints there;
+    system is provisioned for, ``min_replicas`` the fewest whose memory holds what they share,
+    of all types together, as are ``least_running`` of a job that goes on with fewer where units
+    are out, ``bubble`` what its pipeline costs per GPU in use, ``tensor_gpus`` are the GPUs of a
+    tensor group. ``option`` names the way a replica is spread, of a job that gives several.
+    ``gpus_max`` is the most whose copies of the model have a micro-batch each, None where a step
+    has no number of them. Without ``drives`` the job has no local level of checkpoints there;
     ``host_copy_gb_per_s`` is what a GPU copies to its host, where the stall is derived from it.
     ``fabric`` is the number of the compute fabric that joins the systems, None without one.
     ``choice`` is the id of what the way chooses of power, precision and parallelism.

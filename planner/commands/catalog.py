@@ -18,6 +18,7 @@ from planner.loader.market import (
     load_prices,
     place_of,
 )
+from planner.loader.plausible import implausible
 from planner.loader.price_building import OLD_MONTHS, below_drives, is_old, is_to_come, today
 from planner.outputs.words import money
 from planner.schema.catalog import Item, Port, PortGroup, Ports, Source
@@ -267,7 +268,8 @@ def check(
             ),
             *_cheap(catalogs, prices),
         ]
-        doubts = [*_without_basis(catalogs), *_old(catalogs, prices, day)]
+        doubts = [*_implausible(catalogs, prices)]
+        doubts += [*_without_basis(catalogs), *_old(catalogs, prices, day)]
     except InputError as error:
         problems, doubts, catalogs = list(error.findings), [], Catalogs()
     if as_json:
@@ -283,6 +285,14 @@ def _cheap(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:
     """Yield prices that are below the drives they pay for."""
     for sku, message, fix in below_drives(prices.prices, catalogs.items, prices.rates):
         yield Finding("below-drives", message, *place_of(prices, sku), f"prices.{sku}", fix)
+
+
+def _implausible(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:
+    """Yield figures and prices outside the plausibility bands."""
+    fix = "check value and unit against the source"
+    for sku, text in implausible(catalogs.items, prices.prices):
+        place = file_and_line(catalogs.places[sku])
+        yield Finding("implausible", text, *place, sku, fix, "warning")
 
 
 def _without_basis(catalogs: Catalogs) -> Iterator[Finding]:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from string import Template
+from typing import NoReturn
+
+from pydantic import ValidationError
 
 from planner import shipped, units
 from planner.case import suitability
 from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Inputs
 from planner.loader import load_with_findings
+from planner.loader.vary.place import Slot, field_of, number_of, raw, short, slot_for, slot_of
 from planner.schema.catalog import Item
+from planner.schema.problem import Problem
 from planner.whole_files import write_all
 
 CATALOGS = "gpu_systems, storage_ddn, storage_vast, storage_weka, storage_netapp, network, facility"
@@ -23,9 +32,12 @@ STATE_BYTES = 6.0
 """Bytes per parameter that the GPUs of a replica hold besides the optimizer, which is sharded."""
 STATE_GB_PER_GPU = 48.0
 """What of it a GPU is given: 60 % of the 80 GB of the smallest GPU on offer."""
+TOKEN_BYTES = 4.0
+"""Bytes of a token in the training data: one id of 32 bits."""
+_LONGEST_NAME = 100
+_PLAIN = re.compile(r"[A-Za-z0-9_./-]+")
 _TENSOR = 8
 _DEEPEST = 64
-_FEWEST_PARAMETERS = 1e6
 _BEHIND = re.compile(r"( *(?!name:)[^ #].*?) {2,}(# .*)")
 """A line of the file with a comment behind it; a name may hold anything."""
 
@@ -47,7 +59,7 @@ site:
 ${budget}term: {years: 4, electricity: 0.08 USD/kWh}   # an assumption, for the cost over the years
 # `consider` below narrows what these offer
 catalogs: [$catalogs]
-prices: $prices           # of a vendor's quote `planner quote import` makes such a book
+prices: $prices   # of a vendor's quote `planner quote import` makes such a book
 ${considered}${installed}spares: {storage: 2 %, switch: 2 %, transceiver: 2 %, cable: 2 %}
 network:                  # leave it out where somebody else builds it; it is not counted then
   # which of the compute switches is built is decided with the plan
@@ -82,7 +94,7 @@ jobs:
     repair: {share: 78 %, time: 24 h, unit: tray}
     # one MFU for every type of GPU is an assumption; `model` takes measured rates
     training: {${tokens}mfu: 40 %}
-    dataset: 60 TB        # on the same storage
+    dataset: $dataset   # $dataset_reason; on the same storage
 # of plans within 0.5 % of the best the cheapest is taken
 objective: {maximize: goodput, indifference: 0.5 %}
 """
@@ -113,70 +125,170 @@ class Answers:
 
 @dataclass(frozen=True)
 class Prompt:
-    """One thing to ask: its flag, its words, its dimension, and what holds without an answer."""
+    """A question: its flag, its words, and the place of the problem file that the answer fills.
+
+    ``example`` is an answer, ``otherwise`` the default; without one an empty answer means
+    ``nothing``.
+    """
 
     flag: str
     words: str
-    dimension: units.Dimension | None = None
+    example: str = ""
+    path: str | None = None
     otherwise: str | None = None
     needed: bool = False
+    nothing: str = "none"
+
+    @property
+    def text(self) -> str:
+        """The question as the terminal shows it; an example does not look like a default."""
+        example = f", for example {self.example}" if self.example else ""
+        nothing = "" if self.needed or self.otherwise else f" (Enter: {self.nothing})"
+        return f"{self.words}{example}{nothing}"
 
 
 QUESTIONS: Mapping[str, Prompt] = {
     "name": Prompt("--name", "Name of the problem and its file", otherwise="my-cluster"),
-    "power": Prompt("--power", "Power at the meter (3 MW)", units.POWER, needed=True),
-    "pue": Prompt("--pue", "PUE: power at the meter by IT power", units.NUMBER, otherwise="1.25"),
-    "racks": Prompt("--racks", "Racks that the room takes (24)", units.COUNT, needed=True),
-    "rack_power": Prompt("--rack-power", "Power of a rack (130 kW)", units.POWER, needed=True),
-    "budget": Prompt("--budget", "Budget to buy, or none (60 MUSD)", units.MONEY),
-    "parameters": Prompt(
-        "--model", "Parameters of the model to train (405 B)", units.COUNT, needed=True
-    ),
-    "tokens": Prompt("--tokens", "Tokens to train it on, or none (15 T)", units.COUNT),
-    "vendors": Prompt("--vendors", "Who may sell, or anybody (DDN, VAST)"),
-    "owned": Prompt("--own", "Units owned, as ITEM=UNITS, or none (nvidia_dgx_h100=8)"),
-    "prices": Prompt("--prices", "Price book: a file, or a shipped one",
-                       otherwise="estimates_2026"),
+    "power": Prompt("--power", "Power at the meter", "3 MW", "site.facility_power", needed=True),
+    "pue": Prompt("--pue", "PUE, power at the meter by IT power", "", "site.pue", "1.25"),
+    "racks": Prompt("--racks", "Racks that the room takes", "24", "site.racks", needed=True),
+    "rack_power": Prompt("--rack-power", "Power of a rack", "130 kW", "site.rack.power",
+                         needed=True),
+    "budget": Prompt("--budget", "Budget to buy", "60 MUSD", "budget.capex"),
+    "parameters": Prompt("--model", "Parameters of the model to train", "405 B",
+                         "jobs.0.parameters", needed=True),
+    "tokens": Prompt("--tokens", "Tokens to train it on", "15 T", "jobs.0.training.tokens"),
+    "prices": Prompt("--prices", "Price book, a file or a shipped one",
+                     otherwise="estimates_2026"),
+    "vendors": Prompt("--vendors", "Vendors that may sell", "DDN, VAST", nothing="any"),
+    "owned": Prompt("--own", "Units owned, as ITEM=UNITS", "nvidia_dgx_h100=8"),
 }  # fmt: skip
+_NO_ANSWER = {"", "-", "no", "none", "any", "anybody", "null", "~"}
+_LIKE = {"name": "my-cluster", "power": "3 MW", "pue": "1.25", "racks": "24",
+         "rack_power": "130 kW", "parameters": "405 B"}  # fmt: skip
+"""Answers that stand in for the others while one is checked."""
 
 
 def ask(
     answers: Answers,
+    name: str,
     prompt: Callable[[str, str], str],
     tell: Callable[[str], None],
-    names: Collection[str] = QUESTIONS,
+    check: Callable[[str, str, Answers], None],
 ) -> Answers:
-    """Return the answers with what is missing asked for; what cannot be read is asked again.
+    """Return the answers with one more, asked for until it passes its check.
 
     Args:
-        answers: what the flags gave.
-        prompt: asks a question, with what an empty answer stands for, and returns the answer.
-        tell: says what is wrong with an answer.
-        names: the questions to ask; by default all that have no answer.
+        answers: those so far; one that was given by its flag is asked for only if it is wrong.
+        name: which question.
+        prompt: asks a question, with the default for an empty answer, and returns the answer.
+        tell: shows what is wrong with an answer.
+        check: raises InputError for a wrong answer.
     """
-    found: dict[str, object] = {}
-    for name in names:
-        question, given = QUESTIONS[name], getattr(answers, name)
-        while not given:
-            text = prompt(question.words, question.otherwise or "").strip()
-            if not text and not question.needed:
-                break
+    question, given = QUESTIONS[name], getattr(answers, name)
+    text = ", ".join(given) if name == "owned" else given
+    while True:
+        try:
+            if text:
+                check(name, text, answers)
+                return _with(answers, name, text)
+            if text is not None and question.needed:
+                tell(f"{question.flag}: an answer is needed; for example {question.example}")
+        except InputError as error:
+            tell(error.findings[0].text())
+        text = prompt(question.text, question.otherwise or "").strip()
+        if not question.needed and not question.otherwise and text.casefold() in _NO_ANSWER:
+            return _with(answers, name, "")
+
+
+def _with(answers: Answers, name: str, text: str) -> Answers:
+    """Return the answers with one replaced; an empty text is none."""
+    given = _units(text) if name == "owned" else text or None
+    return replace(answers, **{name: given})  # type: ignore[arg-type]
+
+
+def _units(text: str) -> tuple[str, ...]:
+    return tuple(part for part in re.split(r"[\s,]+", re.sub(r"\s*=\s*", "=", text)) if part)
+
+
+def ask_all(
+    given: Answers,
+    folder: Path,
+    prompt: Callable[[str, str], str],
+    tell: Callable[[str], None],
+    *,
+    force: bool,
+) -> Path:
+    """Ask for every answer that is missing or wrong, and write the problem file; return its path.
+
+    However it ends without a file, the answers are shown as a command line.
+
+    Raises:
+        InputError: no answer can mend what is wrong.
+    """
+    check = partial(check_answer, folder=folder, force=force)
+    answers, written = given, None
+    try:
+        for name in QUESTIONS:
+            answers = ask(answers, name, prompt, tell, check)
+        while written is None:
             try:
-                _read(question, text)
+                written = write_problem(answers, folder, force=force)
             except InputError as error:
+                name = question_of(error.findings[0]) or ""
+                if not name:
+                    raise
                 tell(error.findings[0].text())
-                continue
-            given = tuple(re.split(r"[\s,]+", text)) if name == "owned" else text
-        found[name] = given
-    return replace(answers, **found)  # type: ignore[arg-type]
+                answers = ask(_with(answers, name, ""), name, prompt, tell, check)
+    finally:
+        if written is None and answers != given:
+            tell(f"\nyour answers so far: {command_of(answers, folder, force=force)}")
+    return written
+
+
+def check_answer(name: str, text: str, answers: Answers, *, folder: Path, force: bool) -> None:
+    """Check one answer by itself, with the price book that was answered before.
+
+    Raises:
+        InputError: it cannot be read, or no problem file can have it.
+    """
+    if QUESTIONS[name].path is not None:
+        _read(QUESTIONS[name], text)
+        return
+    if name == "name":
+        _target(text, folder, force=force)
+        return
+    values = _LIKE | {"prices": _book(answers.prices or "estimates_2026", folder)}
+    if name == "prices":
+        values["prices"] = _book(text, folder)
+    inputs = _loaded(folder / "new.yaml", values, {})
+    if name == "vendors":
+        _chosen(inputs, text, {})
+    elif name == "owned":
+        owned = _owned(_units(text), inputs)
+        _loaded(folder / "new.yaml", values, owned)
 
 
 def question_of(finding: Finding) -> str | None:
     """Return the question whose answer a finding is about, if it is about one."""
+    place = f"{finding.path}."
     for name, question in QUESTIONS.items():
         if finding.message.startswith(f"{question.flag}:"):
             return name
-    return "name" if finding.code == "exists" else None
+        if question.path is not None and place.startswith(f"{question.path}."):
+            return name
+    return {"prices": "prices", "items": "owned"}.get(place.split(".")[0])
+
+
+def command_of(answers: Answers, folder: Path, *, force: bool) -> str:
+    """Return the command line that gives the same answers."""
+    words = ["planner", "init"]
+    for name, question in QUESTIONS.items():
+        given = getattr(answers, name)
+        for value in given if name == "owned" else (given,):
+            words += [question.flag, value] if value else []
+    words += ["-o", str(folder)] if folder != Path() else []
+    return shlex.join([*words, "--force"] if force else words)
 
 
 def write_problem(answers: Answers, folder: Path, *, force: bool) -> Path:
@@ -192,26 +304,44 @@ def write_problem(answers: Answers, folder: Path, *, force: bool) -> Path:
             there already.
     """
     values = _checked(answers)
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", values["name"]).strip("-.")
-    if not stem:
-        message = f"--name: no file can be named {values['name']!r}"
-        raise InputError(Finding("value", message, fix="use letters and digits"))
-    target = folder / f"{stem}.yaml"
-    if target.exists() and not force:
-        fix = "choose another --name or folder (-o), or --force to replace it"
-        raise InputError(Finding("exists", "the file is there already", str(target), fix=fix))
-    owned = _owned(answers.owned)
+    target = _target(values["name"], folder, force=force)
+    values["prices"] = _book(values["prices"], folder)
     inputs = _loaded(target, values, {})
-    for name in owned:
-        if name not in inputs.by_id:
-            message = f"--own: no item '{name}'"
-            raise InputError(Finding("not-found", message, fix=_meant(name, inputs)))
+    owned = _owned(answers.owned, inputs)
     if owned:
         inputs = _loaded(target, values, owned)
     systems, families = _chosen(inputs, values.get("vendors"), owned)
     gpus = {item.id: item.provides.gpus.value for item in inputs.items if item.provides.gpus}
     write_all({target: _text(values, owned, systems, families, gpus).encode()})
     return target
+
+
+def _target(name: str, folder: Path, *, force: bool) -> Path:
+    """Return the file of a problem with a name.
+
+    Raises:
+        InputError: no file can have that name, or it is there already.
+    """
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")
+    if not stem:
+        message = f"--name: no file can be named {name!r}"
+        raise InputError(Finding("value", message, fix="use letters and digits"))
+    if len(stem) > _LONGEST_NAME:
+        message = f"--name: {len(stem)} letters are too many for a file name"
+        raise InputError(Finding("value", message, fix=f"use {_LONGEST_NAME} at most"))
+    target = folder / f"{stem}.yaml"
+    if target.exists() and not force:
+        fix = "choose another --name or folder (-o), or --force to replace it"
+        raise InputError(Finding("exists", f"--name: {target} is there already", fix=fix))
+    return target
+
+
+def _book(prices: str, folder: Path) -> str:
+    """Return the price book as a problem file in a folder names it."""
+    path = Path(prices).expanduser()
+    if path.is_absolute() or (folder / path).exists() or not path.is_file():
+        return str(path)
+    return os.path.relpath(path, folder) if folder.is_dir() else str(path.resolve())
 
 
 def _loaded(target: Path, values: Mapping[str, str], owned: Mapping[str, int]) -> Inputs:
@@ -226,12 +356,24 @@ def _loaded(target: Path, values: Mapping[str, str], owned: Mapping[str, int]) -
         findings = [*error.findings]
     wrong = [finding for finding in findings if finding.severity == "error"]
     if wrong:
-        raise InputError(*(replace(each, file=None, line=None) for each in wrong))
+        unseen = target.name
+        raise InputError(
+            [
+                replace(each, file=None, line=None)
+                if each.file is None or Path(each.file).name == unseen
+                else each
+                for each in wrong
+            ]
+        )
     return inputs
 
 
 def _checked(answers: Answers) -> dict[str, str]:
-    """Return the answers that there are, each of which its unit can be read of."""
+    """Return the answers that there are, as a problem file has them.
+
+    Raises:
+        InputError: one is missing, or cannot be read.
+    """
     values = {}
     for name, question in QUESTIONS.items():
         given = getattr(answers, name) or question.otherwise
@@ -244,44 +386,66 @@ def _checked(answers: Answers) -> dict[str, str]:
             raise InputError(Finding("missing", message, fix=f"for example {_example()}"))
         if not given:
             continue
-        _read(question, given)
-        values[name] = given
+        values[name] = given if question.path is None else _read(question, given)
     return values
 
 
-def _read(question: Prompt, given: str) -> None:
-    """Look whether an answer is a quantity that can be planned for.
+def _read(question: Prompt, given: str) -> str:
+    """Return an answer as a problem file has it, read as the file's own field reads it.
 
     Raises:
-        InputError: it is not.
+        InputError: it is no value of that field, or nothing to plan for.
     """
-    if question.dimension is None:
-        return
-    fix = question.dimension.hint()
+    assert question.path is not None
+    slot = _slot(question.path)
     try:
-        value = units.parse(given, question.dimension)
-    except ValueError as error:
-        raise InputError(Finding("value", f"{question.flag}: {error}", fix=fix)) from None
-    if value <= 0.0:
+        value = raw(given)
+        number = number_of(slot.read(value))
+    except InputError as error:
+        _refuse(question, error.findings[0])
+    except ValidationError as error:
+        _refuse(question, slot.faults(error, value)[0])
+    if value is None or (number is not None and number <= 0):
         message = f"{question.flag}: {given} is nothing to plan for"
-        raise InputError(Finding("value", message, fix=fix))
-    if question.flag == "--model" and value < _FEWEST_PARAMETERS:
-        message = f"--model: a model of {given} parameters needs no cluster"
-        raise InputError(Finding("value", message, fix=f"write '{given} B' for billions"))
+        raise InputError(Finding("value", message, fix=f"for example {question.example}"))
+    return short(value, most=1000)
+
+
+def _refuse(question: Prompt, fault: Finding) -> NoReturn:
+    raise InputError(
+        replace(fault, message=f"{question.flag}: {fault.message}", file=None, line=None, path=None)
+    ) from None
+
+
+def _slot(path: str) -> Slot:
+    """Return what may stand at a place of a problem file."""
+    slot = slot_for(Problem)
+    for step in path.split("."):
+        inside = slot.inside()
+        if inside is not None:
+            slot = inside[1]
+            continue
+        name = field_of(slot.models[0], step)
+        assert name is not None
+        slot = slot_of(slot.models[0], name)
+    return slot
 
 
 def _example() -> str:
     return "planner init --power '3 MW' --racks 24 --rack-power '130 kW' --model '405 B'"
 
 
-def _owned(given: Sequence[str]) -> dict[str, int]:
-    owned = {}
+def _owned(given: Sequence[str], inputs: Inputs) -> dict[str, int]:
+    owned: dict[str, int] = {}
     for one in given:
-        name, _, count = one.partition("=")
-        if not (count.isascii() and count.isdigit() and int(count) > 0):
+        name, _, count = (part.strip() for part in one.partition("="))
+        if not (count.isascii() and count.isdigit() and int(count[:20]) > 0):
             message = f"--own: {one!r} is no item with a number of units"
             raise InputError(Finding("value", message, fix="for example nvidia_dgx_h100=8"))
-        owned[name.strip()] = int(count)
+        if name not in inputs.by_id:
+            message = f"--own: no item '{name}'"
+            raise InputError(Finding("not-found", message, fix=_meant(name, inputs)))
+        owned[name] = owned.get(name, 0) + int(count[:20])
     return owned
 
 
@@ -365,7 +529,8 @@ def _text(
 
     ``gpus`` are those of a unit, by item, for the comment beside what is owned.
     """
-    parameters = units.parse(values["parameters"], units.COUNT)
+    parameters = units.parse(values["parameters"], units.PARAMETERS)
+    dataset, dataset_reason = _dataset(values.get("tokens"))
     stages = pipeline_of(parameters)
     considered, installed = "", ""
     if systems is not None and families is not None:
@@ -382,13 +547,16 @@ def _text(
     budget = values.get("budget")
     text = Template(TEMPLATE).substitute(
         values,
-        name='"' + values["name"].replace("\\", "\\\\").replace('"', '\\"') + '"',
+        name=json.dumps(values["name"], ensure_ascii=False),
         job="model-" + re.sub(r"[^a-z0-9]+", "-", values["parameters"].replace(" ", "").lower()),
         budget=f"budget: {{capex: {budget}}}   # answered: what may be paid at once\n"
         if budget
         else "",
         considered=considered,
         installed=installed,
+        dataset=dataset,
+        dataset_reason=dataset_reason,
+        prices=_scalar(values.get("prices", "")),
         tokens=f"tokens: {values['tokens']}, " if "tokens" in values else "",
         catalogs=CATALOGS,
         tensor=_TENSOR,
@@ -398,6 +566,23 @@ def _text(
         gigabytes=f"{STATE_BYTES * parameters / 1e9 / (_TENSOR * stages):,.0f}",
     )
     return "".join(_in_a_column([*lines]) for _, lines in groupby(text.splitlines(), _behind))
+
+
+def _dataset(tokens: str | None) -> tuple[str, str]:
+    """Return the size of the training data in the problem file, and what it follows from."""
+    if tokens is None:
+        return "60 TB", "an assumption: 15 T tokens of 4 bytes"
+    size = TOKEN_BYTES * units.parse(tokens, units.TOKENS)
+    scale, unit = next(
+        (each for each in ((1e15, "PB"), (1e12, "TB"), (1e9, "GB")) if size >= each[0]),
+        (1e6, "MB"),
+    )
+    return f"{size / scale:.6g} {unit}", f"{TOKEN_BYTES:g} bytes for each token"
+
+
+def _scalar(text: str) -> str:
+    """Return a text as YAML has it inside of a mapping or list."""
+    return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 
 
 def _behind(line: str) -> bool:

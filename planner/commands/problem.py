@@ -11,8 +11,10 @@ from pathlib import Path
 from planner import shipped
 from planner.case import resolve, suitability
 from planner.errors import Finding, InputError, did_you_mean, listed
+from planner.inputs import Inputs
 from planner.loader import load, load_with_findings, scenario_names, yaml12
-from planner.paths import steps_of
+from planner.loader.plausible import FAILURES, implausible
+from planner.paths import job_path, steps_of
 
 _MOST_TOLD = 20
 
@@ -118,9 +120,25 @@ def _findings(
             if suitability.not_wanted(known[sku], inputs.problem) is None:
                 message = f"{sku} is left out: {reason}"
                 findings.append(Finding("left-out", message, severity="warning"))
+        findings += _doubts(inputs)
         return len(inputs.items), findings
     except InputError as error:
         return 0, list(error.findings)
+
+
+def _doubts(inputs: Inputs) -> Iterator[Finding]:
+    """Yield figures of the items to consider, and a failure rate, outside plausibility bands."""
+    for sku, text in implausible(inputs.by_id, inputs.prices):
+        item = inputs.by_id[sku]
+        companion = item.category not in ("gpu_system", "storage")
+        if companion or suitability.not_wanted(item, inputs.problem) is None:
+            yield Finding("implausible", text, severity="warning")
+    rate = inputs.problem.job.failure_rate
+    if isinstance(rate, float) and not FAILURES[0] <= rate <= FAILURES[1]:
+        text = (
+            f"{rate:.3g} failures per GPU and day, published are {FAILURES[0]:g} to {FAILURES[1]:g}"
+        )
+        yield Finding("implausible", text, path=job_path("failures"), severity="warning")
 
 
 def _count(number: int, noun: str) -> str:

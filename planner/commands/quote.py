@@ -105,7 +105,7 @@ def _off_the_whole(quote: Quote) -> Iterator[str]:
 def price_text(quote: Quote, book: Mapping[str, Price]) -> str:
     """Return a price book of what a quote says, with the yearly costs that it does not tell.
 
-    A price takes the place of the one in ``book`` whole, which must not lose support by that.
+    What it keeps of the price in ``book`` is written out, so that the file can be read alone.
     """
     return "\n".join(_price_lines(quote, book)) + "\n"
 

@@ -78,7 +78,7 @@ def report(
     if curve:
         studies = [*_curves(plans, studies, progress), *studies]
     shown = [
-        ShownPlan(name, for_audience(each.plan, audience, prices), each.inputs.problem.site)
+        ShownPlan(name, for_audience(each.plan, audience, prices))
         for name, each in zip(
             _names([path for path, _ in plans]), (p for _, p in plans), strict=True
         )

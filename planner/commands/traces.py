@@ -1,36 +1,27 @@
-"""Telemetry characterised, and telemetry made: what is said of it, and which files are written."""
+"""Telemetry characterised: calibration of a problem, and the files that are written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planner.api import Options
 from planner.commands.report import draw
 from planner.errors import Finding, InputError, did_you_mean
-from planner.outputs.bill import harmless
-from planner.outputs.blocks import printable
-from planner.outputs.words import DAY_S, duration, size, wrapped
-from planner.studies.request import PROBLEMS, Found, Request, stem_of, stem_of_side
+from planner.studies.request import Found, Request, stem_of
 from planner.whole_files import remove, write_all
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
     from planner.outputs.charts.telemetry import Window
     from planner.schema.plan import Plan
-    from planner.schema.telemetry import Calibration, Characterization, JobFound, JobTruth
-    from planner.studies.compare.side_by_side import Read
-    from planner.synthesis.make import Format, Made
-    from planner.synthesis.samples import Quality
+    from planner.schema.telemetry import Calibration, Characterization, JobFound
     from planner.telemetry import Characterized, ClusterTrace
     from planner.telemetry.calibration import JobLog, Known
 
 _MOST_WINDOWS = 4
-_OF_JOBS = (
-    "jobs.yaml", "overrides.yaml", "bandwidth.png", "bandwidth.svg", "overlap.png", "overlap.svg",
-)  # fmt: skip
+_OF_JOBS = ("jobs.yaml", "overrides.yaml", "fleet.csv")
 _SHOWN_INTERVALS = 24.0
 _LEAST_WINDOW_S, _MOST_WINDOW_S = 3600.0, 5 * 86_400.0
 
@@ -69,20 +60,24 @@ def run_characterize(request: Request, **given: Any) -> Found:
     """Tell which checkpoints and jobs traces show, and what they say of a problem's inputs.
 
     Args:
-        request: the traces: CSV, Parquet or HDF5 files.
+        request: CSV, Excel, JSON or Parquet files.
         given: how to read them, and what to calibrate, as ``ReadOptions`` and ``Target`` name it.
 
     Raises:
         InputError: a file or an option is wrong, or a file cannot be written.
     """
+    from planner.studies.fleet_storage import add_storage
     from planner.telemetry import ReadOptions, characterize
+    from planner.telemetry.fleet import read_jobs, study_fleet
     from planner.telemetry.raw import require
 
     known = {name: given.pop(name) for name in _OF_TARGETS}
+    listed = given.pop("listed")
     options = ReadOptions(**given)
     require(options)
     target = Target(**known, settings=request.settings, scenario=request.scenario)
     problem, folder = _problem(target), request.folder
+    rows = None if listed is None else read_jobs(listed)
     windows: list[Window] = []
     done: list[str] = []
 
@@ -94,7 +89,12 @@ def run_characterize(request: Request, **given: Any) -> Found:
 
     found = characterize(request.paths, options, seen)
     record = found.record
-    if problem is not None and record.jobs:
+    if rows is not None:
+        study = study_fleet(record, rows)
+        if problem is not None:
+            study = add_storage(study, problem, request.progress)
+        record = record.model_copy(update={"study": study})
+    elif problem is not None and record.jobs:
         measured = _calibration(record, problem, target)
         record = record.model_copy(update={"calibration": measured})
     written = () if folder is None else _write(record, found, windows, folder, request.path)
@@ -210,11 +210,12 @@ def _write(
     folder: Path,
     trace: Path,
 ) -> tuple[Path, ...]:
-    from planner.outputs.charts.telemetry import bandwidth, overlap
+    from planner.outputs.charts.fleet import charts
     from planner.outputs.charts.telemetry import trace as trace_chart
     from planner.outputs.telemetry_files import (
         checkpoints_csv,
         checkpoints_parquet,
+        fleet_csv,
         jobs_csv,
         jobs_yaml,
         overrides_yaml,
@@ -229,8 +230,10 @@ def _write(
     }
     if record.jobs:
         contents[folder / f"{stem}.jobs.yaml"] = jobs_yaml(record).encode()
-        contents |= draw(bandwidth(record, found.table), folder, f"{stem}.bandwidth")
-        contents |= draw(overlap(record), folder, f"{stem}.overlap")
+    if record.study is not None and record.study.jobs:
+        contents[folder / f"{stem}.fleet.csv"] = fleet_csv(record.study)
+        for chart in charts(record.study):
+            contents |= draw(chart, folder, f"{stem}.{chart.name}")
     if record.calibration is not None and record.calibration.overrides:
         text = overrides_yaml(record.calibration)
         contents[folder / f"{stem}.overrides.yaml"] = text.encode()
@@ -244,106 +247,3 @@ def _write(
         if (path := folder / f"{stem}.{old}") not in contents:
             remove(path)
     return tuple(contents)
-
-
-def run_synthesize(
-    request: Request, *, clusters: int, seed: int, format_: Format, start: str, **sampled: Any
-) -> Found:
-    """Write the telemetry of clusters that run plans.
-
-    Args:
-        request: plans, problem files and workbooks, a job each; the storage is the first one's.
-            Problem files are solved first.
-        clusters: so many run the same, each with its own failures.
-        seed: the same one makes the same trace.
-        format_: of the trace.
-        start: when it begins.
-        sampled: how it is sampled and what is wrong with it, as ``Quality`` names it.
-
-    Raises:
-        InputError: a file or an option is wrong, or a file cannot be written.
-    """
-    from planner.synthesis.make import Targets, clusters_of, make
-    from planner.synthesis.samples import Quality, require, start_of
-
-    quality = Quality(start=start_of(start), **sampled)
-    require(quality, clusters)
-    _no_idle_changes(request)
-    sides = [_read(path, request) for path in request.paths]
-    for side in sides:
-        if not side.there:
-            why = side.reason or side.plan.status
-            text = f"{side.source}: no plan, so nothing leaves a trace: {why}"
-            return Found(ended=(side.plan.status,), text=text)
-    plans = [side.plan for side in sides]
-    stem = stem_of_side(request.path, plans[0])
-    folder = request.folder or Path()
-    names = (f"{stem}.trace.{format_}", f"{stem}.truth.json", f"{stem}.log.csv")
-    targets = Targets(*(folder / name for name in names))
-    made = make(
-        clusters_of(plans, clusters),
-        quality,
-        targets,
-        plans=[path.name.encode(errors="replace").decode() for path in request.paths],
-        kind=format_,
-        seed=seed,
-        progress=request.progress,
-        written_as=harmless,
-    )
-    written = (targets.trace, targets.truth, targets.log)
-    return Found(text=_text(stem, quality, made), written=written)
-
-
-def _no_idle_changes(request: Request) -> None:
-    changes = request.settings or request.scenario is not None
-    if changes and not any(path.suffix.lower() in PROBLEMS for path in request.paths):
-        message = "--set and --scenario change problem files, and none is given"
-        raise InputError(Finding("option", message, fix="give the problem file, not its plan"))
-
-
-def _read(path: Path, request: Request) -> Read:
-    """Return the plan in a file, or the best one of a problem."""
-    from planner.studies.compare.side_by_side import read_side
-
-    options = Options(explain=False)
-    models = request.models
-    if path.suffix.lower() not in PROBLEMS:
-        return read_side(path, options=options, models=models)
-    settings, scenario = request.settings, request.scenario
-    return read_side(path, settings=settings, scenario=scenario, options=options, models=models)
-
-
-def _text(stem: str, quality: Quality, made: Made) -> str:
-    """Return what was made, in a few lines."""
-    title = f"{stem}  (synthetic storage telemetry)"
-    lines = [line for text in _texts(quality, made) for line in wrapped(text)]
-    return printable("\n".join([title, *lines]))
-
-
-def _texts(quality: Quality, made: Made) -> Iterator[str]:
-    where = "" if made.clusters == 1 else f" on each of {made.clusters} clusters"
-    lost = f", {made.missing:,} lost" if made.missing else ""
-    yield (
-        f"{quality.sampled_s / DAY_S:,.4g} days{where}: {made.samples:,} samples, one every "
-        f"{quality.sample_s:g} s{lost}"
-    )
-    yield from (_job(job) for job in made.jobs)
-    broken = f" and {made.broken_off:,} broken off" if made.broken_off else ""
-    yield (
-        f"in all {made.checkpoints:,} checkpoints{broken}, {made.restores:,} restores, "
-        f"{made.interruptions:,} interruptions"
-    )
-    yield (
-        f"largest rate of a sample: {made.peak_write_gb_per_s:,.1f} GB/s written, "
-        f"{made.peak_read_gb_per_s:,.1f} GB/s read"
-    )
-
-
-def _job(job: JobTruth) -> str:
-    if job.size_gb is None or job.drain_s is None:
-        return f"{job.name}: {job.gpus:,} GPUs, no checkpoint"
-    every = "" if job.interval_s is None else f" every {duration(job.interval_s)}"
-    return (
-        f"{job.name}: {job.gpus:,} GPUs, a checkpoint of {size(job.size_gb)}{every}, written in "
-        f"{duration(job.drain_s)}"
-    )

@@ -19,17 +19,18 @@ Every function raises ``InputError`` where a file, a model or an option is wrong
 from __future__ import annotations
 
 import io
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
 from planner import api
-from planner.errors import Finding, InputError, NoPlanError, did_you_mean
+from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Inputs, inputs_to_text
 from planner.library.asking import (
     File,
@@ -38,19 +39,21 @@ from planner.library.asking import (
     Settings,
     as_texts,
     by_path,
-    found_by,
     in_memory,
     request_of,
     varied,
 )
 from planner.library.functions import study_functions
+from planner.library.sources import as_csv, file_path, kind, text
 from planner.outputs.plan_json import carrying
 from planner.schema.plan import Plan
-from planner.schema.problem import Problem
 from planner.schema.sensitivity import Sweep
 from planner.shipped import problem_files
 from planner.sizing_report import SizeReport, size_report
 from planner.studies.registry import STUDIES
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Solver = Literal["highs", "cbc"]
 
@@ -70,9 +73,11 @@ def load(problem: ProblemSource, *, settings: Settings = (), scenario: str | Non
         settings: changes laid over it.
         scenario: a named scenario of the file.
     """
-    if isinstance(problem, (Inputs, Problem)):
-        return in_memory(problem, settings, scenario)
-    return api.load(Path(problem), settings=as_texts(settings), scenario=scenario)
+    scenario = text(scenario, "the name of a scenario")
+    if isinstance(problem, (str, os.PathLike)):
+        path = file_path(problem, "a problem file")
+        return api.load(path, settings=as_texts(settings), scenario=scenario)
+    return in_memory(problem, settings, scenario)
 
 
 def example(name: str = "10MW") -> Path:
@@ -82,6 +87,7 @@ def example(name: str = "10MW") -> Path:
         name: such as ``10MW`` or ``enterprise_1MW``; ``planner init`` copies the same.
     """
     known = problem_files()
+    name = text(name, "the name of an example") or ""
     if name not in known:
         hint = did_you_mean(name, list(known)) or "examples: " + ", ".join(known)
         raise InputError(Finding("not-found", f"no example named '{name}'", fix=hint))
@@ -131,6 +137,9 @@ def size(
         settings: changes laid over it.
         scenario: a named scenario of the file.
     """
+    if gpus is not None and (isinstance(gpus, bool) or not isinstance(gpus, int)):
+        message = f"expected a whole number of GPUs, found {kind(gpus)}"
+        raise InputError(Finding("option", message, fix="write for example gpus=4096"))
     return size_report(load(problem, settings=settings, scenario=scenario), gpus)
 
 
@@ -147,21 +156,22 @@ def workbook(plan: PlanSource, path: File) -> Path:
     from planner.studies.verification import open_plan
     from planner.whole_files import write_all
 
+    target = file_path(path, "the file of the workbook")
     paths, models = by_path((plan,), (), None)
     model = models.get(paths[0])
     opened = open_plan(paths[0], model if isinstance(model, Plan) else None)
     stream = io.BytesIO()
     made = live(opened.inputs, opened.plan)
     write(opened.plan, stream, created=created_today(), inputs=opened.carried, live=made)
-    write_all({Path(path): stream.getvalue()})
-    return Path(path)
+    write_all({target: stream.getvalue()})
+    return target
 
 
 def sweep(
     problem: ProblemSource,
     vary: Mapping[str, str | Sequence[object]] | Sequence[str] = (),
     *,
-    scenarios: File | None = None,
+    scenarios: File | pd.DataFrame | None = None,
     named: Sequence[str] = (),
     settings: Settings = (),
     scenario: str | None = None,
@@ -175,7 +185,7 @@ def sweep(
         problem: what to vary.
         vary: values by path: ``{"site.facility_power": "5MW:20MW:1MW"}``, or a list of values; of
             several the grid of all.
-        scenarios: a CSV file of scenarios, one a row.
+        scenarios: a CSV file or a DataFrame of scenarios, one a row.
         named: named scenarios of the problem file, or ``["all"]``.
         settings, scenario: what is laid over it.
         gap: the largest gap to prove for each, as a share.
@@ -193,13 +203,15 @@ def sweep(
         message = "named scenarios are read from the problem file, and this problem is in memory"
         raise InputError(Finding("scenario", message, fix="give the file"))
     inputs, options = request.inputs, request.each()
-    chosen = scenarios_of(
-        inputs,
-        vary=varied(vary),
-        table=None if scenarios is None else Path(scenarios),
-        named=tuple(name for name in named if name != "all") if named else None,
-        problem=request.path,
-    )
+    named = (named,) if isinstance(named, str) else named
+    with as_csv(scenarios) as path:
+        chosen = scenarios_of(
+            inputs,
+            vary=varied(vary),
+            table=path,
+            named=tuple(name for name in named if name != "all") if named else None,
+            problem=request.path,
+        )
     with TemporaryDirectory(prefix="planner-") as folder:
         journal = Journal(Path(folder), "library")
         course = RunningSweep(inputs, chosen, options, journal, request.progress)
@@ -217,27 +229,7 @@ def sweep(
     return SweepTable(**dict(study), table=table)
 
 
-def synthesize(
-    *plans: PlanSource | ProblemSource, folder: File, **options: Any
-) -> tuple[Path, Path, Path]:
-    """Write the storage telemetry of a cluster that runs plans; return trace, truth and log.
-
-    Args:
-        plans: a job each, on the storage of the first; problems are solved first.
-        folder: where the files go.
-        options: those of ``planner synthesize``, by name: ``length``, ``sample``, ``seed``, ...
-
-    Raises:
-        NoPlanError: there is no plan to run.
-    """
-    found = found_by("synthesize", plans, options | {"output": Path(folder)})
-    if not found.written:
-        raise NoPlanError(found.text)
-    trace, truth, log = found.written
-    return trace, truth, log
-
-
-WRITTEN_OUT = ("example", "load", "size", "solve", "sweep", "synthesize", "workbook")
+WRITTEN_OUT = ("example", "load", "size", "solve", "sweep", "workbook")
 _OF_STUDIES = study_functions()
 globals().update(_OF_STUDIES)
 

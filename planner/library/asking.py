@@ -13,7 +13,8 @@ from pydantic import BaseModel
 from planner.commands.report import parse_options
 from planner.errors import Finding, InputError, NoPlanError
 from planner.inputs import Inputs
-from planner.loader import completed, with_settings
+from planner.library.sources import as_json, as_setting, flat, in_files, is_frame, kind, text
+from planner.loader import completed, from_data, with_settings
 from planner.schema.plan import Plan
 from planner.schema.problem import Problem
 from planner.studies.registry import STUDIES
@@ -22,8 +23,10 @@ from planner.studies.study import Study
 from planner.studies.study import load as load_named
 
 File = str | os.PathLike[str]
-ProblemSource = File | Inputs | Problem
-"""A problem file, or a problem in memory."""
+ProblemSource = File | Inputs | Problem | Mapping[str, Any]
+"""A problem file, a problem in memory, or a dict as the file has it."""
+TraceSource = Any
+"""A trace file or a pandas DataFrame, or a list of these."""
 PlanSource = File | Plan
 """A PROBLEM.plan.json, or a plan in memory."""
 Settings = Mapping[str, object] | Sequence[str]
@@ -57,7 +60,12 @@ def found_by(
 ) -> Found:
     """Return what a study found."""
     study = STUDIES[name]
-    request, own = request_of(study, sources, given, settings, scenario)
+    listed = flat(sources) if study.options[0].several else list(sources)
+    if study.options[0].takes == "TraceSource":
+        with in_files(listed) as files:
+            request, own = request_of(study, files, given, settings, scenario)
+            return cast(Found, load_named(study.run)(request, **own))
+    request, own = request_of(study, listed, given, settings, scenario)
     return cast(Found, load_named(study.run)(request, **own))
 
 
@@ -80,6 +88,10 @@ def request_of(
         if name not in known:
             message = f"planner {study.name} has no option '{name}'"
             raise InputError(Finding("option", message, fix=f"its options: {', '.join(known)}"))
+        choices = known[name].choices
+        if choices and value is not None and not known[name].several and value not in choices:
+            message = f"{name} {value!r} is not known"
+            raise InputError(Finding("option", message, fix=f"one of {', '.join(choices)}"))
         if value is not None:
             values[name] = _as_typed(value) if "str" in str(known[name].type) else value
     paths, models = by_path(sources, settings, scenario)
@@ -96,12 +108,23 @@ def _as_typed(value: Any) -> Any:
     return repr(value) if number else value
 
 
-def in_memory(problem: Inputs | Problem, settings: Settings, scenario: str | None) -> Inputs:
+def in_memory(
+    problem: Inputs | Problem | Mapping[str, Any], settings: Settings, scenario: str | None
+) -> Inputs:
     """Return a problem that is no file, checked, with settings laid over it.
 
     Raises:
-        InputError: a scenario is asked for, which only files have.
+        InputError: it is no problem, or a scenario is asked for, which only files and dicts have.
     """
+    if isinstance(problem, Mapping):
+        data = as_json(dict(problem), "problem")
+        return from_data(data, settings=as_texts(settings), scenario=text(scenario, "a scenario"))
+    if not isinstance(problem, (Inputs, Problem)):
+        message = f"expected a file, Inputs, a Problem or a dict, found {kind(problem)}"
+        fix = "give one by one what this function takes one of"
+        if is_frame(problem):
+            fix = "a DataFrame can be a trace of characterize, or scenarios of sweep"
+        raise InputError(Finding("type", message, fix=fix))
     if scenario is not None:
         message = f"a problem in memory has no scenario '{scenario}'"
         raise InputError(Finding("scenario", message, fix="load the file with it"))
@@ -120,6 +143,7 @@ def by_path(
     if not sources:
         raise InputError(Finding("files", "nothing is given", fix="give a file or a model"))
     files = [Path(each) for each in sources if isinstance(each, (str, os.PathLike))]
+    scenario = text(scenario, "the name of a scenario")
     paths: list[Path] = []
     models: dict[Path, Inputs | Plan] = {}
     for source in sources:
@@ -145,14 +169,23 @@ def as_texts(settings: Settings) -> tuple[str, ...]:
     """Return settings as the command line has them.
 
     Raises:
-        InputError: they are one text, which would be taken apart.
+        InputError: they are one text, which would be taken apart, or no settings.
     """
+    if settings is None:
+        return ()
     if isinstance(settings, str):
         fix = "write a list of them, or {path: value}"
         raise InputError(Finding("set", f"'{settings[:80]}' is one text", fix=fix))
     if isinstance(settings, Mapping):
-        return tuple(f"{path}={value}" for path, value in settings.items())
-    return tuple(settings)
+        return tuple(f"{path}={as_setting(value)}" for path, value in settings.items())
+    wrong = [settings]
+    if isinstance(settings, Iterable):
+        listed = list(settings)
+        wrong = [each for each in listed if not isinstance(each, str)]
+        if not wrong:
+            return tuple(listed)
+    message = f"expected texts PATH=VALUE, found {kind(wrong[0])}"
+    raise InputError(Finding("set", message, fix="write a list of them, or {path: value}"))
 
 
 def varied(vary: Settings) -> tuple[str, ...]:

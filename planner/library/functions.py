@@ -20,6 +20,7 @@ from typing import Any, get_args
 from planner.cli_options import SET, Option, share
 from planner.errors import Finding, InputError
 from planner.library.asking import record_of, varied
+from planner.library.sources import file_path, flat
 from planner.outputs.blocks import PARTS
 from planner.studies.registry import STUDIES
 from planner.studies.study import Function, Study, load
@@ -147,7 +148,10 @@ def _read(option: Option, value: Any) -> Any:
         return None
     is_path = "Path" in str(option.kind)
     if is_path:
-        return tuple(map(Path, value)) if option.several else Path(value)
+        what = f"a file for {option.name}"
+        if not option.several:
+            return file_path(value, what)
+        return tuple(file_path(each, what) for each in flat((value,)))
     if option.several:
         alone = option.choices and isinstance(value, str)
         value = (value,) if alone else varied(value)

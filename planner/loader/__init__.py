@@ -10,7 +10,7 @@ from typing import Any
 from planner import currency, shipped
 from planner.errors import Finding, InputError
 from planner.inputs import Document, Inputs, show_money_of, with_support
-from planner.loader import exchange, kept, market, overrides, yaml12
+from planner.loader import exchange, market, overrides, price_layers, yaml12
 from planner.loader.checks import check_problem
 from planner.loader.price_building import below_drives
 from planner.schema.problem import Problem
@@ -18,6 +18,7 @@ from planner.schema.problem import Problem
 __all__ = [
     "Inputs",
     "completed",
+    "from_data",
     "load",
     "load_with_findings",
     "renewed",
@@ -94,6 +95,29 @@ def completed(problem: Problem) -> Inputs:
     return _faultless(replace(inputs, document=None), findings)
 
 
+def from_data(data: str, *, settings: tuple[str, ...] = (), scenario: str | None = None) -> Inputs:
+    """Return the inputs of a problem given as the text of its file, which is no file.
+
+    Paths in it count from the folder that planner runs in; findings have no lines.
+
+    Raises:
+        InputError: something is wrong with it.
+    """
+    nowhere = Path("problem.yaml")
+    try:
+        inputs = _faultless(
+            *load_with_findings(nowhere, settings=settings, scenario=scenario, text=data)
+        )
+    except InputError as error:
+        raise InputError(
+            [
+                replace(each, file=None, line=None) if each.file == str(nowhere) else each
+                for each in error.findings
+            ]
+        ) from None
+    return replace(inputs, document=None)
+
+
 def _joined(
     problem: Problem, document: Document, settings: tuple[str, ...], scenario: str | None
 ) -> tuple[Inputs, list[Finding]]:
@@ -159,7 +183,7 @@ Offered = tuple[dict[str, Any], list[str], list[Finding]]
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Parsed:
     """What some catalogs and price books offer, and the files that it was read from."""
 
     prices: market.Prices
@@ -175,10 +199,9 @@ class _Kept:
             return False
 
 
-_MOST_KEPT = 4
-_kept: dict[tuple[object, ...], _Kept] = {}
-"""What was offered lately, by the files asked for: a problem that is changed again and again, as by
-a slider, does not have its catalogs parsed again."""
+_MOST_PARSED = 4
+_parsed: dict[tuple[object, ...], _Parsed] = {}
+"""Catalogs parsed last, by path: a problem that changes again and again parses them once."""
 
 
 def _offered(
@@ -190,26 +213,18 @@ def _offered(
     rates = problem.currencies
     # Places are told from the folder that one is in.
     key = (Path.cwd(), tuple(of_catalogs), tuple(of_prices), repr(rates))
-    known = _kept.pop(key, None)
-    if known is None:
-        known = kept.load_kept(_name(key), _Kept)
+    known = _parsed.pop(key, None)
     if known is None or not known.holds:
         catalogs = market.load_catalogs(of_catalogs)
         prices = market.load_prices(of_prices, catalogs.items, rates)
         files = (*catalogs.files, *prices.files)
-        known = _Kept(prices, files, _read_offered(catalogs, prices))
-        kept.keep(_name(key), known)
-    _kept[key] = known  # the latest last
-    while len(_kept) > _MOST_KEPT:
-        del _kept[next(iter(_kept))]
+        known = _Parsed(prices, files, _read_offered(catalogs, prices))
+    _parsed[key] = known  # the latest last
+    while len(_parsed) > _MOST_PARSED:
+        del _parsed[next(iter(_parsed))]
     prices = known.prices
     place = document.place(("currency",)) if problem.currency else prices.currency_place
     return exchange.settle_rates(problem, prices.exchange, prices.currency, place), *known.offered
-
-
-def _name(key: tuple[object, ...]) -> str:
-    """Return under which name it is kept for other processes; files name shipped ones."""
-    return kept.name_of((*key, *shipped.catalog_files(), *shipped.price_files()))
 
 
 def _read_offered(catalogs: market.Catalogs, prices: market.Prices) -> Offered:
@@ -229,6 +244,8 @@ def _read_offered(catalogs: market.Catalogs, prices: market.Prices) -> Offered:
         Finding("below-drives", message, *market.place_of(prices, sku), "prices", fix, "warning")
         for sku, message, fix in below_drives(prices.prices, catalogs.items, prices.rates)
     ]
+    places = {name: market.place_of(prices, name) for name in prices.kept}
+    cheap += price_layers.findings(prices.kept, prices.books, places)
     return fields, [digest for _, digest in (*catalogs.files, *prices.files)], cheap
 
 

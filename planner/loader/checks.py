@@ -509,8 +509,9 @@ def _prices(inputs: Inputs) -> Iterator[Finding]:
             yield _finding(inputs, "unused-price", "prices", message, fix, severity="warning")
     yield from _discounts(inputs, known)
     for name, price in inputs.prices.items():
-        if name in known and price.list_usd == 0 and price.per_year_usd is None:
-            message = f"the price of '{name}' is 0"
+        if name in known and price.list_usd == 0 and not price.per_year_usd:
+            book = inputs.price_books.get(name, "")
+            message = f"the price of '{name}' is 0{f' in {book!r}' if book else ''}"
             unknown = "leave it out if it is not known"
             yield _finding(inputs, "zero-price", "prices", message, unknown, severity="warning")
 
@@ -524,6 +525,12 @@ def _discounts(inputs: Inputs, known: set[str]) -> Iterator[Finding]:
             message = f"a discount names '{name}', which no catalog in use holds"
             fix = did_you_mean(name, sorted(choices))
             yield _finding(inputs, "unused-discount", "prices", message, fix, severity="warning")
+    for entry in inputs.discounts:
+        if entry.discount == 1.0:
+            whose = entry.item or entry.vendor or entry.category
+            message = f"a discount of 100 % makes '{whose}' free"
+            fix = "write 0.5 % for half a percent, or leave it out if it is not known"
+            yield _finding(inputs, "zero-price", "prices", message, fix, severity="warning")
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -23,6 +24,8 @@ _TYPES = {
     "model_type": "expected a mapping of keys to values",
     "model_attributes_type": "expected a mapping of keys to values",
 }
+MOST_UNKNOWN = 5
+"""Unknown keys of one mapping that have a line each."""
 _BOUNDS = {"greater_than_equal": ("at least", "ge"), "less_than_equal": ("at most", "le")}
 
 ID_WORDS = "an id is lower-case letters, digits and _, and begins with a letter"
@@ -58,10 +61,28 @@ def findings(error: ValidationError, document: Document, model: type[BaseModel])
         rank = _rank(detail)
         if path not in chosen or rank > chosen[path][0]:
             chosen[path] = (rank, finding)
+    chosen = _joined(chosen)
     # A part written once and used twice through an alias is one mistake, not two.
     once = {(f.file, f.line, f.message): f for _, f in reversed(list(_without_covered(chosen)))}
     result = list(once.values())
     return sorted(result, key=lambda finding: (finding.line or 0, finding.path or ""))
+
+
+def _joined(chosen: dict[DataPath, tuple[int, Finding]]) -> dict[DataPath, tuple[int, Finding]]:
+    """Return one finding for all the unknown keys of a mapping where they are many."""
+    unknown: dict[DataPath, list[DataPath]] = {}
+    for path, (_, finding) in chosen.items():
+        if finding.code == "unknown-key":
+            unknown.setdefault(path[:-1], []).append(path)
+    many = {parent: paths for parent, paths in unknown.items() if len(paths) > MOST_UNKNOWN}
+    left_out = {path for paths in many.values() for path in paths} | set(many)  # lacks keys, too
+    joined = {path: found for path, found in chosen.items() if path not in left_out}
+    for parent, paths in many.items():
+        rank, first = chosen[paths[0]]
+        names = ", ".join(_quote(path[-1]) for path in paths[:MOST_UNKNOWN])
+        message = f"{len(paths):,} unknown keys: {names}, ..."
+        joined[paths[0]] = rank, replace(first, message=message, path=dotted(parent) or None)
+    return joined
 
 
 def _without_covered(chosen: dict[DataPath, tuple[int, Finding]]) -> Iterator[tuple[int, Finding]]:

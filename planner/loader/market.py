@@ -16,7 +16,7 @@ from planner.currency import Currency
 from planner.errors import Finding, InputError, clip, did_you_mean
 from planner.foreign_files import contents
 from planner.inputs import Document
-from planner.loader import exchange, locate, yaml12
+from planner.loader import exchange, locate, price_layers, yaml12
 from planner.loader.catalog_checks import LIST_IT
 from planner.loader.price_building import NoQuantityError, build_price, with_range
 from planner.paths import steps_of
@@ -45,6 +45,8 @@ class Prices:
 
     ``rate_sources`` are the sources that each of the ``rates`` may cite; ``exchange`` is what
     currencies are in USD, ``currency`` the one that the last book that names one shows money in.
+    ``below`` are the prices that others override, the first first; ``kept`` the terms that these
+    leave to them.
     """
 
     prices: dict[str, Price] = field(default_factory=dict)
@@ -59,6 +61,8 @@ class Prices:
     exchange: dict[str, ExchangeRate] = field(default_factory=dict)
     currency: str | None = None
     currency_place: tuple[str, int | None] = ("", None)
+    below: dict[str, list[price_layers.Layer]] = field(default_factory=dict)
+    kept: dict[str, price_layers.Kept] = field(default_factory=dict)
 
 
 def digest(path: Path) -> str:
@@ -373,13 +377,35 @@ def load_prices(
             for source in (price.source, price.support_source):
                 if source is not None and not (price.parts and source is price.source):
                     _check_source(source, book, document, f"prices.{name}")
+            if name in result.prices:
+                result.below.setdefault(name, []).append(_layer(result, name))
             result.prices[name] = price if price.parts else with_range(price, book.ranges)
             result.sources[name] = dict(book.sources)
             result.books[name] = book.price_book
             result.places[name] = f"{document.file}:{document.line(('prices', name))}"
     if items is not None:
         _build(result, items)
+    _keep_terms(result, items)
     return result
+
+
+def _layer(result: Prices, name: str) -> price_layers.Layer:
+    return price_layers.Layer(result.prices[name], result.books[name], result.sources[name])
+
+
+def _keep_terms(result: Prices, items: Mapping[str, Item] | None) -> None:
+    """Give each price the terms that it leaves to the books below."""
+    for name, below in result.below.items():
+        if name not in result.prices:
+            continue
+        item = None if items is None else items.get(name)
+        layers = [price_layers.built(layer, item, items, result.rates) for layer in below]
+        kept = price_layers.merge([*layers, _layer(result, name)])
+        if (fault := price_layers.unknown_level(kept)) is not None:
+            place = (*place_of(result, name), f"prices.{name}.support_level")
+            raise InputError(Finding("support-level", fault, *place, "choose one of them"))
+        result.prices[name], result.sources[name] = kept.price, kept.sources
+        result.kept[name] = kept
 
 
 def place_of(prices: Prices, sku: str) -> tuple[str, int | None]:

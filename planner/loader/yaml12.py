@@ -219,6 +219,8 @@ def _syntax(error: yaml.MarkedYAMLError, file: str) -> Finding:
     else:
         problem, fix = _plain(problem)
     line = None if mark is None else mark.line + 1
+    if "nesting depth" in problem:  # libyaml's own limit, which it meets first where '[' follow '['
+        return _too_deep(file, line)
     return Finding("yaml", f"not readable as YAML: {problem}", file, line, fix=fix)
 
 

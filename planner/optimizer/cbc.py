@@ -13,7 +13,18 @@ import pulp
 
 from planner.errors import SolverError
 from planner.optimizer.model import Linear, Model, Row, Variable
-from planner.optimizer.solver import FEASIBILITY, Effort, Outcome
+from planner.optimizer.solver import FEASIBILITY, Effort, Outcome, crosses_by_rounding
+
+
+class CbcError(SolverError):
+    """CBC gave no answer (exit code 2): on this machine it cannot run, or has no room for files."""
+
+    exit_code = 2
+
+    def __init__(self, error: Exception) -> None:
+        reason = getattr(error, "strerror", None) or "no answer"
+        fix = "is TMPDIR full? free some space there, or use --solver highs"
+        super().__init__(f"CBC failed: {reason.lower()}; {fix} [solver]")
 
 
 class CbcSession:
@@ -39,7 +50,7 @@ class CbcSession:
 
     def bounds(self, variable: Variable, low: float, high: float | None) -> None:
         """Replace a variable's bounds; those that cross by rounding alone change places."""
-        if high is not None and high < low <= high + FEASIBILITY * max(1.0, abs(high)):
+        if high is not None and crosses_by_rounding(low, high):
             low, high = high, low
         variable.lowBound, variable.upBound = low, high
 
@@ -60,31 +71,14 @@ class CbcSession:
             return Outcome("infeasible", None, None)
         left = effort.left_s
         entries = sum(len(row.constraint.expr) for row in self.model.rows)
-        with tempfile.TemporaryDirectory() as folder:
-            log = str(Path(folder) / "cbc.log")
-            command = pulp.COIN_CMD(
-                path=pulp.PULP_CBC_CMD.pulp_cbc_path,
-                msg=False,
-                mip=not relaxed,
-                threads=1,
-                timeLimit=None if left > 1e6 else max(left, 0.1),
-                maxNodes=effort.most_nodes(entries),
-                gapRel=gap if relative else 0.0,
-                gapAbs=0.0 if relative else gap,
-                logPath=log,
-                options=[
-                    f"primalTolerance {FEASIBILITY}",
-                    "integerTolerance 1e-8",
-                    "increment 1e-9",
-                    *(["presolve off", "preprocess off"] if careful else []),
-                ],
-            )
-            command.tmpDir = folder
-            try:
-                self.model.problem.solve(command)
-            except pulp.PulpSolverError as error:
-                raise SolverError("CBC broke off without an answer") from error
-            text = Path(log).read_text("utf-8") if Path(log).exists() else ""
+        text = self._run(
+            mip=not relaxed,
+            timeLimit=None if left > 1e6 else max(left, 0.1),
+            maxNodes=effort.most_nodes(entries),
+            gapRel=gap if relative else 0.0,
+            gapAbs=0.0 if relative else gap,
+            options=["presolve off", "preprocess off"] if careful else [],
+        )
         effort.spend(_counted(text), entries, _nodes(text))
         outcome = self._read(text, relaxed)
         if outcome.status != "optimal" or relaxed or outcome.bound is None:
@@ -93,6 +87,35 @@ class CbcSession:
         width = gap * abs(outcome.bound) if relative else gap
         sign = 1.0 if self.model.problem.sense == pulp.LpMaximize else -1.0
         return replace(outcome, bound=outcome.bound + sign * width)
+
+    def _run(self, *, options: list[str], **settings: Any) -> str:
+        """Run CBC on the model in a folder of its own; return its log.
+
+        Raises:
+            CbcError: CBC or its files failed.
+        """
+        options = [
+            f"primalTolerance {FEASIBILITY}",
+            f"integerTolerance {FEASIBILITY}",
+            "increment 1e-9",
+            *options,
+        ]
+        try:
+            with tempfile.TemporaryDirectory(prefix="planner-") as folder:
+                log = Path(folder) / "cbc.log"
+                command = pulp.COIN_CMD(
+                    path=pulp.PULP_CBC_CMD.pulp_cbc_path,
+                    msg=False,
+                    threads=1,
+                    logPath=str(log),
+                    options=options,
+                    **settings,
+                )
+                command.tmpDir = folder
+                self.model.problem.solve(command)
+                return log.read_text("utf-8") if log.exists() else ""
+        except Exception as error:  # on a full disk PuLP reads files that were cut short
+            raise CbcError(error) from error
 
     def _read(self, log: str, relaxed: bool) -> Outcome:
         problem = self.model.problem

@@ -33,7 +33,7 @@ from planner.optimizer.goals import (
     width_of,
     without_end,
 )
-from planner.optimizer.objective import TIE_BREAKS, measure
+from planner.optimizer.objective import AGAIN, measure, tie_breaks
 from planner.optimizer.operate import Run
 from planner.optimizer.operations import WORTH, ways_to_save
 from planner.optimizer.parametric.bands import Bands
@@ -238,11 +238,12 @@ class _Enumeration:
 
     def _by_ties(self, runs: Iterable[Run]) -> Run | None:
         left, name_of = list(runs), {"cost": "capex"}
-        for name in TIE_BREAKS if left else ():
+        for name in tie_breaks(self.case) if left else ():
             if name == name_of.get(self.case.objective, self.case.objective):
                 continue
             values = list(map(measure(self.case, name), left))
-            most = min(values) + width_of(name, min(values), self.tolerance)
+            scale = self.case.objective if name == AGAIN else name
+            most = min(values) + width_of(scale, min(values), self.tolerance)
             left = [run for run, at in zip(left, values, strict=True) if at <= most]
         return left[0] if left else None
 

@@ -21,6 +21,7 @@ from planner.optimizer.solver import (
     Effort,
     Outcome,
     Status,
+    crosses_by_rounding,
 )
 from planner.optimizer.tightening import Rows
 
@@ -124,10 +125,13 @@ class HighsSession:
             _ok(highs.changeObjectiveSense(sense), "changeObjectiveSense")
 
     def bounds(self, variable: Variable, low: float, high: float | None) -> None:
-        """Replace a variable's bounds."""
+        """Replace a variable's bounds; those that cross by rounding alone meet."""
         position = self.index[variable.name]
+        most = _high(high)
+        if crosses_by_rounding(low, most):
+            most = low
         for highs in (self.relaxation, self.milp):
-            _ok(highs.changeColBounds(position, low, _high(high)), "changeColBounds")
+            _ok(highs.changeColBounds(position, low, most), "changeColBounds")
 
     def change(self, row: Row, factors: dict[str, float], right: float) -> None:
         """Replace factors of a ``<=`` row, by variable name, and its right-hand side."""
@@ -146,6 +150,9 @@ class HighsSession:
     def limit_columns(self, lows: Floats, highs: Floats, *, relaxed: bool) -> None:
         """Replace the bounds of every column, of the relaxation or of the whole problem."""
         columns = np.arange(len(lows), dtype=np.int32)
+        for column in np.flatnonzero(highs < lows):
+            if crosses_by_rounding(lows[column], highs[column]):
+                highs = np.where(columns == column, lows, highs)
         solver = self.relaxation if relaxed else self.milp
         _ok(solver.changeColsBounds(len(columns), columns, lows, highs), "changeColsBounds")
 
@@ -188,7 +195,11 @@ class HighsSession:
     def solve(
         self, *, relaxed: bool, gap: float, relative: bool, effort: Effort, careful: bool = False
     ) -> Outcome:
-        """Solve the model, or its linear relaxation, to a gap; ``careful``: without presolve."""
+        """Solve the model, or its linear relaxation, to a gap; ``careful``: in another way.
+
+        Presolve (HiGHS 1.15.1) can lose the optimum of a MILP and report gap 0: it is off for a
+        MILP, and on where another way is asked for.
+        """
         if effort.over or self.abandoned:
             return Outcome("limit", None, None)
         highs = self.relaxation if relaxed else self.milp
@@ -197,7 +208,7 @@ class HighsSession:
             self._begin_at_last(highs)
         highs.setOptionValue("mip_rel_gap", gap if relative else 0.0)
         highs.setOptionValue("mip_abs_gap", 0.0 if relative else gap * self.scale)
-        highs.setOptionValue("presolve", "off" if careful else "choose")
+        highs.setOptionValue("presolve", "choose" if careful != relaxed else "off")
         status = self._run_within(highs, effort)
         kinds = highspy.HighsModelStatus
         if status is None:
@@ -343,11 +354,20 @@ def _run_aside(highs: Any, patience_s: float) -> Any:
     return ended[0] if ended else None
 
 
+class QuietHighs(highspy.Highs):
+    """HiGHS that prints nothing: 1.16.0 prints its name as soon as callbacks are enabled."""
+
+    def enableCallbacks(self) -> None:  # noqa: N802
+        """Enable callbacks, which the constructor does before an option can be set."""
+        self.setOptionValue("output_flag", False)
+        super().enableCallbacks()  # type: ignore[no-untyped-call]
+
+
 def _instance(arrays: Any) -> Any:
     """Return HiGHS with the model and the options that keep it deterministic."""
-    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    highs: Any = QuietHighs()  # type: ignore[no-untyped-call]
     for option, value in (
-        ("output_flag", False),
+        ("presolve", "off"),
         ("threads", 1),
         ("random_seed", 0),
         ("mip_heuristic_run_feasibility_jump", False),

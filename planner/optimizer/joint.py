@@ -31,12 +31,14 @@ from planner.optimizer.guess import orderly
 from planner.optimizer.master import Master, session
 from planner.optimizer.model import Linear, Row, save_mps
 from planner.optimizer.objective import (
+    AGAIN,
     EXPRESSIONS,
     LOGARITHMIC,
     TIE_BREAKS,
     disliked,
     measure,
     overrun,
+    tie_breaks,
 )
 from planner.optimizer.operate import Run
 from planner.optimizer.ratio import left_of_parts
@@ -311,21 +313,12 @@ def _break_ties(proof: _Proof, best: float, tolerance: float) -> bool:
             return False
         goal, best = preferred
     allowed, last, last_value, left = goal.allowed, goal, best, found
-    for name, expression in proof.ties.items():
+    for name in tie_breaks(case):
         if name == {"cost": "capex"}.get(case.objective, case.objective):
             continue
         share = max(tolerance, case.indifference) if last is goal else tolerance
         allowed = _hold(master, last, last_value, allowed, share, left)
-        stage = Goal(
-            name=name,
-            expression=expression,
-            maximise=False,
-            value=measure(case, name),
-            allowed=allowed,
-            prefer=goal.prefer,
-            gap=0.5 if name == "units" else tolerance / 5,
-            relative=name != "units",
-        )
+        stage = _stage(proof, goal, name, allowed, tolerance)
         better = run(master, stage, found.operation)
         if better.operation is None or better.value is None or better.stopped:
             return not better.stopped
@@ -333,6 +326,24 @@ def _break_ties(proof: _Proof, best: float, tolerance: float) -> bool:
         left = better
         found.value = goal.value(found.operation)
     return True
+
+
+def _stage(
+    proof: _Proof, goal: Goal, name: str, allowed: Callable[[Run], bool], tolerance: float
+) -> Goal:
+    """Return the goal of a tie-break."""
+    if name == AGAIN:
+        return replace(goal, allowed=allowed)
+    return Goal(
+        name=name,
+        expression=proof.ties[name],
+        maximise=False,
+        value=measure(proof.master.build.case, name),
+        allowed=allowed,
+        prefer=goal.prefer,
+        gap=0.5 if name == "units" else tolerance / 5,
+        relative=name != "units",
+    )
 
 
 def _keep_untouched(proof: _Proof, best: float, tolerance: float) -> None:
@@ -456,10 +467,11 @@ def _cheaper(case: Case, one: Found, other: Found) -> bool:
         ours, theirs = one.value or 0.0, other.value or 0.0
         if abs(ours - theirs) > width_of(case.objective, theirs, TIE_TOLERANCE):
             return ours > theirs if case.maximise else ours < theirs
-    for name in TIE_BREAKS:
+    for name in tie_breaks(case):
         value = measure(case, name)
         ours, theirs = value(one.operation), value(other.operation)
-        if abs(ours - theirs) > width_of(name, theirs, TIE_TOLERANCE):
+        scale = case.objective if name == AGAIN else name
+        if abs(ours - theirs) > width_of(scale, theirs, TIE_TOLERANCE):
             return ours < theirs
     return False
 

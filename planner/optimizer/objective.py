@@ -128,6 +128,22 @@ TIE_BREAKS: dict[str, Callable[[Build], Linear]] = {
     "units": count,
     "name": named,
 }
+AGAIN = "again"
+"""The tie-break that is the objective itself."""
+
+
+def tie_breaks(case: Case) -> tuple[str, ...]:
+    """Return what ties are broken by, in order.
+
+    Where something is owned and a share of the objective may be given away, the best objective goes
+    before the fewest units: of equal money and power, owned units that help are not left idle.
+    """
+    names = [*TIE_BREAKS]
+    if case.indifference and any(offer.installed for offer in case.offers()):
+        names.insert(names.index("units"), AGAIN)
+    return tuple(names)
+
+
 LOGARITHMIC = frozenset({"goodput", "useful_gpus"}) | RATIOS
 """Objectives that the model knows by the logarithm of their value."""
 
@@ -251,6 +267,7 @@ def measure(case: Case, name: str) -> Callable[[Run], float]:
         "least_write": lambda o: purchase.bought_write_gb_per_s(case, o.units),
         "most_write": lambda o: -purchase.bought_write_gb_per_s(case, o.units),
         "units": lambda o: float(sum(o.units.values())),
+        AGAIN: lambda o: (-1.0 if case.maximise else 1.0) * measure(case, case.objective)(o),
         "name": lambda o: sum(name_weight(name) * count for name, count in o.units.items()),
     }
     return measures[name]

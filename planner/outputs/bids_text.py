@@ -93,8 +93,8 @@ def _heading(found: Bids) -> str:
 
 
 def name_of(bid: Bid) -> str:
-    """Return the name of a bid: its key and its vendor."""
-    return f"{bid.key} {bid.vendor}"
+    """The key and vendor of a bid, marked where money of its file was not read."""
+    return f"{bid.key} {bid.vendor}{' (incomplete)' if bid.unread else ''}"
 
 
 def value_text(measure: BidMeasure, value: float) -> str:
@@ -142,9 +142,10 @@ def _first(found: Bids, order: Sequence[Bid]) -> str:
         paid += f", {money(figures.tco_usd)} over the term"
     each = figures.usd_per_useful_gpu_hour
     per_hour = "" if each is None else f", {ratio(each)} per useful GPU-hour"
+    unread = f"; not read: {listed(list(first.unread[:4]))}" if first.unread else ""
     return (
         f"{name_of(first)} is first: {value_text(found.measure, measured)}; {_work(first)} for "
-        f"{paid}{per_hour}"
+        f"{paid}{per_hour}{unread}"
     )
 
 

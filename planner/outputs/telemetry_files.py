@@ -36,6 +36,8 @@ from planner.schema.telemetry import (
     CHECKPOINT_COLUMNS,
     Calibration,
     Characterization,
+    FleetJob,
+    FleetStudy,
     JobFound,
     Measured,
 )
@@ -90,6 +92,16 @@ def jobs_csv(record: Characterization) -> bytes:
     sweep_files.write_csv(
         [Column(name=name, label=name, kind="answer") for name in order], rows, stream
     )
+    return stream.getvalue().encode()
+
+
+def fleet_csv(study: FleetStudy) -> bytes:
+    """Return the jobs of a fleet's study as CSV."""
+    names = [name for name in FleetJob.model_fields if name != "found"]
+    rows = [job.model_dump(include=set(names)) for job in study.jobs]
+    stream = io.StringIO(newline="")
+    columns = [Column(name=name, label=name, kind="answer") for name in names]
+    sweep_files.write_csv(columns, rows, stream)
     return stream.getvalue().encode()
 
 
@@ -232,9 +244,7 @@ def _gpus(record: Characterization, job: JobFound) -> str:
     """Return how many GPUs it ran on, as a comment: how many to use is the planner's to decide."""
     found = record.calibration
     count = found.gpus if found is not None and found.job == job.name else None
-    return (
-        f"# gpus: {{min: {count or 'N'}}}  # what it ran on; planner simulate --beside asks for it"
-    )
+    return f"# gpus: {{min: {count or 'N'}}}  # what it ran on"
 
 
 def _restore(job: JobFound) -> str:

@@ -1,29 +1,19 @@
-"""A characterization on the screen: what was read, jobs, calibration, what was left aside."""
+"""A characterization as blocks: findings, jobs, clusters, the trace, calibration."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
-from planner.outputs.blocks import (
-    Column,
-    FirstScreen,
-    Table,
-    Text,
-    aligned,
-    join_parts,
-    narrow_column,
-    screen,
-    titled_text,
-)
+from planner.outputs import fleet_text
+from planner.outputs.blocks import Block, Column, FirstScreen, Heading, Table, Text
 from planner.outputs.telemetry_words import (
     USUAL_OVERLAP,
     day,
     exact,
     figure,
     labels,
-    largest,
     measured,
     median_overlap,
     moment,
@@ -32,313 +22,61 @@ from planner.outputs.telemetry_words import (
     stated,
     within,
 )
-from planner.outputs.words import (
-    DAY_S,
-    INDENT,
-    counted,
-    duration,
-    fitted,
-    listed,
-    number,
-    percent,
-    points,
-    wrapped,
-)
+from planner.outputs.words import DAY_S, counted, duration, listed, number, percent
 from planner.schema.telemetry import (
     CONFIDENCE,
     Calibration,
     Characterization,
     ClusterFound,
     JobFound,
-    Measured,
     Override,
 )
-from planner.terminal import width
 
-MOST_ROWS = 20
-"""Jobs and clusters on the screen; the files have all."""
-
-_NAME, _LEAST_NAME = 24, 10
-_SPREAD_FROM = 3
-
-Lines = Sequence[Sequence[str]]
-
-
-def jobs(record: Characterization) -> list[str]:
-    """Return the tables of jobs: what they write, how they ran, what their restores read."""
-    shown = largest(record, MOST_ROWS)
-    if not shown:
-        return []
-    cut = (
-        f"the {MOST_ROWS} with the largest checkpoints of {len(record.jobs):,}; the files have all"
-    )
-    more = f": {cut}" if len(record.jobs) > MOST_ROWS else ""
-    each = sorted({job.bytes_per_parameter for job in shown})
-    at = " to ".join(f"{one:g}" for one in dict.fromkeys((each[0], each[-1])))
-    note = f"parameters follow from the size at {at} bytes each; every: start to start"
-    texts = [
-        [f"What the jobs write{more}", *_named(record, shown, _writing(shown)), *wrapped(note)],
-        ["How the jobs ran", *_named(record, shown, _running(record, shown))],
-    ]
-    read = [job for job in shown if job.restore_gb is not None]
-    if read:
-        texts.append(["What restores read", *_named(record, read, _restores(read))])
-    return ["\n".join(lines) for lines in texts]
-
-
-def _named(record: Characterization, shown: Sequence[JobFound], rows: Lines) -> list[str]:
-    """Return a table with the jobs' names, as long as there is room, in front of its rows."""
-    heads = [""] * (len(rows) - len(shown))
-    names = [*heads, *labels(record, shown, max(_LEAST_NAME, min(_NAME, _room(rows))))]
-    return aligned([[name, *row] for name, row in zip(names, rows, strict=True)], (0,))
-
-
-def _room(rows: Lines) -> int:
-    """Return how many columns of the screen are left for names."""
-    widths = (max(map(len, column)) for column in zip(*rows, strict=True))
-    return width() - len(INDENT) - sum(2 + each for each in widths)
-
-
-def _writing(shown: Sequence[JobFound], *, narrow: bool = False) -> list[list[str]]:
-    rows = [["size", "para-", "every", "drain", "overlap", "write"],
-            ["", "meters", "", "", "%", "GB/s"]]  # fmt: skip
-    for job in shown:
-        drain, overlap = most(job.drain_s, "s"), most(job.overlap, "share")
-        if job.resolved:
-            drain = measured(job.drain_s, "s", narrow=narrow)
-            overlap = measured(job.overlap, "share", narrow=narrow)
-        rows.append([
-            measured(job.size_gb, "GB", narrow=narrow),
-            figure(job.parameters.value, "parameters"),
-            measured(job.interval_s, "s", narrow=narrow),
-            drain,
-            overlap.replace(" %", ""),
-            _rate(job.write_gb_per_s, narrow=narrow),
-        ])  # fmt: skip
-    return rows if narrow or _room(rows) >= _LEAST_NAME else _writing(shown, narrow=True)
-
-
-def _running(record: Characterization, shown: Sequence[JobFound]) -> list[list[str]]:
-    """Return how jobs ran, without the columns in which there is nothing."""
-    rows = [["from", "seen for", "checkpoints", "missed", "aborted", "restarts", "a restart every"]]
-    for job in shown:
-        rows.append([
-            day(job.start_s, record.clock), duration(job.observed_s), f"{job.checkpoints:,}",
-            _count(job.missed), _count(job.aborted), _count(job.restarts),
-            measured(job.mtti_s, "s"),
-        ])  # fmt: skip
-    columns = [column for column in zip(*rows, strict=True) if set(column[1:]) != {"-"}]
-    return [list(row) for row in zip(*columns, strict=True)]
-
-
-def _restores(read: Sequence[JobFound]) -> list[list[str]]:
-    rows = [["restores", "read", "of its", "in", "read"],
-            ["seen", "", "checkpoint", "", "GB/s"]]  # fmt: skip
-    for job in read:
-        size, whole = job.restore_gb, job.size_gb.value
-        times = f"{size.value / whole:,.2f} x" if size is not None and whole > 0 else "-"
-        rows.append([
-            f"{job.confirmed:,}", measured(size, "GB"), times, measured(job.restore_s, "s"),
-            _rate(job.read_gb_per_s),
-        ])  # fmt: skip
-    return rows
-
-
-def _rate(found: Measured | None, *, narrow: bool = False) -> str:
-    return measured(found, "GB/s", narrow=narrow).replace(" GB/s", "")
-
-
-def _count(count: int) -> str:
-    return f"{count:,}" if count else "-"
-
-
-def clusters(record: Characterization) -> str:
-    """Return the clusters, the busiest first, and how far they spread; nothing for a single one."""
-    if len(record.clusters) < 2:
-        return ""
-    order = sorted(record.clusters, key=lambda each: -each.checkpoints)
-    rows = [
-        ["", "days", "jobs", "checkpoints", "other", "overlap", "background", "peak"],
-        ["", "", "", "", "bursts", "median", "GB/s", "GB/s"],
-    ]
-    rows += [
-        [one_line(each.name, _NAME), *_cells(_figures(record, each))] for each in order[:MOST_ROWS]
-    ]
-    title = "Clusters"
-    if len(order) > MOST_ROWS:
-        title += f": the {MOST_ROWS} with most checkpoints of {len(order):,}"
-    rows += _spread(record) if len(order) >= _SPREAD_FROM else []
-    return "\n".join([title, *aligned(rows, (0,))])
-
-
-def _figures(record: Characterization, each: ClusterFound) -> list[float | None]:
-    overlap = median_overlap([job for job in record.jobs if job.cluster == each.name])
-    days = (each.end_s - each.start_s) / DAY_S
-    return [days, each.jobs, each.checkpoints, each.other, overlap, each.background_gb_per_s,
-            each.peak_gb_per_s]  # fmt: skip
-
-
-def _cells(figures: Sequence[float | None]) -> list[str]:
-    days, *counts, overlap, background, peak = figures
-    return [
-        number(days, 1),
-        *(number(count) for count in counts),
-        "-" if overlap is None else percent(overlap),
-        figure(background, "GB/s").removesuffix(" GB/s"),
-        figure(peak, "GB/s").removesuffix(" GB/s"),
-    ]
-
-
-def _spread(record: Characterization) -> list[list[str]]:
-    columns = list(zip(*(_figures(record, each) for each in record.clusters), strict=True))
-    known = [[value for value in column if value is not None] for column in columns]
-    parts = (("least", min), ("median", median), ("most", max))
-    return [
-        [name, *_cells([of(column) if column else None for column in known])] for name, of in parts
-    ]
-
-
-_LABEL, _NOW, _TEXT = 34, 18, 400
-
-
-def value_of(override: Override) -> str:
-    """Return what an override puts in its place, as a problem file says it."""
-    return one_line(override.setting.removeprefix(f"{override.path}="))
-
-
-def calibration(found: Calibration) -> str:
-    """Return the overrides with their ranges, how to use them, and what was not measured."""
-    gpus = "" if found.gpus is None else f" on {found.gpus:,} GPUs"
-    title = f"{one_line(found.problem, 36)}, calibrated by {one_line(found.job, 28)}{gpus}"
-    parts = [title]
-    if found.overrides:
-        parts += [
-            *aligned(narrow_column(_rows(found.overrides), 0), (0,)),
-            *_sources(found.overrides),
-            "",
-            *_use(found),
-        ]
-    if found.not_measured:
-        parts += ["", f"{INDENT}not measured, as the problem has it:"]
-        parts += points(*(one_line(text, _TEXT) for text in found.not_measured))
-    return "\n".join(parts)
-
-
-def _rows(overrides: Sequence[Override]) -> list[list[str]]:
-    rows = [["", "now", "measured", "[low,", "high]"]]
-    for each in overrides:
-        written = exact(each.measured, each.unit)
-        rows.append([
-            fitted(one_line(each.label), _LABEL),
-            "-" if each.now is None else fitted(one_line(each.now), _NOW),
-            written.with_unit(each.measured.value),
-            f"[{written.text(each.measured.low)},",
-            f"{written.text(each.measured.high)}]",
-        ])  # fmt: skip
-    return rows
-
-
-def _sources(overrides: Sequence[Override]) -> list[str]:
-    sources = dict.fromkeys(f"{each.label}: {each.source}" for each in overrides if each.source)
-    return points(*(one_line(text, _TEXT) for text in sources))
-
-
-def _use(found: Calibration) -> list[str]:
-    settings = [f"{each.path}={value_of(each)}" for each in found.overrides]
-    drawn = [
-        f"{each.path}={one_line(each.distribution.removeprefix(f'{each.path}='))}"
-        for each in found.overrides
-        if each.distribution is not None
-    ]
-    lines = ["To plan with it", *_options("planner solve", "--set", settings)]
-    if drawn:
-        lines += ["To plan with its ranges", *_options("planner uncertain", "--dist", drawn)]
-    return lines
-
-
-def _options(command: str, option: str, values: Sequence[str]) -> list[str]:
-    """Return a command, an option a line, each whole: a shell must be able to read it."""
-    lines = [f"{command} PROBLEM.yaml", *(f"{option} {shlex.quote(value)}" for value in values)]
-    last = len(lines) - 1
-    return [
-        f"{INDENT if place == 0 else 2 * INDENT}{line}{'' if place == last else ' ' + chr(92)}"
-        for place, line in enumerate(lines)
-    ]
-
-
-_READ_AS = {"rate": "rates", "bytes": "bytes in each sample", "counter": "counters that grow"}
-_MOST_NAMES = 5
+_MOST_ROWS, _NAME, _TEXT, _MOST_NAMES, _FIRST_JOBS = 20, 24, 400, 5, 6
+_READ_AS = {"rate": "rates", "bytes": "bytes of each sample", "counter": "counters"}
 _LONGER = 1.25
-"""A window of so many samples and more is told."""
-
-_MOST_NOTES, _LONGEST = 12, 400
+"""Samples of a window above which it is shown."""
 
 
-def render(record: Characterization) -> str:
-    """Return the whole screen, at most 100 columns wide but for commands to copy."""
-    parts = [
-        _title(record),
-        "\n".join(line for text in _findings(record) for line in wrapped(text)),
-    ]
-    parts += [_read(record), *jobs(record), clusters(record)]
-    parts += [_list("Not resolved", _unresolved(record)), _list("Left aside", _aside(record))]
+def render(record: Characterization) -> tuple[Block, ...]:
+    """Return the whole result."""
+    blocks: list[Block] = [Heading(_title(record)), Text(tuple(_findings(record)))]
+    blocks += _jobs(record)
+    if len(record.clusters) > 1:
+        blocks.append(_clusters(record))
+    if record.clusters:
+        blocks.append(Text(tuple(_trace(record)), "Trace"))
+    if record.study is not None:
+        blocks += fleet_text.blocks(record.study)
     if record.calibration is not None:
-        parts.append(calibration(record.calibration))
-    parts.append(_list("Read this too", _notes(record)))
-    return join_parts(parts)
-
-
-_FIRST_JOBS = 6
+        blocks += _calibration(record.calibration)
+    blocks.append(Text(tuple(_notes(record)), "Notes", points=True, most=12))
+    return tuple(blocks)
 
 
 def first(record: Characterization) -> FirstScreen:
-    """Return what one page says: the findings, the largest jobs, what was calibrated."""
+    """Return the first screen: findings, the largest jobs, the calibration."""
     if not record.jobs:
         return FirstScreen(entire=True)
-    read, *_ = _read_texts(record)
     found = record.calibration
-    measured_texts = [
-        f"{each.label} {stated(each.measured, each.unit)}" for each in
-        (found.overrides if found is not None else ())
-    ]  # fmt: skip
-    answer = [
-        ("Found", " ".join(_findings(record))),
-        ("Read", read),
-        ("Measured", "; ".join(measured_texts)),
-        ("Not seen", "; ".join(one_line(text, _TEXT) for text in _unresolved(record))),
-        ("Aside", "; ".join(_aside(record))),
-    ]
-    notes = [one_line(text, _LONGEST) for text in _notes(record)]
+    texts = [f"{each.label} {stated(each.measured, each.unit)}" for each in
+             (found.overrides if found is not None else ())]  # fmt: skip
+    answer = [("Found", " ".join(_findings(record)))]
+    if record.study is not None:
+        answer += fleet_text.answers(record.study)
+    answer += [("Trace", next(_trace(record))), ("Measured", "; ".join(texts))]
+    notes = list(_notes(record))
+    if record.study is not None:
+        notes += fleet_text.notes(record.study)
     if found is not None:
         notes += [f"not measured: {one_line(text, _TEXT)}" for text in found.not_measured]
-    full = "every figure of each job, how they ran, what was read"
     return FirstScreen(
         _title(record),
         tuple(answer),
-        below=(_first_jobs(record),),
+        below=(_job_table(record, _FIRST_JOBS, _WRITING),),
         notes=tuple(notes),
-        full=f"{full}, the options that plan with what was measured" if measured_texts else full,
+        full="every figure of each job and of the trace" + (", options" if texts else ""),
     )
-
-
-def _first_jobs(record: Characterization) -> Table:
-    """Return the jobs with the largest checkpoints, a line each."""
-    shown = largest(record, _FIRST_JOBS)
-    left = len(record.jobs) - len(shown)
-    return Table(
-        "Jobs, the largest checkpoints first",
-        (
-            Column("", tuple(labels(record, shown, _NAME)), words=True, gives_way=True),
-            Column("size", tuple(figure(job.size_gb.value, "GB") for job in shown)),
-            Column("every", tuple(figure(job.interval_s.value, "s") for job in shown)),
-            Column("drain", tuple(
-                ("" if job.resolved else "< ") + figure(job.drain_s.value, "s") for job in shown
-            )),
-            Column("write", tuple(figure(job.write_gb_per_s.value, "GB/s") for job in shown)),
-            Column("restarts", tuple(_count(job.restarts) for job in shown)),
-        ),
-        notes=(f"{left:,} more under --full",) if left > 0 else (),
-    )  # fmt: skip
 
 
 def _title(record: Characterization) -> str:
@@ -348,168 +86,203 @@ def _title(record: Characterization) -> str:
 
 
 def _findings(record: Characterization) -> Iterator[str]:
-    """Yield the headline: overlap over checkpoints, jobs that keep to the limit, bandwidth."""
     overlap = median_overlap(record.jobs)
     if overlap is None:
-        yield "No job was found: no bursts of one size come in a rhythm."
+        yield "No job was found: no bursts of one size recur at an interval."
         return
     rates = [job.write_gb_per_s.value for job in record.jobs]
-    if len(rates) == 1:
-        most, least = ("", "") if record.jobs[0].resolved else ("at most ", "at least ")
-        yield (
-            f"The drain of a checkpoint takes {most}{percent(overlap)} of the interval, "
-            f"{'under' if within(record.jobs) else 'not under'} {percent(USUAL_OVERLAP, 0)}. "
-            f"The job writes at {least}{figure(rates[0], 'GB/s')}."
-        )
+    limit, count = percent(USUAL_OVERLAP, 0), within(record.jobs)
+    text = f"overlap {percent(overlap)}, bandwidth {figure(median(rates), 'GB/s')}"
+    if len(rates) > 1:
+        ends = f"{figure(min(rates), 'GB/s')} to {figure(max(rates), 'GB/s')}"
+        text = f"overlap {percent(overlap)} (median of checkpoints), {count:,} of {len(rates):,} "
+        text += f"jobs under {limit}; bandwidth {ends}, median {figure(median(rates), 'GB/s')}"
+    yield text
+
+
+# Jobs
+
+Cell = Callable[[Characterization, JobFound], str]
+
+
+def _bounded(job: JobFound, name: str, unit: str) -> str:
+    found = getattr(job, name)
+    return measured(found, unit) if job.resolved else most(found, unit)
+
+
+_WRITING: tuple[tuple[str, Cell], ...] = (
+    ("size", lambda _, job: measured(job.size_gb, "GB")),
+    ("interval", lambda _, job: measured(job.interval_s, "s")),
+    ("drain", lambda _, job: _bounded(job, "drain_s", "s")),
+    ("write", lambda _, job: figure(job.write_gb_per_s.value, "GB/s")),
+    ("overlap", lambda _, job: _bounded(job, "overlap", "share")),
+)
+_RUNNING: tuple[tuple[str, Cell], ...] = (
+    ("parameters", lambda _, job: figure(job.parameters.value, "parameters")),
+    ("from", lambda record, job: day(job.start_s, record.clock)),
+    ("seen for", lambda _, job: duration(job.observed_s)),
+    ("checkpoints", lambda _, job: f"{job.checkpoints:,}"),
+    ("missed", lambda _, job: f"{job.missed:,}"),
+    ("aborted", lambda _, job: f"{job.aborted:,}"),
+    ("restarts", lambda _, job: f"{job.restarts:,}"),
+    ("MTTI", lambda _, job: measured(job.mtti_s, "s")),
+)
+_RESTORES: tuple[tuple[str, Cell], ...] = (
+    ("restores", lambda _, job: f"{job.confirmed:,}"),
+    ("read", lambda _, job: measured(job.restore_gb, "GB")),
+    ("in", lambda _, job: measured(job.restore_s, "s")),
+    ("bandwidth", lambda _, job: measured(job.read_gb_per_s, "GB/s")),
+)
+
+
+def _job_table(
+    record: Characterization,
+    rows: int,
+    columns: Sequence[tuple[str, Cell]],
+    title: str = "Jobs",
+    jobs: Sequence[JobFound] | None = None,
+) -> Table:
+    """Return a table of the jobs with the largest checkpoints."""
+    order = sorted(record.jobs if jobs is None else jobs, key=lambda job: -job.size_gb.value)
+    shown = order[:rows]
+    names = tuple(labels(record, shown, _NAME))
+    cells = (Column(label, tuple(of(record, job) for job in shown)) for label, of in columns)
+    more = len(order) - len(shown)
+    note = (f"the {rows} with the largest checkpoints; {more:,} more in the files",) if more else ()
+    return Table(title, (Column("", names, words=True, gives_way=True), *cells), notes=note)
+
+
+def _jobs(record: Characterization) -> Iterator[Table]:
+    if not record.jobs:
         return
-    yield (
-        f"Half of the checkpoints are of jobs whose drain takes {percent(overlap)} of the interval "
-        f"or less. {_kept(record)}"
+    yield _job_table(record, _MOST_ROWS, _WRITING)
+    yield _job_table(record, _MOST_ROWS, _RUNNING, "Runs")
+    read = [job for job in record.jobs if job.restore_gb is not None]
+    if read:
+        yield _job_table(record, _MOST_ROWS, _RESTORES, "Restores", read)
+
+
+def _clusters(record: Characterization) -> Table:
+    order = sorted(record.clusters, key=lambda each: -each.checkpoints)[:_MOST_ROWS]
+    overlaps = [
+        median_overlap([job for job in record.jobs if job.cluster == each.name]) for each in order
+    ]
+    return Table(
+        "Clusters",
+        (
+            Column("", tuple(one_line(each.name, _NAME) for each in order), words=True),
+            Column("days", tuple(number((e.end_s - e.start_s) / DAY_S, 1) for e in order)),
+            Column("jobs", tuple(f"{each.jobs:,}" for each in order)),
+            Column("checkpoints", tuple(f"{each.checkpoints:,}" for each in order)),
+            Column("other bursts", tuple(f"{each.other:,}" for each in order)),
+            Column("overlap", tuple("-" if o is None else percent(o) for o in overlaps)),
+            Column("background", tuple(figure(e.background_gb_per_s, "GB/s") for e in order)),
+            Column("peak", tuple(figure(each.peak_gb_per_s, "GB/s") for each in order)),
+        ),
+        notes=(f"{len(record.clusters) - len(order):,} more in the files",)
+        if len(record.clusters) > len(order)
+        else (),
     )
-    least, middle, greatest = (
-        figure(each, "GB/s") for each in (min(rates), median(rates), max(rates))
-    )
-    span = middle if least == greatest else f"{least} to {greatest}, {middle} in the median"
-    yield f"Jobs write their checkpoints at {span}."
 
 
-def _kept(record: Characterization) -> str:
-    count, limit = len(record.jobs), percent(USUAL_OVERLAP, 0)
-    under = within(record.jobs)
-    if under == count:
-        return f"{'Both' if count == 2 else f'All {count:,}'} jobs stay under {limit}."
-    return f"{under:,} of {count:,} jobs ({percent(under / count, 0)}) stay under {limit}."
+# Trace
 
 
-def _read(record: Characterization) -> str:
-    if not record.clusters:
-        return ""
-    return titled_text("What was read", *_read_texts(record))
-
-
-def _read_texts(record: Characterization) -> Iterator[str]:
+def _trace(record: Characterization) -> Iterator[str]:
     all_of = record.clusters
     start, end = min(each.start_s for each in all_of), max(each.end_s for each in all_of)
-    time_s = sum(each.end_s - each.start_s for each in all_of)
-    utc = " (UTC)" if record.clock == "unix" else ""
-    span = f"from {moment(start, record.clock)} to {moment(end, record.clock)}{utc}"
-    many = "" if len(all_of) == 1 else f"{len(all_of):,} clusters, together "
-    yield f"{many}{duration(time_s)}, {span}, from {_traces(record)}"
     samples = sum(each.samples for each in all_of)
-    yield f"{counted(samples, 'sample')}, {_sampling(all_of)}, read as {_READ_AS[record.read_as]}"
-    windows = sorted({one.window_s for one in all_of if one.window_s and _smoothed(one)})
+    steps = sorted({each.sample_s for each in all_of})
+    every = f"{steps[0]:g} s" if len(steps) == 1 else f"{steps[0]:g} to {steps[-1]:g} s"
+    utc = " UTC" if record.clock == "unix" else ""
+    yield (
+        f"{moment(start, record.clock)} to {moment(end, record.clock)}{utc}; "
+        f"{counted(samples, 'sample')}, one every {every}, read as {_READ_AS[record.read_as]}; "
+        f"{_some([one_line(name, 60) for name in record.traces])}"
+    )
+    windows = {each.window_s for each in all_of if _is_smoothed(each)}
     if windows:
-        yield (
-            f"each sample is a mean over {listed([duration(each) for each in windows])}, longer "
-            "than the time between them: drains are given without it"
+        means = listed([duration(each) for each in sorted(filter(None, windows))])
+        yield f"each sample is a mean over {means}; drains are given without it"
+    flaws = [
+        counted(total, *words)
+        for name, words in (
+            ("missing", ("missing sample",)),
+            ("repeated", ("repeated sample",)),
+            ("steps", ("step of the clock", "steps of the clock")),
+            ("resets", ("reset of a counter", "resets of counters")),
         )
-    flaws = list(_flaws(record, samples))
+        if (total := sum(getattr(each, name) for each in all_of))
+    ]
     if flaws:
-        yield f"in them {listed(flaws)}"
+        yield ", ".join(flaws)
     blind = [one_line(each.name, 40) for each in all_of if not each.reads]
     if blind:
         where = "" if len(blind) == len(all_of) else f" of {_some(blind)}"
-        yield f"no reads in the trace{where}: restores are not seen, restarts not confirmed"
-    yield (
-        f"{counted(record.bursts, 'burst')} of writing; ± and ranges hold the truth with "
-        f"{percent(CONFIDENCE, 0)}"
-    )
+        yield f"no reads in the trace{where}: no restores, restarts not confirmed"
+    yield f"ranges hold the truth with {percent(CONFIDENCE, 0)}"
 
 
-def _smoothed(cluster: ClusterFound) -> bool:
+def _is_smoothed(cluster: ClusterFound) -> bool:
     return cluster.window_s is not None and cluster.window_s > _LONGER * cluster.sample_s
 
 
-def _traces(record: Characterization) -> str:
-    names = [one_line(name, 60) for name in record.traces]
-    return _some(names) if names else "one trace"
-
-
-def _some(names: list[str]) -> str:
+def _some(names: Sequence[str]) -> str:
     more = len(names) - _MOST_NAMES
     return listed([*names[:_MOST_NAMES], *([f"{more:,} more"] if more > 0 else [])])
 
 
-def _sampling(all_of: Iterable[ClusterFound]) -> str:
-    steps = sorted({each.sample_s for each in all_of})
-    if len(steps) == 1:
-        return f"one every {steps[0]:g} s"
-    return f"one every {steps[0]:g} to {steps[-1]:g} s"
-
-
-def _flaws(record: Characterization, samples: int) -> Iterator[str]:
-    """Yield what is wrong with the samples, only what there is."""
-    missing, steps, resets, repeated = (
-        sum(getattr(each, name) for each in record.clusters)
-        for name in ("missing", "steps", "resets", "repeated")
-    )
-    if missing:
-        share = missing / (samples + missing)
-        text = percent(share, 2) if share >= 5e-5 else "less than 0.01 %"
-        yield f"{counted(missing, 'sample')} missing ({text})"
-    if repeated:
-        yield counted(repeated, "repeated sample")
-    if steps:
-        yield counted(steps, "sudden step of the clock", "sudden steps of the clock")
-    if resets:
-        yield counted(resets, "reset of a counter", "resets of counters")
-
-
-def _unresolved(record: Characterization) -> Iterator[str]:
-    names = dict(zip(map(id, record.jobs), labels(record, record.jobs, 40), strict=True))
-    short = [names[id(job)] for job in record.jobs if not job.resolved]
-    if short:
-        yield (
-            f"the drain of {counted(len(short), 'job')} is shorter than two samples: drain and "
-            f"overlap are upper bounds there ({_some(short)})"
-        )
-    inferred = sum(job.inferred for job in record.jobs)
-    if inferred:
-        yield (
-            f"{counted(inferred, 'checkpoint was', 'checkpoints were')} written at the same time "
-            "as others: told apart by the jobs' rhythm, not seen by themselves"
-        )
-    missed = sum(job.missed for job in record.jobs)
-    if missed:
-        yield (
-            f"{counted(missed, 'checkpoint')} that the rhythm asks for "
-            f"{'was' if missed == 1 else 'were'} not seen"
-        )
-    contested = sum(job.contested for job in record.jobs)
-    if contested:
-        yield (
-            f"{counted(contested, 'time')} a restoring read suits two jobs: their restarts are not "
-            "sure"
-        )
-    unsure = sum(job.restarts - job.confirmed for job in record.jobs)
-    if unsure > 0:
-        yield (
-            f"{counted(unsure, 'restart')} {'is' if unsure == 1 else 'are'} told by a break of the "
-            "rhythm alone, no restoring read confirms it"
-        )
-
-
-def _aside(record: Characterization) -> Iterator[str]:
-    other = sum(each.other for each in record.clusters)
-    if other:
-        share = f" ({percent(other / record.bursts)} of all)" if record.bursts else ""
-        yield f"{counted(other, 'burst')} of writing of no job{share}"
-    aborted = sum(job.aborted for job in record.jobs)
-    if aborted:
-        yield (
-            f"{counted(aborted, 'checkpoint')} broken off before all was written: in no figure "
-            "of a job"
-        )
-
-
 def _notes(record: Characterization) -> Iterator[str]:
-    yield from record.notes
-    names = labels(record, record.jobs, 40)
-    for job, name in zip(record.jobs, names, strict=True):
-        for text in job.notes:
-            yield f"{name}: {text}"
+    jobs = record.jobs
+    names = labels(record, jobs, 40)
+    short = [name for name, job in zip(names, jobs, strict=True) if not job.resolved]
+    if short:
+        yield f"drains shorter than two samples, upper bounds: {_some(short)}"
+    for count, what in (
+        (sum(job.inferred for job in jobs), "checkpoints written together with others, inferred"),
+        (sum(job.missed for job in jobs), "checkpoints missed"),
+        (sum(job.contested for job in jobs), "restoring reads that suit two jobs"),
+        (sum(job.restarts - job.confirmed for job in jobs), "restarts without a restoring read"),
+        (sum(each.other for each in record.clusters), "bursts of no job"),
+        (sum(job.aborted for job in jobs), "checkpoints broken off, in no figure"),
+    ):
+        if count > 0:
+            yield f"{count:,} {what}"
+    yield from (one_line(text, _TEXT) for text in record.notes)
+    for job, name in zip(jobs, names, strict=True):
+        yield from (f"{name}: {one_line(text, _TEXT)}" for text in job.notes)
 
 
-def _list(title: str, texts: Iterable[str]) -> str:
-    parts = tuple(one_line(text, _LONGEST) for text in texts)
-    return screen([Text(parts, title, points=True, most=_MOST_NOTES)]).rstrip("\n")
+# Calibration
+
+
+def value_of(override: Override) -> str:
+    """Return the value of an override, as a problem file has it."""
+    return one_line(override.setting.removeprefix(f"{override.path}="))
+
+
+def _calibration(found: Calibration) -> Iterator[Block]:
+    rows = found.overrides
+    scales = [exact(each.measured, each.unit) for each in rows]
+    gpus = "" if found.gpus is None else f", {found.gpus:,} GPUs"
+    title = f"Calibration of {one_line(found.problem, 36)} by {one_line(found.job, 28)}{gpus}"
+    if rows:
+        pairs = list(zip(rows, scales, strict=True))
+        yield Table(
+            title,
+            (
+                Column("", tuple(one_line(each.label, 34) for each in rows), words=True,
+                       gives_way=True),
+                Column("now", tuple(one_line(each.now or "-", 18) for each in rows)),
+                Column("measured", tuple(s.with_unit(e.measured.value) for e, s in pairs)),
+                Column("low", tuple(s.text(e.measured.low) for e, s in pairs)),
+                Column("high", tuple(s.text(e.measured.high) for e, s in pairs)),
+                Column("source", tuple(one_line(each.source, _TEXT) for each in rows), words=True,
+                       under=True),
+            ),
+            notes=("with -o: planner solve PROBLEM.yaml --set @NAME.overrides.yaml",),
+        )  # fmt: skip
+    drawn = (shlex.quote(one_line(each.distribution)) for each in rows if each.distribution)
+    yield Text(tuple(drawn), "Ranges, for planner uncertain --dist", points=True)
+    texts = tuple(one_line(text, _TEXT) for text in found.not_measured)
+    yield Text(texts, "Not measured" if rows else title, points=True)

@@ -42,11 +42,6 @@ def labels(record: Characterization, jobs: Sequence[JobFound], width: int) -> li
     return names
 
 
-def largest(record: Characterization, count: int) -> list[JobFound]:
-    """Return the jobs with the largest checkpoints, the largest first."""
-    return sorted(record.jobs, key=lambda job: -job.size_gb.value)[:count]
-
-
 def median_overlap(jobs: Sequence[JobFound]) -> float | None:
     """Return the overlap that half of all checkpoints do not pass, each taken as its job's."""
     order = sorted(jobs, key=lambda job: job.overlap.value)
@@ -95,50 +90,30 @@ def figure(value: float | None, unit: Unit) -> str:
     return suited(value, unit).with_unit(value)
 
 
-def measured(found: Measured | None, unit: Unit, *, narrow: bool = False) -> str:
-    """Return a figure with its range in short: ``13.8 TB ±0.3 %``, or its ends where uneven.
-
-    Args:
-        found: the figure; a dash where there is none.
-        narrow: for lack of room, tell an uneven range by its wider side.
-    """
+def measured(found: Measured | None, unit: Unit) -> str:
+    """Return a figure with its range: ``13.8 TB ±0.3 %``, or its ends where uneven; a dash for
+    none."""
     if found is None or not math.isfinite(found.value):
         return "-"
     written = suited(found.value, unit)
     text = written.with_unit(found.value)
     low, high = _ends(found)
-    if low is not None and high is not None:
-        return _both(found.value, (low, high), written, narrow=narrow)
-    if low is None and high is None:
-        return text
-    bound = f"≥ {written.text(low)}" if high is None else f"≤ {written.text(high)}"
-    return f"{bound} {written.unit}".rstrip() if narrow else f"{text} ({bound})"
-
-
-def _both(value: float, ends: tuple[float, float], written: Scale, *, narrow: bool) -> str:
-    low, high = ends
-    below, above = max(value - low, 0.0), max(high - value, 0.0)
+    if low is None or high is None:
+        bound = "" if low is None else f" (≥ {written.text(low)})"
+        return f"{text}{bound}" if high is None else f"{text} (≤ {written.text(high)})"
+    below, above = max(found.value - low, 0.0), max(high - found.value, 0.0)
     half = max(below, above)
-    if value <= 0 or (not narrow and (half > value or _uneven(below, above, value))):
-        text = written.text(value)
-        parts = text if narrow else f"{text} ({written.text(low)} to {written.text(high)})"
-        return f"{parts} {written.unit}".rstrip()
+    if not half:
+        return text
+    uneven = half > 0.1 * found.value and half > _SKEWED * min(below, above)
+    if found.value <= 0 or half > found.value or uneven:
+        ends = f"{written.text(low)} to {written.text(high)}"
+        return f"{written.text(found.value)} ({ends}) {written.unit}".rstrip()
     if written.unit == "%":
         digits = 1 if half / written.size >= _TINY_PERCENT / 2 else 2
-        return f"{value / written.size:.{digits}f} ±{half / written.size:.{digits}f} %"
-    return f"{written.with_unit(value)} ±{_percent(half / value)}"
-
-
-def _uneven(below: float, above: float, value: float) -> bool:
-    wide = max(below, above) > 0.1 * value
-    return wide and max(below, above) > _SKEWED * min(below, above)
-
-
-def _percent(share: float) -> str:
-    percent = 100 * share
-    if 0 < percent < _TINY_PERCENT:
-        return f"{_TINY_PERCENT} %"
-    return f"{percent:.{1 if 0 < percent < _WHOLE_PERCENT else 0}f} %"
+        return f"{found.value / written.size:.{digits}f} ±{half / written.size:.{digits}f} %"
+    share = max(100 * half / found.value, _TINY_PERCENT)
+    return f"{text} ±{share:.{1 if share < _WHOLE_PERCENT else 0}f} %"
 
 
 def most(found: Measured, unit: Unit) -> str:

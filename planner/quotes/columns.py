@@ -88,6 +88,7 @@ class Header:
     texts: dict[QuoteField, str]
     currency: str | None
     sizes: dict[QuoteField, float]
+    columns: frozenset[int]
     unread: dict[str, str]
 
 
@@ -171,6 +172,7 @@ def _header(
         whole,
         currencies.pop() if len(currencies) == 1 else None,
         _sizes(whole, rows[:at]),
+        frozenset(column for row in taken for column in (*row.cells, *row.over)),
         unread,
     )
 

@@ -50,6 +50,15 @@ _MONTHS = {
          "oct october okt oktober", "nov november", "dec december dez dezember"), 1)
     for name in names.split()
 }  # fmt: skip
+_WORDED_SIGNS = {
+    "zł": "PLN", "zl": "PLN", "kr": None, "sfr": "CHF", "fr": "CHF", "kč": "CZK", "kc": "CZK",
+    "rs": "INR", "lei": "RON", "tl": "TRY", "₺": "TRY", "₪": "ILS", "฿": "THB",
+}  # fmt: skip
+"""Signs that are words: a currency only beside a number; a krone is that of three countries."""
+_WORDED = "|".join(_WORDED_SIGNS)
+_BESIDE = re.compile(
+    rf"(?<=[\d,.–—-])\s?({_WORDED})\.?(?![^\W\d_])|(?<![^\W_])({_WORDED})\.?\s?(?=[\d(-])", re.I
+)
 _SIGN = re.compile(
     "|".join(
         rf"(?<![^\W\d_]){re.escape(sign)}" if sign[0].isalpha() and sign[-1] == "$"
@@ -82,6 +91,9 @@ _TERM = re.compile(
 def currency_of(text: str) -> str | None:
     """Return the currency that a text names, None for none or several."""
     found = {SIGNS[match.group().upper()] for match in _SIGN.finditer(text) if _alone(text, match)}
+    if number(text, "point") is not None:
+        worded = (_WORDED_SIGNS[(one or two).lower()] for one, two in _BESIDE.findall(text))
+        found |= {currency for currency in worded if currency is not None}
     return found.pop() if len(found) == 1 else None
 
 
@@ -145,8 +157,8 @@ def number(text: str, decimal: Decimal) -> float | None:
 
 def _bare(text: str) -> tuple[str, bool]:
     """Return a number without what stands around it, and whether it is negative."""
-    plain = _SIGN.sub("", text).translate(_SPACES).removesuffix("%")
-    plain = re.sub(r"(,|\.)-+$", "", plain)  # 1.200,-
+    plain = _BESIDE.sub("", _SIGN.sub("", text)).translate(_SPACES).removesuffix("%")
+    plain = re.sub(r"[,.][-–—]+$", "", plain)  # 1.200,-
     negative = plain.startswith(("-", "−")) or plain.endswith("-")
     negative = negative or (plain.startswith("(") and plain.endswith(")"))
     return plain.strip("()-−+"), negative
@@ -275,10 +287,10 @@ def read(path: Path) -> Grid:
     digest = hashlib.sha256(raw).hexdigest()
     if kind in (".xlsx", ".xlsm"):
         book = open_xlsx(path, without="take out what is no part of the quote", shown=True)
-        sheets = {sheet.title: _rows(sheet) for sheet in book.worksheets}
+        sheets = {sheet.title: _rows(sheet, path) for sheet in book.worksheets}
         hidden = {sheet.title: _hidden_columns(sheet) for sheet in book.worksheets}
     else:
-        sheets, hidden = {"": _csv_rows(_decoded(raw, path))}, {}
+        sheets, hidden = {"": _csv_rows(_decoded(raw, path), path)}, {}
     if not any(sheets.values()):
         raise InputError(Finding("quote", "the file is empty", str(path)))
     return Grid(str(path), digest, sheets, hidden)
@@ -289,7 +301,12 @@ def _is_pdf(path: Path) -> InputError:
     return InputError(Finding("quote", "is a PDF, which is not read", str(path), fix=fix))
 
 
-def _rows(sheet: Worksheet) -> list[Row]:
+def _too_long(path: Path) -> InputError:
+    message = f"more than {_MOST_ROWS:,} rows"
+    return InputError(Finding("quote", message, str(path), fix="split the file, or delete rows"))
+
+
+def _rows(sheet: Worksheet, path: Path) -> list[Row]:
     over: dict[int, dict[int, str]] = {}
     for area in sheet.merged_cells.ranges:
         text = sheet.cell(area.min_row, area.min_col).value
@@ -301,8 +318,10 @@ def _rows(sheet: Worksheet) -> list[Row]:
     cells: dict[int, dict[int, Cell]] = {}
     for (row, column), cell in sheet._cells.items():
         value = _value(cell.value)
-        if value is None or row > _MOST_ROWS or column > _MOST_COLUMNS:
+        if value is None or column > _MOST_COLUMNS:
             continue
+        if row > _MOST_ROWS:
+            raise _too_long(path)
         name = f"{sheet.title}!{cell.coordinate}"
         shown = _shown_in(cell.number_format) if isinstance(value, float) else None
         cells.setdefault(row, {})[column] = Cell(column, value, name, shown)
@@ -366,12 +385,12 @@ def _decoded(raw: bytes, path: Path) -> str:
     raise InputError(Finding("quote", message, str(path), fix="save it as UTF-8"))
 
 
-def _csv_rows(text: str) -> list[Row]:
+def _csv_rows(text: str, path: Path) -> list[Row]:
     found = []
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
     for number, values in enumerate(reader, 1):
         if number > _MOST_ROWS:
-            break
+            raise _too_long(path)
         cells = {}
         for column, value in enumerate(values[:_MOST_COLUMNS], 1):
             tidy = " ".join(value.split())

@@ -189,9 +189,9 @@ def _remarked(lines: Iterable[QuoteLine]) -> Iterable[str]:
     for line in lines:
         where = next(iter(line.cells.values()), f"row {line.row}")
         if line.kind == "not_understood":
-            what = "; ".join(line.remarks) or "no figures that make a line"
+            what = "; ".join(line.remarks) or "no price"
             yield f"{where}: not understood: '{_clip(line)}': {what}"
-        elif line.kind != "included":
+        elif line.kind != "included" or line.unit_net:
             yield from (f"{where}: {_clip(line)}: {remark}" for remark in line.remarks
                         if " is " in remark)  # fmt: skip
         if line.hidden and line.kind not in ("subtotal", "total"):

@@ -33,26 +33,37 @@ CENT = 0.011
 _CLOSE = 1e-9
 
 _FIGURES: tuple[QuoteField, ...] = ("quantity", "unit_list", "discount", "unit_net", "amount")
+_ALL = (
+    r"prices?|amounts?|costs?|values?|sums?|due|payable|net|gross|incl\w*|excl\w*|ex|before|after|"
+    r"in|of|for (this|the) (quote|offer|order)|quote|quotation|offer|order|project|contract|"
+    r"invoice|ht|ttc|g[ée]n[ée]ral|netto|brutto"
+)
+"""Words that leave a total one of the whole quote; any other word names a part of it."""
 _PATTERNS: tuple[tuple[LineKind, str], ...] = (
-    ("subtotal", r"^(sub-? ?total|zwischensumme|sous-total|section total|total (for )?"
-                 r"(hardware|software|services?|support|section|bundle|option|network|storage|"
-                 r"compute|part|position|group)s?|(products?|equipment|hardware|software|services?|"
-                 r"support|licen[cs]es?|storage|network|compute)s? (sub)?total)\b"),
-    ("total", r"^(grand |net |overall |quote |order |final )?(total|gesamtsumme|gesamtbetrag|"
-              r"gesamt|endsumme|summe|total g[ée]n[ée]ral|[üu]bertrag|carried (over|forward))\b"),
+    ("subtotal", r"^(sub-? ?total|zwischensumme|sous-total)\b|"
+                 rf"^total (for )?(?!({_ALL}|[a-z]{{3}})\b)[a-z]|"
+                 r"^(?!(grand|net|overall|quote|quotation|offer|order|final|project|contract|"
+                 r"invoice|total)\b)[a-zé&/-]+( [a-zé&/-]+){0,3} (sub-?)?totals?\b"),
+    ("total", r"^(grand |net |overall |quote |quotation |offer |order |final |project |contract |"
+              r"invoice )?(total|gesamtsumme|gesamtbetrag|gesamt|endsumme|summe|[üu]bertrag|"
+              r"carried (over|forward))\b"),
     ("tax", r"^((zzgl|plus|add|zuz[üu]glich|incl|inkl)\.? )?(\d+([.,]\d+)? ?% )?"
             r"(vat|sales tax|tax(es)?|mwst|ust|gst|tva|import duty|"
             r"dut(y|ies)|customs)\b"),
-    ("discount", r"^(special |project |volume |additional |promo\w* |one-time |bundle )*"
-                 r"(discount|rebate|rabatt|nachlass|remise|credit|skonto|escompte|trade-?in)\b"),
+    ("discount", r"^(less:? |minus |your )?([\w-]+ ){0,3}"
+                 r"(discounts?|rebates?|rabatt|\w*nachlass|remise|credit|skonto|escompte|"
+                 r"trade-?in|savings?)( |:|$|\()"),
     ("freight", r"\b(freight|shipping|shipment|delivery (charge|fee|cost)|transport|fracht|"
                 r"versand|lieferung frei|insurance in transit|ddp|dap)\b"),
     ("service", r"\b(installation|install|commissioning|integration|professional services?|"
-                r"deployment|training|consulting|on-?site engineer|project management|"
+                r"deployment|training|consulting|on-?site engineer|project management|labou?r|"
                 r"rack (and|&) stack|cabling service|acceptance test|inbetriebnahme)\b"),
-    ("support", r"\b(support|maintenance|warranty|nbd|next business day|care ?pack|"
-                r"subscription|sla|wartung|gew[äa]hrleistung)\b"),
+    ("support", r"\b(support|maintenance|warranty|\w*nbd|next business day|(\w+ )?care( ?pack)?|"
+                r"sntc|smartnet|prosupport|pointnext|onsite service|4-?hour response|"
+                r"subscriptions?|sla|wartung|gew[äa]hrleistung)\b"),
 )  # fmt: skip
+_CONTRACT = re.compile(r"^CON-[A-Z0-9]", re.I)
+"""Part numbers of service contracts: Cisco's begin with CON-."""
 _WORDS = tuple((kind, re.compile(pattern, re.I)) for kind, pattern in _PATTERNS)
 _OPTIONAL = re.compile(
     r"\b(option(s|al|nel|en)?|alternativ(e|es|ely|position)?|eventual(position)?|bedarfsposition|"
@@ -86,6 +97,7 @@ class _Line:
     optional: bool = False
     superseded: bool = False
     told_in_percent: bool = False
+    beyond: bool = False
     kind: LineKind = "not_understood"
     remarks: list[str] = field(default_factory=list)
 
@@ -151,6 +163,8 @@ def read_lines(
     for line in lines:
         _complete(line)
         line.kind = "option" if line.superseded else _kind(line)
+    _service_terms(lines)
+    _last_total(lines)
     _bundles(lines)
     return tuple(_record(line) for line in lines)
 
@@ -179,27 +193,29 @@ def _lines(grid: Grid, tables: Sequence[Header], decimal: Decimal) -> Iterator[_
         line = _line(row, header, section, decimal)
         if not line.figures and not line.odd and not line.included:
             heading = " ".join(row.texts)
-            if len(row.cells) <= 2 and not _is_total(heading):
+            if len(row.cells) <= 2 and not is_total(heading):
                 section = heading
                 continue
         yield line
-        if _is_total(line.label):  # what follows, such as freight, is of no section
+        if is_total(line.label):  # what follows, such as freight, is of no section
             section = ""
 
 
-def _is_total(text: str) -> bool:
+def is_total(text: str) -> bool:
+    """Whether a label is that of a total or subtotal."""
     return any(kind in ("total", "subtotal") and word.search(text) for kind, word in _WORDS)
 
 
 def _line(row: Row, header: Header, section: str, decimal: Decimal) -> _Line:
     line = _Line(row, section)
+    line.beyond = max(row.cells, default=0) > max(header.columns, default=0)
     for name, column in header.fields.items():
         cell = row.cells.get(column)
         if cell is None:
             continue
         if name not in _FIGURES:
             line.texts[name] = cell.text
-            if name == "lead_time" and re.fullmatch(r"\d+(-\d+)?", cell.text):
+            if name in ("lead_time", "term") and re.fullmatch(r"\d+([.-]\d+)?", cell.text):
                 line.texts[name] += _time_unit(header.texts[name])
             line.cells[name] = cell.name
             continue
@@ -215,8 +231,8 @@ def _line(row: Row, header: Header, section: str, decimal: Decimal) -> _Line:
 
 
 def _time_unit(header: str) -> str:
-    """Return the unit of times that a header names, empty for weeks."""
-    unit = re.search(r"\b(days?|tagen?|months?|monaten?)\b", header, re.I)
+    """Return the unit of times that a header names, empty where it names none."""
+    unit = re.search(r"\b(days?|tagen?|months?|monaten?|mths?|years?|yrs?|jahren?)\b", header, re.I)
     return f" {unit[1].lower()}" if unit else ""
 
 
@@ -282,11 +298,14 @@ def _by_quantity(lines: Sequence[_Line], wanted: Mapping[str, int]) -> None:
     """Take of prices without a quantity the one that holds for how many are wanted, or ask."""
     priced: dict[str, list[tuple[float, _Line]]] = {}
     for line in lines:
-        if line.figures.keys() & {"unit_list", "unit_net"} and line.label:
-            if not line.figures.keys() & {"quantity", "amount"} and not line.odd:
-                first = re.search(r"\d+", line.texts.get("from_quantity", ""))
-                key = line.texts.get("part") or line.label
-                priced.setdefault(key, []).append((float(first[0]) if first else 0.0, line))
+        known, tier = line.figures, line.texts.get("from_quantity", "")
+        priced_alone = known.keys() & {"unit_list", "unit_net"} and "quantity" not in known
+        if not line.label or not priced_alone or line.odd or ("amount" in known and not tier):
+            continue
+        known.pop("amount", None)  # the extended price of a tier is no amount to pay
+        first = re.search(r"\d+", tier)
+        key = line.texts.get("part") or line.label
+        priced.setdefault(key, []).append((float(first[0]) if first else 0.0, line))
     for key, tiers in priced.items():
         many = wanted.get(key, wanted.get(tiers[0][1].label))
         fitting = [each for each in tiers if many is not None and each[0] <= many]
@@ -310,6 +329,8 @@ def _complete(line: _Line) -> None:
     """Fill in what follows from what stands there, and say where the quote's own figures differ."""
     known = line.figures
     quantity, share = known.get("quantity"), known.get("discount")
+    if line.odd.get("amount") == NO_VALUE and quantity and known.keys() & {"unit_net", "unit_list"}:
+        del line.odd["amount"]  # quantity times unit price, below
     _before_discount(line)
     if "unit_net" not in known and "unit_list" in known and share is not None:
         known["unit_net"] = known["unit_list"] * (1.0 - share)
@@ -320,7 +341,7 @@ def _complete(line: _Line) -> None:
         known["unit_net"] = known["unit_list"]
     if "amount" not in known and quantity is not None and "unit_net" in known:
         known["amount"] = quantity * known["unit_net"]
-        line.remarks.append("no amount stands there; it is quantity times unit price")
+        line.remarks.append("amount missing; computed as quantity x unit price")
     if quantity and "unit_net" in known and "amount" in known:
         product = quantity * known["unit_net"]
         if abs(product - known["amount"]) > CENT * max(1.0, abs(quantity)) + _CLOSE * abs(product):
@@ -358,31 +379,57 @@ def _before_discount(line: _Line) -> None:
 
 
 def _kind(line: _Line) -> LineKind:
-    text = line.label
-    nothing_to_buy = "quantity" not in line.figures and "unit_net" not in line.figures
-    for kind, word in _WORDS:
-        totals = kind in ("total", "subtotal", "tax", "discount")
-        if word.search(text) and (nothing_to_buy or not totals or kind == "discount"):
-            if totals and line.amount is None:
-                return "not_understood"
-            if not totals and line.optional:
-                return "option"
-            if not totals and line.amount is None and line.odd:
-                break  # such as a price on request
-            return "included" if line.amount is None and line.included else kind
+    named = _named_kind(line)
+    if named is not None:
+        return named
     if _is_no_price(line):
         return "not_understood"
     if line.optional:
         return "option"
     if line.included or (line.amount in (None, 0.0) and line.figures.get("quantity")):
         return "included"
-    if line.amount is None:
-        return "not_understood"
-    return "item" if line.figures.get("quantity") else "not_understood"
+    if line.figures.get("quantity") and line.amount is not None:
+        return "item"
+    if line.amount is not None and line.amount < 0.0:
+        line.remarks.append("a negative amount is a discount")
+        return "discount"
+    if not line.remarks:
+        line.remarks.append(_reason(line))
+    return "not_understood"
+
+
+def _named_kind(line: _Line) -> LineKind | None:
+    """The kind that a line's words name, None where they name none."""
+    nothing_to_buy = "quantity" not in line.figures and "unit_net" not in line.figures
+    for kind, word in _WORDS:
+        contract = kind == "support" and _CONTRACT.search(line.texts.get("part", ""))
+        if not contract and not word.search(line.label):
+            continue
+        if kind in ("total", "subtotal", "tax", "discount"):
+            if nothing_to_buy or (kind == "discount" and (line.amount or 0.0) <= 0.0):
+                return "not_understood" if line.amount is None else kind
+            continue
+        if line.optional:
+            return "option"
+        if line.amount is None and line.odd:
+            return None  # such as a price on request
+        return "included" if line.amount is None and line.included else kind
+    return None
+
+
+def _reason(line: _Line) -> str:
+    """The missing figure that keeps a line from being priced."""
+    if line.beyond:
+        return "more cells than the header has columns; a comma in a text needs quotes"
+    if "quantity" in line.odd:
+        return f"'{line.odd['quantity']}' is no quantity"
+    if line.amount is not None or "unit_net" in line.figures:
+        return "no quantity"
+    return "no price"
 
 
 def _is_no_price(line: _Line) -> bool:
-    """Say whether a line tells no price at which something is bought, and why in its remarks."""
+    """Whether a line has no price at which something is bought; its remarks say why."""
     if line.odd and not line.amount:
         line.remarks += (
             f"'{text}' is no {name.replace('_', ' ')}" for name, text in line.odd.items()
@@ -392,6 +439,31 @@ def _is_no_price(line: _Line) -> bool:
         line.remarks.append("a lease or a rent, and no price at which it is bought")
         return True
     return False
+
+
+def _service_terms(lines: Sequence[_Line]) -> None:
+    """Take priced lines with a service term for support where a product beside them has none."""
+    for line in lines:
+        beside = (each for each in lines if each.row.sheet == line.row.sheet)
+        if (
+            line.kind == "item"
+            and re.search(r"\d", line.texts.get("term", ""))
+            and not re.search(r"\b(licen[cs]es?|software)\b", line.label, re.I)
+            and any(each.kind == "item" and not re.search(r"\d", each.texts.get("term", ""))
+                    for each in beside)
+        ):  # fmt: skip
+            line.kind = "support"
+
+
+def _last_total(lines: Sequence[_Line]) -> None:
+    """Take the last subtotal for the total where no line is called one."""
+    if any(line.kind == "total" for line in lines):
+        return
+    for line in reversed(lines):
+        if line.kind == "subtotal":
+            line.kind = "total"
+        if line.kind in _COUNTED or line.kind == "total":
+            return
 
 
 def _bundles(lines: Sequence[_Line]) -> None:
@@ -425,7 +497,7 @@ def _is_under(line: _Line, prefix: str) -> bool:
 def _record(line: _Line) -> QuoteLine:
     known = line.figures
     term = line.texts.get("term", "")
-    if re.fullmatch(r"\d+(\.\d+)?", term):  # the header says of what
+    if re.fullmatch(r"\d+(\.\d+)?", term):  # neither cell nor header names a unit
         term += " months" if float(term) >= 12 else " years"
     return QuoteLine(
         sheet=line.row.sheet,
@@ -491,7 +563,12 @@ def _subtotalled(
     """Return what a subtotal holds: the lines since the last one, or all so far of one sort."""
     bought = [each for each in before if each.kind == "item"]
     done = [each for each in before if each.kind in ("service", "support", "freight")]
-    return next((held for held in (since, bought, done) if _compare(line, held).agrees), since)
+    sorts = re.findall(r"[^\W\d_]{4,}", f"{line.description} {line.part_number}".lower())
+    named = [each for each in before
+             if any(sort.rstrip("s") in f"{each.section} {each.description}".lower()
+                    for sort in sorts)]  # fmt: skip
+    ways = (since, bought, done, named)
+    return next((held for held in ways if _compare(line, held).agrees), since)
 
 
 def _as_counted(line: QuoteLine) -> QuoteLine:

@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from planner.quotes.grid import Cell, Grid, Row, number
 from planner.schema.bill import Asked, MatchedBy, Quote, Quoted, QuoteLine
@@ -307,12 +307,59 @@ def _matched(
         return _is(line, found.pop(), "part_number")
     if found or line.kind not in ("item", "option", "included"):
         return line
-    there = _words(f"{line.part_number} {line.description}")
-    named = {item: name for item, name in words.items() if len(name) > 1 and name <= there}
-    longest = [
-        item for item, name in named.items() if not any(name < other for other in named.values())
-    ]
-    return _is(line, longest[0], "name") if len(longest) == 1 else line
+    named = _named(f"{line.part_number} {line.description}", words)
+    return _is(line, named, "name") if named is not None else line
+
+
+def _named(text: str, words: Mapping[str, frozenset[str]]) -> str | None:
+    """The one item whose name stands in a text, None for none or several.
+
+    Hyphens part no name, a capacity decides between items only where nothing else does, and a
+    vendor's own number may hold the name: MQM9700-NS2F is a QM9700, AI400X2T an AI400X2 Turbo.
+    """
+    if _ACCESSORY.search(text):
+        return None
+    plain = re.findall(r"[a-z0-9]+", _units_joined(text.lower()))
+    there = _words(text) | {a + b for a, b in pairwise(plain)}
+    there |= {a + b + c for a, b, c in zip(plain, plain[1:], plain[2:], strict=False)}
+    heads = {_bare(word.split("-")[0]) for word in text.split()}
+    found = {}
+    for item, name in words.items():
+        codes = {word for word in name if _is_code(word)}
+        more = {word[0] for word in name if not _is_code(word) and word.isalpha()}
+        sold_as = {f"m{code}" for code in codes if len(name - codes) <= len(_FAMILIES & name)}
+        sold_as |= {
+            code + letter for code in codes for letter in more if len(name) == len(codes) + 1
+        }
+        if (name <= there and (len(name) > 1 or codes)) or sold_as & heads:
+            found[item] = name
+    for sizes in (False, True):
+        kept = {item: name if sizes else _without_capacity(name) for item, name in found.items()}
+        found = {item: found[item] for item, name in kept.items()
+                 if not any(name < other for other in kept.values())}  # fmt: skip
+    return next(iter(found)) if len(found) == 1 else None
+
+
+_ACCESSORY = re.compile(
+    r"\b(cables?|cords?|rail kit|rack kit|mounting|bezel|fan (module|tray)|psu|power supply|"
+    r"spare part|licen[cs]es?) .*\b(for|of)\b|\b(rail|rack|accessory|power) (kit|supply|cord)\b",
+    re.I,
+)
+"""Parts that are named after the product that they belong to."""
+_FAMILIES = frozenset({"quantum", "spectrum", "2", "3", "4", "x800"})
+"""Words of names that a vendor's own numbers leave out."""
+
+
+def _is_code(word: str) -> bool:
+    return (
+        len(word) >= _LEAST_PART
+        and bool(re.search(r"\d", word) and re.search(r"[a-z]", word))
+        and (not re.fullmatch(r"\d+(tb|pb|gb|gpus?|ru|kw)", word))
+    )
+
+
+def _without_capacity(name: frozenset[str]) -> frozenset[str]:
+    return frozenset(word for word in name if not re.fullmatch(r"\d+(tb|pb)", word))
 
 
 def _is(line: QuoteLine, item: str, by: MatchedBy) -> QuoteLine:
@@ -324,10 +371,20 @@ def _bare(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
+def _units_joined(text: str) -> str:
+    return re.sub(r"(\d) (tb|pb|gb|gpus?|ru|kw)\b", r"\1\2", text)
+
+
 def _words(text: str) -> frozenset[str]:
     """Return the words of a name, in which a number and its unit are one."""
-    plain = re.sub(r"(\d) (tb|pb|gb|gpus?|ru|kw)\b", r"\1\2", text.lower())
-    return frozenset(re.findall(r"[a-z0-9]+", plain)) - {"with", "and", "of", "x", "the", "for"}
+    return frozenset(re.findall(r"[a-z0-9]+", _units_joined(text.lower()))) - {
+        "with",
+        "and",
+        "of",
+        "x",
+        "the",
+        "for",
+    }
 
 
 def prices(

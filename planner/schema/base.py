@@ -81,7 +81,9 @@ class Unit:
         text = name[0].upper() + name[1:]
         examples = list(self.dimension.examples)
         if self.dimension.bare:
-            return {"type": ["number", "string"], "description": text, "examples": examples}
+            least = {"minimum": self.dimension.least_bare} if self.dimension.least_bare else {}
+            types = {"type": ["number", "string"], **least}
+            return {**types, "description": text, "examples": examples}
         return {"type": "string", "description": f"{text} with its unit", "examples": examples}
 
 
@@ -106,7 +108,8 @@ LengthOrZero = Annotated[float, Unit(units.LENGTH)]
 Compute = Annotated[float, Unit(units.COMPUTE, open_low=True)]
 Share = Annotated[float, Unit(units.SHARE, high=1.0)]
 PositiveShare = Annotated[float, Unit(units.SHARE, low=1e-6, high=1.0)]
-Count = Annotated[float, Unit(units.COUNT, open_low=True)]
+Parameters = Annotated[float, Unit(units.PARAMETERS, open_low=True)]
+Tokens = Annotated[float, Unit(units.TOKENS, open_low=True)]
 Number = Annotated[float, Unit(units.NUMBER, open_low=True)]
 LinkSpeed = Annotated[float, Unit(units.LINK_SPEED, open_low=True)]
 PowerPrice = Annotated[float, Unit(units.POWER_PRICE)]

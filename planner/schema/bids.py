@@ -154,6 +154,8 @@ class Bid(Record):
     total. ``state`` is "open" where what it offers is not known well enough to be judged; ``open``
     then says why. ``breaches`` are the limits it breaks, ``against`` what else it goes against.
     ``lacks_usd`` is what is counted at the book's rates, of everything that counts.
+    ``unread`` are cells of lines that were not understood, and of totals that the lines read do
+    not add up to: money that is in no figure of the bid.
     """
 
     key: str
@@ -180,6 +182,7 @@ class Bid(Record):
     break_even: BreakEven | None = None
     remedy: Remedy | None = None
     holding: Holding | None = None
+    unread: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
 
 

@@ -733,6 +733,7 @@ class Plan(Shown, PlanModel):
     """A verified plan, or why there is none.
 
     ``not_counted`` is what the bill leaves out because the problem does not ask for it.
+    ``searched`` are the SKUs of GPU systems and storage that the search chose from.
 
     Its file holds what it takes to check it anywhere: ``inputs`` are problem, catalogs and prices,
     compressed (zlib, base64); ``checksums`` are of every other part of the file, by its name. They
@@ -757,6 +758,7 @@ class Plan(Shown, PlanModel):
     racks: tuple[RackGroup, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     not_considered: tuple[NotConsidered, ...] = ()
+    searched: tuple[str, ...] = Field(default=(), exclude_if=_is_empty)
     idle: tuple[IdleUnits, ...] = ()
     warnings: tuple[str, ...] = ()
     not_counted: tuple[str, ...] = ()

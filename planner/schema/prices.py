@@ -130,13 +130,18 @@ def _support(value: object, info: ValidationInfo) -> object:
         return value
     if isinstance(value, str) and "%" in value:
         return {"share": value}
+    if value == NO_SUPPORT:
+        return {"usd": "0 USD"}
     return {"usd": value}
 
+
+NO_SUPPORT = "none"
+"""The level of support, and its price, of what has none."""
 
 Support = Annotated[
     SupportShare | SupportMoney,
     BeforeValidator(_support),
-    WithJsonSchema({"type": "string", "examples": ["8 %", "39800 USD"]}),
+    WithJsonSchema({"type": "string", "examples": ["8 %", "39800 USD", "none"]}),
 ]
 LEAD_TIME = r"^\d+(-\d+)? (weeks|months)$"
 Weeks = Annotated[str, Field(pattern=LEAD_TIME, examples=["12 weeks", "8-16 weeks"])]
@@ -168,8 +173,6 @@ class SupportLevel(Model):
     note: Text | None = None
 
 
-NO_SUPPORT = "none"
-"""The level of support of what has none."""
 AS_LISTED = "as_listed"
 """The level of a price that names none."""
 
@@ -365,6 +368,9 @@ class Rate(Model):
 
 class PriceBook(Model):
     """A file of prices; later books override earlier ones, item by item and rate by rate.
+
+    A price keeps of the one that it overrides what it does not state of support, subscription, lead
+    time, pack, minimum order and stock.
 
     ``ranges`` is how far a quote may lie from a price of each confidence where the price itself
     does not say; without it a price is what it is. ``currency`` is the one in which plans made with

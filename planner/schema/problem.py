@@ -11,7 +11,6 @@ from planner.schema.base import (
     Bandwidth,
     BandwidthOrZero,
     CapacityOrZero,
-    Count,
     Days,
     EnergyPrice,
     Identifier,
@@ -19,6 +18,7 @@ from planner.schema.base import (
     Model,
     Money,
     Number,
+    Parameters,
     PositiveShare,
     PositiveWhole,
     PowerPrice,
@@ -361,7 +361,7 @@ class Job(Model):
     """One training job."""
 
     name: Text
-    parameters: Count | None = None
+    parameters: Parameters | None = None
     bytes_per_parameter: BytesPreset | Number = "mixed_adam"
     trained_share: PositiveShare = 1.0
     parallelisms: Options | None = Field(default=None, alias="parallelism")

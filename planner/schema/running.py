@@ -7,10 +7,10 @@ from typing import Annotated, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from planner.schema.base import (
-    Count,
     Identifier,
     Model,
     Number,
+    Parameters,
     PositiveShare,
     PositiveWhole,
     Seconds,
@@ -18,6 +18,7 @@ from planner.schema.base import (
     Share,
     SizeOrZero,
     Text,
+    Tokens,
     Whole,
 )
 from planner.schema.catalog import Precision
@@ -225,8 +226,8 @@ class Parallelism(Model):
     ``expert_tensor`` GPUs (of ``tensor`` where it is not given) in each pipeline stage, and the
     others over tensor and context: a replica is the smallest group of GPUs that is whole in both.
 
-    At least ``min_replicas`` run; where ``memory`` is given, at least as many as its shared part
-    needs. ``factor`` is what is left of the rate.
+    At least ``min_replicas`` run, those of all GPU types together; where ``memory`` is given, at
+    least as many as its shared part needs. ``factor`` is what is left of the rate.
     """
 
     tensor: PositiveWhole
@@ -234,7 +235,7 @@ class Parallelism(Model):
     context: PositiveWhole = 1
     experts: PositiveWhole = 1
     expert_tensor: PositiveWhole | None = None
-    expert_parameters: Count | None = None
+    expert_parameters: Parameters | None = None
     min_replicas: PositiveWhole = 1
     factor: PositiveShare = 1.0
     memory: ReplicaMemory | None = None
@@ -440,10 +441,10 @@ class Training(Model):
     with that model, which the catalogs list as ``achieved``.
     """
 
-    tokens: Count | None = None
+    tokens: Tokens | None = None
     mfu: PositiveShare | None = None
     precision: Precisions = "bf16"
-    active_parameters: Count | None = None
+    active_parameters: Parameters | None = None
     model: Text | None = None
     scale: Scale | None = None
 

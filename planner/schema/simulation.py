@@ -6,13 +6,7 @@ from planner.schema.base import Record, Shown
 
 SIMULATION_SCHEMA_VERSION = 1
 
-Doing = Literal[
-    "compute", "lost", "capture", "wait", "restart", "restore", "planned", "repair", "drain", "read"
-]
-"""What a job does (``lost``: it computes what a failure will throw away; ``repair``: it waits for a
-unit), and what it has storage do: let a checkpoint drain, have one read."""
-
-FailureKind = Literal["exponential", "weibull", "empirical"]
+FailureKind = Literal["exponential", "weibull", "lognormal", "constant", "empirical"]
 
 
 class Estimate(Record):
@@ -40,7 +34,6 @@ class LossBudget(Record):
     drain: float
     restart: float
     restore: float
-    planned: float
     waiting: float = 0.0
     shrunk: float = 0.0
 
@@ -120,21 +113,9 @@ class JobSimulated(Record):
     loss: LossBudget
     waits: float
     interruptions_per_year: float
-    stops_per_year: float
     waits_per_year: float
     repair: RepairSeen | None = None
     local: LocalSeen | None = None
-
-
-class StorageSeen(Record):
-    """The appliances: how many, how often one fails in a year, how long some and all are down."""
-
-    units: int
-    write_gb_per_s: float
-    read_gb_per_s: float
-    outages_per_year: float
-    some_down: float
-    all_down: float
 
 
 class IntervalTried(Record):
@@ -154,24 +135,6 @@ class IntervalTried(Record):
     breaks: tuple[str, ...] = ()
 
 
-class TimelineBar(Record):
-    """What a job does for a stretch, s from the start of the run."""
-
-    job: int
-    doing: Doing
-    start_s: float
-    end_s: float
-
-
-class Timeline(Record):
-    """A stretch of one run about an interruption, ``at_s``; None where there is none."""
-
-    start_s: float
-    end_s: float
-    at_s: float | None
-    bars: tuple[TimelineBar, ...]
-
-
 class Simulation(Shown, Record):
     """A plan's job run event by event many times, beside what the formula predicts.
 
@@ -188,11 +151,7 @@ class Simulation(Shown, Record):
     length_s: float
     replications: int
     seed: int
-    planned: tuple[float, float] | None = None
-    outages: tuple[float, float] | None = None
     jobs: tuple[JobSimulated, ...]
-    storage: StorageSeen
     intervals: tuple[IntervalTried, ...] = ()
     best: int | None = None
     better: bool = False
-    timeline: Timeline

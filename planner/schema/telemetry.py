@@ -1,8 +1,7 @@
-"""What storage telemetry says of checkpoints and jobs, and the truth of telemetry that was made up.
+"""What storage telemetry says of checkpoints and jobs.
 
 Additive changes only, as with the plan. Checkpoints are many and stand in a table beside the
 record (Parquet, CSV): one row per burst of writing, with the columns of ``CHECKPOINT_COLUMNS``.
-Times of the truth are seconds since the trace's start by a clock that is never set.
 """
 
 from typing import Literal
@@ -35,7 +34,6 @@ range that sampling and noise leave. ``mean_gb_per_s`` is size over duration. ``
 rhythm), ``aborted`` (broken off by an interruption), ``cut`` (samples are missing) or ``other``
 (no job's).
 """
-SYNTHESIS_SCHEMA_VERSION = 1
 
 
 class Measured(Record):
@@ -154,6 +152,104 @@ class Calibration(Record):
     not_measured: tuple[str, ...] = ()
 
 
+class FleetJob(Record):
+    """A job of the table of jobs, with the checkpoints that telemetry shows.
+
+    ``found`` are the jobs of the telemetry that were matched to it. ``demand_gb_per_s`` is the
+    write bandwidth that keeps the overlap at the limit: size / (limit x interval).
+    ``law_gb_per_s`` is the same at the fitted overlap. ``resolved`` is False where the drain is
+    shorter than two samples, so that bandwidth is a lower bound; such a job is in no fit.
+    """
+
+    name: str
+    cluster: str
+    gpus: int
+    parameters: float
+    found: tuple[str, ...]
+    checkpoints: int
+    size_gb: float
+    interval_s: float
+    drain_s: float
+    overlap: float
+    write_gb_per_s: float
+    mb_per_s_per_gpu: float
+    demand_gb_per_s: float
+    law_gb_per_s: float
+    resolved: bool
+
+
+class Trend(Record):
+    """A power law between two figures of the jobs: y is proportional to x to the ``exponent``.
+
+    ``exponent`` is fitted by least squares to the logarithms. ``rank_correlation`` is Spearman's,
+    ``p_value`` its chance under independence.
+    """
+
+    x: str
+    y: str
+    jobs: int
+    exponent: Measured
+    rank_correlation: float
+    p_value: float
+
+
+class DemandLaw(Record):
+    """The demand law fitted to the jobs: bandwidth = size^c / (overlap x interval^b).
+
+    The law has c = b = 1; ``size_exponent`` and ``interval_exponent`` are fitted together, and
+    None where sizes and intervals of the jobs go together so closely that they cannot be told.
+    ``overlap`` is the geometric mean over the jobs with c = b = 1. ``explained`` is the share of
+    the variance of the logarithm of bandwidth that c and b explain.
+    """
+
+    jobs: int
+    size_exponent: Measured | None
+    interval_exponent: Measured | None
+    overlap: Measured
+    explained: float
+
+
+class ClusterStorage(Record):
+    """Storage of a cluster: demand of its jobs, and bandwidth that was seen.
+
+    ``demand_gb_per_s`` is the largest sum over jobs at one time that keeps overlaps at the limit,
+    ``seen_gb_per_s`` the largest sample. ``enough_kw`` is the power of the storage with the least
+    power that delivers the demand, ``seen_kw`` of that which delivers what was seen;
+    ``gpus_more`` are the GPUs that the difference powers. None without a problem, or where it has
+    no such storage.
+    """
+
+    cluster: str
+    gpus: int
+    demand_gb_per_s: float
+    seen_gb_per_s: float
+    enough: str | None = None
+    enough_kw: float | None = None
+    seen_kw: float | None = None
+    gpus_more: float | None = None
+
+
+class FleetStudy(Record):
+    """Checkpoint bandwidth of a fleet against model size and interval.
+
+    ``limit`` is the overlap that counts as small. Shares are of jobs and of their checkpoints.
+    ``unmatched`` are jobs of the table without telemetry, ``unknown`` jobs of the telemetry that
+    the table lacks.
+    """
+
+    limit: float
+    jobs: tuple[FleetJob, ...]
+    bandwidth: Trend | None
+    per_gpu: Trend | None
+    interval: Trend | None
+    law: DemandLaw | None
+    under_limit_jobs: Measured
+    under_limit_checkpoints: float
+    storage: tuple[ClusterStorage, ...]
+    unmatched: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
 class Characterization(Shown, Record):
     """Checkpoints and jobs found in storage telemetry.
 
@@ -171,104 +267,5 @@ class Characterization(Shown, Record):
     bursts: int
     checkpoints: int
     calibration: Calibration | None = None
+    study: FleetStudy | None = None
     notes: tuple[str, ...] = ()
-
-
-class Moved(Record):
-    """A checkpoint written to storage, or one read back; ``size_gb`` is what arrived.
-
-    What is not ``complete`` was broken off by a failure or by the end of the trace.
-    """
-
-    job: str
-    start_s: float
-    end_s: float
-    size_gb: float
-    complete: bool
-
-
-class Interrupted(Record):
-    """A failure (or a planned stop) of a job; ``lost_s`` of computing had to be done again."""
-
-    job: str
-    at_s: float
-    planned: bool
-    lost_s: float
-
-
-class JobTruth(Record):
-    """A job as it ran, and as the plan has it.
-
-    ``size_gb`` is the size of a complete checkpoint, ``interval_s`` the time from the start of one
-    to the start of the next with nothing in between, ``drain_s`` how long one is being written,
-    ``overlap`` the drain over the interval: medians, None where there are too few to tell.
-    ``restarts`` count failures and planned stops; ``mtti_s`` is the trace's length over the
-    failures, None without any.
-    """
-
-    name: str
-    gpus: int
-    checkpoints: int
-    restores: int
-    restarts: int
-    size_gb: float | None
-    interval_s: float | None
-    drain_s: float | None
-    overlap: float | None
-    mtti_s: float | None
-    planned_size_gb: float
-    planned_interval_s: float
-    planned_drain_s: float
-    planned_mtti_s: float
-
-
-class ClockStep(Record):
-    """At ``at_s`` the clock that stamps the samples is set forward or back by ``by_s``."""
-
-    at_s: float
-    by_s: float
-
-
-class ClusterTruth(Record):
-    """All that happened on one cluster, and what its telemetry does not tell.
-
-    ``samples`` were taken and ``missing`` of them got lost. Counters started again at 0 at
-    ``resets_s``. ``peak_write_gb_per_s`` and ``peak_read_gb_per_s`` are the largest of the samples.
-    """
-
-    name: str
-    samples: int
-    missing: int
-    peak_write_gb_per_s: float
-    peak_read_gb_per_s: float
-    clock_steps: tuple[ClockStep, ...] = ()
-    resets_s: tuple[float, ...] = ()
-    jobs: tuple[JobTruth, ...]
-    checkpoints: tuple[Moved, ...]
-    restores: tuple[Moved, ...]
-    interruptions: tuple[Interrupted, ...]
-
-
-class Truth(Record):
-    """What a synthetic trace was made from.
-
-    ``start`` is when it begins (ISO 8601, UTC) and ``start_s`` the same in seconds since 1970.
-    ``background_gb_per_s`` is the mean of other traffic in each direction, ``noise`` a share of the
-    rate.
-    """
-
-    kind: Literal["synthesis"] = "synthesis"
-    schema_version: int = SYNTHESIS_SCHEMA_VERSION
-    plans: tuple[str, ...]
-    trace: str
-    read_as: Literal["rate", "counter"]
-    start: str
-    start_s: float
-    length_s: float
-    sample_s: float
-    seed: int
-    background_gb_per_s: float = 0.0
-    noise: float = 0.0
-    missing: float = 0.0
-    jitter_s: float = 0.0
-    clusters: tuple[ClusterTruth, ...]

@@ -5,7 +5,7 @@ schema``, ``planner solve --study``, ``planner report`` and what `-o` writes all
 rows.
 
 A new one is a ``Result``, listed in ``RESULTS``, and a ``Study`` in ``_STUDIES``. What is generated
-of them is written by ``docs/make_commands.py`` and ``planner schema NAME > schemas/NAME.json``.
+of them is written by ``scripts/make_commands.py`` and ``planner schema NAME > schemas/NAME.json``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from planner.cli_options import (
     DASK,
@@ -38,7 +38,10 @@ from planner.cli_options import (
     share,
 )
 from planner.studies.study import TOLD, Function, Result, Study, load
-from planner.studies.traces import CHARACTERIZATION, SIMULATION, TRACES, TRUTH
+from planner.studies.traces import CHARACTERIZATION, SIMULATION, TRACES
+
+if TYPE_CHECKING:
+    from planner.schema.base import Model
 
 _SHEETS, _SENSITIVITY = "planner.outputs.workbook.studies", "planner.schema.sensitivity"
 
@@ -171,7 +174,6 @@ RESULTS = (
     UNCERTAIN,
     CHARACTERIZATION,
     SIMULATION,
-    TRUTH,
     VERIFICATION,
 )
 """All of them, in the order in which ``planner schema`` lists them."""
@@ -499,7 +501,11 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 def json_schema(name: str) -> str:
     """Return the JSON Schema of a file that users write or read, by its name in ``SCHEMAS``."""
-    schema = load(SCHEMAS[name]).model_json_schema(mode="validation", by_alias=True)
+    from planner.schema.base import Model
+
+    model = load(SCHEMAS[name])
+    _build_parts(Model)
+    schema = model.model_json_schema(mode="validation", by_alias=True)
     if name == "problem":
         schema["properties"]["scenarios"] = {
             "type": "object",
@@ -508,3 +514,10 @@ def json_schema(name: str) -> str:
         }
     whole = {"$schema": DRAFT, **schema, "title": f"planner {name} file"}
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def _build_parts(model: type[Model]) -> None:
+    """Build all kinds of a model: pydantic below 2.14 cannot write defaults that are not built."""
+    for part in model.__subclasses__():
+        part.model_rebuild()
+        _build_parts(part)

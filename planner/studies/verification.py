@@ -10,11 +10,12 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from planner import __version__
+from planner.assemble.cables import links_of
 from planner.auditor import audit
 from planner.case import resolve
 from planner.errors import Finding, InputError, SolverError
 from planner.foreign_files import contents, json_of
-from planner.inputs import Inputs, inputs_from_text, inputs_to_text
+from planner.inputs import Inputs, changed, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.objective import natural
@@ -22,8 +23,15 @@ from planner.optimizer.solver import Effort, SolverName
 from planner.outputs import plan_json
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.schema.verification import Check, Verification
+from planner.studies.reassembly import assembly_faults, is_repeatable, search_faults
 from planner.studies.request import Found, Request
-from planner.verifier import faults, origin_faults, recheck_from_outside, unproven_faults
+from planner.verify import (
+    faults,
+    origin_faults,
+    recheck_from_outside,
+    unit_faults,
+    unproven_faults,
+)
 
 _AGAIN = "solve the problem again"
 _TAKES = "give the PROBLEM.plan.json that planner solve writes"
@@ -60,7 +68,7 @@ def open_sound_plan(path: Path, model: Plan | None = None) -> PlanFile:
         InputError: it cannot be read, or does not hold; the first figure that is wrong is named.
     """
     opened = open_plan(path, model)
-    wrong = faults(opened.inputs, opened.plan) or tuple(map(changed_text, opened.changed))
+    wrong = faults(opened.inputs, opened.plan, links_of) or tuple(map(changed_text, opened.changed))
     if wrong:
         raise InputError(refusal(opened.name, opened.plan, wrong))
     return opened
@@ -130,6 +138,8 @@ __all__ = ["verify_file"]
 
 OTHER: dict[str, SolverName] = {"highs": "cbc", "cbc": "highs"}
 NAMES = {"highs": "HiGHS", "cbc": "CBC"}
+ROUGH_GAP = 1e-3
+"""How far a GPU type alone is solved."""
 GAP = 2e-6
 """How far the other solver proves its own answer."""
 TOLERANCE = 1e-6
@@ -155,14 +165,18 @@ def verify_file(
         InputError: the file cannot be read, or holds no plan that can be checked.
     """
     opened = open_plan(path, model)
-    checks = [_file(opened), *_figures(opened), _catalogs(opened, path.parent)]
+    checks = [
+        _file(opened),
+        *_figures(opened, search=solve_again and time_limit_s is None),
+        _catalogs(opened, path.parent),
+    ]
     solver = OTHER.get(opened.plan.provenance.solver, "highs") if solve_again else None
     answer: tuple[float | None, float | None] = (None, None)
     if solver is None:
         checks.append(Check(name="bound", result="not_checked", text="not solved again"))
     else:
         check, answer = _bound(opened, solver, time_limit_s)
-        checks.append(check)
+        checks += [check, _types(opened, time_limit_s)]
     failed = any(check.result == "fails" for check in checks)
     return Verification(
         plan=opened.name,
@@ -177,23 +191,27 @@ def verify_file(
 
 
 def _file(opened: PlanFile) -> Check:
-    tool = opened.plan.provenance.tool
     wrong = (*origin_faults(opened.inputs, opened.plan), *map(changed_text, opened.changed))
     if wrong:
-        text = f"parts are not as {tool} wrote them"
+        text = f"parts are not as {opened.plan.provenance.tool} wrote them"
         return Check(name="file", result="fails", text=text, findings=wrong)
-    return Check(name="file", result="holds", text=f"every part is as {tool} wrote it")
+    return Check(name="file", result="holds", text="checksums agree (no signature)")
 
 
-def _figures(opened: PlanFile) -> Iterator[Check]:
+def _figures(opened: PlanFile, *, search: bool) -> Iterator[Check]:
     """Yield the checks of figures and limits, by the inputs that the plan carries."""
-    plan, found = opened.plan, recheck_from_outside(opened.inputs, opened.plan)
+    plan, found = opened.plan, recheck_from_outside(opened.inputs, opened.plan, links_of)
     what, wrong = _contents(plan), (*found.disagreements, *unproven_faults(plan))
+    wrong = wrong or assembly_faults(opened.inputs, plan)
+    repeated = search and is_repeatable(plan)
+    if repeated and not wrong and not found.breaches:
+        wrong = search_faults(opened.inputs, plan)
     if wrong:
         text = f"wrong among {what}, computed again from the inputs it carries"
         yield Check(name="figures", result="fails", text=text, findings=wrong)
     else:
         text = f"{what}: all computed again from the inputs it carries"
+        text += ", by the same search" if repeated else "; the search was not repeated"
         yield Check(name="figures", result="holds", text=text)
     if found.breaches:
         broken = tuple(f"{name}: {text}" for name, text in found.breaches)
@@ -222,6 +240,10 @@ def _catalogs(opened: PlanFile, folder: Path) -> Check:
         text = f"what the plan was made from was not found: {error.findings[0].text()}"
         return Check(name="catalogs", result="not_checked", text=text)
     what = f"{file} and what it names" if whole else "the catalogs and price books it names"
+    misread = unit_faults(now, opened.plan) if whole else ()
+    if misread:
+        text = f"quantities of {file} and its catalogs are not read as written"
+        return Check(name="catalogs", result="fails", text=text, findings=misread)
     aside = "" if whole else f"; the problem file, {file or 'none'}, is not beside the plan"
     if whole and now.sha256 == opened.inputs.sha256:
         if inputs_to_text(now) == opened.carried:
@@ -229,13 +251,13 @@ def _catalogs(opened: PlanFile, folder: Path) -> Check:
         wrong = ("inputs: not what the files hold that it names, which are unchanged",)
         text = f"{what} are unchanged, but the plan carries others"
         return Check(name="catalogs", result="fails", text=text, findings=wrong)
-    found = recheck_from_outside(now, opened.plan)
+    found = recheck_from_outside(now, opened.plan, links_of)
     differs = (*found.disagreements, *(f"{name}: {text}" for name, text in found.breaches))
     if differs:
         text = f"{what} say otherwise now{aside}"
         return Check(name="catalogs", result="fails", text=text, findings=differs)
-    changed = "were changed since; every figure is still theirs" if whole else "hold every figure"
-    return Check(name="catalogs", result="holds", text=f"{what} {changed}{aside}")
+    state = "were changed since; every figure is still theirs" if whole else "hold every figure"
+    return Check(name="catalogs", result="holds", text=f"{what} {state}{aside}")
 
 
 def _named_now(opened: PlanFile, folder: Path) -> tuple[Inputs, bool]:
@@ -253,7 +275,7 @@ def _bound(
     opened: PlanFile, solver: SolverName, time_limit_s: float | None
 ) -> tuple[Check, tuple[float | None, float | None]]:
     plan = opened.plan
-    if faults(opened.inputs, plan):
+    if faults(opened.inputs, plan, links_of):
         text = "not solved again: the plan does not hold as it is"
         return Check(name="bound", result="not_checked", text=text), (None, None)
     if plan.status not in ("optimal", "feasible", "infeasible"):
@@ -272,6 +294,34 @@ def _bound(
     if plan.status == "infeasible":
         return _none_either(asked, answer), (value, bound)
     return _compared(plan, asked, answer, value, bound), (value, bound)
+
+
+def _types(opened: PlanFile, time_limit_s: float | None) -> Check:
+    """Solve for each GPU type alone: none may have a better plan than the bound allows."""
+    plan, goal = opened.plan, opened.plan.objective
+    types = [sku for sku in plan.searched if opened.inputs.by_id[sku].category == "gpu_system"]
+    if not plan.jobs or goal.bound is None or len(types) < 2:
+        return Check(name="types", result="not_checked", text="no other GPU type to compare with")
+    effort, wrong, alone = Effort.within(time_limit_s), [], 0
+    for sku in types:
+        try:
+            case = resolve(changed(opened.inputs, "consider.gpu_systems", (sku,)))
+            answer = optimise(case, solver="highs", gap=ROUGH_GAP, effort=effort, ties=False)
+        except (InputError, SolverError):
+            continue
+        value = None if answer.value is None else natural(case.objective, answer.value)
+        if value is None:
+            continue
+        alone += 1
+        better = value - goal.bound if goal.sense == "maximize" else goal.bound - value
+        if better > TOLERANCE * max(abs(value), abs(goal.bound)):
+            worth = f"{_write_number(value)} {goal.unit}"
+            wrong.append(f"searched: {sku} alone is worth {worth}, beyond the bound")
+    if wrong:
+        text = "a GPU type was lost from the search"
+        return Check(name="types", result="fails", text=text, findings=tuple(wrong))
+    text = f"{alone} of {len(types)} GPU types have a plan alone, none beyond the bound"
+    return Check(name="types", result="holds", text=text)
 
 
 def _none_either(asked: str, answer: Certificate) -> Check:

@@ -9,26 +9,22 @@ The log says when the job saves, fails and computes again: a CSV file with the c
 
 from __future__ import annotations
 
-import csv
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, Protocol, get_args
 
 import numpy as np
+import pandas as pd
 
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import FIGURES
-from planner.foreign_files import contents, regular
+from planner.foreign_files import regular
 from planner.paths import job_path
 from planner.schema.problem import FixedInterval, Job, Problem
 from planner.schema.telemetry import Calibration, JobFound, Measured, Override
-from planner.telemetry.csv_parquet import dialect
 from planner.telemetry.raw import (
-    LAST_S,
     difference,
     median_with_range,
     per_event,
@@ -36,6 +32,8 @@ from planner.telemetry.raw import (
     ratio,
     scaled,
 )
+from planner.telemetry.tables import read_table
+from planner.telemetry.times import read_times
 from planner.units import DAY_S, HOUR_S
 
 LEVELS = ("local", "remote")
@@ -181,20 +179,16 @@ class _Row:
 
 
 def read_log(path: Path, job: str | None = None) -> JobLog:
-    """Return what a log says of a job.
+    """Return the figures that a log holds of a job.
 
     Args:
-        job: the job's name in it; it may be left out where there is only one.
+        path: a CSV, Excel, JSON or Parquet file with the columns time, job, event.
+        job: the job's name in it; None where there is only one.
 
     Raises:
         InputError: the file or a row is wrong, or it is not clear which job is meant.
     """
-    try:
-        rows = sorted(_rows(path), key=lambda row: row.at_s)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        message = f"cannot be read: {why[:160].lower()}"
-        raise InputError(Finding("log", message, str(path), fix="a log is CSV in UTF-8")) from None
+    rows = sorted(_rows(path), key=lambda row: row.at_s)
     names = list(dict.fromkeys(row.job for row in rows))
     if job is None and len(names) == 1:
         job = names[0]
@@ -207,62 +201,33 @@ def read_log(path: Path, job: str | None = None) -> JobLog:
     return _log([row for row in rows if row.job == job], job)
 
 
-def _rows(path: Path) -> Iterator[_Row]:
+def _rows(path: Path) -> list[_Row]:
     regular(path, most_bytes=_MOST_BYTES, what="log")
-    rule = f"a log has the columns {', '.join(COLUMNS)}"
-    found = dialect(path, "log", rule, rows_are="events")
-    missing = [name for name in COLUMNS if name not in found.names]
-    if missing:
-        raise InputError(Finding("log", f"no column '{missing[0]}'", str(path), 1, fix=rule))
-    text = contents(path, most_bytes=_MOST_BYTES, what="log").decode(
-        "utf-16" if found.encoding == "utf-16" else "utf-8-sig"
-    )
-    lines = text.splitlines()[found.first_line - 1 :]
-    rows = csv.reader(lines, delimiter=found.delimiter)
-    at, job, event = (found.names.index(name) for name in COLUMNS)
-    further = [found.names.index(name) if name in found.names else None for name in MORE_COLUMNS]
-    for cells in rows:
-        line = found.first_line - 1 + rows.line_num
-        if not any(cell.strip() for cell in cells):
-            continue
-        cells += [""] * (len(found.names) - len(cells))
-        what = _event(cells[event].strip(), path, line)
-        more = [cells[place].strip() if place is not None else "" for place in further]
-        if more[1] and more[1] not in LEVELS:
-            message = f"'{more[1][:40]}' is no level of checkpoints"
-            fix = f"levels are {', '.join(LEVELS)}"
-            raise InputError(Finding("log", message, str(path), line, "level", fix))
-        yield _Row(_time(cells[at], path, line), cells[job].strip(), what, *more)
-
-
-def _event(text: str, path: Path, line: int) -> str:
-    if text not in EVENTS:
-        fix = did_you_mean(text, EVENTS) or f"events are {', '.join(EVENTS)}"
-        raise InputError(
-            Finding("log", f"'{text[:40]}' is no event", str(path), line, "event", fix)
-        )
-    return text
-
-
-def _time(text: str, path: Path, line: int) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = _moment(text.strip())
-    if not abs(seconds) <= LAST_S:
-        fix = "write seconds, or for example 2026-01-01T00:00:00Z"
-        message = f"'{text[:40]}' is not a time"
-        raise InputError(Finding("log", message, str(path), line, "time", fix))
-    return seconds
-
-
-def _moment(text: str) -> float:
-    """Return a point in time in seconds since 1970, NaN where it is none."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return math.nan
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    table = read_table(path, "log")
+    frame, line = table.frame.dropna(how="all"), table.first_line
+    for name in COLUMNS:
+        if name not in frame:
+            fix = f"a log has the columns {', '.join(COLUMNS)}"
+            raise InputError(Finding("log", f"no column '{name}'", str(path), 1, fix=fix))
+    times, _ = read_times(frame["time"], None, str(path), line)
+    empty = pd.Series("", index=frame.index)
+    text = {
+        name: frame.get(name, empty).astype("string").fillna("").str.strip()
+        for name in (*COLUMNS[1:], *MORE_COLUMNS)
+    }
+    for name, known in (("event", EVENTS), ("level", ("", *LEVELS))):
+        wrong = text[name][~text[name].isin(known)]
+        if len(wrong):
+            cell, at = str(wrong.iloc[0])[:40], None if line is None else line + wrong.index[0]
+            fix = did_you_mean(cell, known) or f"one of {', '.join(filter(None, known))}"
+            message = f"'{cell}' is no {name}"
+            raise InputError(Finding("log", message, str(path), at, name, fix))
+    if not np.isfinite(times).all():
+        at = int(np.flatnonzero(~np.isfinite(times))[0])
+        at_line = None if line is None else line + int(frame.index[at])
+        raise InputError(Finding("log", "a row without a time", str(path), at_line, "time"))
+    columns = (text[name] for name in ("job", "event", "unit", "level", "class"))
+    return [_Row(at_s, *map(str, row)) for at_s, *row in zip(times, *columns, strict=True)]
 
 
 def _log(rows: list[_Row], job: str) -> JobLog:

@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.errors import Finding, InputError
 from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization, ClusterFound, JobFound
-from planner.telemetry import hdf5, tables
+from planner.telemetry import tables
 from planner.telemetry.bursts import Bursts, BurstsFound, bursts, window_of
 from planner.telemetry.jobs import CheckpointColumns, Sampling, job, table_of
 from planner.telemetry.overlapping import Traffic, place_all, separate_overlapping
@@ -60,7 +60,7 @@ def characterize(
     """Return the checkpoints and jobs in traces.
 
     Args:
-        paths: CSV, Excel, JSON, Parquet or HDF5 files; several clusters in one file by a column,
+        paths: CSV, Excel, JSON or Parquet files; several clusters in one file by a column,
             or a file each.
         options: how to read them.
         seen: called with each cluster when it is done, while its samples are at hand.
@@ -102,8 +102,7 @@ def characterize(
 
 def _raws(paths: Sequence[Path], options: ReadOptions) -> Iterator[Raw]:
     for path in paths:
-        reader = hdf5.read if hdf5.is_one(path) else tables.read
-        yield from reader(path, options)
+        yield from tables.read_traces(path, options)
 
 
 def cluster(raw: Raw, options: ReadOptions) -> ClusterTrace:

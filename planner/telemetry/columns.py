@@ -1,296 +1,231 @@
-"""Which column of a trace's table holds what, and in which unit.
+"""Columns of a trace: which holds times, writes and reads, and the unit of its figures.
 
-What the user says goes before what a name says, and both before what is found out later. A name
-that says too little is asked about, never guessed.
+Each is named by an option, or is the only one whose name fits one pattern.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from planner import units
 from planner.errors import Finding, InputError, did_you_mean
 from planner.telemetry.raw import ReadOptions, refusal
-from planner.units import DAY_S, HOUR_S
 
 Unit = tuple[float, bool]
-"""What one unit is in GB/s or GB, and whether it is a bandwidth."""
-_TIMES = re.compile(r"(?i)(time|date|epoch|(^|[^a-z])ts$|unix)")
-_DATES = re.compile(r"(?i)^(?!.*time).*(date|day)")
-_CLOCKS = re.compile(r"(?i)^(?!.*(date|stamp)).*time")
-_WRITES = re.compile(
-    r"(?i)(^|[^a-z])(write|wrote|written|writ(?![a-z])|wr(?=$|[^a-z]|bw|[kmgt]i?b))"
-    r"|^w(?=[_ ]|[kmgt]?i?b/s)|(?-i:[a-z]W(rite|rote|ritten))"
-)
-_READS = re.compile(
-    r"(?i)(^|[^a-z])(read(?!y)|rd(?=$|[^a-z]|bw|[kmgt]i?b))"
-    r"|^r(?=[_ ]|[kmgt]?i?b/s)|(?-i:[a-z]Read)"
-)
-_NO_TRAFFIC = re.compile(
-    r"(?i)(latency|iops|time|await|ops(?![a-z])|requests?|completed|merged|count|errors?|util|%)"
-)
-_CLUSTERS = re.compile(r"(?i)^(cluster|cluster[_ ]?name|cluster[_ ]?id|system|site)$")
-_APART = re.compile(
-    r"(?i)^(host|node|instance|server|device|disk|drive|volume|mount|ost|oss|target|pod)"
-    r"([_ ]?(name|id))?$|^(mountpoint|filesystem|interface)$"
-)
-_PREFIX = {"k": "k", "m": "M", "g": "G", "t": "T", "p": "P", "": ""}
+"""A unit of traffic in GB/s or GB, and whether it is a bandwidth."""
+
+_NO_TRAFFIC = r"^(?!.*(?i:latency|iops|await|ops(?![a-z])|time|count|util|request|merged|%))"
+PATTERNS = {
+    "time": re.compile(r"(?i)(?<![a-z])(time[ _]?(stamp)?|date(time)?|epoch|ts)(?![a-z])"),
+    "write": re.compile(
+        _NO_TRAFFIC + r"(?:.*(?:(?<![A-Za-z])w|(?<=[a-z])W|(?<![A-Za-z])W)"
+        r"(rit(e|es|ten)?|rote|r|rtn|RITE)(?![a-z])|w[kMG]?B/s$|bwrtn/s$)"
+    ),
+    "read": re.compile(
+        _NO_TRAFFIC + r"(?:.*(?:(?<![A-Za-z])r|(?<=[a-z])R|(?<![A-Za-z])R)"
+        r"(eads?|d|EAD)(?![a-z])|r[kMG]?B/s$|bread/s$)"
+    ),
+    "cluster": re.compile(r"(?i)^cluster([_ ]?(name|id))?$"),
+}
+_HOST = re.compile(r"(?i)^(host|node|instance|server|dev|device|disk|ost|target)([_ ]?(name|id))?$")
+_SYSSTAT = re.compile(r"^(?:[rwd]|[rt]x)?([kM])B(?:_read|_wrtn|_dscd)?/s$")
+_SYSSTAT_BLOCKS = re.compile(r"^b(read|wrtn)/s$")
 _NAMED = re.compile(
-    r"(?:^[rw](?=[kMGT]?i?B/s)|^|(?<=[^A-Za-z])|(?<=[a-z])(?=[A-Z]))"
+    r"(?:^|(?<=[^A-Za-z])|(?<=[a-z])(?=[A-Z]))"
     r"(?i:(?P<prefix>[kmgtp]?)(?P<binary>i?)(?P<byte>b|bytes?)"
-    r"(?P<rate>(?:_per_|/|_| per )s(?:ec(?:ond)?)?|ps|(?<=[kmgtpi]b)(?P<short>s))?(?![a-z]))"
+    r"(?P<rate>(?:_per_|/| per )s(?:ec(?:ond)?)?|ps)?(?![a-z]))"
 )
-_BITS = re.compile(r"[kMGTP]?b(it)?s?(/s|ps)|(?i:(^|[^a-z])[kmgtp]bps)")
-_RATES = re.compile(
-    r"(?i)(^|[^a-z])(i?rate|deriv|bandwidth|throughput|tput|speed|((wr|rd|w|r)?bw))(?=$|[^a-z])"
-    r"|(?-i:[a-z](Rate|Bandwidth|BW|Throughput))"
+_UNCLEAR = re.compile(
+    r"[kMGTP]?b(it)?s?(/s|ps)|(?i:(^|[^a-z])[kmgtp]bps)|\]\W*[*/]|\)\s*[*/]|\d\s*\*|increase\("
 )
-_INCREASE = re.compile(r"(?i)(?:increase|delta)\s*\(.*\[(?P<count>\d+)(?P<unit>ms|s|m|h|d)")
-_LABELS = re.compile(r"\{[^}]*\}")
-_ARITHMETIC = re.compile(r"[*/]\s*\(?\s*\d|\d\s*[*]")
-_TIME_UNITS = {
-    "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "m": 60.0,
-    "min": 60.0, "minutes": 60.0, "h": HOUR_S, "hours": HOUR_S, "d": DAY_S, "days": DAY_S,
-}  # fmt: skip
-_TIME_UNIT = re.compile(r"(?i)[^a-z](ns|us|ms|s|sec|seconds|min|minutes|h|hours|d|days)\W*$")
-FIX_UNIT = "say it, for example --unit GB/s, or --unit B for bytes"
+"""Bits or bytes, or arithmetic of a query."""
+_RATE = re.compile(r"(?i)(^|[^a-z])(i?rate|bandwidth|throughput|speed|((wr|rd|w|r)?bw))(?![a-z])")
+_FIX_UNIT = "give it, for example --unit GB/s, or --unit B for bytes"
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a table by what they hold; ``reads`` may be empty, ``cluster`` missing.
+    """Columns of a table by content.
 
     Attributes:
-        time: of times, or of times of day where ``date`` holds their dates.
-        writes, reads: of figures that are added up.
-        apart: of names that tell rows of one time apart, such as hosts.
-        unit: of the figures, None where only their cells can tell it.
-        unit_said: whether the user said it.
+        time: times, or dates and times of day in two columns.
+        writes, reads: traffic; several are added up.
+        cluster: names of clusters.
+        host: names of hosts or devices, which must not be mixed unnoticed.
+        unit: unit of traffic; None where only cells can tell.
     """
 
-    time: str
+    time: tuple[str, ...]
     writes: tuple[str, ...]
     reads: tuple[str, ...] = ()
-    date: str | None = None
     cluster: str | None = None
-    apart: str | None = None
+    host: str | None = None
     unit: Unit | None = None
-    unit_said: bool = False
-
-    @property
-    def time_unit_s(self) -> float | None:
-        """The unit of numbers in the column of times, where its name tells one."""
-        match = _TIME_UNIT.search(self.time)
-        return None if match is None else _TIME_UNITS[match[1].lower()]
-
-    @property
-    def figures(self) -> tuple[str, ...]:
-        """Those of traffic."""
-        return self.writes + self.reads
 
     @property
     def names(self) -> list[str]:
-        """All of them."""
-        wanted = (self.time, self.date, *self.figures, self.cluster, self.apart)
-        return [name for name in wanted if name is not None]
-
-    def settled(self, of_day: object) -> Columns:
-        """Return them without that of dates, unless times are ``of_day`` and need them."""
-        return self if of_day else replace(self, date=None)
+        """All columns that are read."""
+        more = [name for name in (self.cluster, self.host) if name is not None]
+        return [*self.time, *self.writes, *self.reads, *more]
 
 
-def find(names: Sequence[str], options: ReadOptions, file: str) -> Columns:
-    """Return the columns that the options name, or that names give away.
+def find_columns(
+    names: Sequence[str], options: ReadOptions, file: str, line: int | None = 1
+) -> Columns:
+    """Return the columns that options name, or that one pattern each finds.
 
     Args:
-        names: the table's columns.
-        options: which of them are what, as far as it is said.
-        file: for messages.
+        names: all columns of the table.
+        options: columns by name, and the unit.
+        file: name for messages.
+        line: line of the names; None for files without lines.
 
     Raises:
-        InputError: one is not there, or it is not clear which one is meant.
+        InputError: a column is missing, or several fit; the message lists the columns.
     """
-    date, time = _when(names, options.time, file)
-    writes = _traffic(names, options.write, _WRITES, "write", options.sum, file)
-    others = [name for name in names if name not in writes]
-    reads = _traffic(others, options.read, _READS, "read", options.sum, file)
-    if not writes:
-        raise _nothing_like(names, "write", file)
-    cluster = _perhaps(names, options.cluster, _CLUSTERS, "cluster", file)
-    chosen = [time, date, *writes, *reads, cluster]
-    _distinct(names, chosen, file)
-    apart = [name for name in names if _APART.search(name) and name not in chosen]
-    unit = _unit([*writes, *reads], options, file)
-    first = apart[0] if apart else None
-    return Columns(time, writes, reads, date, cluster, first, unit, options.unit is not None)
-
-
-def _distinct(names: Sequence[str], chosen: Sequence[str | None], file: str) -> None:
-    """Refuse a column that is there twice, or is to be two things."""
-    for name in filter(None, chosen):
+    names = [name.rstrip("\0") for name in names]
+    find = _Finder(tuple(names), options.sum, file, line)
+    time: tuple[str, ...] = ()
+    if options.time is not None and options.time not in names and "+" in options.time:
+        time = tuple(find.named(part.strip(), "time") for part in options.time.split("+"))
+    writes = find.columns("write", options.write)
+    reads = find.columns("read", options.read, need=False, taken=writes)
+    time = time or find.columns("time", options.time, taken=(*writes, *reads))
+    cluster = find.columns("cluster", options.cluster, need=False)
+    chosen = [*time, *writes, *reads, *cluster]
+    for name in chosen:
         if chosen.count(name) > 1:
-            message = f"column '{name}' cannot be two things at once"
             fix = "give each of --time, --write, --read and --cluster a column of its own"
-            raise refusal(file, message, fix, line=1)
+            raise refusal(file, f"column '{name}' cannot be two things at once", fix, line=line)
         if names.count(name) > 1:
             message = f"there are {names.count(name)} columns named '{name}'"
-            raise refusal(file, message, "give them different names", line=1)
+            raise refusal(file, message, "give them different names", line=line)
+    host = next((name for name in names if _HOST.match(name) and name not in chosen), None)
+    unit = _common_unit([*writes, *reads], options, file, line)
+    return Columns(time, writes, reads, next(iter(cluster), None), host, unit)
 
 
-def _when(names: Sequence[str], asked: str | None, file: str) -> tuple[str | None, str]:
-    """Return the column of dates, if it is one of its own, and that of times."""
-    if asked is not None and asked not in names and "+" in asked:
-        date, _, time = (part.strip() for part in asked.partition("+"))
-        if date in names and time in names:
-            return date, time
-    found = [name for name in names if _TIMES.search(name) and not _WRITES.search(name)]
-    dates = [name for name in found if _DATES.search(name)]
-    clocks = [name for name in found if _CLOCKS.search(name)]
-    if asked is None and len(found) == 2 and len(dates) == len(clocks) == 1:
-        return dates[0], clocks[0]
-    chosen = _perhaps(names, asked, _TIMES, "time", file)
-    if chosen is None:
-        raise _nothing_like(names, "time", file)
-    return None, chosen
+@dataclass(frozen=True)
+class _Finder:
+    names: tuple[str, ...]
+    sum: bool
+    file: str
+    line: int | None
 
-
-def _traffic(
-    names: Sequence[str],
-    asked: str | None,
-    like: re.Pattern[str],
-    what: str,
-    several: bool,
-    file: str,
-) -> tuple[str, ...]:
-    """Return the columns of one direction: one, or with ``several`` all that are like it."""
-    if several:
-        found = [name for name in names if like.search(name) and not _NO_TRAFFIC.search(name)]
+    def columns(
+        self, what: str, asked: str | None, need: bool = True, taken: Sequence[str] = ()
+    ) -> tuple[str, ...]:
         if asked is not None:
-            found = [name for name in names if fnmatchcase(name, asked)]
-        if len(found) > 1 and asked not in names:
+            several = self.sum and asked not in self.names
+            fitting = [name for name in self.names if several and fnmatchcase(name, asked)]
+            return tuple(fitting) or (self.named(asked, what),)
+        found = [n for n in self.names if PATTERNS[what].search(n) and n not in taken]
+        exact = [name for name in found if name.lower() == what]
+        if len(found) > 1 and not (self.sum and what in ("write", "read")):
+            found = exact or found
+        elif found:
             return tuple(found)
-    chosen = _perhaps(names, asked, like, what, file)
-    return () if chosen is None else (chosen,)
+        if len(found) == 1 or not (found or need):
+            return tuple(found)
+        shown = ", ".join(self.names)[:300]
+        if not found:
+            message = f"no column of {what}s is recognised; columns: {shown}"
+            raise refusal(self.file, message, f"name it: --{what} COLUMN", line=self.line)
+        if len(set(found)) < len(found):
+            message = f"there are {len(found)} columns named '{found[0]}'"
+            raise refusal(self.file, message, "give them different names", line=self.line)
+        fix = {"time": "--time DATE+TIME for two", "cluster": ""}.get(what, "--sum adds them up")
+        message = f"several columns may hold {what}s: {', '.join(found)[:200]}; columns: {shown}"
+        fix = f"name it: --{what} COLUMN" + (f"; {fix}" if fix else "")
+        raise refusal(self.file, message, fix, line=self.line)
 
-
-def _nothing_like(names: Sequence[str], what: str, file: str) -> InputError:
-    message = f"no column is named like a {what} (columns: {', '.join(names)[:160]})"
-    return refusal(file, message, f"name it with --{what} COLUMN", line=1)
-
-
-def _perhaps(
-    names: Sequence[str], asked: str | None, like: re.Pattern[str], what: str, file: str
-) -> str | None:
-    if asked is not None:
-        if asked in names:
+    def named(self, asked: str, what: str) -> str:
+        if asked in self.names:
             return asked
-        fix = did_you_mean(asked, list(names)) or f"its columns: {', '.join(names)[:160]}"
-        raise InputError(Finding("trace", f"no column '{asked}'", file, 1, f"--{what}", fix))
-    found = [name for name in names if like.search(name)]
-    if len(found) > 1:
-        found = [name for name in found if name.lower() == what] or found
-    if len(found) > 1:
-        other = _WRITES if what == "time" else _NO_TRAFFIC
-        found = [name for name in found if not other.search(name)] or found
-    if len(found) > 1:
-        message = f"several columns are named like a {what}: {', '.join(found)[:160]}"
-        fix = f"choose one with --{what} COLUMN"
-        if what in ("write", "read"):
-            fix += ", or add them up with --sum"
-        raise refusal(file, message, fix, line=1)
-    return found[0] if found else None
+        hint = did_you_mean(asked, list(self.names))
+        fix = f"{hint + '; ' if hint else ''}columns: {', '.join(self.names)[:300]}"
+        message = f"no column '{asked}'"
+        raise InputError(Finding("trace", message, self.file, self.line, f"--{what}", fix))
 
 
-def _unit(columns: Iterable[str], options: ReadOptions, file: str) -> Unit | None:
+def _common_unit(
+    columns: Sequence[str], options: ReadOptions, file: str, line: int | None
+) -> Unit | None:
     """Return the unit of all columns of traffic; None where no name tells one."""
-    found = {name: _by_name(name, options, file) for name in columns}
-    first, *_ = found
+    if options.unit is not None:
+        return _as_read(parse_unit(options.unit), options)
+    found = {name: unit_of_name(name) for name in columns}
     for name, unit in found.items():
-        if unit is None and any(found.values()):
-            raise no_unit(name, file)
-        if unit != found[first]:
-            message = f"columns '{first}' and '{name}' are in different units"
-            raise refusal(file, message, "bring them into one, in GB/s", line=1)
-    return found[first]
+        if unit != found[columns[0]]:
+            message = f"columns '{columns[0]}' and '{name}' are in different units"
+            raise refusal(file, message, "bring them into one, in GB/s", line=line)
+    first = found[columns[0]]
+    return None if first is None else _as_read(first, options)
 
 
-def _by_name(name: str, options: ReadOptions, file: str) -> Unit | None:
-    """Return the unit of a column: as it is said, else as its name tells it."""
-    named, window_s = _read_name(name)
-    unit = named if options.unit is None else parse_unit(options.unit)
-    if unit is None or options.read_as is None:
-        if unit is not None and not unit[1] and window_s is not None:
-            return unit[0] / window_s, True
-        return unit
-    return as_said(unit, options, file)
-
-
-def as_said(unit: Unit, options: ReadOptions, file: str) -> Unit:
-    """Return a unit as ``read_as`` has it, which knows better than a name whether it is a rate.
-
-    Raises:
-        InputError: the user says both, and they contradict one another.
-    """
+def _as_read(unit: Unit, options: ReadOptions) -> Unit:
     if options.read_as is None:
         return unit
     if options.unit is not None and unit[1] and options.read_as != "rate":
         message = f"the unit is a bandwidth, so the figures cannot be read as {options.read_as}"
         fix = "give a size, for example --unit B"
-        raise InputError(Finding("option", message, file, path="--read-as", fix=fix))
+        raise InputError(Finding("option", message, path="--read-as", fix=fix))
     return unit[0], options.read_as == "rate"
 
 
-def no_unit(name: str, file: str) -> InputError:
-    """Return what to say where nothing tells the unit of a column."""
-    return refusal(file, f"column '{name}' does not say its unit", FIX_UNIT, line=1)
+def no_unit(name: str, file: str, line: int | None) -> InputError:
+    """Return the refusal of a column without a unit."""
+    return refusal(file, f"column '{name}' does not say its unit", _FIX_UNIT, line=line)
 
 
-def _read_name(name: str) -> tuple[Unit | None, float | None]:
-    """Return the unit that a name tells, and the time over which it says that figures are sums.
+def unit_of_name(name: str) -> Unit | None:
+    """Return the unit in a column's name, None where it has none or an unclear one.
 
-    Names are also queries: a rate of bytes is a bandwidth whatever its counter is called, an
-    increase is what came in its window, and behind arithmetic the unit is another.
+    kB and MB of sysstat (``wkB/s``, ``kB_wrtn/s``, ``rMB/s``, ``txkB/s``) are 2^10 and 2^20 bytes,
+    ``bread/s`` and ``bwrtn/s`` blocks of 512 bytes (sysstat FAQ 1.4).
     """
-    name = _LABELS.sub("", name)
-    increase = _INCREASE.search(name)
-    window_s = None
-    if increase is not None:
-        window_s = max(int(increase["count"][:9]), 1) * _TIME_UNITS[increase["unit"].lower()]
-    match = None if _BITS.search(name) or _ARITHMETIC.search(name) else _NAMED.search(name)
+    sysstat = _SYSSTAT.match(name)
+    if sysstat:
+        return (2**10 if sysstat[1] == "k" else 2**20) / 1e9, True
+    if _SYSSTAT_BLOCKS.match(name):
+        return 512 / 1e9, True
+    match = None if _UNCLEAR.search(name) else _NAMED.search(name)
     if match is None:
-        return None, window_s
-    is_rate = bool(_RATES.search(name))
-    if match["short"] and not is_rate:  # "GBs": gigabytes as well as a bandwidth
-        return None, window_s
-    prefix = _PREFIX[match["prefix"].lower()] + ("i" if match["binary"] and match["prefix"] else "")
-    return parse_unit(f"{prefix}B" + ("/s" if match["rate"] or is_rate else "")), window_s
+        return None
+    power = " kmgtp".index(match["prefix"].lower() or " ")
+    factor = (1024.0 if match["binary"] and power else 1000.0) ** power / 1e9
+    return factor, bool(match["rate"] or _RATE.search(name))
 
 
-def parse_unit(unit: str) -> Unit:
+def parse_unit(text: str) -> Unit:
     """Return a unit that is written out.
 
     Raises:
-        InputError: it is none of traffic.
+        InputError: it is no unit of traffic.
     """
-    found = in_gb(unit)
+    found = traffic_unit(text)
     if found is None:
-        message = f"'{unit[:40]}' is neither a bandwidth nor a data size"
+        message = f"'{text[:40]}' is neither a bandwidth nor a data size"
         fix = "write for example --unit GB/s, MiB/s, Gbit/s, or B for bytes"
         raise InputError(Finding("option", message, path="--unit", fix=fix))
     return found
 
 
-def in_gb(unit: str) -> Unit | None:
+def traffic_unit(text: str) -> Unit | None:
     """Return a unit in GB/s or GB, None where it is none of traffic."""
-    for dimension, is_rate in ((units.BANDWIDTH, True), (units.SIZE, False)):
+    text = re.sub(r"(?i)bytes?", "B", text.strip())
+    text = re.sub(r"(?<=[Bbt])(ps|/sec(ond)?| per s)$", "/s", text)
+    text = re.sub(r"^K(?=B)", "k", re.sub(r"^ki(?=B)", "Ki", text))
+    for dimension, scale, is_rate in (
+        (units.BANDWIDTH, 1.0, True),
+        (units.SIZE, 1.0, False),
+        (units.LINK_SPEED, 0.125, True),
+    ):
         try:
-            return units.parse(f"1 {unit}", dimension), is_rate
+            return units.parse(f"1 {text}", dimension) * scale, is_rate
         except units.QuantityError:
             continue
-    try:
-        return units.parse(f"1 {unit}", units.LINK_SPEED) / 8, True
-    except units.QuantityError:
-        return None
+    return None

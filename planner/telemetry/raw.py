@@ -216,4 +216,4 @@ def unreadable(path: Path, error: Exception) -> InputError:
     if isinstance(error, MemoryError):
         reason = "it asks for more memory than there is"
     message = f"cannot be read: {str(reason or type(error).__name__)[:160].lower()}"
-    return refusal(path, message, "give a CSV, Excel, JSON, Parquet or HDF5 file")
+    return refusal(path, message, "give a CSV, Excel, JSON or Parquet file")

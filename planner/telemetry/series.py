@@ -31,7 +31,7 @@ _ALIKE = 0.2
 """Stretches of several hosts, one after another, are about as long as one another."""
 
 _GAP, _STEP = 1.5, 0.5
-_BLOCK, _LEAST_STEP_S = 4096, 1e-6
+_BLOCK, _LEAST_STEP_S = 4096, 1e-3
 _FALLS = 0.05
 """A counter falls, when it starts again, less often than it rises by this share."""
 

@@ -56,6 +56,9 @@ LARGER = 0.95
 """A burst that has so much of a job's size or more may hold one of its checkpoints."""
 
 _ROUNDS = 40
+_DRIFT, _AROUND, _LEAST_DRIFT, _FEW_STEPS = 0.15, 6, 25, 3
+"""How far a gap may be from the usual interval to be one of a clock that drifts; gaps on either
+side that its local interval is the median of; their least number; and intervals in a gap."""
 
 
 def groups(size_gb: Numbers, scale: float) -> Iterator[Places]:
@@ -305,22 +308,37 @@ class Track:
             slack_s: how far each gap may be from one interval, by default the tolerance.
         """
         slack_s = np.full(len(self.times) - 1, self.tolerance_s) if slack_s is None else slack_s
-        gaps = np.diff(self.times)
-        count = np.maximum(np.round(gaps / self.interval_s), 1.0)
-        off = np.abs(gaps - count * self.interval_s)
+        gaps, interval_s = np.diff(self.times), self.local_interval_s()
+        count = np.maximum(np.round(gaps / interval_s), 1.0)
+        off = np.abs(gaps - count * interval_s)
         fits = off <= slack_s * np.sqrt(count)
         return np.where(fits & (count <= MOST_MISSED), count, 0).astype(np.int64)
+
+    def local_interval_s(self) -> Numbers:
+        """Return the interval around each gap, which follows a clock that drifts: the median of the
+        gaps around it that are near the usual interval."""
+        gaps = np.diff(self.times)
+        count = np.maximum(np.round(gaps / self.interval_s), 1.0)
+        each = gaps / count
+        near = (np.abs(each / self.interval_s - 1) <= _DRIFT) & (count <= _FEW_STEPS)
+        around = np.flatnonzero(near)
+        if len(around) < _LEAST_DRIFT:
+            return np.full(len(gaps), self.interval_s)
+        padded = np.pad(each[around], _AROUND, mode="reflect")
+        windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * _AROUND + 1)
+        return np.asarray(np.interp(np.arange(len(gaps)), around, np.median(windows, axis=1)))
 
     def expected(self) -> Numbers:
         """Return when the rhythm asks for checkpoints that are not among the events, in order."""
         if not len(self.times):
             return self.hints
-        count = self.multiples()
-        found = [self.times[-1:] + self.interval_s, self.times[:1] - self.interval_s]
+        count, local_s = self.multiples(), self.local_interval_s()
+        first_s, last_s = (local_s[0], local_s[-1]) if len(local_s) else (self.interval_s,) * 2
+        found = [self.times[-1:] + last_s, self.times[:1] - first_s]
         found.append(self._new(self.hints))
         broken = count == 0
-        found.append(self.times[:-1][broken] + self.interval_s)
-        found.append(self.times[1:][broken] - self.interval_s)
+        found.append(self.times[:-1][broken] + local_s[broken])
+        found.append(self.times[1:][broken] - local_s[broken])
         gaps = np.diff(self.times)
         for many in np.unique(count[count > 1]):
             which = count == many

@@ -31,6 +31,13 @@ ROWS: tuple[Row, ...] = (
         right="write for example '10 MW'",
     ),
     problem(
+        "parameters_without_unit",
+        "parameters: 70 B",
+        "parameters: 70",
+        wrong=r"jobs\.0\.parameters: 70 has no unit",
+        right="write '70 B'",
+    ),
+    problem(
         "unit_of_other_case",
         POWER,
         "facility_power: 2 mw",

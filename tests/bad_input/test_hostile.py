@@ -28,7 +28,6 @@ READERS = {
     "compared": "compare {0} {0}",
     "simulated": "simulate {}",
     "reported": "report {}",
-    "synthesized": "synthesize {} -o out",
     "workbook": "audit {}",
 }
 """Every command that reads a file, and what kind it reads."""
@@ -195,6 +194,10 @@ NUMBERS = {
     "jobs.0.ingest_per_gpu=1e-12 GB/s": "0 or at least 1e-06 GB/s",
     "jobs.0.dataset=5e-324 TB": "0 or at least 1e-09 TB",
     "jobs.0.parameters=1e308": "not a finite, sensible number",
+    "jobs.0.parameters=405": "405 has no unit; write '405 B'",
+    "jobs.0.training={tokens: 15}": "15 has no unit; write '15 T'",
+    "jobs.0.training={active_parameters: 37}": "37 has no unit; write '37 B'",
+    "jobs.0.parallelism={tensor: 8, pipeline: 1, expert_parameters: 8.5}": "8.5 has no unit",
     "site.pue=.inf": "not a finite, sensible number",
     "site.pue=1e400": "not a finite, sensible number",
     f"site.pue={'9' * 400}": "not a finite, sensible number",

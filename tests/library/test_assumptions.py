@@ -65,9 +65,9 @@ def test_a_sum_of_what_catalogs_state_is_given_or_left_out() -> None:
     problem = made.hall().problem
     for limit in SUPPLIES:
         if limit.known_part and not value_at(problem, limit.path):
-            assert limit.path in made.LEFT_OUT, "say so in docs/make_assumptions.py"
+            assert limit.path in made.LEFT_OUT, "say so in scripts/make_assumptions.py"
 
 
 @pytest.mark.exhaustive(keep=0)
 def test_the_page_is_what_the_planner_says() -> None:
-    assert made.page() == PAGE, "run python docs/make_assumptions.py"
+    assert made.page() == PAGE, "run python scripts/make_assumptions.py"

@@ -6,6 +6,7 @@ import ast
 import inspect
 import io
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -29,6 +30,7 @@ from tests.test_cli import HEAVY
 from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM
 from tests.world.scripts import script
+from tests.world.traces import write_trace
 
 made = script("make_library")
 
@@ -78,8 +80,8 @@ FUNCTIONS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
         ("--dist", "site.pue=uniform(1.1, 1.4)", "--samples", "3", "--jobs", "1"),
     ),
     "simulate": (
-        lambda: planner.simulate("small.yaml", replications=5, length="30 days", jobs=1),
-        ("--replications", "5", "--length", "30 days", "--jobs", "1"),
+        lambda: planner.simulate("small.yaml", replications=5, length="30 days"),
+        ("--replications", "5", "--length", "30 days"),
     ),
 }  # fmt: skip
 
@@ -152,7 +154,7 @@ def test_a_plan_in_memory_is_as_good_as_its_file(here: Path) -> None:
     path.write_text(plan.model_dump_json())
     for function in (
         lambda source: planner.verify(source),
-        lambda source: planner.simulate(source, replications=3, length="30 days", jobs=1),
+        lambda source: planner.simulate(source, replications=3, length="30 days"),
     ):
         memory, file = function(plan), function(path)
         whole = {"plan"} if hasattr(memory, "checks") else set()
@@ -270,20 +272,14 @@ def test_a_problem_without_a_plan_is_told_and_has_no_simulation(here: Path) -> N
     assert plan._repr_html_().startswith("<h3>")
     with pytest.raises(planner.NoPlanError, match="no plan, so nothing to simulate"):
         planner.simulate(plan)
-    with pytest.raises(planner.NoPlanError, match="no plan, so nothing leaves a trace"):
-        planner.synthesize(plan, folder="trace")
 
 
-def test_traces_are_made_and_read(here: Path) -> None:
-    trace, truth, log = planner.synthesize(
-        "small.yaml", folder="trace", length="2 d", sample="30 s"
-    )
+def test_traces_are_read(here: Path) -> None:
+    trace = write_trace(here / "hall.csv")
     found = planner.characterize(trace)
     assert len(found.jobs) == 1
     assert found.to_frame()["size_gb.value"][0] == found.jobs[0].size_gb.value
     assert str(found).splitlines()[0] in ran("characterize", str(trace)).out
-    assert json.loads(truth.read_text())["schema_version"] >= 1
-    assert log.exists()
 
 
 def test_names_of_files_are_text_on_a_page(here: Path) -> None:
@@ -317,7 +313,8 @@ def test_a_result_is_in_the_currency_of_its_problem(name: str, here: Path) -> No
     result = FUNCTIONS[name][0]()
     if isinstance(result, (InCurrency, Plan)):
         assert result.shown_in.code == "EUR"
-    assert "USD" not in str(result) + result._repr_html_()
+    shown = re.sub(r"base64,[\w+/=]+", "", result._repr_html_())  # letters of a picture
+    assert "USD" not in str(result) + shown
 
 
 def test_no_package_has_the_name_of_a_function() -> None:
@@ -330,7 +327,7 @@ def test_no_package_has_the_name_of_a_function() -> None:
 
 def test_the_stub_is_what_is_made_of_the_functions() -> None:
     text = Path(planner.__file__).with_suffix(".pyi").read_text("utf-8")
-    assert text == made.stub(), "run python docs/make_library.py"
+    assert text == made.stub(), "run python scripts/make_library.py"
     stub = ast.parse(text)
     names = {
         alias.asname: node.module
@@ -347,7 +344,7 @@ def test_the_stub_is_what_is_made_of_the_functions() -> None:
             getattr(planner, name)
 
 
-FILES_NEEDED = {"audit", "bid", "characterize", "synthesize", "verify"}
+FILES_NEEDED = {"audit", "bid", "characterize", "verify"}
 """Studies of other files than a problem, which have tests of their own."""
 
 

@@ -239,6 +239,9 @@ def test_one_wrong_value_among_others_is_refused_alone(inputs: Inputs) -> None:
     axis = values(inputs, f"{POWER}=0MW:2MW:1MW")
     assert "0 MW is out of range: expected more than 0 kW" in axis.point(0).refused
     assert [axis.point(index).cells for index in range(3)] == [(0.0,), (1000.0,), (2000.0,)]
+    axis = values(inputs, "jobs.0.parameters=70,405 B,500 k,x0.000001")
+    assert "70 has no unit; write '70 B'" in axis.point(0).refused
+    assert [axis.point(index).cells for index in (1, 2, 3)] == [(405e9,), (500e3,), (70e3,)]
     axis = values(inputs, "items.gpu_box.max=2.5,3")
     assert [axis.point(index).cells for index in range(2)] == [(None,), (3,)]
 
@@ -251,6 +254,7 @@ def test_one_wrong_value_among_others_is_refused_alone(inputs: Inputs) -> None:
         ("site.pue=x-900:x900:x1", range(901, 905)),
         (f"{POWER}=-5MW:1MW:5MW", []),
         ("storage.fill_limit=-5:5:0.4", range(13, 16)),
+        ("jobs.0.parameters=0:2000000:100000", range(10, 21)),
         ("items.gpu_box.max=-5:5:2", range(3, 6)),
     ],
 )

@@ -296,7 +296,7 @@ def test_a_search_that_met_such_an_answer_ends_with_a_proof() -> None:
     assert plan.objective.log_value == pytest.approx(2.3668651336803403, abs=1e-6)
 
 
-def test_options_find_an_optimum_that_presolve_loses_at_looser_tolerances() -> None:
+def test_options_find_an_optimum_that_presolve_loses() -> None:
     """At 1e-7 HiGHS 1.15.1 calls 38,516.07 optimal, gap 0; without presolve it finds 38,521.91."""
     reader: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     reader.setOptionValue("output_flag", False)
@@ -349,6 +349,18 @@ def test_no_model_is_left_half_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"model\.mps: cannot write"):
         model_file.save_mps(model, model.variables[0], True, tmp_path / "model.mps")
     assert [path.name for path in tmp_path.iterdir()] == ["model.mps"]
+
+
+def test_output_is_off_before_highs_can_print(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HiGHS 1.16.0 prints its name into standard output as soon as callbacks are enabled."""
+    flags = []
+
+    def enable(highs: highspy.Highs) -> None:
+        flags.append(highs.getOptionValue("output_flag")[1])
+
+    monkeypatch.setattr(highspy.Highs, "enableCallbacks", enable)
+    highs_file.QuietHighs()
+    assert flags == [False]
 
 
 def test_infinite_bounds_are_no_bounds() -> None:

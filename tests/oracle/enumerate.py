@@ -395,10 +395,20 @@ def _first(problem: Problem, of_options: Sequence[tuple[_Found, list[str]]]) -> 
     Before them, among plans good enough, come the fewest units from vendors not preferred.
     """
     sign = -1.0 if problem.objective.maximize is not None else 1.0
+    owned = any(rule.in_place for rule in problem.items.values())
     found = [plans for plans, _ in of_options]
     keys = np.vstack(
         [
-            np.column_stack([sign * f.value, f.capex_usd, f.it_power_kw, f.units, -f.goodput])
+            np.column_stack(
+                [
+                    sign * f.value,
+                    f.capex_usd,
+                    f.it_power_kw,
+                    sign * f.value if owned else 0.0 * f.value,
+                    f.units,
+                    -f.goodput,
+                ]
+            )
             for f in found
         ]
     )

@@ -1,17 +1,25 @@
-"""How a job may run on a type, worked out again: share of rated power, and a GPU's useful rate."""
+"""How a job may run on a type, by the verifier's rates: share of rated power, a GPU's rate."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
 from planner.schema.catalog import Item, Precision
 from planner.schema.problem import Job, Problem
-from planner.schema.running import Parallelism
+from planner.verify.allowed import WEIGHT_BYTES
+from planner.verify.rates import (
+    Pace,
+    least_replicas,
+    measured_rate,
+    parameters_share,
+    peak_tflops,
+    set_point,
+)
 from tests.oracle import facility
 from tests.oracle.facility import Catalog
+
+__all__ = ["Way", "least_replicas", "least_share", "useful_tflops", "ways"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +29,7 @@ class Way:
     item: Item
     power_share: float
     tflops: float
-    measured_at: float | None
+    measured_at: int | None
 
 
 def ways(item: Item, problem: Problem, catalog: Catalog) -> list[Way]:
@@ -30,35 +38,11 @@ def ways(item: Item, problem: Problem, catalog: Catalog) -> list[Way]:
     for precision in job.training.precisions:
         if not _fits(item, job, precision):
             continue
+        tflops, gpus = _rate(item, job, precision)
         for power, throughput in _points(item, job, precision, catalog):
-            for tflops, gpus in _rates(item, job, precision):
-                left = throughput * (1.0 if job.parallelism is None else job.parallelism.factor)
-                found.append(Way(item, power, tflops * left, gpus))
+            left = throughput * (1.0 if job.parallelism is None else job.parallelism.factor)
+            found.append(Way(item, power, tflops * left, gpus))
     return found if least_replicas(item, job) is not None else []
-
-
-def least_replicas(item: Item, job: Job) -> int | None:
-    """Return the fewest replicas that hold the job's state, by trying; None where none do."""
-    spread = job.parallelism
-    if spread is None:
-        return 1
-    asked, memory = spread.memory, item.gpu.memory
-    if asked is None or memory is None or job.parameters is None:
-        return spread.min_replicas
-    billions = parameters_held(job, spread) / 1e9
-    for count in range(spread.min_replicas, 10_000):
-        each = asked.held + asked.shared / count
-        if each * billions + asked.activations_gb <= asked.usable * memory.value * (1.0 + 1e-12):
-            return count
-    return None
-
-
-def parameters_held(job: Job, spread: Parallelism) -> float:
-    """Return how many parameters a GPU of a replica holds, those in experts by themselves."""
-    experts = spread.expert_parameters or 0.0
-    others = (job.parameters or 0.0) - experts
-    groups = spread.experts * (spread.expert_tensor or spread.tensor)
-    return (others / spread.tensor + experts / groups) / spread.pipeline
 
 
 def least_share(item: Item, problem: Problem, catalog: Catalog) -> float:
@@ -68,82 +52,38 @@ def least_share(item: Item, problem: Problem, catalog: Catalog) -> float:
 
 def _points(
     item: Item, job: Job, precision: Precision, catalog: Catalog
-) -> list[tuple[float, float]]:
-    """Return (share of power, share of throughput) of every set point that is allowed."""
-    if job.power is None:
-        return [(1.0, 1.0)]
-    own = [p for p in item.power_points if p.of == "training" and p.gpu_cap < 1.0]
-    own = [p for p in own if p.precision is None or p.precision == precision]
-    rows = [(p.gpu_cap, p.power, p.throughput, p.low, p.high) for p in own]
-    if not rows:
-        given = [p for p in job.power.curve if p.gpu_cap < 1.0]
-        rows = [(p.gpu_cap, p.power, p.throughput, p.low, p.high) for p in given]
-    rated_kw = facility.power_kw(item, catalog) or 0.0
-    gpus = item.provides.gpus.value if item.provides.gpus else 0
-    found = [(1.0, 1.0, 1.0)]
-    for cap, power, middle, low, high in rows:
-        if power is None:
-            if item.gpu.tdp is None or rated_kw == 0.0:
-                continue
-            gpus_kw = min(rated_kw, item.gpu.tdp.value * gpus)
-            power = 1.0 - gpus_kw * (1.0 - cap) / rated_kw
-        read = {"low": low, "middle": middle, "high": high}[job.power.reading]
-        found.append((cap, power, middle if read is None else read))
-    asked = job.power.points
-    if asked != "open":
-        caps: Sequence[float] = asked if isinstance(asked, tuple) else (asked,)
-        found = [row for row in found if any(math.isclose(row[0], cap) for cap in caps)]
-    return [(power, throughput) for _, power, throughput in found]
+) -> Iterator[tuple[float, float]]:
+    """Yield (share of power, share of throughput) of every set point that is allowed."""
+    caps: tuple[float, ...] = (1.0,)
+    if job.power is not None and job.power.asked is not None:
+        caps = job.power.asked
+    elif job.power is not None:
+        rows = (*item.power_points, *job.power.curve)
+        caps = (1.0, *{row.gpu_cap for row in rows if row.gpu_cap < 1.0})
+    for cap in caps:
+        point = set_point(job, item, precision, cap, facility.power_kw(item, catalog))
+        if point is not None:
+            reading = "middle" if job.power is None else job.power.reading
+            yield point.power, getattr(point, reading)
 
 
-def _rates(item: Item, job: Job, precision: Precision) -> list[tuple[float, float | None]]:
+def _rate(item: Item, job: Job, precision: Precision) -> tuple[float, int | None]:
     """Return a GPU's rate before the costs of scale and the GPUs it holds at; 0 where unknown."""
     if job.training.model is not None:
-        rows = [r for r in item.achieved if r.model == job.training.model]
-        rows = sorted(
-            (r for r in rows if r.precision == precision), key=lambda r: (-r.gpus, r.rate_tflops)
-        )
-        return [(r.rate_tflops, float(r.gpus)) for r in rows[:1]] or [(0.0, None)]
-    figure = {"bf16": item.gpu.bf16_dense, "fp8": item.gpu.fp8_dense}[precision]
-    scale = job.training.scale
-    at = None if scale is None or scale.reference is None else float(scale.reference)
-    return [(0.0 if figure is None else figure.value * (job.training.mfu or 1.0), at)]
+        row = measured_rate(item, job, precision)
+        return (0.0, None) if row is None else (row.rate_tflops, row.gpus)
+    peak = peak_tflops(item, precision) or 0.0
+    return peak * (job.training.mfu or 1.0), job.training.scale_reference
 
 
 def useful_tflops(way: Way, job: Job, gpus: int) -> float:
     """Return what a GPU does in a job of so many."""
-    if job.training.scale is None:
-        return way.tflops
-    there = 1.0 if way.measured_at is None else _left(job, way.measured_at)
-    return way.tflops * _left(job, gpus) / there
-
-
-def _left(job: Job, gpus: float) -> float:
-    law = job.training.scale
-    assert law is not None
-    if law.exponent is not None:
-        return math.exp(-law.exponent * math.log(gpus))
-    if law.micro_batches is not None:
-        assert job.parallelism is not None
-        stages = job.parallelism.pipeline
-        copies = Fraction(int(gpus), stages * job.parallelism.tensor * job.parallelism.context)
-        each = max(1, math.floor(law.micro_batches / copies))  # all take as many in a step
-        return each / (each + (stages - 1) / law.interleave)
-    rows = [(math.log(row.gpus), math.log(row.share)) for row in law.table or ()]
-    at = math.log(gpus)
-    if at <= rows[0][0]:
-        return math.exp(rows[0][1])
-    for place in range(len(rows) - 1):
-        (x, y), (u, v) = rows[place], rows[place + 1]
-        if at <= u or place == len(rows) - 2:
-            return math.exp(y + (v - y) * (at - x) / (u - x))
-    raise AssertionError("a table has two rows")
+    return way.tflops * Pace(1.0, 1.0, None, None, way.measured_at).scale(job, gpus)
 
 
 def _fits(item: Item, job: Job, precision: Precision) -> bool:
     """Return whether a GPU's memory holds its part of the weights."""
     if job.parameters is None or job.parallelism is None or item.gpu.memory is None:
         return True
-    each = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5}[precision]
-    need_gb = each * parameters_held(job, job.parallelism) / 1e9
+    need_gb = WEIGHT_BYTES[precision] * job.parameters * parameters_share(job) / 1e9
     return need_gb <= item.gpu.memory.value * (1.0 + 1e-8)

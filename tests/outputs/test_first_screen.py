@@ -25,7 +25,7 @@ BRIEF = ("truth", "verification")
 
 COMMANDS = (
     ("explain",), ("tornado", "--jobs", "1"), ("alternatives",), ("compare", "--rules"),
-    ("size",), ("simulate", "--replications", "20", "--no-intervals", "--jobs", "1"),
+    ("size",), ("simulate", "--replications", "20", "--no-intervals"),
     ("frontier", "--against", "power", "--points", "5", "--jobs", "1"),
 )  # fmt: skip
 

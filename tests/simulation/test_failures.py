@@ -9,33 +9,42 @@ import numpy as np
 import pytest
 
 from planner.errors import InputError
-from planner.simulation.lanes import Lanes
-from planner.simulation.operation import Empirical, Exponential, Failures, Weibull
-from planner.simulation.world import Outages, Planned, World, draw, failure_times, planned_times
-from planner.studies.simulation.options import read_times
-from tests.simulation.worlds import TWO, job, world
+from planner.simulation.laws import Law, empirical
+from planner.simulation.run import draw_failures, simulate
+from planner.studies.failure_logs import read_failures
+from tests.simulation.worlds import job
 
-MEASURED = Empirical((10.0, 20.0, 30.0, 100.0))
+MEASURED = empirical((10.0, 20.0, 30.0, 100.0))
 
 
 @pytest.mark.parametrize(
-    "failures", [Exponential(40.0), Weibull(40.0, 0.7), Weibull(40.0, 3.0), MEASURED]
+    "law",
+    [
+        Law(40.0),
+        Law(40.0, "weibull", 0.7),
+        Law(40.0, "weibull", 3.0),
+        Law(40.0, "lognormal", 1.2),
+        Law(40.0, "constant"),
+        MEASURED,
+    ],
 )
-def test_times_have_the_mean_and_variation_they_state(failures: Failures) -> None:
-    gaps = failures.gaps(np.random.default_rng(1), (400, 500))
+def test_times_have_the_mean_and_variation_they_state(law: Law) -> None:
+    gaps = law.draw(np.random.default_rng(1), (400, 500))
     assert gaps.mean() == pytest.approx(40.0, rel=0.01)
-    assert gaps.std() / gaps.mean() == pytest.approx(failures.variation, rel=0.01)
-    assert failures.scaled(80.0).mean_s == pytest.approx(80.0)
-    assert failures.scaled(80.0).variation == pytest.approx(failures.variation)
+    assert gaps.std() / gaps.mean() == pytest.approx(law.variation, rel=0.03, abs=1e-12)
+    assert law.scaled(80.0).draw(np.random.default_rng(1), (400, 500)).mean() == pytest.approx(
+        2 * gaps.mean()
+    )
+    assert law.scaled(80.0).variation == pytest.approx(law.variation)
 
 
 def test_a_weibull_of_shape_1_is_exponential() -> None:
-    assert Weibull(40.0, 1.0).variation == pytest.approx(1.0)
+    assert Law(40.0, "weibull", 1.0).variation == pytest.approx(1.0)
 
 
 def test_failures_go_on_to_the_end_of_every_run() -> None:
-    bunched = Weibull(10.0, 0.3)
-    times = failure_times(bunched, np.random.default_rng(1), 2000.0, 50)
+    bunched = job(failures=Law(10.0, "weibull", 0.3))
+    times = draw_failures(bunched, 2000.0, 1, 50).at_s
     known = np.where(np.isfinite(times), times, -math.inf)
     assert np.isinf(times[:, -1]).all()
     assert np.median(known.max(1)) > 1900.0
@@ -47,34 +56,12 @@ def test_measured_times_of_an_exponential_give_its_goodput() -> None:
     mean, length_s = 500.0, 200_000.0
     sample = tuple(np.random.default_rng(3).exponential(mean, 20_000).tolist())
     found = []
-    for failures in (Exponential(mean), Empirical(sample).scaled(mean)):
-        of = World((job(failures=failures),), TWO)
-        kept = Lanes(of, draw(of, length_s, 1, 60), length_s).run()["kept"] / length_s
+    for law in (Law(mean), empirical(sample).scaled(mean)):
+        kept = simulate((job(failures=law),), length_s, 60, 1)["kept"] / length_s
         found.append((kept.mean(), kept.std() / math.sqrt(kept.size)))
     (one, room), (other, _) = found
     assert abs(one - other) < 4 * room
     assert room < 0.005
-
-
-def test_planned_stops_are_due_at_multiples() -> None:
-    assert planned_times(Planned(30.0, 1.0), 90.0).tolist() == [30.0, 60.0, math.inf]
-    assert planned_times(None, 90.0).tolist() == [math.inf]
-
-
-def test_appliances_are_down_as_long_as_stated() -> None:
-    of = world(outages=Outages(300.0, 100.0))
-    given = draw(of, 40_000.0, 1, 50)
-    edges = np.minimum(np.pad(given.changes, ((0, 0), (1, 0))), 40_000.0)
-    spans = np.diff(np.pad(edges, ((0, 0), (0, 1)), constant_values=40_000.0), axis=1)
-    shares = [(spans * (given.down == down)).sum() / spans.sum() for down in (0, 1, 2)]
-    assert shares == pytest.approx([0.75**2, 2 * 0.75 * 0.25, 0.25**2], rel=0.05)
-    np.testing.assert_allclose(given.write_gb_per_s, 5.0 * (2 - given.down))
-    np.testing.assert_allclose(given.read_gb_per_s, 10.0 * (2 - given.down))
-
-
-def test_one_more_job_does_not_change_what_strikes_the_first() -> None:
-    one, two = world(job(failures=MEASURED)), world(job(failures=MEASURED), job())
-    assert np.array_equal(draw(one, 900.0, 1, 4).failures[0], draw(two, 900.0, 1, 4).failures[0])
 
 
 GOOD = {
@@ -85,6 +72,10 @@ GOOD = {
     "gap_s;node\n5;a\n6;b\n": (5.0, 6.0),
     "when\n2026-03-01T10:00:00\n2026-03-01T12:00:00Z\n2026-03-01 11:00\n": (3600.0, 3600.0),
     "when\n2026-03-01\n2026-03-02\n2026-03-02\n2026-03-05\n": (86_400.0, 259_200.0),
+    "Prob Started (mm/dd/yy hh:mm)\n6/1/2003 9:38\n6/13/2003 9:38\n6/2/2003 9:38\n": (
+        86_400.0,
+        950_400.0,
+    ),
 }
 
 
@@ -94,9 +85,9 @@ def test_files_of_measured_times(text: str, tmp_path: Path) -> None:
     path.write_text(text, "utf-8")
     names = text.partition("\n")[0].replace(";", ",").split(",")
     column = names[1] if "between" in text else names[0]
-    assert read_times(path, column).measured_s == pytest.approx(GOOD[text])
+    assert read_failures(path, column).measured_s == pytest.approx(GOOD[text])
     if len(names) == 1:
-        assert read_times(path, None) == read_times(path, column)
+        assert read_failures(path, None) == read_failures(path, column)
 
 
 BAD = {
@@ -109,7 +100,7 @@ BAD = {
     ("gap_h\n1\nten\n", None): "failures.csv:3: column 'gap_h': cannot read 'ten' as time",
     ("gap_h\n1\n3 km\n", None): "'km' in '3 km' is not a unit of time",
     ("gap_h\n1\n", None): "column 'gap_h' has 1 times between interruptions; 2 or more",
-    ("when\n2026-03-01\n2026-13-01\n", None): "failures.csv:3: column 'when': cannot read",
+    ("when\n2026-03-01\n2026-13-01\n", None): "failures.csv:3: '2026-13-01' is not a time",
     ("when\n2026-03-01\n", None): "column 'when' has 0 times",
 }
 
@@ -121,16 +112,38 @@ def test_what_is_wrong_with_a_file_is_one_line(
     path = tmp_path / "failures.csv"
     path.write_text(text, "utf-8")
     with pytest.raises(InputError) as caught:
-        read_times(path, column)
+        read_failures(path, column)
     assert BAD[text, column] in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
+def test_dates_that_could_be_meant_two_ways(tmp_path: Path) -> None:
+    path = tmp_path / "failures.csv"
+    path.write_text("when\n6/1/2003 9:38\n7/1/2003 9:38\n7/2/2003 9:38\n", "utf-8")
+    with pytest.raises(InputError, match=r"may begin with the day or the month.*--time-format"):
+        read_failures(path)
+    gaps = read_failures(path, form="%d/%m/%Y %H:%M").measured_s
+    assert gaps == pytest.approx((86_400.0, 31 * 86_400.0))
+
+
+def test_jobs_that_slurm_calls_failed(tmp_path: Path) -> None:
+    """Neither steps, nor jobs that completed, were cancelled or still run."""
+    path = tmp_path / "sacct.txt"
+    rows = (
+        "1|FAILED|2026-01-01T05:00:00", "1.batch|FAILED|2026-01-01T05:00:01",
+        "2|COMPLETED|2026-01-01T06:00:00", "3|NODE_FAIL|2026-01-01T09:00:00",
+        "4|CANCELLED by 1000|2026-01-01T10:00:00", "5|RUNNING|Unknown",
+        "6|OUT_OF_MEMORY|2026-01-01T12:00:00",
+    )  # fmt: skip
+    path.write_text("\n".join(("JobID|State|End", *rows)) + "\n", "utf-8")
+    assert read_failures(path).measured_s == pytest.approx((4 * 3600.0, 3 * 3600.0))
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such file"):
-        read_times(tmp_path / "none.csv", None)
+        read_failures(tmp_path / "none.csv", None)
     with pytest.raises(InputError, match="is a folder, not a file"):
-        read_times(tmp_path, None)
+        read_failures(tmp_path, None)
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="not a text file"):
-        read_times(tmp_path / "binary.csv", None)
+    with pytest.raises(InputError, match="not text in UTF-8"):
+        read_failures(tmp_path / "binary.csv", None)

@@ -10,18 +10,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from planner.simulation.lanes import Lanes
-from planner.simulation.operation import (
-    Array,
-    Constant,
-    Exponential,
-    FailureClass,
-    Law,
-    LocalCopies,
-    LogNormal,
-    RepairUnits,
-)
-from planner.simulation.world import Appliances, JobRun, World, draw
+from planner.simulation.job import FailureClass, JobRun, LocalCopies, RepairUnits, shares_of
+from planner.simulation.laws import Array, Law
+from planner.simulation.run import Runs, draw_failures, warm_s
 from tests.simulation.closed_forms import (
     availability,
     one_level,
@@ -30,8 +21,6 @@ from tests.simulation.closed_forms import (
     two_levels,
 )
 
-STORE = (Appliances(1, 1.0, 1.0),)
-"""1 GB/s: gigabytes are seconds."""
 HOUR = 3600.0
 
 
@@ -42,15 +31,15 @@ def run(jobs: list[JobRun], failures: int, lanes: int = 300, seed: int = 1) -> d
     Failures that came, and units that they took out, less what was to be expected of them, are
     nought on average; what of the differences between runs follows from them is taken off.
     """
-    world = World(tuple(jobs[:1]), STORE)
     mean_s = jobs[0].failures.mean_s
-    warm_s = max(World((job,), STORE).warm_s for job in jobs)
+    begin_s = max(warm_s(job) for job in jobs)
     length_s = failures * mean_s
-    given = draw(world, warm_s + length_s, seed, lanes)
-    found = Lanes(world, given, warm_s + length_s, jobs).run(warm_s)
-    shares = {name: values[0].mean(1) / length_s for name, values in found.items()}
+    given = draw_failures(jobs[0], begin_s + length_s, seed, lanes)
+    each = [Runs((job,), given, begin_s, begin_s + length_s).run() for job in jobs]
+    found = {name: np.concatenate([one[name] for one in each]) for name in each[0]}
+    shares = {name: values.mean(1) / length_s for name, values in found.items()}
     for number, job in enumerate(jobs):
-        seen = {name: values[0, number] for name, values in found.items()}
+        seen = {name: values[number] for name, values in found.items()}
         out = sum(kind.share * kind.out for kind in job.classes)
         used = (length_s - seen["repair"]) / mean_s
         surplus = np.stack([seen["failures"] - used, seen["taken"] - out * used], 1) / failures
@@ -65,19 +54,19 @@ def run(jobs: list[JobRun], failures: int, lanes: int = 300, seed: int = 1) -> d
 def plain(mean_s: float = HOUR, **changes: object) -> JobRun:
     """A job that computes and restarts, and hardly loses anything by failures."""
     common: dict[str, object] = {
-        "name": "job", "interval_s": 1.0, "stall_s": 0.0, "checkpoint_gb": 0.01, "restore_gb": 0.0,
-        "restart_s": 0.0, "failures": Exponential(mean_s),
+        "name": "job", "interval_s": 1.0, "stall_s": 0.0, "drain_s": 0.01, "restore_s": 0.0,
+        "restart_s": 0.0, "failures": Law(mean_s),
     }  # fmt: skip
     return JobRun(**(common | changes))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("law", [Exponential(1.0), Constant(1.0), LogNormal(1.0, 1.2)])
+@pytest.mark.parametrize("law", [Law(1.0), Law(1.0, "constant"), Law(1.0, "lognormal", 1.2)])
 def test_waiting_for_repair_does_not_depend_on_how_repair_times_are_spread(law: Law) -> None:
     """(spares, load): (0, 1), (2, 1.5), (5, 1.5144) run 0.5, 0.865672, 0.996312 of the time."""
     for spares, load, expected in ((0, 1.0, 0.5), (2, 1.5, 0.865672), (5, 1.5144, 0.996312)):
         assert availability(spares, load) == pytest.approx(expected, abs=1e-6)
         kinds = (FailureClass(1.0, out=0.78, repair=law.scaled(load * HOUR / 0.78)),)
-        job = plain(classes=kinds, units=RepairUnits.waiting(spares))
+        job = plain(classes=kinds, units=RepairUnits((1.0,) * (spares + 1)))
         found = run([job], 200, 600)
         assert 1.0 - found["repair"][0] == pytest.approx(expected, rel=0.01)
         assert found["kept"][0] == pytest.approx(expected, rel=0.01)
@@ -85,8 +74,8 @@ def test_waiting_for_repair_does_not_depend_on_how_repair_times_are_spread(law: 
 
 def test_spares_inside_racks_are_bounded_from_below() -> None:
     for spares, load, racks in ((2, 0.3, 8), (3, 0.5, 20), (1, 0.1, 6)):
-        kinds = (FailureClass(1.0, out=1.0, repair=Exponential(load * racks * HOUR)),)
-        job = plain(classes=kinds, units=RepairUnits.waiting(spares, racks=racks))
+        kinds = (FailureClass(1.0, out=1.0, repair=Law(load * racks * HOUR)),)
+        job = plain(classes=kinds, units=RepairUnits((1.0,) * (spares + 1), racks=racks))
         waits = run([job], 300)["repair"][0]
         bound = 1.0 - rack_availability(spares, load, racks)
         assert 0.5 * bound < waits < 1.04 * bound
@@ -94,10 +83,10 @@ def test_spares_inside_racks_are_bounded_from_below() -> None:
 
 def test_a_job_that_shrinks() -> None:
     replicas = [40, 40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 0]
-    kinds = (FailureClass(1.0, out=0.8, repair=Constant(5 * HOUR)),)
+    kinds = (FailureClass(1.0, out=0.8, repair=Law(5 * HOUR, "constant")),)
     job = plain(
-        classes=kinds, units=RepairUnits.shrinking(replicas), restart_s=60.0, interval_s=60.0,
-        checkpoint_gb=20.0,
+        classes=kinds, units=RepairUnits(shares_of(replicas)), restart_s=60.0, interval_s=60.0,
+        drain_s=20.0,
     )  # fmt: skip
     found = run([job], 300)
     times = (0.8, 60.0, (0.0, 0.0), 60.0, 60.0, 20.0)
@@ -119,7 +108,7 @@ near and far; goodput where drains survive local restarts, and where they begin 
 def local_job(case: tuple[float, ...], *, survives: bool) -> JobRun:
     rate, remote, interval_s, stall_s, every, settle_s, drain_s, near_s, far_s = case
     return plain(
-        1 / rate, interval_s=interval_s, stall_s=stall_s, checkpoint_gb=drain_s, restart_s=far_s,
+        1 / rate, interval_s=interval_s, stall_s=stall_s, drain_s=drain_s, restart_s=far_s,
         classes=(FailureClass(1.0 - remote, local=True), FailureClass(remote)),
         local=LocalCopies(settle_s, int(every), near_s, survives),
     )  # fmt: skip
@@ -161,7 +150,9 @@ def random_jobs(seed: int) -> list[tuple[JobRun, float]]:
     mean_s = 10 ** luck.uniform(3.3, 5.0)
     hardware, remote = luck.uniform(0.3, 1.0), luck.uniform(0.03, 0.6)
     repair_s = mean_s * luck.uniform(0.2, 3.0) / hardware
-    law: Law = luck.choice([Exponential(repair_s), Constant(repair_s), LogNormal(repair_s, 1.0)])
+    law: Law = luck.choice(
+        [Law(repair_s), Law(repair_s, "constant"), Law(repair_s, "lognormal", 1.0)]
+    )
     kinds = (
         FailureClass(1.0 - hardware, local=luck.random() < 0.9),
         FailureClass(hardware * (1.0 - remote), 1.0, law, True),
@@ -194,9 +185,7 @@ def random_job(
     spares = next(h for h in range(99) if availability(h, load) > luck.uniform(0.85, 0.99))
     replicas = [d for d in range(luck.randint(60, 200), 0, -1)][: spares + 10]
     replicas = [replicas[0]] * luck.randint(0, spares) + replicas + [0]
-    units = (
-        RepairUnits.shrinking(replicas, swap_s) if shrinks else RepairUnits.waiting(spares, swap_s)
-    )
+    units = RepairUnits(shares_of(replicas) if shrinks else (1.0,) * (spares + 1), swap_s)
     runs, seen, restarts = availability(spares, load), 1.0, 1.0
     if shrinks:
         hardware = kinds[1].share + kinds[2].share
@@ -207,7 +196,7 @@ def random_job(
         runs, seen, restarts = shrunk(replicas, load, load * mean_s / hardware, hardware, *starts)
     rate = seen / mean_s
     job = plain(
-        mean_s, interval_s=interval_s, stall_s=stall_s, checkpoint_gb=drain_s, restart_s=far_s,
+        mean_s, interval_s=interval_s, stall_s=stall_s, drain_s=drain_s, restart_s=far_s,
         classes=kinds, units=units, local=local,
     )  # fmt: skip
 

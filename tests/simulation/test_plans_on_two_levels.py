@@ -12,6 +12,7 @@ import pytest
 from planner import api
 from planner.errors import InputError
 from planner.outputs import simulation_text
+from planner.outputs.blocks import screen as shown
 from planner.schema.plan import Plan
 from planner.schema.simulation import LocalSeen, Simulation
 from planner.sizing.two_levels import TwoLevels, goodput
@@ -62,7 +63,7 @@ def simulated(plan: Plan, **options: object) -> Simulation:
     job = plan.jobs[0]  # where little is kept, the fresh start of a short run would count
     length_s = 300 * job.mtti_s / (job.goodput if job.goodput < 0.1 else 1.0)
     length_s = min(length_s, 900 * 365.25 * DAY_S)  # the longest that is simulated is 1,000 years
-    plain = {"replications": 200, "length_s": length_s, "processes": 1, "intervals": False}
+    plain = {"replications": 200, "length_s": length_s, "intervals": False}
     return study(plan, SimulationOptions(**(plain | options)))  # type: ignore[arg-type]
 
 
@@ -100,9 +101,9 @@ def test_what_is_assumed_is_told() -> None:
     assert (told.every, told.restart_s) == (local.every, local.restart_s)
     assert told.remote_share == pytest.approx(local.remote_share)
     assert told.remote_per_year > 0
-    screen = " ".join(simulation_text.render(found).split())
+    screen = " ".join(shown(simulation_text.render(found)).split())
     assert "kept locally" in screen
-    assert "needed the shared storage" in screen
+    assert "restores from shared storage" in screen
 
 
 @pytest.mark.exhaustive(keep=0)

@@ -3,7 +3,6 @@ availability that they state."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +10,10 @@ import pytest
 from planner import api
 from planner.errors import InputError
 from planner.outputs import simulation_text
+from planner.outputs.blocks import screen as shown
 from planner.schema.plan import Plan, Repair
 from planner.schema.simulation import RepairSeen, Simulation
-from planner.simulation.from_plan import RepairChoices, units_of
+from planner.simulation.job import RepairChoices, repair_units
 from planner.studies.simulation import SimulationOptions, study
 from tests.test_repair import asked
 from tests.world.random_cases import inputs_of
@@ -37,7 +37,7 @@ def plan() -> Plan:
 
 
 def simulated(plan: Plan, **options: object) -> Simulation:
-    plain = {"replications": 100, "length_s": 200 * DAY_S, "processes": 1, "intervals": False}
+    plain = {"replications": 100, "length_s": 200 * DAY_S, "intervals": False}
     return study(plan, SimulationOptions(**(plain | options)))  # type: ignore[arg-type]
 
 
@@ -66,11 +66,11 @@ def test_the_plan_is_what_is_simulated(plan: Plan, law: str) -> None:
     assert repair.expected_out == pytest.approx(stated(plan).load)
 
 
-def test_the_screen_says_what_is_assumed_and_what_happened(plan: Plan) -> None:
-    screen = " ".join(simulation_text.render(simulated(plan)).split())
+def test_the_screen_names_assumptions_and_events(plan: Plan) -> None:
+    screen = " ".join(shown(simulation_text.render(simulated(plan))).split())
     assert (
-        "80 % of the interruptions take a unit out, for 2.0 days on average (exponential); 1 spare "
-        "stands by, and where more are out the job waits." in screen
+        "80 % of interruptions take a unit out for 2.0 days (exponential); 1 hot spare; with more "
+        "units out the job waits." in screen
     )
     assert "units out for repair" in screen
     assert "waiting for repairs" in screen
@@ -81,8 +81,8 @@ def test_a_job_that_shrinks_keeps_more_of_its_time(plan: Plan) -> None:
     assert shrinks.jobs[0].goodput.low > waits.jobs[0].goodput.high
     assert shrinks.jobs[0].loss.shrunk > 0.01
     assert seen(shrinks).shrinks
-    assert "fewer replicas run" in simulation_text.render(shrinks)
-    units = units_of(plan.jobs[0], RepairChoices(shrinks=True))
+    assert "fewer replicas run" in shown(simulation_text.render(shrinks))
+    units = repair_units(plan.jobs[0], RepairChoices(shrinks=True))
     assert units is not None
     tenth = plan.jobs[0].systems_used
     assert units.running == pytest.approx([1.0, *(left / tenth for left in range(tenth, 0, -1))])
@@ -129,13 +129,3 @@ def test_repairs_of_a_plan_without_any_have_their_line() -> None:
     for option in ({"repairs": "constant"}, {"when_short": "shrink"}):
         with pytest.raises(InputError, match="the plan says nothing of it"):
             simulated(bare, **option)
-
-
-def test_a_job_beside_with_repair_is_refused(plan: Plan, tmp_path: Path) -> None:
-    path = tmp_path / "side.yaml"
-    path.write_text(
-        "jobs:\n  - name: side\n    parameters: 7 B\n    gpus: {min: 64}\n"
-        "    repair: {share: 78 %, time: 24 h}\n"
-    )
-    with pytest.raises(InputError, match="nothing decides the spares of a job beside"):
-        simulated(plan, beside=(path,))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
-from planner.simulation.lanes import Lanes
-from planner.simulation.operation import Exponential
-from planner.simulation.world import Disturbances, JobRun, World
+from planner.simulation.job import JobRun
+from planner.simulation.laws import Array, Law
+from planner.simulation.run import Failures, Runs, mark_failures
 from planner.sizing.goodput import goodput, understated_goodput
-from tests.simulation.worlds import TWO, job
+from tests.simulation.worlds import job
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 MEANS = (15 * MINUTE, HOUR, 12 * HOUR, 7 * DAY)
@@ -36,10 +37,10 @@ def cases(mean_s: float) -> list[tuple[JobRun, float]]:
 def _job(
     mean_s: float, interval: float, stall: float, drain: float, restart: float, sync: bool
 ) -> JobRun:
-    size = 10.0 * (stall if sync else drain)
+    read = (stall if sync else drain) / 2
     return job(
-        interval_s=interval, stall_s=stall, checkpoint_gb=size, restore_gb=size, sync=sync,
-        restart_s=restart, failures=Exponential(mean_s),
+        interval_s=interval, stall_s=stall, drain_s=drain, restore_s=read, sync=sync,
+        restart_s=restart, failures=Law(mean_s),
     )  # fmt: skip
 
 
@@ -48,7 +49,7 @@ def _restore_s(case: tuple[float, float, float, float, bool]) -> float:
     return (case[1] if case[4] else case[2]) / 2
 
 
-def struck(mean_s: float, length_s: float) -> Disturbances:
+def struck(mean_s: float, length_s: float) -> Failures:
     """Return failures whose gaps are drawn one from each of as many equally likely parts of the
     exponential distribution, so that hardly any of the noise of random draws is left.
 
@@ -61,9 +62,15 @@ def struck(mean_s: float, length_s: float) -> Disturbances:
     times[times >= length_s] = math.inf
     last = np.full((LANES, 1), length_s * (1 - 1e-12))
     times = np.hstack([np.sort(np.hstack([times, last]), 1), np.full((LANES, 1), math.inf)])
-    rates = np.full((LANES, 1), 10.0)
-    none = np.full((LANES, 1), math.inf)
-    return Disturbances((times,), np.array([math.inf]), none, rates, 2 * rates, 0 * rates)
+    return mark_failures(job(), times, draws)
+
+
+def simulated(jobs: Sequence[JobRun], mean_s: float) -> Array:
+    """Return the goodput of jobs under the same failures."""
+    length_s = GAPS * mean_s
+    given = struck(mean_s, length_s)
+    runs = [Runs((each,), given, 0.0, length_s).run()["kept"] for each in jobs]
+    return np.array([each.mean() / length_s for each in runs])
 
 
 def test_the_grid_is_as_large_as_promised() -> None:
@@ -74,23 +81,21 @@ def test_the_grid_is_as_large_as_promised() -> None:
 @pytest.mark.parametrize("mean_s", MEANS)
 def test_formula_and_simulation_agree_within_half_a_percent(mean_s: float) -> None:
     jobs, formula = zip(*cases(mean_s), strict=True)
-    length_s = GAPS * mean_s
-    runs = Lanes(World(jobs[:1], TWO), struck(mean_s, length_s), length_s, jobs).run()
-    simulated = runs["kept"][0].mean(1) / length_s
-    off = np.abs(simulated / np.array(formula) - 1.0)
+    kept = simulated(jobs, mean_s)
+    off = np.abs(kept / np.array(formula) - 1.0)
     worst = int(off.argmax())
-    assert off[worst] < 0.005, (jobs[worst], simulated[worst], formula[worst])
+    assert off[worst] < 0.005, (jobs[worst], kept[worst], formula[worst])
     assert off.mean() < 0.001
 
 
 def test_a_wrong_formula_would_be_noticed() -> None:
     mean_s = HOUR
     jobs, formula = zip(*cases(mean_s)[-8:], strict=True)
-    length_s = GAPS * mean_s
-    slower = tuple(replace(each, checkpoint_gb=1.2 * each.checkpoint_gb) for each in jobs)
-    runs = Lanes(World(slower[:1], TWO), struck(mean_s, length_s), length_s, slower).run()
-    simulated = runs["kept"][0].mean(1) / length_s
-    assert np.abs(simulated / np.array(formula) - 1.0).max() > 0.005
+    slower = [
+        replace(each, drain_s=1.2 * each.drain_s, restore_s=1.2 * each.restore_s) for each in jobs
+    ]
+    kept = simulated(slower, mean_s)
+    assert np.abs(kept / np.array(formula) - 1.0).max() > 0.005
 
 
 @pytest.mark.parametrize("slowdown", [0.1, 1.0])
@@ -105,8 +110,6 @@ def test_with_a_slowdown_the_formula_is_low_by_what_is_stated(slowdown: float) -
         formula.append(goodput(*case[:3], recovery_s, mean_s, slowdown))
         missed = understated_goodput(case[0], case[2], recovery_s, mean_s, slowdown)
         exact.append(formula[-1] + missed)
-    length_s = GAPS * mean_s
-    runs = Lanes(World(tuple(jobs[:1]), TWO), struck(mean_s, length_s), length_s, jobs).run()
-    simulated = runs["kept"][0].mean(1) / length_s
-    assert np.abs(simulated - np.array(exact)).max() < 0.002
-    assert (simulated - np.array(formula)).max() > 0.01 * slowdown
+    kept = simulated(jobs, mean_s)
+    assert np.abs(kept - np.array(exact)).max() < 0.002
+    assert (kept - np.array(formula)).max() > 0.01 * slowdown

@@ -23,7 +23,7 @@ from planner.studies.request import SweepOptions
 from planner.studies.sensitivity import solve as solving
 from planner.studies.sensitivity.scenarios import Scenario
 from planner.studies.sensitivity.workers import Work
-from planner.verifier import confirms, verify
+from planner.verify import confirms, verify
 from tests.optimizer.test_names import everything_limited
 from tests.oracle.test_bill import Bill, companion
 from tests.world.random_cases import inputs_of, random_case
@@ -265,4 +265,4 @@ def test_a_plan_is_held_to_the_limits_of_every_scenario_it_is_shown_for(
     monkeypatch.setattr(solving, "_limits_passed", lambda *_: {})
     forged = [replace(answers[2], scenario=each.scenario) for each in answers]
     first, *_ = solving.rows(asked, forged)  # the verifier reads the first one's limits itself
-    assert first["status"] == "failed" and "facility_power: the plan breaks" in first["reason"]
+    assert first["status"] == "failed" and "facility_power: broken limit" in first["reason"]

@@ -1,11 +1,10 @@
-"""Traces as files: CSV, Parquet, and HDF5 in the layouts of TOKIO time series and of LMT."""
+"""Traces as CSV and Parquet files."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal
 
-import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -16,7 +15,6 @@ from tests.telemetry.sampling import Trace
 
 Names = tuple[str, str, str]
 TimeForm = Literal["epoch", "milliseconds", "iso", "timestamp"]
-Layout = Literal["rates", "bytes", "lmt"]
 
 NAMES: dict[str, Names] = {
     "rate": ("time_s", "write_gb_per_s", "read_gb_per_s"),
@@ -51,41 +49,6 @@ def write_csv(path: Path, columns: pa.Table) -> Path:
 
 def write_parquet(path: Path, columns: pa.Table) -> Path:
     pq.write_table(columns, path)
-    return path
-
-
-def write_hdf5(path: Path, trace: Trace, layout: Layout = "rates", targets: int = 8) -> Path:
-    """Spread a trace of rates over targets on a regular grid; samples not there are -0.0, as
-    TOKIO leaves them (LMT: plain 0)."""
-    assert trace.form == "rate"
-    step = trace.sample_s
-    first, last = trace.time_s.min(), trace.time_s.max()
-    steps = np.arange(round((last - first) / step) + 1)
-    place = np.round((trace.time_s - first) / step).astype(int)
-    share = np.random.default_rng(targets).dirichlet(np.full(targets, 5.0))
-    with h5py.File(path, "w") as file:
-        times = np.round(first + steps * step).astype(np.int64)
-        for kind, column in (("write", trace.write), ("read", trace.read)):
-            total = np.full(len(steps), 0.0 if layout == "lmt" else -0.0)
-            known = ~np.isnan(column)
-            total[place[known]] = column[known] * 1e9 * (step if layout == "bytes" else 1.0)
-            spread = np.where(np.signbit(total)[:, None], -0.0, total[:, None] * share)
-            if layout == "lmt":
-                name = f"OST{kind.title()}Group/OSTBulk{kind.title()}DataSet"
-                file.create_dataset(name, data=spread.T, compression="gzip", compression_opts=1)
-            else:
-                name = f"datatargets/{kind}{layout}"
-                made = file.create_dataset(
-                    name, data=spread, compression="gzip", compression_opts=1
-                )
-                made.attrs["version"] = "1"
-                made.attrs["units"] = "bytes/sec" if layout == "rates" else "bytes"
-                made.attrs["columns"] = [f"ost{n:02}".encode() for n in range(targets)]
-        if layout == "lmt":
-            file["FSStepsGroup/FSStepsDataSet"] = times
-        else:
-            file["datatargets/timestamps"] = times
-            file.attrs["version"] = "1"
     return path
 
 

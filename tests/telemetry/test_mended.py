@@ -127,5 +127,5 @@ def test_classes_that_a_problem_does_not_have_are_said(log: JobLog, problem: Pro
 def test_a_level_that_is_none_has_its_line(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("time,job,event,level\n0,a,start,\n10,a,resume,disk\n")
-    with pytest.raises(InputError, match="'disk' is no level of checkpoints"):
+    with pytest.raises(InputError, match="'disk' is no level; one of local, remote"):
         read_log(path)

@@ -7,14 +7,13 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
 from tests.telemetry.cases import CLASSES, random_case
-from tests.telemetry.files import NAMES, table, write_csv, write_hdf5, write_parquet
+from tests.telemetry.files import NAMES, table, write_csv, write_parquet
 from tests.telemetry.flow import Background, Drains, Flow, freely, in_pieces, shared
 from tests.telemetry.perfect import perfect
 from tests.telemetry.sampling import Faults, Sampling, Trace
@@ -248,20 +247,3 @@ def test_tables_hold_what_the_trace_holds(tmp_path: Path) -> None:
     bare = table(trace, reads=False)
     assert tuple(bare.column_names) == NAMES["rate"][:2]
     assert bare["time_s"].to_numpy() == pytest.approx(trace.time_s)
-
-
-@pytest.mark.parametrize("layout", ["rates", "bytes", "lmt"])
-def test_hdf5_layouts_add_up(tmp_path: Path, layout: str) -> None:
-    trace, _ = taken(case_of(faults=Faults(single=0.01)))
-    with h5py.File(write_hdf5(tmp_path / "t.hdf5", trace, layout), "r") as file:
-        if layout == "lmt":
-            rates = file["OSTWriteGroup/OSTBulkWriteDataSet"][:].T / 1e9
-            times = file["FSStepsGroup/FSStepsDataSet"][:]
-        else:
-            rates = file[f"datatargets/write{layout}"][:] / (1e9 if layout == "rates" else 1e10)
-            times = file["datatargets/timestamps"][:]
-            gone = np.signbit(rates).all(axis=1)
-            assert gone.sum() == len(times) - len(trace.time_s)
-        assert rates.shape == (len(times), 8)
-        assert rates.sum() * 10 == pytest.approx(moved(trace))
-        assert set(np.diff(times)) == {10}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from planner.errors import InputError
-from planner.telemetry import csv_parquet, tables
+from planner.telemetry import tables
 from planner.telemetry.raw import Raw, ReadOptions
 from planner.telemetry.series import series
 from tests.telemetry.variants import (
@@ -36,7 +36,7 @@ def only(path: Path, variant: Variant) -> Raw:
     content = variant.content
     path = path / f"hall.{variant.ending}"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    (raw,) = tables.read(path, variant.options)
+    (raw,) = tables.read_traces(path, variant.options)
     return raw
 
 
@@ -66,7 +66,7 @@ def test_rows_of_hosts_are_told_by_their_times(tmp_path: Path, order: str) -> No
     raw = only(tmp_path, Variant("hosts", "\n".join(rows)))
     with pytest.raises(InputError, match=r"rows of several hosts\? .*--cluster COLUMN.*--sum"):
         series(raw, OPTIONS)
-    parts = list(tables.read(tmp_path / "hall.csv", ReadOptions(cluster="part")))
+    parts = list(tables.read_traces(tmp_path / "hall.csv", ReadOptions(cluster="part")))
     assert [raw.cluster for raw in parts] == ["a", "b", "c", "d"]
     np.testing.assert_allclose(sum(raw.write for raw in parts), WRITE, rtol=1e-6)
 
@@ -125,7 +125,7 @@ def test_hosts_with_times_of_their_own(tmp_path: Path, options: ReadOptions) -> 
     for t, value in zip(TIME, WRITE, strict=True):
         rows += [[f"{t + 2.5 * n}", f"n{n}", f"{value * HOSTS[n]}"] for n in range(4)]
     variant = Variant("hosts", "\n".join(",".join(row) for row in rows), options=options)
-    with pytest.raises(InputError, match=r"rows of several hosts.*--cluster"):
+    with pytest.raises(InputError, match=r"rows of (several|4) hosts.*--cluster"):
         only(tmp_path, variant)
 
 
@@ -144,7 +144,7 @@ def test_times_that_hardly_move(tmp_path: Path) -> None:
 
 
 def test_what_unpacks_without_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_parquet, "_MOST_UNPACKED_BYTES", 1_000_000)
+    monkeypatch.setattr(tables, "_MOST_UNPACKED_BYTES", 1_000_000)
     packed = gzip.compress(text(NAMED, PLAIN).encode() + b"\n" * 10_000_000)
     with pytest.raises(InputError, match="unpacks to more than 1 MB; unpack it first"):
         only(tmp_path, Variant("bomb", packed, "csv.gz"))

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from planner.case import resolve
 from planner.inputs import Inputs
 from planner.schema.catalog import Item
 from planner.schema.plan import (
@@ -17,6 +18,7 @@ from planner.schema.plan import (
     LimitReport,
     Line,
     Loss,
+    NotConsidered,
     ObjectiveReport,
     Plan,
     PriceNote,
@@ -105,6 +107,7 @@ def _without_room(
         jobs=(job,),
         limits=_limits(choice, inputs, totals, job),
         provenance=PROVENANCE,
+        **_searched(inputs),
     )
 
 
@@ -117,6 +120,14 @@ def _verdict(job: JobPlan, totals: Totals, lines: Sequence[Line]) -> tuple[Verdi
         share = sum(stores) / totals.capex_usd
         codes += ["storage"] if share > 0.1 else []
     return tuple(Verdict(code=code, text="by hand") for code in codes)  # type: ignore[arg-type]
+
+
+def _searched(inputs: Inputs) -> dict[str, Any]:
+    """Return what was on offer, and what was not."""
+    case = resolve(inputs)
+    left_out = tuple(NotConsidered(sku=sku, reason=why) for sku, why in case.not_considered)
+    skus = tuple(sorted(each.id for each in (*case.systems, *case.storage)))
+    return {"searched": skus, "not_considered": left_out}
 
 
 PROVENANCE = Provenance(
@@ -353,7 +364,8 @@ def _job(inputs: Inputs, choice: Choice, lines: list[Line]) -> JobPlan:
     return JobPlan(
         name=job.name, gpu_type=types[0].id, gpu_types=tuple(choice.used),
         storage_family=choice.families[0], storage_families=choice.families, mode=choice.mode,
-        gpus_used=used, systems_used=sum(choice.used.values()), replica_gpus=replica,
+        gpus_used=used, systems_used=sum(choice.used.values()),
+        systems_by_type=dict(choice.used), replica_gpus=replica,
         replicas=used / replica if replica else None,
         whole_replicas=replica is not None and job.gpus.whole != "systems",
         tensor_gpus=job.parallelism.tensor if job.parallelism else None,

@@ -1,4 +1,4 @@
-"""The scripts of docs/ that write pages and pictures: tests ask what they would write."""
+"""The scripts that write pages and pictures: tests ask what they would write."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
 
 def script(name: str) -> ModuleType:
     """Return a script by its name, such as ``make_truth``."""
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -238,6 +238,8 @@ def _in_one_unit(numbers: list[Decimal], names: list[str], slot: Slot) -> tuple[
 def _size(unit: str, slot: Slot) -> Decimal:
     """Return a unit in the canonical one."""
     assert slot.unit is not None
+    if not unit and slot.unit.dimension.least_bare:
+        raise SpecError("some of the numbers have no unit", "write a unit behind each of them")
     try:
         return Decimal(repr(units.parse(f"1 {unit}".rstrip(), slot.unit.dimension)))
     except QuantityError as error:
@@ -554,6 +556,8 @@ def _about_least(variable: Variable, values: Range) -> list[str]:
     """
     unit, standing = variable.first.slot.unit, number_of(variable.first.standing)
     least = Decimal(0 if unit is None else unit.low)
+    if unit is not None and not values.unit and not values.prefix:
+        least = max(least, Decimal(unit.dimension.least_bare))
     if values.prefix and standing:
         least /= Decimal(repr(standing))
     last = len(values) - 1

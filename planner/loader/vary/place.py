@@ -181,6 +181,8 @@ def written(number: Decimal, slot: Slot, like: Any = None) -> str:
     """
     if isinstance(like, SupportShare):
         return f"{plain(100 * number)} %"
+    if slot.unit is not None and 0 < number < slot.unit.dimension.least_bare:
+        return f"{plain(number / 1000)} k"
     return f"{plain(number)} {symbol_of(like, slot)}".rstrip()
 
 

@@ -52,7 +52,8 @@ def _add(build: Build, limits: Iterable[Limit]) -> None:
 #
 #     sum_k y_k <= types per job;  N = sum_k g_k u_k  (whole systems)  or, for whole replicas,
 #     N = sum_k m v_k,  m v_k <= g_k u_k <= m v_k + (g_k - 1) y_k:  the fewest that hold them
-#     (k a type, or each way in which the job may run on it;  m v_k >= d_k m y_k by memory)
+#     (k a type, or each way in which the job may run on it)
+#     N >= d_k m y_k:  the least replicas, those of all types together
 #     N_k <= B r_k y_k:  a micro-batch of the step for each copy of the model, of r_k GPUs
 #     y_w <= fabric_g(w),  sum_g fabric_g <= 1:  a job runs within one compute fabric
 #     sum_f z_f <= families (or = exactly so many);  x_k <= cap_k z_f(k)
@@ -95,7 +96,8 @@ def _gpus(build: Build) -> None:
             in_use.append(build.gpus_in(system, way))
             if way.least_gpus > build.case.job.gpus_min:
                 least = float(way.least_gpus) * build.way_used[way.id]
-                build.model.row(f"memory_{way.id}", in_use[-1] - least, ">=", 0.0)
+                held = in_use[-1] if build.case.job.max_types == 1 else build.gpus
+                build.model.row(f"memory_{way.id}", held - least, ">=", 0.0)
             if way.gpus_max is not None and way.gpus_max < build.gpus_range[1]:
                 most = float(way.gpus_max) * build.way_used[way.id]
                 build.model.row(f"micro_batches_{way.id}", in_use[-1] - most, "<=", 0.0)

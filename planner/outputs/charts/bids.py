@@ -17,7 +17,7 @@ from planner.outputs.bids_text import (
     view,
 )
 from planner.outputs.bids_text import findings as remarks
-from planner.outputs.charts.model import Axis, Bars, Chart, Panel, Whiskers
+from planner.outputs.charts.model import ROW_MIDDLE, Axis, Bars, Chart, Panel, Whiskers
 from planner.outputs.charts.words import (
     DataTable,
     axis_scale,
@@ -31,7 +31,7 @@ from planner.outputs.words import about, money
 from planner.schema.bids import Bid, Bids
 
 _LABEL = 60
-_MIDDLE, _THICKNESS = 0.14, 0.34
+_THICKNESS = 0.34
 
 
 def charts(study: Bids, _rows: Rows) -> tuple[Chart, ...]:
@@ -42,7 +42,7 @@ def charts(study: Bids, _rows: Rows) -> tuple[Chart, ...]:
         return (Chart("bids", title, study.message or "There is nothing to draw."),)
     totals = [_total(study, bid) for bid in shown]
     unit = axis_scale(totals, "USD")
-    rows = tuple(place + _MIDDLE for place in range(len(shown)))
+    rows = tuple(place + ROW_MIDDLE for place in range(len(shown)))
     own = [total - bid.lacks_usd for total, bid in zip(totals, shown, strict=True)]
     hovers = tuple(_hover(study, bid, total) for bid, total in zip(shown, totals, strict=True))
     ends = [_ends(bid, total) for bid, total in zip(shown, totals, strict=True)]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from planner.currency import shown_in
-from planner.outputs.charts.model import Chart, Panel
-from planner.outputs.charts.plan_drawings import fabrics, hall
+from planner.outputs.charts.model import Chart
 from planner.outputs.charts.plan_page import (
     answer,
     bill,
@@ -21,25 +18,22 @@ from planner.outputs.charts.plan_page import (
     storage,
 )
 from planner.outputs.charts.studies import AnyStudy, charts, heading, headline, tables
-from planner.outputs.charts.words import data, paragraph, render_table, tag, text
+from planner.outputs.charts.words import paragraph, render_table, tag, text
 from planner.outputs.sensitivity_words import as_it_stands, named
 from planner.outputs.sweep_rows import Rows
-from planner.outputs.words import clean
 from planner.schema.comparison import RulesTable
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Frontier, Sweep
-from planner.schema.site import Site
 
 Shown: TypeAlias = tuple[AnyStudy, Rows | None]
 """A study, and the rows of a sweep by column."""
 
 
 class ShownPlan(NamedTuple):
-    """A plan by the name it goes by, and its site, where that is at hand."""
+    """A plan and its name."""
 
     name: str
     plan: Plan
-    site: Site | None = None
 
 
 class _Section(NamedTuple):
@@ -51,7 +45,7 @@ class _Section(NamedTuple):
 
 
 def report(title: str, plans: Sequence[ShownPlan], studies: Sequence[Shown]) -> str:
-    """Return the report as one HTML text; without a chart that needs a script it has none.
+    """Return the report as one HTML text without scripts.
 
     Args:
         plans: a single one is what the studies are about; several stand side by side first.
@@ -67,30 +61,21 @@ def report(title: str, plans: Sequence[ShownPlan], studies: Sequence[Shown]) -> 
         for each in sections
     )
     contents = tag("nav", tag("ul", links, {"class": "parts"}), {"aria-label": "What is here"})
-    script = _own("report.js") if page.figures else ""
     head = "\n".join(
         (
             '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
             tag("title", text(title)),
-            f"<style>\n{_own('report.css')}</style>",
+            f"<style>\n{_style()}</style>",
         )
     )
-    without = embedded = ""
-    if script:
-        without = (
-            "<noscript><p>Values under the pointer need JavaScript; charts and tables do not.</p>"
-            "</noscript>\n"
-        )
-        content = f'<script type="application/json" id="charts">{data(page.content())}</script>'
-        embedded = f"{content}\n<script>{script}</script>\n"
     skip = tag("a", "Skip to the content", {"class": "skip", "href": f"#{sections[0].place}"})
     top = f"{skip}\n<header>\n{tag('h1', text(title))}\n{contents}\n</header>"
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{top}\n<main>\n'
-        f"{without}{parts}\n</main>\n{embedded}</body>\n</html>\n"
+        f"{parts}\n</main>\n</body>\n</html>\n"
     )
 
 
@@ -162,11 +147,6 @@ def _plan_parts(page: _Page, shown: ShownPlan, before: str, level: int) -> Itera
 
     yield part("answer", "The plan", answer(plan, level))
     if plan.totals is not None and plan.jobs:
-        for drawn in (hall(plan, shown.site), fabrics(plan)):
-            if drawn is not None:
-                chart, table = drawn
-                inside = _chart(page, before + chart.name, chart), render_table(table, of=of)
-                yield part(chart.name, chart.title, *inside)
         spent = running(plan), plan_charts(plan, level)
         yield part("shares", "Where money, power and time go", *spent)
         if plan.storage_options is not None:
@@ -176,65 +156,33 @@ def _plan_parts(page: _Page, shown: ShownPlan, before: str, level: int) -> Itera
 
 
 class _Page:
-    """What the script knows: things by the id of their chart, texts that several share once.
-
-    ``inputs`` are what the plans of the page were made from, by their hash.
-    """
+    """The page as it grows: how many charts it has, and the hashes of its plans' inputs."""
 
     def __init__(self, inputs: Iterable[str]) -> None:
         self.inputs = frozenset(inputs)
-        self.figures: list[dict[str, Any]] = []
-        self._hovers: dict[tuple[str, ...], int] = {}
+        self.drawn = 0
 
-    def draw(self, name: str, chart: Chart, panel: Panel) -> str:
-        """Return a panel of a chart as HTML, and keep what the pointer finds on it.
+    def draw(self, chart: Chart) -> str:
+        """Return the panels of a chart as HTML; values are tooltips of their markers and bars."""
+        from planner.outputs.charts.picture import svg_element
 
-        A panel by itself is drawn twice, for wide and for narrow windows; the page shows one.
-        """
-        from planner.outputs.charts import picture
-
-        place = f"plot-{len(self.figures) + 1}"
-        forms = {"wide": picture.WIDE, "narrow": picture.NARROW}
-        if len(chart.panels) > 1:
-            forms = {"part": picture.PART}
-        drawings = {kind: picture.draw_panel(chart, panel, form) for kind, form in forms.items()}
-        things = {
-            kind: [
-                {"hovers": self._shared(layer.hovers), "places": picture.places(layer)}
-                for layer in drawing.found
-            ]
-            for kind, drawing in drawings.items()
-        }
-        # The arrow keys go down the rows of a list, else from left to right.
-        along = "y" if panel.rows else "x"
-        self.figures.append({"id": place, "name": name, "along": along, "drawings": things})
-        inside = "".join(
-            picture.svg_element(drawing, f"{place}-{kind}", kind)
-            for kind, drawing in drawings.items()
-        )
-        words = f"{panel.title or chart.title}. {chart.subtitle}"
-        return tag(
-            "div", inside, {"id": place, "class": "plot", "role": "img", "aria-label": words}
-        )
-
-    def _shared(self, hovers: tuple[str, ...]) -> int:
-        return self._hovers.setdefault(hovers, len(self._hovers))
-
-    def content(self) -> dict[str, Any]:
-        """Return all of it."""
-        shown = [[clean(hover, limit=None) for hover in hovers] for hovers in self._hovers]
-        return {"figures": self.figures, "hovers": shown}
+        panels = []
+        for panel in chart.panels:
+            self.drawn += 1
+            place = f"plot-{self.drawn}"
+            words = {"aria-label": f"{panel.title or chart.title}. {chart.subtitle}"}
+            attributes = {"id": place, "class": "plot", "role": "img"} | words
+            panels.append(tag("div", svg_element(chart, panel, place), attributes))
+        kind = "panels one" if len(panels) == 1 else "panels"
+        return tag("div", "".join(panels), {"class": kind}) if panels else ""
 
 
-def _policy(script: str) -> str:
-    """Return what a browser may run and load: this script, and nothing from anywhere."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    allowed = f"'sha256-{digest}'" if script else "'none'"
-    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""What a browser may load: nothing from anywhere."""
 
 
-def _own(name: str) -> str:
-    return files("planner.outputs.charts").joinpath(name).read_text("utf-8")
+def _style() -> str:
+    return files("planner.outputs.charts").joinpath("report.css").read_text("utf-8")
 
 
 def _study(page: _Page, number: int, study: AnyStudy, rows: Rows | None) -> _Section:
@@ -266,9 +214,5 @@ def _about(page: _Page, study: AnyStudy) -> str:
 def _chart(page: _Page, name: str, chart: Chart, level: int = 0) -> str:
     """Return a chart with its words, and with its title where it has a heading of some level."""
     titled = tag(f"h{level}", text(chart.title)) if level else ""
-    caption = titled + paragraph(chart.subtitle)
-    panels = [page.draw(name, chart, panel) for panel in chart.panels]
-    inside = "".join(tag("div", panel, {"class": "panel"}) for panel in panels)
-    if panels:
-        inside = tag("div", inside, {"class": "panels one" if len(panels) == 1 else "panels"})
-    return tag("figure", tag("figcaption", caption) + inside)
+    caption = tag("figcaption", titled + paragraph(chart.subtitle))
+    return tag("figure", caption + page.draw(chart), {"id": name})

@@ -33,8 +33,8 @@ CROSSES = "#C3CAD3"
 ON_LIGHT, ON_DARK = "#1F2932", "#FEFEFE"
 """Letters on the scale of a map, the same where a page is dark, as the map is."""
 
-ON_TONE = "#FDFDFD"
-"""Letters on a box that is filled with a tone."""
+ROW_MIDDLE = 0.14
+"""The middle of the first row of a list, on its y axis."""
 
 HATCH, CROSSED = "/", "x"
 """Patterns, of bars and of what is not possible."""
@@ -51,8 +51,6 @@ Shape = Literal[
     "circle", "diamond", "star", "square", "triangle", "down", "left", "right", "pentagon"
 ]
 _LEFT_ABOVE, _LEFT_BELOW = 0.5, 0.72
-_EDGE = 0.006
-Look = Literal["full", "hatched", "hollow", "letters"]
 Gap = float | None
 """A coordinate; None breaks a line."""
 
@@ -179,25 +177,7 @@ class HeatMap:
     hovers: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True)
-class Boxes:
-    """Boxes of one size on a drawing, by their lower left corners, each with a few letters in it.
-
-    ``look`` tells them apart without colours; of ``letters`` nothing but the words is seen.
-    """
-
-    name: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    width: float
-    height: float
-    texts: tuple[str, ...]
-    hovers: tuple[str, ...]
-    tone: Tone = "main"
-    look: Look = "full"
-
-
-Layer: TypeAlias = Line | Steps | Band | Points | Bars | Whiskers | HeatMap | Boxes
+Layer: TypeAlias = Line | Steps | Band | Points | Bars | Whiskers | HeatMap
 
 
 @dataclass(frozen=True)
@@ -244,9 +224,8 @@ class Reference:
 class Panel:
     """A pair of axes and what is drawn on them.
 
-    With ``rows`` the panel is a list from top to bottom: each row has its words above what lies in
-    it, at y = 0, 1, ...; the y axis says nothing then. Without ``axes`` it is a drawing to scale,
-    as far as its boxes go.
+    With ``rows`` the panel is a list from top to bottom, each row with its words at the left and
+    its layers around y = ``ROW_MIDDLE``, 1 + ``ROW_MIDDLE``, ...
     """
 
     x: Axis
@@ -257,21 +236,6 @@ class Panel:
     stretches: tuple[ShadedRange, ...] = ()
     references: tuple[Reference, ...] = ()
     rows: tuple[str, ...] = ()
-    axes: bool = True
-
-    @property
-    def extent(self) -> tuple[float, float, float, float]:
-        """The left, right, lower and upper ends of a drawing, a hair's breadth around its boxes."""
-        boxes = [layer for layer in self.layers if isinstance(layer, Boxes) and layer.x]
-        left = min(min(each.x) for each in boxes)
-        right = max(max(each.x) + each.width for each in boxes)
-        edge = _EDGE * (right - left)
-        return (
-            left - edge,
-            right + edge,
-            min(min(each.y) for each in boxes) - edge,
-            max(max(each.y) + each.height for each in boxes) + edge,
-        )
 
 
 @dataclass(frozen=True)
@@ -349,7 +313,7 @@ def position(axis: Axis, value: float) -> float:
 
 def row_of(panel: Panel) -> Ends:
     """Return the ends of the y axis of a panel with rows, the bottom first."""
-    return len(panel.rows) - 0.42, -0.56
+    return len(panel.rows) - 0.36, -0.36
 
 
 def x_ends(panel: Panel, width_px: float) -> Ends:

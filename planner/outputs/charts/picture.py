@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import io
-import math
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -23,24 +21,22 @@ from planner.outputs.charts.model import (
     GRID,
     INK,
     MUTED,
-    ON_TONE,
     SHADE,
     TONES,
     Chart,
     HeatMap,
     Panel,
 )
-from planner.outputs.charts.panel import PointerTargets, draw, drawing_px, find, wrap
-from planner.outputs.charts.words import tag, text
+from planner.outputs.charts.panel import HOVER, draw, hover_texts
 from planner.outputs.words import clean
 
 _DPI = 100
 _LETTERS, _SMALL_LETTERS, _HANDLE_LETTERS = 84, 124, 8
 _TITLE_PT, _TEXT_PT, _SMALL_PT = 14.0, 10.0, 9.0
 _TITLE_IN, _LINE_IN, _EDGE_IN = 0.28, 0.2, 0.18
-_PLOT_IN, _SMALL_PLOT_IN, _PANEL_IN, _ROW_IN, _TWO_LINES_IN, _AXIS_IN = (
-    4.3, 3.5, 2.6, 0.52, 0.3, 0.75,
-)  # fmt: skip
+_FILE_IN, _PART_IN = 10.0, 5.0
+"""Width of a picture, and of one of several panels on a page."""
+_PLOT_IN, _PANEL_IN, _ROW_IN, _AXIS_IN = 4.3, 2.6, 0.4, 0.75
 _MOST_COLUMNS = 3
 _STYLE: Any = {
     "text.parse_math": False, "svg.hashsalt": "planner", "svg.fonttype": "path",
@@ -52,35 +48,10 @@ _STYLE: Any = {
 }  # fmt: skip
 
 
-class Format(NamedTuple):
-    """How wide a picture is; ``letters`` is the most on a line, where lines are wrapped."""
-
-    width_in: float
-    letters: int | None = None
-    headed: bool = False
-
-
-FILE = Format(10.0, headed=True)
-"""A picture that stands by itself, with its words above it."""
-
-WIDE, NARROW = Format(10.0), Format(4.0, 46)
-"""The one panel of a chart in a page, for wide and for narrow windows."""
-
-PART = Format(5.0, 58)
-"""One of several panels in a page."""
-
-
-class Drawing(NamedTuple):
-    """An SVG with the letters as text, and where the pointer finds what is known."""
-
-    svg: bytes
-    found: tuple[PointerTargets, ...]
-
-
 def png(chart: Chart) -> bytes:
     """Return a chart as PNG, 1000 pixels wide."""
     with _style():
-        figure = _figure(chart, FILE)
+        figure = _figure(chart, _FILE_IN, headed=True)
         FigureCanvasAgg(figure)
         return _saved(figure, "png", {"Software": None})
 
@@ -88,25 +59,27 @@ def png(chart: Chart) -> bytes:
 def svg(chart: Chart) -> bytes:
     """Return a chart as SVG whose letters are drawn, so that no font is needed."""
     with _style():
-        figure = _figure(chart, FILE)
+        figure = _figure(chart, _FILE_IN, headed=True)
         FigureCanvasSVG(figure)
         title = clean(chart.title, limit=None)
         return _saved(figure, "svg", {"Date": None, "Creator": None, "Title": title})
 
 
-def draw_panel(chart: Chart, panel: Panel, form: Format) -> Drawing:
-    """Return a panel of a chart for a page, which has the chart's words itself.
+def svg_element(chart: Chart, panel: Panel, place: str) -> str:
+    """Return a panel of a chart as an element of a page, which has the chart's words itself.
 
     Args:
-        chart: whose panel it is, and whether it has a legend.
-        form: how wide.
+        chart: the chart of the panel, which says whether there is a legend.
+        panel: the panel.
+        place: an id of this page, prefix of every id in the drawing.
     """
+    alone = replace(chart, panels=(panel,))
     with _style():
         mpl.rcParams["svg.fonttype"] = "none"
-        figure = _figure(replace(chart, panels=(panel,)), form)
+        figure = _figure(alone, _FILE_IN if len(chart.panels) == 1 else _PART_IN)
         FigureCanvasSVG(figure)
-        data = _saved(figure, "svg", {"Date": None, "Creator": None})
-        return Drawing(data, tuple(find(figure.axes[0], panel)))
+        data = _saved(figure, "svg", {"Date": None, "Creator": None}).decode()
+    return _embedded(data, panel, place)
 
 
 @contextmanager
@@ -124,23 +97,21 @@ def _saved(figure: Figure, kind: str, metadata: dict[str, str | None]) -> bytes:
     return stream.getvalue()
 
 
-def _figure(chart: Chart, form: Format) -> Figure:
-    titles = textwrap.wrap(clean(chart.title, limit=None), _LETTERS)[:2] if form.headed else []
-    words = textwrap.wrap(clean(chart.subtitle, limit=None), _SMALL_LETTERS) if form.headed else []
-    head = 0.0
-    if form.headed:
-        head = _EDGE_IN + _TITLE_IN * len(titles) + _LINE_IN * len(words) + _EDGE_IN
+def _figure(chart: Chart, width_in: float, *, headed: bool = False) -> Figure:
+    titles = textwrap.wrap(clean(chart.title, limit=None), _LETTERS)[:2] if headed else []
+    words = textwrap.wrap(clean(chart.subtitle, limit=None), _SMALL_LETTERS) if headed else []
+    head = _EDGE_IN + _TITLE_IN * len(titles) + _LINE_IN * len(words) + _EDGE_IN if headed else 0.0
     columns = _columns(chart.panels)
-    each = [_height(panel, len(chart.panels), form, columns) for panel in chart.panels]
+    each = [_height(panel, len(chart.panels)) for panel in chart.panels]
     heights = [max(each[first : first + columns]) for first in range(0, len(each), columns)]
-    names = _legend_lines(chart, form)
-    height = head + sum(heights) + _LINE_IN * 1.15 * names + (_EDGE_IN if names else 0.0)
-    figure = Figure(figsize=(form.width_in, max(height, 0.9)), dpi=_DPI, facecolor="white")
+    lines = _legend_lines(chart, width_in)
+    height = head + sum(heights) + _LINE_IN * 1.15 * lines + (_EDGE_IN if lines else 0.0)
+    figure = Figure(figsize=(width_in, max(height, 0.9)), dpi=_DPI, facecolor="white")
     _write_head(figure, titles, words)
     if chart.panels:
         bottom = 1.0 - head / height
         figure.set_layout_engine("constrained", rect=(0.012, 0.012, 0.97, bottom - 0.012))
-        _draw_panels(figure, chart, form, columns, heights)
+        _draw_panels(figure, chart, width_in, columns, heights)
     return figure
 
 
@@ -163,38 +134,28 @@ def _columns(panels: Sequence[Panel]) -> int:
     return max(1, min(len(panels), _MOST_COLUMNS))
 
 
-def _height(panel: Panel, count: int, form: Format, columns: int) -> float:
-    if not panel.axes:
-        left, right, bottom, top = panel.extent
-        wide = drawing_px(panel, form.width_in * _DPI * 0.94 / columns)
-        return wide / _DPI * (top - bottom) / (right - left) + (0.3 if panel.title else 0.1)
+def _height(panel: Panel, count: int) -> float:
     if panel.rows:
-        most = form.letters or math.inf
-        row = _ROW_IN + (_TWO_LINES_IN if any(len(words) > most for words in panel.rows) else 0.0)
-        return len(panel.rows) * row + _AXIS_IN + (0.25 if panel.title else 0.0)
+        return len(panel.rows) * _ROW_IN + _AXIS_IN + (0.25 if panel.title else 0.0)
     if isinstance(panel.layers[0], HeatMap):
         return min(6.0, max(2.4, 0.42 * len(panel.layers[0].values) + 1.0))
-    if count > 1:
-        return _PANEL_IN
-    return _PLOT_IN if form.letters is None else _SMALL_PLOT_IN
+    return _PANEL_IN if count > 1 else _PLOT_IN
 
 
 def _draw_panels(
-    figure: Figure, chart: Chart, form: Format, columns: int, heights: Sequence[float]
+    figure: Figure, chart: Chart, width_in: float, columns: int, heights: Sequence[float]
 ) -> None:
     grid = figure.add_gridspec(len(heights), columns, height_ratios=heights)
     handles: dict[str, Any] = {}
     for place, panel in enumerate(chart.panels):
         axes = figure.add_subplot(grid[place // columns, place % columns])
-        width_px = form.width_in * _DPI * 0.9 / columns
-        handles = {**draw(axes, panel, width_px, form.letters), **handles}
+        handles = {**draw(axes, panel, width_in * _DPI * 0.9 / columns), **handles}
     if chart.legend and handles:
-        names = list(handles)
         figure.legend(
-            [handles[name] for name in names],
-            [wrap(name, form.letters) for name in names],
+            list(handles.values()),
+            [clean(name) for name in handles],
             loc="outside lower left",
-            ncols=_legend_columns(names, form),
+            ncols=_legend_columns(list(handles), width_in),
             frameon=False,
             fontsize=_SMALL_PT,
         )
@@ -210,8 +171,8 @@ def _legend_names(chart: Chart) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _legend_columns(names: Sequence[str], form: Format) -> int:
-    room = _SMALL_LETTERS * form.width_in / FILE.width_in
+def _legend_columns(names: Sequence[str], width_in: float) -> int:
+    room = _SMALL_LETTERS * width_in / _FILE_IN
     for columns in range(len(names), 1, -1):
         widest = [max(map(len, names[first::columns])) for first in range(columns)]
         if sum(widest) + _HANDLE_LETTERS * columns <= room:
@@ -219,126 +180,67 @@ def _legend_columns(names: Sequence[str], form: Format) -> int:
     return 1
 
 
-def _legend_lines(chart: Chart, form: Format) -> int:
-    """Return how many lines the legend takes."""
+def _legend_lines(chart: Chart, width_in: float) -> int:
     names = _legend_names(chart)
-    if not names:
-        return 0
-    lines = [wrap(name, form.letters).count("\n") + 1 for name in names]
-    columns = _legend_columns(names, form)
-    return sum(lines) if columns == 1 else -(-len(names) // columns)
+    return -(-len(names) // _legend_columns(names, width_in)) if names else 0
 
-
-Element = ElementTree.Element
 
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
-_REFERENCE = re.compile(r"url\(#([\w.-]+)\)")
-_LINK = "{http://www.w3.org/1999/xlink}href"
-_LEFT_OUT = frozenset(("metadata", "style", "title"))
-_NOT_TURNED = re.compile(r"rotate\(-?0 ")
-_PAGE_FONT = re.compile(r"font-family: [^;]*;? ?")
-_DIGITS = 4
-
-
-def svg_element(drawing: Drawing, place: str, kind: str) -> str:
-    """Return a drawing as an element of a page.
-
-    What Matplotlib writes for machines goes, and with it 2/3 of the bytes: the ids of groups,
-    digits that no screen shows, and styles that every point repeats.
-
-    Args:
-        place: an id of this page, of which the drawing makes its own.
-        kind: its class.
-    """
-    root = ElementTree.fromstring(drawing.svg)
-    names: dict[str, str] = {}
-    inside = "".join(_elements(list(root), place, names))
-    box = root.get("viewBox", "")
-    return tag("svg", inside, {"class": kind, "viewBox": box, "aria-hidden": "true"})
-
-
-def places(found: PointerTargets) -> list[list[float]]:
-    """Return where the pointer finds things, with the digits that a screen shows."""
-    return [[round(share, _DIGITS) for share in place] for place in found.places]
-
-
-def _elements(elements: Sequence[Element], place: str, names: dict[str, str]) -> Iterator[str]:
-    """Yield elements; those of one style that follow each other share it in a group."""
-    for style, group in groupby(elements, key=_shared_style):
-        several = list(group)
-        if style is None or len(several) == 1:
-            yield from (_element(each, place, names) for each in several)
-        else:
-            inside = "".join(_element(each, place, names, styled=True) for each in several)
-            yield tag("g", inside, {"style": _short_style(style, place, names)})
-
-
-def _shared_style(element: Element) -> str | None:
-    return element.get("style") if _name(element) == "use" else None
-
-
-def _element(element: Element, place: str, names: dict[str, str], *, styled: bool = False) -> str:
-    name = _name(element)
-    if name in _LEFT_OUT:
-        return ""
-    attributes = dict(_attributes(element, place, names))
-    if styled:
-        del attributes["style"]
-    inside = "".join(_elements(list(element), place, names))
-    if (name == "g" and not attributes) or (name in ("g", "defs") and not inside):
-        return inside
-    return tag(name, text((element.text or "").strip("\n ")) + inside, attributes)
-
-
-def _name(element: Element) -> str:
-    return element.tag.rpartition("}")[2]
-
-
-def _attributes(element: Element, place: str, names: dict[str, str]) -> Iterator[tuple[str, str]]:
-    for key, value in element.items():
-        if key == "id":
-            if _name(element) != "g":
-                yield key, _own(value, place, names)
-        elif key == _LINK and value.startswith("data:"):
-            yield "href", "".join(value.split())
-        elif key == _LINK:
-            yield "href", f"#{_own(value[1:], place, names)}"
-        elif key == "style":
-            yield key, _short_style(value, place, names)
-        elif key == "fill" and value in _OF_THE_PAGE:
-            yield "style", f"fill:var(--{_OF_THE_PAGE[value]})"
-        elif not (key == "transform" and _NOT_TURNED.match(value)):
-            yield key, _numbers(_referring(value, place, names))
-
-
 _NAMES = {"paper": "#FFFFFF", "ink": INK, "muted": MUTED, "grid": GRID, "shade": SHADE,
-          "crosses": CROSSES, "on-tone": ON_TONE}  # fmt: skip
+          "crosses": CROSSES}  # fmt: skip
 _OF_THE_PAGE = {colour.lower(): name for name, colour in (_NAMES | TONES).items()}
 """Colours that a page has by name, because they differ where it is dark."""
-_COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 
 
-def _named_colour(found: re.Match[str]) -> str:
-    name = _OF_THE_PAGE.get(found[0])
-    return found[0] if name is None else f"var(--{name})"
+def _embedded(data: str, panel: Panel, place: str) -> str:
+    """Return Matplotlib's SVG for a page: its own ids, the page's colours, values as tooltips."""
+    root = ElementTree.fromstring(data)
+    ElementTree.register_namespace("", _SVG)
+    ElementTree.register_namespace("xlink", _XLINK)
+    for child in root.findall(f"{{{_SVG}}}metadata"):
+        root.remove(child)
+    _add_tooltips(root, panel)
+    for element in root.iter():
+        for key, value in element.items():
+            element.set(key, _NUMBER.sub(_shorter, value))
+        styles = {child.get("style") for child in element}
+        if element.tag == f"{{{_SVG}}}g" and len(styles) == 1 and (style := styles.pop()):
+            element.set("style", style)  # markers of one look repeat it
+            for child in element:
+                del child.attrib["style"]
+        words = (element.text or "").strip()
+        element.text = clean(words, limit=None) or None
+    for name in ("width", "height"):
+        root.attrib.pop(name, None)
+    root.set("aria-hidden", "true")
+    text = ElementTree.tostring(root, encoding="unicode", short_empty_elements=True)
+    text = re.sub(r"#[0-9a-f]{6}\b", lambda found: _page_colour(found[0]), text)
+    text = re.sub(r'\bid="', f'id="{place}-', text)
+    text = re.sub(r"url\(#", f"url(#{place}-", text)
+    return re.sub(r'href="#', f'href="#{place}-', text)
 
 
-def _short_style(style: str, place: str, names: dict[str, str]) -> str:
-    short = _PAGE_FONT.sub("", style).replace(": ", ":").replace("; ", ";")
-    short = _COLOUR.sub(_named_colour, short)
-    return _numbers(_referring(short, place, names))
+_SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 
 
-def _own(name: str, place: str, names: dict[str, str]) -> str:
-    """Return the id that stands for one of a drawing: no two drawings of a page share one."""
-    return names.setdefault(name, f"{place}-{len(names)}")
+def _shorter(found: re.Match[str]) -> str:
+    return f"{float(found[0]):.2f}".rstrip("0").rstrip(".")
 
 
-def _referring(value: str, place: str, names: dict[str, str]) -> str:
-    return _REFERENCE.sub(lambda found: f"url(#{_own(found[1], place, names)})", value)
+def _page_colour(colour: str) -> str:
+    name = _OF_THE_PAGE.get(colour)
+    return colour if name is None else f"var(--{name})"
 
 
-def _numbers(value: str) -> str:
-    """Return a value of an attribute without digits that no screen shows."""
-    value = _NUMBER.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), value)
-    return " ".join(value.split())
+def _add_tooltips(root: ElementTree.Element, panel: Panel) -> None:
+    """Give each marker and each bar its text."""
+    groups = {each.get("id", ""): each for each in root.iter(f"{{{_SVG}}}g")}
+    for number, hovers in enumerate(hover_texts(panel)):
+        points = groups.get(f"{HOVER}{number}")
+        shapes = [] if points is None else list(points.iter(f"{{{_SVG}}}use"))
+        bars = [groups[name] for place in range(len(hovers))
+                if (name := f"{HOVER}{number}-{place}") in groups]  # fmt: skip
+        for shape, text in zip(shapes or bars, hovers, strict=False):
+            title = ElementTree.Element(f"{{{_SVG}}}title")
+            title.text = clean(text, limit=None)
+            shape.insert(0, title)

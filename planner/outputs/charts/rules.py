@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from planner import currency
 from planner.figures import FIGURES, capital
-from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference
+from planner.outputs.charts.model import ROW_MIDDLE, Axis, Bars, Chart, Layer, Panel, Reference
 from planner.outputs.charts.words import (
     DataColumn,
     DataTable,
@@ -22,7 +22,7 @@ from planner.outputs.words import duration, in_millions, percent, so_many
 from planner.schema.comparison import Outcome, RuleRow, RulesTable
 
 _LABEL, _REASON = 40, 70
-_THICKNESS, _MIDDLE = 0.34, 0.14
+_THICKNESS = 0.34
 _FIRST = 2
 """Sentences of the argument that are told first."""
 
@@ -84,7 +84,7 @@ def _panel(
     layers: list[Layer] = []
     for name, better in (("better than what the job needs", True), ("worse", False)):
         bars = [
-            (place + _MIDDLE, found, row)
+            (place + ROW_MIDDLE, found, row)
             for place, row in enumerate(rows)
             if (found := value(row)) is not None and (good * found >= 0) == better
         ]

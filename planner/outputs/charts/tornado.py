@@ -6,7 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from planner.figures import capital
-from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference, Tone, Whiskers
+from planner.outputs.charts.model import (
+    ROW_MIDDLE,
+    Axis,
+    Bars,
+    Chart,
+    Layer,
+    Panel,
+    Reference,
+    Tone,
+    Whiskers,
+)
 from planner.outputs.charts.words import (
     DataTable,
     axis_scale,
@@ -27,7 +37,9 @@ MOST_ROWS = 20
 """Inputs that one picture shows; the widest come first."""
 
 _LABEL, _VALUE = 52, 24
-_THICKNESS, _APART, _MIDDLE = 0.3, 0.17, 0.14
+_STILL = 1e-6
+"""A change of the objective below this share of it is none."""
+_THICKNESS, _APART = 0.3, 0.17
 
 
 class _Bar(NamedTuple):
@@ -51,7 +63,8 @@ def heading(study: Tornado) -> str:
 
 def _chart(study: Tornado) -> Chart:
     title = heading(study)
-    shown = study.swings[:MOST_ROWS]
+    moving = [swing for swing in study.swings if _moves(swing, study.base or 0.0)]
+    shown = moving[:MOST_ROWS]
     if study.base is None or not shown:
         return Chart("tornado", title, study.message or "There is nothing to draw.")
     ends = [end.objective for swing in shown for end in (swing.low, swing.high)]
@@ -64,13 +77,20 @@ def _chart(study: Tornado) -> Chart:
         references=(Reference(f"as it stands: {objective(study, study.base)}", base, False),),
         rows=tuple(_row(swing) for swing in shown),
     )
-    return Chart("tornado", title, " ".join(_words(study, len(shown))), (panel,))
+    return Chart("tornado", title, " ".join(_words(study, len(shown), len(moving))), (panel,))
 
 
-def _words(study: Tornado, shown: int) -> Iterator[str]:
-    cut = f", the {shown} widest are shown" if shown < len(study.swings) else ""
-    yield f"{counted(len(study.swings), 'input')}, one at a time, all else as it stands{cut}."
-    yield "Behind each bar is the input's value there."
+def _moves(swing: Swing, base: float) -> bool:
+    ends = (swing.low.objective, swing.high.objective)
+    return any(end is None or abs(end - base) > _STILL * abs(base) for end in ends)
+
+
+def _words(study: Tornado, shown: int, moving: int) -> Iterator[str]:
+    cut = f", the {shown} widest shown" if shown < moving else ""
+    yield f"{counted(len(study.swings), 'input')} changed one at a time{cut}."
+    if moving < len(study.swings):
+        yield f"{len(study.swings) - moving} of them change nothing within their range."
+    yield "Beside each bar: the input's value there."
     if any(end.objective is None for swing in study.swings for end in (swing.low, swing.high)):
         yield "Where an end has no plan, its row says so."
     if study.message:
@@ -115,7 +135,7 @@ def _bars(study: Tornado, shown: Sequence[Swing], side: str) -> Iterator[_Bar]:
     for row, swing in enumerate(shown):
         end: End = getattr(swing, side)
         if end.objective is not None:
-            place = row + _MIDDLE + _offset(study.base or 0.0, swing, side)
+            place = row + ROW_MIDDLE + _offset(study.base or 0.0, swing, side)
             yield _Bar(place, swing, end, end.objective)
 
 

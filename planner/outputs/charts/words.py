@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import html
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from planner.outputs import blocks
 from planner.outputs.sensitivity_words import amount as objective
@@ -118,9 +116,6 @@ def proven(gaps: Sequence[float | None], better: str = "") -> str:
     return f"Each is proven to be within {gap(widest)} of the best there."
 
 
-_NOT_IN_SCRIPTS = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
-
-
 def text(words: str) -> str:
     """Return words as HTML."""
     return html.escape(clean(words, limit=None))
@@ -141,12 +136,6 @@ def tag(name: str, content: str, attributes: Mapping[str, str] | None = None) ->
 def paragraph(words: str, kind: str = "") -> str:
     """Return a paragraph of plain text, nothing where there is none."""
     return tag("p", text(words), {"class": kind} if kind else None) if words else ""
-
-
-def data(value: Any) -> str:
-    """Return JSON that no browser takes for the end of the script it stands in."""
-    payload = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-    return payload.translate(_NOT_IN_SCRIPTS)
 
 
 MOST_ROWS = 25

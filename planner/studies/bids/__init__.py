@@ -9,6 +9,7 @@ from pathlib import Path
 
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
+from planner.quotes.lines import is_total
 from planner.schema.bids import (
     Bid,
     BidLine,
@@ -224,6 +225,7 @@ def _record(
         state="open",
         charges=tender.charges,
         open=tender.open,
+        unread=tuple(_unread(quote)),
         findings=quote.findings,
     )
     if judged is None:
@@ -252,6 +254,14 @@ def _record(
         "remedy": None if judged.meets else _remedy(judge, bid),
         "holding": held.get(tender.key),
     })  # fmt: skip
+
+
+def _unread(quote: Quote) -> Iterator[str]:
+    """Yield the cells of lines and totals whose money is in no figure of a bid."""
+    for line in quote.lines:
+        if line.kind == "not_understood" and not is_total(line.description):
+            yield next(iter(line.cells.values()), f"row {line.row}")
+    yield from (each.cell for each in quote.sums if not each.agrees)
 
 
 def _twice(lines: Sequence[BidLine], tender: Tender) -> Iterator[str]:

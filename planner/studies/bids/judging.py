@@ -50,7 +50,7 @@ from planner.studies.bids.wanted import (
     movable,
     objections,
 )
-from planner.verifier import recheck, verify
+from planner.verify import recheck, verify
 
 Money = Literal["tco", "capex"]
 _OF_JOB = ("jobs.", "storage.")

@@ -44,7 +44,7 @@ from planner.studies.sensitivity.scenarios import (
     Row,
     Scenario,
 )
-from planner.verifier import confirms, passed, verify
+from planner.verify import confirms, passed, verify
 
 
 @dataclass(frozen=True)

@@ -61,9 +61,7 @@ def test_rupees_are_grouped_as_rupees_and_all_else_as_elsewhere() -> None:
     shade = HeatMap("price", "INR/kW", ((1e5, 4e5),), (("", ""),), (("", ""),))
     with shown_in(Currency("INR", 0.0125)):
         read = [
-            picture.draw_panel(
-                Chart("c", "t", "", (panel,), legend=False), panel, picture.WIDE
-            ).svg.decode()
+            picture.svg_element(Chart("c", "t", "", (panel,), legend=False), panel, "p")
             for panel in (Panel(gpus, rupees, (line,)), Panel(gpus, gpus, (shade,)))
         ]
         log = powers([1e4, 1e7], "INR/kW")

@@ -247,7 +247,6 @@ def test_a_report_shows_what_its_audience_may_see(
 ) -> None:  # fmt: skip
     report([plan_file], tmp_path / "x.html", audience=audience, prices=prices)
     text = (tmp_path / "x.html").read_text("utf-8")
-    assert "The hall from above" in text and "The fabrics" in text
     assert [word for word in seen if word not in text] == []
     assert [word for word in unseen if word in text] == []
 

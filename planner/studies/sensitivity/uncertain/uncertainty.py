@@ -12,19 +12,18 @@ import numpy as np
 
 from planner.api import Inputs, Options, solve_with
 from planner.case import Case, resolve
-from planner.case.chosen import ways_of
-from planner.case.model import Mode
 from planner.case.resolve import with_companions
 from planner.errors import InputError
 from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.inputs import Change
 from planner.loader.vary.apply import applied
-from planner.optimizer import operate, purchase
+from planner.optimizer import purchase
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import given
 from planner.processes import Progress, ignore
 from planner.schema.plan import Plan, Status
 from planner.schema.sensitivity import PLANNED, Index, Percentiles, Uncertain, UncertainInput
+from planner.studies.reassembly import operation_of
 from planner.studies.request import Found, Request, SweepOptions, head_of
 from planner.studies.sensitivity.scenarios import Scenario
 from planner.studies.sensitivity.solve import Answer
@@ -337,7 +336,7 @@ def study(
     if plan is None:
         plan = solve_with(inputs, Options(time_limit_s=options.time_limit_s, explain=False))
     drawn = values(unsure, points(draw.method, len(unsure), draw.samples, draw.seed))
-    planned = _operation(case, plan)
+    planned = operation_of(case, plan)
     looking = replace(options, look=partial(view, planned))
     whole = draw.scenarios(len(unsure))
     found = ask(inputs, scenarios(unsure, drawn), looking, lambda done, _: progress(done, whole))
@@ -370,19 +369,6 @@ def study(
         **known,
         message=_message(plan, found),
     )
-
-
-def _operation(case: Case, plan: Plan) -> Run | None:
-    """Return how a plan is run; None where there is none."""
-    if not plan.jobs:
-        return None
-    job = plan.jobs[0]
-    bought = {line.sku: line.working for line in plan.lines if line.parent is None}
-    units = {offer.id: bought.get(offer.id, 0) for offer in case.offers()}
-    mode: Mode = job.mode if job.local is None else "local"
-    every = 1 if job.local is None else job.local.every
-    use = (job.systems_by_type, job.gpus_used, job.interval_s, ways_of(case, plan), every)
-    return operate.run_at(case, mode, units, *use)
 
 
 def _status(found: Sequence[Answer]) -> Status:

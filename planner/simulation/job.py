@@ -1,0 +1,255 @@
+"""A plan's job as it is simulated, in plain numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from planner.schema.plan import JobPlan, Plan
+from planner.simulation.laws import Law
+
+INTERVAL_TOLERANCE = 1e-6
+"""Share of the interval by which a local copy may be late, as in a plan."""
+
+
+@dataclass(frozen=True)
+class FailureClass:
+    """Interruptions of one kind.
+
+    Attributes:
+        share: share of all interruptions of the job.
+        out: share of them that take a unit out for repair.
+        repair: time of repair; None where no unit goes out.
+        local: whether local checkpoints survive.
+    """
+
+    share: float
+    out: float = 0.0
+    repair: Law | None = None
+    local: bool = False
+
+
+@dataclass(frozen=True)
+class RepairUnits:
+    """Units that fail and are repaired.
+
+    Attributes:
+        running: share of the job that runs with 0, 1, 2, ... units out, the first of them 1; with
+            more units out the job stands still.
+        swap_s: added to the restart after a failure that takes a unit out.
+        racks: 1 where a spare serves the whole job, else the number of racks, each with spares of
+            its own; ``running`` then holds for the rack with the most units out.
+    """
+
+    running: tuple[float, ...]
+    swap_s: float = 0.0
+    racks: int = 1
+
+    @property
+    def spares(self) -> int:
+        """Units that may be out without effect."""
+        return sum(share == 1.0 for share in self.running) - 1
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether the job runs on a part of its GPUs while units are short."""
+        return self.running[-1] < 1.0
+
+
+@dataclass(frozen=True)
+class LocalCopies:
+    """A local level of checkpoints: every capture is kept there.
+
+    Attributes:
+        settle_s: from the end of a capture until the local copy can be used.
+        every: each so many-th copy is drained to the shared storage.
+        restart_s: from a failure that local copies survive until the job computes.
+        drain_survives: whether a drain continues through such a failure, or begins anew.
+    """
+
+    settle_s: float
+    every: int
+    restart_s: float
+    drain_survives: bool = True
+
+
+@dataclass(frozen=True)
+class JobRun:
+    """A job.
+
+    Attributes:
+        name: its name.
+        interval_s: start of one checkpoint to the start of the next.
+        stall_s: the GPUs stand still for each, s; if synchronous, until it is written.
+        drain_s: from the end of a capture until the checkpoint is on the shared storage; 0 if
+            synchronous.
+        restart_s: from a failure until the restore begins.
+        restore_s: reading a checkpoint back.
+        failures: times from one interruption to the next, all GPUs running.
+        drain_slowdown: share of speed lost while a checkpoint drains.
+        sync: whether checkpoints are synchronous.
+        checkpoint_gb: size of a checkpoint.
+        classes: kinds of failures; their shares add up to 1. Empty: none takes a unit out.
+        units: units that are repaired; None without repair.
+        local: local level of checkpoints, None without one.
+    """
+
+    name: str
+    interval_s: float
+    stall_s: float
+    drain_s: float
+    restart_s: float
+    restore_s: float
+    failures: Law
+    drain_slowdown: float = 0.0
+    sync: bool = False
+    checkpoint_gb: float = 0.0
+    classes: tuple[FailureClass, ...] = ()
+    units: RepairUnits | None = None
+    local: LocalCopies | None = None
+
+    @property
+    def compute_s(self) -> float:
+        """Computing between two captures."""
+        return self.interval_s - self.stall_s
+
+    @property
+    def hardware_share(self) -> float:
+        """Share of interruptions that take a unit out."""
+        return math.fsum(each.share * each.out for each in self.classes)
+
+    @property
+    def remote_share(self) -> float:
+        """Share of interruptions that local copies do not survive."""
+        return math.fsum(each.share for each in self.classes if not each.local)
+
+    @property
+    def repair_load(self) -> float:
+        """Mean number of units out if the job never stood still."""
+        out = (each.share * each.out * each.repair.mean_s for each in self.classes if each.repair)
+        return math.fsum(out) / self.failures.mean_s
+
+
+@dataclass(frozen=True)
+class RepairChoices:
+    """Repair beyond the plan.
+
+    Attributes:
+        law: distribution of times of repair; its mean is the plan's.
+        shrinks: whether the job runs on with fewer replicas; None: as in the plan.
+    """
+
+    law: Law = field(default_factory=lambda: Law(1.0))
+    shrinks: bool | None = None
+
+
+def storage_gb_per_s(plan: Plan) -> tuple[float, float]:
+    """Return the delivered write and read bandwidth of a plan's working appliances."""
+    stores = [line for line in plan.lines if line.section == "Storage" and line.working]
+    site = plan.site
+    return (
+        site.delivered_fraction_write * math.fsum(line.write_gb_per_s for line in stores),
+        site.delivered_fraction_read * math.fsum(line.read_gb_per_s for line in stores),
+    )
+
+
+def job_of(
+    plan: Plan,
+    *,
+    failures: Law | None = None,
+    interval_s: float | None = None,
+    repairs: RepairChoices | None = None,
+) -> JobRun:
+    """Return a plan's job on its storage.
+
+    Args:
+        plan: a plan with a job and storage.
+        failures: when it fails; None: exponential at the plan's mean.
+        interval_s: interval; None: the plan's.
+        repairs: repair beyond the plan.
+
+    Raises:
+        ValueError: the job cannot shrink, or a local copy is late in the interval.
+    """
+    job, repairs = plan.jobs[0], repairs or RepairChoices()
+    every_s = job.interval_s if interval_s is None else interval_s
+    write, read = storage_gb_per_s(plan)
+    sync = job.mode == "sync"
+    written_s = job.checkpoint_gb / min(write, job.client_write_limit_gb_per_s)
+    return JobRun(
+        name=job.name,
+        interval_s=every_s,
+        stall_s=written_s if sync else job.stall_s,
+        drain_s=0.0 if sync else written_s,
+        restart_s=job.restart_s,
+        restore_s=job.fan_out * job.checkpoint_gb / min(read, job.client_read_limit_gb_per_s),
+        failures=failures or Law(full_mtti_s(job)),
+        drain_slowdown=0.0 if sync else job.drain_slowdown,
+        sync=sync,
+        checkpoint_gb=job.checkpoint_gb,
+        classes=_classes(job, repairs),
+        units=repair_units(job, repairs),
+        local=_local_copies(job, every_s),
+    )
+
+
+def full_mtti_s(job: JobPlan) -> float:
+    """Return the mean time between interruptions with all replicas running, s."""
+    shrunk = None if job.repair is None else job.repair.shrunk
+    return job.mtti_s if shrunk is None else job.mtti_s * shrunk.failing
+
+
+def _classes(job: JobPlan, repairs: RepairChoices) -> tuple[FailureClass, ...]:
+    out, law = 0.0, None
+    if job.repair is not None:
+        out, law = job.repair.hardware_share, repairs.law.scaled(job.repair.repair_s)
+    if job.local is None:
+        return () if law is None else (FailureClass(1.0, out, law),)
+    remote = job.local.remote_share
+    kinds = (FailureClass(1.0 - remote, out, law, True), FailureClass(remote, out, law))
+    return tuple(kind for kind in kinds if kind.share > 0)
+
+
+def _local_copies(job: JobPlan, interval_s: float) -> LocalCopies | None:
+    local = job.local
+    if local is None:
+        return None
+    room_s = interval_s - job.stall_s
+    if local.drain_s > room_s + INTERVAL_TOLERANCE * interval_s:
+        late_s = job.stall_s + local.drain_s
+        raise ValueError(f"a local copy is safe {late_s:.3g} s after its capture begins")
+    settle_s, survives = min(local.drain_s, room_s), local.remote_drain == "continues"
+    return LocalCopies(settle_s, local.every, local.restart_s, survives)
+
+
+def repair_units(job: JobPlan, repairs: RepairChoices) -> RepairUnits | None:
+    """Return the units of a plan's job that are repaired; None without repair.
+
+    Raises:
+        ValueError: the job is to shrink although its spares stay in their racks.
+    """
+    repair = job.repair
+    if repair is None:
+        return None
+    shrinks = repair.shrunk is not None if repairs.shrinks is None else repairs.shrinks
+    (usable,) = job.usable_gpus_by_type.values()
+    if repair.in_rack:
+        if shrinks:
+            raise ValueError("spares stay in their racks, so the job cannot run on without a unit")
+        racks = math.ceil(job.gpus_used / usable)
+        return RepairUnits((1.0,) * (repair.spares // racks + 1), repair.swap_s, racks)
+    if not shrinks:
+        return RepairUnits((1.0,) * (repair.spares + 1), repair.swap_s)
+    each = min(usable, repair.unit_gpus)
+    step = job.replica_gpus if job.whole_replicas and job.replica_gpus else each
+    units = math.ceil(job.gpus_used / each) + repair.spares
+    least = 1 if repair.shrunk is None else repair.shrunk.least_replicas
+    replicas = [each * (units - out) // step for out in range(units + 1)]
+    most = math.ceil(job.gpus_used / step)
+    return RepairUnits(shares_of([min(most, n) for n in replicas if n >= least]), repair.swap_s)
+
+
+def shares_of(replicas: Sequence[int]) -> tuple[float, ...]:
+    """Return shares of the job that run, from replicas that run with 0, 1, 2, ... units out."""
+    return tuple(count / replicas[0] for count in replicas if count)

@@ -1,0 +1,115 @@
+"""Failures of a real system, read from its log: times between interruptions."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from planner import units
+from planner.errors import Finding, InputError, did_you_mean
+from planner.foreign_files import regular
+from planner.simulation.laws import Array, Law, empirical
+from planner.telemetry.tables import Table, read_table
+from planner.telemetry.times import read_times
+
+_MOST_BYTES = 200_000_000
+_FEWEST = 2
+_STATES = ("FAILED", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY")
+"""States of Slurm's `sacct` that end a job by a failure."""
+
+_UNIT = re.compile(r"(?i)[^a-z](ms|s|sec|min|h|hours?|d|days?)\W*$|^(hours|days|minutes|seconds)$")
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_DATE = re.compile(r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}")
+_UNIT_FIX = "name the column for its unit (gap_h, gap_s), or write the unit: '3.2 h'"
+
+
+def read_failures(path: Path, column: str | None = None, form: str | None = None) -> Law:
+    """Return the law of the times between interruptions in a file.
+
+    A column holds times between interruptions, in the unit that ends its name (``gap_h``) or each
+    cell states (``3.2 h``); or dates, in any order, which `read_times` reads. Of the answer of
+    `sacct -P` rows of jobs (not steps) that failed count, by ``End`` where no column is named.
+
+    Args:
+        path: a CSV, Excel, JSON or Parquet file.
+        column: the column; None where there is no other, and for `sacct`.
+        form: format of dates, as ``strptime`` has it.
+
+    Raises:
+        InputError: the file cannot be read, or the column holds something else.
+    """
+    regular(path, most_bytes=_MOST_BYTES, what="file of failures")
+    table = read_table(path, "failures", as_text=True)
+    frame = table.frame
+    if {"JobID", "State"} <= set(frame.columns):
+        column = column or ("End" if "End" in frame.columns else None)
+        state = frame["State"].astype("string").str.split().str[0]
+        frame = frame[
+            state.isin(_STATES) & ~frame["JobID"].astype("string").str.contains(".", regex=False)
+        ]
+    name = _column([str(each) for each in frame.columns], column, path, table)
+    cells = frame[name].dropna()
+    gaps = _gaps(cells, path, table) if form is None else None
+    if gaps is None:
+        seconds, _ = read_times(frame[name], form, str(path), _line(table, frame))
+        gaps = np.diff(np.unique(seconds[np.isfinite(seconds)]))
+    if len(gaps) < _FEWEST:
+        message = f"column '{name}' has {len(gaps)} times between interruptions"
+        fix = f"{_FEWEST} or more are needed"
+        raise InputError(Finding("failures", message, str(path), fix=fix))
+    return empirical(tuple(gaps.tolist()))
+
+
+def _line(table: Table, frame: pd.DataFrame) -> int | None:
+    return table.first_line if len(frame) == len(table.frame) else None
+
+
+def _column(names: list[str], asked: str | None, path: Path, table: Table) -> str:
+    if asked in names:
+        return str(asked)
+    if asked is None and len(names) == 1:
+        return names[0]
+    listed = ", ".join(names[:12])
+    if asked is None:
+        message, fix = f"there are several columns: {listed}", "choose one with --column"
+    else:
+        message = f"there is no column '{asked[:60]}'"
+        fix = did_you_mean(asked, names) or f"columns: {listed}"
+    raise InputError(Finding("column", message, str(path), table.names_line, fix=fix))
+
+
+def _gaps(cells: pd.Series[Any], path: Path, table: Table) -> Array | None:
+    """Return times between interruptions, s; None where the cells are dates."""
+    unit = _UNIT.search(str(cells.name))
+    named = None if unit is None else unit[1] or unit[2]
+    if not len(cells):
+        return np.zeros(0)
+    if any(_DATE.match(str(cell)) for cell in cells):
+        return None
+    found = np.zeros(len(cells))
+    for place, cell in enumerate(cells):
+        cell = str(cell)
+        bare = _NUMBER.fullmatch(cell) is not None
+        if bare and named is None:
+            message = f"'{cell[:40]}' in column '{cells.name}' has no unit"
+            raise _wrong(message, _UNIT_FIX, cells, place, path, table)
+        try:
+            found[place] = units.parse(f"{cell} {named}" if bare else cell, units.TIME)
+        except units.QuantityError as error:
+            message = f"column '{cells.name}': {error}"
+            raise _wrong(message, error.fix, cells, place, path, table) from None
+        if not found[place] > 0:
+            message = f"column '{cells.name}': a time between interruptions must be more than 0"
+            raise _wrong(f"{message}: '{cell}'", None, cells, place, path, table)
+    return found
+
+
+def _wrong(
+    message: str, fix: str | None, cells: pd.Series[Any], place: int, path: Path, table: Table
+) -> InputError:
+    line = None if table.first_line is None else table.first_line + int(cells.index[place])
+    return InputError(Finding("failures", message, str(path), line, fix=fix))

@@ -1,1 +1,0 @@
-"""Storage telemetry as a simulated cluster would leave it."""

@@ -1,0 +1,322 @@
+"""A fleet's checkpoints against model size and interval: several clusters and a table of jobs.
+
+The demand law: a checkpoint of S bytes that drains during a share (the overlap) of the interval I
+takes a bandwidth of S / (overlap x I). Model size enters through S alone, the GPUs not at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from planner import units
+from planner.errors import Finding, InputError
+from planner.foreign_files import regular
+from planner.schema.telemetry import (
+    CONFIDENCE,
+    Characterization,
+    ClusterStorage,
+    DemandLaw,
+    FleetJob,
+    FleetStudy,
+    JobFound,
+    Measured,
+    Trend,
+)
+from planner.telemetry.raw import Numbers
+from planner.telemetry.tables import read_table
+
+LIMIT = 0.10
+"""Overlap that most builders keep below."""
+
+COLUMNS = ("job", "cluster", "gpus", "parameters")
+_MOST_BYTES = 64_000_000
+_NEAR = math.log(1.5)
+"""Largest distance between the parameters of the table and those that checkpoints imply."""
+
+_LEAST_JOBS = 4
+_WIDEST = 2.0
+"""Widest range of an exponent that says something."""
+
+
+@dataclass(frozen=True)
+class ListedJob:
+    """A row of the table of jobs."""
+
+    name: str
+    cluster: str
+    gpus: int
+    parameters: float
+
+
+def read_jobs(path: Path) -> list[ListedJob]:
+    """Return the rows of a table with the columns job, cluster, gpus, parameters.
+
+    Parameters are a number, or a number with a letter (``405 B``, ``1.8 T``).
+
+    Raises:
+        InputError: the file, a column or a cell is wrong.
+    """
+    regular(path, most_bytes=_MOST_BYTES, what="table of jobs")
+    table = read_table(path, "jobs")
+    frame = table.frame.rename(columns={name: str(name).strip().lower() for name in table.frame})
+    for name in COLUMNS:
+        if name not in frame:
+            listed = ", ".join(map(str, frame.columns))
+            message = f"no column '{name}'; columns: {listed[:200]}"
+            fix = f"a table of jobs has the columns {', '.join(COLUMNS)}"
+            raise InputError(Finding("jobs", message, str(path), table.names_line, fix=fix))
+    rows = []
+    for place, row in enumerate(frame[list(COLUMNS)].itertuples(index=False)):
+        if all(pd.isna(cell) for cell in row):
+            continue
+        line = None if table.first_line is None else table.first_line + place
+        gpus, parameters = _number(row[2], "gpus", path, line), _count(row[3], path, line)
+        rows.append(ListedJob(str(row[0]), str(row[1]), round(gpus), parameters))
+    return rows
+
+
+def _number(cell: Any, name: str, path: Path, line: int | None) -> float:
+    try:
+        value = float(str(cell).replace(",", ""))
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        message = f"'{str(cell)[:40]}' is no number above 0"
+        raise InputError(Finding("jobs", message, str(path), line, name))
+    return value
+
+
+def _count(cell: Any, path: Path, line: int | None) -> float:
+    if isinstance(cell, str):
+        try:
+            return units.parse(cell, units.COUNT)
+        except units.QuantityError:
+            pass
+    return _number(cell, "parameters", path, line)
+
+
+def study_fleet(
+    record: Characterization, listed: Sequence[ListedJob], limit: float = LIMIT
+) -> FleetStudy:
+    """Return the study of the jobs that both the telemetry and the table have.
+
+    Args:
+        record: clusters and jobs of the telemetry.
+        listed: the table of jobs.
+        limit: overlap for the demand and for the share of jobs below it.
+    """
+    matched, unknown = match_jobs(record.jobs, listed)
+    some = [(row, parts) for row, parts in zip(listed, matched, strict=True) if parts]
+    known = [parts for _, parts in some if all(part.resolved for part in parts)]
+    law = _fit_law([_merged(parts) for parts in known])
+    jobs = tuple(_fleet_job(row, parts, limit, law) for row, parts in some)
+    fitted = [job for job in jobs if job.resolved]
+    under = [job for job in jobs if job.overlap < limit]
+    checkpoints = sum(job.checkpoints for job in jobs)
+    return FleetStudy(
+        limit=limit,
+        jobs=jobs,
+        bandwidth=_trend(fitted, "parameters", "write_gb_per_s"),
+        per_gpu=_trend(fitted, "parameters", "mb_per_s_per_gpu"),
+        interval=_trend(fitted, "interval_s", "write_gb_per_s"),
+        law=law,
+        under_limit_jobs=_share(len(under), len(jobs)),
+        under_limit_checkpoints=sum(job.checkpoints for job in under) / max(checkpoints, 1),
+        storage=tuple(_storage(record, name, jobs) for name in _clusters(jobs)),
+        unmatched=tuple(row.name for row, parts in zip(listed, matched, strict=True) if not parts),
+        unknown=tuple(unknown),
+    )
+
+
+def match_jobs(
+    found: Sequence[JobFound], listed: Sequence[ListedJob]
+) -> tuple[list[list[JobFound]], list[str]]:
+    """Return the jobs of the telemetry that belong to each row, and the names of those left.
+
+    A job belongs to the row of its name, else to a row of its cluster whose parameters are nearest
+    to those that its checkpoints imply, within a factor of 1.5: one row for each job as far as
+    possible, then several jobs for a row, since a training may have had several intervals.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    matched: list[list[JobFound]] = [[] for _ in listed]
+    left: list[JobFound] = []
+    for job in found:
+        named = next((at for at, row in enumerate(listed) if row.name == job.name), None)
+        if named is None:
+            left.append(job)
+        else:
+            matched[named].append(job)
+    far = np.array([[_distance(job, row) for row in listed] for job in left])
+    far = far.reshape(len(left), len(listed))
+    free = np.array([not parts for parts in matched], dtype=bool)
+    cost = np.where(far <= _NEAR, far, 1e3) + 1e3 * ~free
+    unknown = []
+    chosen = dict(zip(*linear_sum_assignment(cost), strict=True)) if cost.size else {}
+    for number, job in enumerate(left):
+        place = chosen.get(number)
+        if place is None or cost[number, place] >= 1e3:
+            place = int(np.argmin(far[number])) if len(listed) else None
+        if place is None or far[number, place] > _NEAR:
+            unknown.append(job.name)
+        else:
+            matched[place].append(job)
+    return matched, unknown
+
+
+def _distance(job: JobFound, row: ListedJob) -> float:
+    if job.cluster != row.cluster:
+        return math.inf
+    return abs(math.log(job.parameters.value / row.parameters))
+
+
+def _merged(parts: Sequence[JobFound]) -> tuple[float, float, float]:
+    """Return size, interval and drain of a job, of several parts by their checkpoints."""
+    weights = [part.checkpoints for part in parts]
+
+    def mean(values: list[float]) -> float:
+        return math.exp(float(np.average(np.log(values), weights=weights)))
+
+    return (
+        mean([part.size_gb.value for part in parts]),
+        mean([part.interval_s.value for part in parts]),
+        mean([part.drain_s.value for part in parts]),
+    )
+
+
+def _fleet_job(
+    row: ListedJob, parts: Sequence[JobFound], limit: float, law: DemandLaw | None
+) -> FleetJob:
+    size_gb, interval_s, drain_s = _merged(parts)
+    write = size_gb / drain_s
+    overlap = limit if law is None else law.overlap.value
+    return FleetJob(
+        name=row.name,
+        cluster=row.cluster,
+        gpus=row.gpus,
+        parameters=row.parameters,
+        found=tuple(part.name for part in parts),
+        checkpoints=sum(part.checkpoints for part in parts),
+        size_gb=size_gb,
+        interval_s=interval_s,
+        drain_s=drain_s,
+        overlap=drain_s / interval_s,
+        write_gb_per_s=write,
+        mb_per_s_per_gpu=1e3 * write / row.gpus,
+        demand_gb_per_s=size_gb / (limit * interval_s),
+        law_gb_per_s=size_gb / (overlap * interval_s),
+        resolved=all(part.resolved for part in parts),
+    )
+
+
+# Fits
+
+
+def fit_logarithms(columns: Sequence[Numbers], y: Numbers) -> tuple[list[Measured], float]:
+    """Return the exponents of a power law with their ranges, and the share of variance explained.
+
+    Args:
+        columns: figures above 0, each with an exponent to fit.
+        y: the figure that they explain, above 0.
+    """
+    from scipy.special import stdtrit
+
+    matrix = np.column_stack([np.ones(len(y)), *(np.log(column) for column in columns)])
+    target = np.log(y)
+    values, *_ = np.linalg.lstsq(matrix, target)
+    residual = target - matrix @ values
+    free = len(y) - matrix.shape[1]
+    covariance = np.linalg.pinv(matrix.T @ matrix) * float(residual @ residual) / free
+    half = float(stdtrit(free, 0.5 + CONFIDENCE / 2)) * np.sqrt(np.diag(covariance))
+    spread = float(np.sum((target - target.mean()) ** 2))
+    explained = 1.0 - float(residual @ residual) / spread if spread else 0.0
+    fitted = zip(values[1:].tolist(), half[1:].tolist(), strict=True)
+    return [Measured(value=v, low=v - h, high=v + h) for v, h in fitted], explained
+
+
+def _trend(jobs: Sequence[FleetJob], x: str, y: str) -> Trend | None:
+    """Return the power law between two figures of jobs; None for too few jobs."""
+    from scipy.stats import spearmanr
+
+    across = np.array([getattr(job, x) for job in jobs], dtype=float)
+    up = np.array([getattr(job, y) for job in jobs], dtype=float)
+    if len(jobs) < _LEAST_JOBS or np.ptp(across) == 0 or np.ptp(up) == 0:
+        return None
+    (exponent,), _ = fit_logarithms([across], up)
+    rank = spearmanr(across, up)
+    return Trend(
+        x=x,
+        y=y,
+        jobs=len(jobs),
+        exponent=exponent,
+        rank_correlation=float(rank.statistic),
+        p_value=float(rank.pvalue),
+    )
+
+
+def _fit_law(jobs: Sequence[tuple[float, float, float]]) -> DemandLaw | None:
+    """Return the demand law of jobs, each with size (GB), interval and drain (s)."""
+    from scipy.special import stdtrit
+
+    if len(jobs) < _LEAST_JOBS:
+        return None
+    size, interval, drain = (np.array(column) for column in zip(*jobs, strict=True))
+    (c, b), explained = fit_logarithms([size, 1.0 / interval], size / drain)
+    known = (c.high or 0.0) - (c.low or 0.0) <= _WIDEST
+    overlaps = np.log(drain / interval)
+    half = float(stdtrit(len(jobs) - 1, 0.5 + CONFIDENCE / 2)) * float(overlaps.std(ddof=1))
+    half /= math.sqrt(len(jobs))
+    middle = float(overlaps.mean())
+    low, value, high = (math.exp(middle + step) for step in (-half, 0.0, half))
+    return DemandLaw(
+        jobs=len(jobs),
+        size_exponent=c if known else None,
+        interval_exponent=b if known else None,
+        overlap=Measured(value=value, low=low, high=high),
+        explained=explained,
+    )
+
+
+def _share(part: int, whole: int) -> Measured:
+    """Return a share with the exact (Clopper-Pearson) range of a binomial count."""
+    from scipy.special import betaincinv
+
+    if not whole:
+        return Measured(value=0.0, low=0.0, high=1.0)
+    tail = (1 - CONFIDENCE) / 2
+    low = float(betaincinv(part, whole - part + 1, tail)) if part else 0.0
+    high = float(betaincinv(part + 1, whole - part, 1 - tail)) if part < whole else 1.0
+    return Measured(value=part / whole, low=low, high=high)
+
+
+# Storage
+
+
+def _clusters(jobs: Sequence[FleetJob]) -> list[str]:
+    return list(dict.fromkeys(job.cluster for job in jobs))
+
+
+def _storage(record: Characterization, cluster: str, jobs: Sequence[FleetJob]) -> ClusterStorage:
+    """Return the demand of a cluster: the largest sum over the jobs that run at one time."""
+    lives = {job.name: (job.start_s, job.end_s) for job in record.jobs if job.cluster == cluster}
+    own = [(job, lives[part]) for job in jobs if job.cluster == cluster for part in job.found]
+    best: list[FleetJob] = []
+    for _, (start_s, _) in own:
+        running = {job.name: job for job, (begin, end) in own if begin <= start_s < end}
+        together = list(running.values())
+        if sum(j.demand_gb_per_s for j in together) > sum(j.demand_gb_per_s for j in best):
+            best = together
+    seen = next(each for each in record.clusters if each.name == cluster)
+    return ClusterStorage(
+        cluster=cluster,
+        gpus=sum(job.gpus for job in best),
+        demand_gb_per_s=sum(job.demand_gb_per_s for job in best),
+        seen_gb_per_s=seen.peak_gb_per_s,
+    )

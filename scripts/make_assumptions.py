@@ -1,0 +1,393 @@
+"""Write ``docs/assumptions.md``: what the planner assumes of the shipped example, and what each
+assumption is worth: ``python scripts/make_assumptions.py`` (a minute).
+
+Values, sources and confidence are the plan's own, what each is worth is a tornado's; a test holds
+the page to them. Ranges are those that are reported; where nobody reports one, a fifth either way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import planner
+from planner.case import resolve
+from planner.loader import load
+from planner.optimizer.joint import optimise
+from planner.optimizer.solver import Effort
+from planner.outputs.words import money
+from planner.schema.plan import Assumption, Line
+from planner.schema.sensitivity import End, Swing, Tornado
+from planner.sizing.checkpoint import BYTES_PER_PARAMETER
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "assumptions.md"
+EXAMPLE = "10MW"
+FIFTH = "a fifth either way"
+
+_FAILURES = sorted(FAILURES_PER_GPU_DAY.values(), key=lambda preset: preset.value)
+_STATE = sorted(
+    (preset for name, preset in BYTES_PER_PARAMETER.items() if name != "weights_only"),
+    key=lambda preset: preset.value,
+)
+
+INPUTS: Mapping[str, tuple[str, str, str]] = {
+    "pue": (
+        "site.pue", "1.16:1.58",
+        "median with liquid to the chip (aiinframap.com) to the average of halls in 2024 "
+        "(Uptime Institute, by lowdown.today)",
+    ),
+    "delivered_fraction.write": (
+        "storage.delivered_fraction.write", "16 %:100 %", "seen in production, to nameplate",
+    ),
+    "delivered_fraction.read": (
+        "storage.delivered_fraction.read", "20 %:100 %", "seen in production, to nameplate",
+    ),
+    "checkpoint_size": (
+        "jobs.0.bytes_per_parameter", f"{_STATE[0].value:g}:{_STATE[-1].value:g}",
+        f"optimizer states: {_STATE[0].source} to {_STATE[-1].source}",
+    ),
+    "failures": (
+        "jobs.0.failures.per_gpu_day", f"{_FAILURES[0].value:g}:{_FAILURES[-1].value:g}",
+        f"{_FAILURES[0].meaning} to {_FAILURES[-1].meaning} ({_FAILURES[-1].source})",
+    ),
+    "stall": ("jobs.0.checkpoint.stall", "0.3 s:7 s", "reported"),
+    "restart": ("jobs.0.restore.restart", "2 min:20 min", "reported"),
+    "repair.share": ("jobs.0.repair.share", "+-20%", FIFTH),
+    "repair.time": ("jobs.0.repair.time", "2.5 h:72 h", "told for a tray, to days for a rack"),
+    "client_limit": (
+        "storage.client_limit.write", "0.5 GB/s:2 GB/s", "half and twice: one source alone",
+    ),
+}  # fmt: skip
+"""What a plan assumes of a problem, by the assumption's name: path, both ends, why these."""
+
+MORE: Mapping[str, tuple[str, str]] = {
+    "jobs.0.training.mfu": ("+-20%", FIFTH),
+    "storage.fill_limit": ("+-20%", FIFTH),
+    "jobs.0.dataset": ("+-20%", FIFTH),
+    "catalog.*.consumes.it_power": ("x0.8:x1.2", FIFTH + ", all at once"),
+}
+"""Inputs that the plan's list of assumptions does not name."""
+
+IN_MONEY = ("electricity", "years")
+"""Assumptions that move money and not work, where work is what is asked for."""
+
+AT_REST = {"repair.swap": "0 s: that a swap takes no longer than a restart"}
+"""Assumptions of nothing, of which there is no fifth."""
+
+FIGURES = {"Compute": ("consumes.it_power", "gpu.bf16_dense"),
+           "Storage": ("consumes.it_power", "provides.read", "provides.write")}  # fmt: skip
+"""Figures of what the plan buys that may move it, by section."""
+
+GAP = 1e-3
+"""To which plans with another lever are proven, as a share."""
+
+MOST_WORK = 600.0
+"""What is spent on each at most, as `planner.optimizer.solver.Effort` counts."""
+
+ALONE = "nvidia_gb200_nvl72"
+"""The type that is shown by itself: its units are racks."""
+
+_REPAIR = "repair={{share: 78 %, time: {}}}"
+_TRAINING = "training={{tokens: 15 T, {}}}"
+_STALL = ("checkpoint.stall=derived", "checkpoint.stall_overhead=0.5 s")
+_TWO_LEVELS = (
+    *_STALL,
+    "checkpoint.interval={policy: optimal, min: 30 s, max: 4 h}",
+    "checkpoint.local={use: yes, copies: 2, "
+    "recovers: {software: yes, gpu: peer, node: peer, rack: no}}",
+    "failures={rate: llama3, shares: {software: 22 %, gpu: 60 %, node: 15 %, rack: 3 %}}",
+    "restart={remote: 10 min, local: 2 min}",
+    "restore={max_time: 5 min, fan_out: broadcast}",
+)
+_SPREAD = "parallelism=[{tensor: 8, pipeline: 8}, {tensor: 8, pipeline: 16}]"
+
+LEVERS: Mapping[str, tuple[str, ...]] = {
+    "as it is: trays are mended in 24 h, spares decided": (),
+    "repair not counted": ("repair=null",),
+    "systems swapped, not trays; no spares": (_REPAIR.format("24 h, spares: 0"),),
+    "systems swapped, spares decided": (_REPAIR.format("24 h"),),
+    "the same, going on with fewer replicas": (_REPAIR.format("24 h, when_short: shrink"),),
+    "systems swapped in 2.5 h, spares decided": (_REPAIR.format("2.5 h"),),
+    "systems swapped in 5 days, spares decided": (_REPAIR.format("5 days"),),
+    "replicas of 512 GPUs, not 64": ("parallelism={tensor: 8, pipeline: 64}",),
+    "power points of the catalog open": ("power={points: open}",),
+    "the same, its curves read at their low end": ("power={points: open, reading: low}",),
+    "the same, at their high end": ("power={points: open, reading: high}",),
+    "rate N^-0.03 from 2,048 GPUs on": (
+        _TRAINING.format("mfu: 40 %, scale: {exponent: 0.03, reference: 2048}"),
+    ),
+    "rates measured with Llama 3.1 405B in FP8, N^-0.03": (
+        _TRAINING.format("model: llama3.1_405b, precision: fp8, scale: {exponent: 0.03}"),
+    ),
+    "stall derived from the copy to the host": _STALL,
+    "and checkpoints on drives, a restart from them in 2 min": _TWO_LEVELS,
+    "power, replicas of 64 or 128 and both levels open": (
+        "power={points: open}", _SPREAD, *_TWO_LEVELS,
+    ),
+}  # fmt: skip
+"""Levers of the job, and what is set for each."""
+
+LEFT_OUT: Mapping[str, str] = {
+    "jobs.0.training.model": "a rate measured on each type of system: one MFU stands for all",
+    "jobs.0.training.scale": "what the rate loses with more GPUs",
+    "jobs.0.power": "power caps of the GPUs",
+    "jobs.0.parallelism.memory": "gradients, optimizer and activations: the weights alone must "
+    "fit into the memory of a GPU",
+    "jobs.0.checkpoint.local": "checkpoints that stay on the systems' own drives",
+    "jobs.0.repair.classes": "repairs of different length",
+    "site.feeds": "how many feeds bring the power, and what is left when one fails",
+    "site.weight_limit": "what the floor bears",
+    "site.cooling.air_limit": "how much heat the hall's air takes away",
+    "site.cooling.liquid_limit": "how much heat its liquid takes away",
+    "site.floor": "where racks stand: cables have the lengths of a rule",
+    "term.support_level": "levels of support: the usual one of each price",
+    "software": "licences of software",
+    "services": "installation and other services",
+    "targets.max_lead_time": "when it has to be there",
+}
+"""What the example does not ask about, by the place where a problem file would."""
+
+ALWAYS = (
+    "weights of transceivers, cables and software",
+    "congestion: a fabric moves what its ports add up to",
+    "what other jobs do to this one, but for the share of storage bandwidth that it gets",
+    "tax and financing, and freight where no quote states it",
+)
+"""What no plan counts."""
+
+
+@cache
+def hall() -> planner.Inputs:
+    """Return the example."""
+    return planner.load(planner.example(EXAMPLE))
+
+
+@cache
+def plan() -> planner.Plan:
+    """Return its best plan."""
+    return planner.solve(hall())
+
+
+def bought(section: str) -> list[Line]:
+    """Return the products of a section that the plan has."""
+    return [line for line in plan().lines if line.section == section and line.parent is None]
+
+
+def spans() -> dict[str, tuple[str, str]]:
+    """Return both ends of each input by its path, and why these."""
+    found = {path: (ends, why) for path, ends, why in INPUTS.values()} | dict(MORE)
+    for section, names in FIGURES.items():
+        for line in bought(section):
+            found |= {f"catalog.{line.sku}.{name}": ("x0.8:x1.2", FIFTH) for name in names}
+    return found
+
+
+@cache
+def tornado() -> Tornado:
+    """Return the best plan at each end."""
+    ends = {path: span.removeprefix("=") for path, (span, _) in spans().items()}
+    return planner.tornado(hall(), ends)
+
+
+def page() -> str:
+    """Return the page."""
+    goal, totals = plan().objective, plan().totals
+    assert totals is not None
+    head = (
+        "# What the planner assumes, and what each assumption is worth",
+        f"Of the shipped example `{EXAMPLE}`: {goal.value:,.0f} useful {goal.unit}, "
+        f"{money(totals.capex_usd)} to buy. Written by `scripts/make_assumptions.py` from its plan "
+        "and its tornado; of your own problem `planner tornado` and the workbook tell it.",
+    )
+    parts = (*head, *_worth(), *_levers(), *_figures(), *_prices(), *_left_out())
+    return "\n\n".join(parts) + "\n"
+
+
+def _worth() -> Iterator[str]:
+    swings = tornado().swings
+    moving = [swing for swing in swings if _moves(swing)]
+    still = [swing for swing in swings if swing not in moving]
+    yield "## What moves the plan"
+    yield (
+        "One input at a time goes to its low and to its high; everything else is decided anew. The "
+        f"change is that of the most useful work there is, now {tornado().base:,.0f} PFLOP/s (the "
+        "plan gives a little of it for a lower price), proven within "
+        f"{100 * tornado().gap_asked:g} %; `=` is no more than that. What moves the plan by much "
+        "is worth a measurement before the order."
+    )
+    yield _table(
+        ("assumption", "value", "from", "low", "work", "high", "work", "why this range"),
+        [
+            (
+                swing.label, _now(swing), _source(swing.path), swing.low.text,
+                _change(swing.low), swing.high.text, _change(swing.high), spans()[swing.path][1],
+            )
+            for swing in moving
+        ],
+    )  # fmt: skip
+    listed = "; ".join(f"{s.label} ({_now(s)}, {s.low.text} to {s.high.text})" for s in still)
+    yield f"Within what is proven these move nothing: {listed}." if still else ""
+    rest = "; ".join(
+        f"{each.label} ({each.value:g} {each.unit})"
+        for each in plan().assumptions if each.name in IN_MONEY
+    )  # fmt: skip
+    yield f"Money alone moves with: {rest}. Taken as nothing: {'; '.join(AT_REST.values())}."
+
+
+def _levers() -> Iterator[str]:
+    yield "## What the levers are worth"
+    yield (
+        "The job with one lever set otherwise, purchase and operation decided anew with the hall's "
+        f"own fabrics: useful PFLOP/s, proven within {100 * GAP:g} %, and the systems that run and "
+        "stand by. On the left of all five types, on the right of GB200 NVL72 alone, whose systems "
+        "are racks. One MFU of 40 % stands for all types unless a row says otherwise; curves of "
+        "power are the catalog's."
+    )
+    heads = "lever", "work", "runs on", "work", "runs on GB200 NVL72"
+    yield _table(heads, [(name, *best(name), *best(name, ALONE)) for name in LEVERS])
+
+
+@cache
+def best(lever: str, alone: str = "") -> tuple[str, str]:
+    """Return the most useful work with a lever set, and what it runs on; of one type where asked.
+
+    Systems that stand by are those left over, of whose trays some may be in use.
+    """
+    settings = [f"jobs.0.{setting}" for setting in LEVERS[lever]]
+    settings += [f"consider.gpu_systems=[{alone}]"] if alone else []
+    case = resolve(load(planner.example(EXAMPLE), settings=settings))
+    case = replace(case, indifference=0.0)  # the most, and of equals the fewest spares
+    found = optimise(case, gap=GAP, effort=Effort(most_work=MOST_WORK))
+    if found.operation is None or found.value is None:
+        return "none", "-"
+    if found.gap is None or found.gap > GAP:
+        raise ValueError(f"{lever}: proven within {found.gap} only; give it more work")
+    ((system, way),) = case.in_use(found.operation.used, found.operation.ways)
+    used = found.operation.used[system.id]
+    left = found.operation.units[system.id] - used
+    model = hall().by_id[system.id].model.removeprefix("DGX ").removesuffix(" NVL72")
+    cap = f", provisioned for {100 * way.power_share:.1f} %" if way.power_share < 1.0 else ""
+    kind = "" if alone else f" {model}"
+    return f"{math.exp(found.value):,.0f}", f"{used:,} + {left}{kind}{cap}"
+
+
+def _now(swing: Swing) -> str:
+    """Return the value as it stands; where the file has none the plan says what it took."""
+    if swing.base_text != "null":
+        return swing.base_text
+    name = next(name for name, row in INPUTS.items() if row[0] == swing.path)
+    taken = next(each for each in plan().assumptions if each.name == name)
+    return f"{taken.value:g} {taken.unit}, which the planner takes"
+
+
+def _moves(swing: Swing) -> bool:
+    ends = (swing.low.objective, swing.high.objective)
+    return any(each is None or abs(_share(each)) > tornado().gap_asked for each in ends)
+
+
+def _share(objective: float) -> float:
+    base = tornado().base
+    assert base is not None
+    return objective / base - 1.0
+
+
+def _change(end: End) -> str:
+    if end.objective is None:
+        return "no plan"
+    share = _share(end.objective)
+    return f"{100 * share:+.1f} %" if abs(share) > tornado().gap_asked else "="
+
+
+def _source(path: str) -> str:
+    """Return where a value is from, with its confidence where it has one."""
+    known = {each.name: each for each in plan().assumptions}
+    named = next((known[name] for name, row in INPUTS.items() if row[0] == path), None)
+    item = known.get(path.removeprefix("catalog."))
+    if item is not None:
+        return f"{_short(item.source)} ({item.confidence})"
+    if "*" in path:
+        return "each product's source"
+    where = hall().where(path) or (named.source if named is not None else None)
+    return "the example" if where and ".yaml" in where else _short(where or "default")
+
+
+def _short(text: str) -> str:
+    """Return what a source is called, without what it is about."""
+    return text.removeprefix("Third party: ").split(",")[0].split(" (")[0]
+
+
+def _figures() -> Iterator[str]:
+    """Yield the figures of products by confidence, those of low confidence one by one."""
+    yield "## What is known of the products"
+    of: dict[str, list[Assumption]] = {}
+    models = {line.sku: line.model for line in plan().lines}
+    for each in plan().assumptions:
+        sku = each.name.partition(".")[0]
+        if sku in models:
+            of.setdefault(sku, []).append(each)
+    rows = []
+    for sku, figures in of.items():
+        counts = [
+            sum(f.confidence == level for f in figures) for level in ("high", "medium", "low")
+        ]
+        weak = "; ".join(
+            f"{f.label.partition(': ')[2]} {f.value:g} {f.unit}{f' ({f.note})' if f.note else ''}"
+            for f in figures
+            if f.confidence == "low"
+        )
+        rows.append((models[sku], *map(str, counts), weak or "-"))
+    yield "Each figure has a source (`planner catalog show ITEM` tells it), and a confidence."
+    yield _table(("product", "high", "medium", "low", "of low confidence"), rows)
+
+
+def _prices() -> Iterator[str]:
+    """Yield what prices rest on, and the purchase at both ends of all of them."""
+    yield "## What is known of the prices"
+    lines = [line for line in plan().lines if line.purchased and line.price is not None]
+    lines.sort(key=lambda line: -(line.extended_net_usd or 0.0))
+    total = sum(line.extended_net_usd or 0.0 for line in lines)
+    low, high = (sum(_end(line, end) * line.purchased for line in lines) for end in ("low", "high"))
+    yield (
+        f"None is a quote. At the low end of every price the same purchase costs {money(low)}, at "
+        f"the high end {money(high)}, instead of {money(total)}."
+    )
+    heads = ("product", "USD each", "low to high", "confidence", "date", "share of capex")
+    yield _table(heads, [_price(line, total) for line in lines])
+
+
+def _price(line: Line, total: float) -> tuple[str, ...]:
+    assert line.price is not None
+    ends = f"{_end(line, 'low'):,.0f} to {_end(line, 'high'):,.0f}"
+    share = 100 * (line.extended_net_usd or 0.0) / total
+    each = f"{line.unit_net_usd:,.0f}"
+    return line.model, each, ends, line.price.confidence, line.price.date, f"{share:.1f} %"
+
+
+def _end(line: Line, end: str) -> float:
+    """Return an end of a line's net price, the price itself where that is not known."""
+    assert line.price is not None
+    listed = getattr(line.price, f"{end}_usd")
+    net = line.unit_net_usd or 0.0
+    return net if listed is None else listed * (1.0 - line.discount)
+
+
+def _left_out() -> Iterator[str]:
+    yield "## What is left out"
+    yield "The example does not say, so its plan does not heed:"
+    places = ((path.replace("jobs.0.", "jobs[]."), words) for path, words in LEFT_OUT.items())
+    yield "\n".join(f"- {words} (`{place}`)" for place, words in places)
+    yield "No plan counts:"
+    yield "\n".join(f"- {words}" for words in ALWAYS)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")

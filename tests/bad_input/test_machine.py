@@ -1,0 +1,138 @@
+"""What a machine refuses, or a stranger's file breaks in a library: one line, exit code 2."""
+
+from __future__ import annotations
+
+import base64
+import errno
+import os
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pulp
+import pytest
+
+from planner.auditor.reader import same_formula
+from planner.outputs.workbook.fingerprint import UnreadableError, unpack
+from tests.bad_input.conftest import Answer, RowRunner, Runner
+from tests.bad_input.row import Row
+from tests.world.files import SOLVE
+
+NO_SPACE = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+NO_FORMULA = "=cmd|'/C calc'!A0"
+NO_FORMULAS = [
+    NO_FORMULA,
+    "=",
+    "=(",
+    "='",
+    '="',
+    "=[",
+    "=A1:",
+    "=1e",
+    "=#FOO!",
+    "=)",
+    "=" + "(" * 9000,
+]
+
+
+def assert_one_line(answer: Answer, *words: str) -> None:
+    assert answer.exit_code == 2, answer.err
+    assert answer.err.startswith("planner: ") and answer.err.count("\n") == 1, answer.err
+    assert "internal error" not in answer.err
+    assert all(word in answer.err for word in words), answer.err
+    assert answer.before == answer.after
+
+
+@pytest.mark.parametrize("text", NO_FORMULAS)
+def test_a_text_that_is_no_formula_is_another_formula(text: str) -> None:
+    assert not same_formula("=A1", text)
+    assert same_formula(text, text)
+
+
+def test_a_command_in_place_of_a_formula_is_an_edit(run_row: RowRunner, run: Runner) -> None:
+    run_row(Row("solved", "", "", command=SOLVE))
+    book = openpyxl.load_workbook("problem.xlsx")
+    formulas = [cell for row in book["TCO"].iter_rows() for cell in row if cell.data_type == "f"]
+    formulas[0].value = NO_FORMULA
+    book.save("problem.xlsx")
+    answer = run(["audit", "problem.xlsx", "--no-solve"])
+    assert answer.exit_code == 2 and "internal error" not in answer.err
+    assert f"TCO!{formulas[0].coordinate}: held the formula" in answer.err
+    assert NO_FORMULA in answer.err and "put the formula back" in answer.err
+
+
+@pytest.mark.parametrize("data", [b"[" * 100_000, b'{"format":' * 50_000, b"\xff", b"[]", b"null"])
+def test_packed_data_that_no_reader_takes(data: bytes) -> None:
+    with pytest.raises(UnreadableError, match="it was changed"):
+        unpack([base64.b64encode(zlib.compress(data)).decode()])
+
+
+def test_two_thousand_folders_in_one_another(run_row: RowRunner) -> None:
+    folder = "a/" * 2000
+    answer = run_row(Row("deep", "", "", command=f"{SOLVE} -o {folder}"))
+    assert_one_line(answer, "cannot write: too many folders", "choose another folder with -o")
+
+
+@pytest.mark.parametrize("error", [IndexError("list index out of range"), NO_SPACE, ValueError()])
+def test_cbc_that_fails(
+    error: Exception, run_row: RowRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(pulp.COIN_CMD, "actualSolve", fail)
+    answer = run_row(Row("cbc", "", "", command=f"{SOLVE} --solver cbc"))
+    assert_one_line(answer, "CBC failed: ", "TMPDIR", "--solver highs")
+
+
+def test_a_temporary_folder_that_is_full(
+    run_row: RowRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise NO_SPACE
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    answer = run_row(Row("cbc", "", "", command=f"{SOLVE} --solver cbc"))
+    assert_one_line(answer, "CBC failed: no space left on device")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (NO_SPACE, "no space left on device"),
+        (OSError(errno.EMFILE, os.strerror(errno.EMFILE), "some.file"), "some.file: too many open"),
+        (MemoryError(), "out of memory"),
+        (RecursionError("maximum recursion depth exceeded"), "nested too deeply"),
+    ],
+)
+def test_what_the_system_refuses_anywhere(
+    error: Exception, said: str, run_row: RowRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("planner.api.solve_with", refused)
+    answer = run_row(Row("system", "", "", command=SOLVE))
+    assert_one_line(answer, said)
+
+
+@pytest.mark.parametrize(
+    ("command", "begin", "indent"),
+    [
+        ("catalog check many.yaml", "catalog: many\nitems:\n- id: a\n", "  "),
+        ("check many.yaml", "", ""),
+        ("catalog check --prices many.yaml", "price_book: a\nprices:\n  dgx:\n", "    "),
+    ],
+)
+def test_thousands_of_unknown_keys_are_one_error(
+    command: str, begin: str, indent: str, run: Runner, tmp_path: Path
+) -> None:
+    keys = "".join(f"{indent}key_{number}: 1\n" for number in range(3000))
+    (tmp_path / "many.yaml").write_text(begin + keys)
+    answer = run(command.split())
+    errors = [line for line in answer.out.splitlines() if line.startswith("error: ")]
+    assert answer.exit_code == 2
+    assert len(errors) == 1, errors
+    assert "many.yaml:" in errors[0] and "3,000 unknown keys: 'key_0', 'key_1'" in errors[0]
