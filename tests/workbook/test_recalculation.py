@@ -23,7 +23,7 @@ def differences(before: Cells, after: Cells) -> list[tuple[str, str]]:
 
 def _same(one: object, other: object) -> bool:
     if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-15)
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
     return one == other
 
 
