@@ -91,7 +91,7 @@ class Amounts:
 
     def __init__(self, case: Case, run: Run) -> None:
         self.case = case
-        counts = case.companions.values(run.units)
+        counts = dict(case.companions.values(case.wired(run.units, run.ways)))
         for name, (system, way) in case.capped.items():
             counts[way.standing] = counts[system.place] if name in run.ways else 0.0
         self.counts = counts
