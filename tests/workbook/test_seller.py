@@ -33,7 +33,7 @@ SETTINGS = (
     "jobs.0.training={tokens: 15 T, active_parameters: 1 T, mfu: 40 %, "
     "scale: {exponent: 0.02, reference: 1024}}",
 )
-SYSTEM, STORE, LEAF = "nvidia_dgx_b200", "wekapod_nitro_155", "nvidia_qm9700"
+SYSTEM, STORE, LEAF = "nvidia_dgx_b200", "wekapod_nitro_155", "nvidia_sn5600"
 SWITCH, CABLE = "nvidia_sn2201", "cable_cat6"
 
 
