@@ -1,4 +1,4 @@
-"""How long the workbook takes, and how much memory, by lines in the bill and racks drawn."""
+"""How long the workbook takes, and how much memory, by lines in the bill."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pathlib import Path
 from planner.api import Options, solve_with
 from planner.inputs import inputs_to_text
 from planner.loader import load
-from planner.outputs.workbook import write
 from planner.schema.plan import Plan
+from planner.workbook import write
 
 PROBLEM = Path(__file__).resolve().parent.parent / "problems" / "10MW.yaml"
 

@@ -11,7 +11,7 @@ from planner.library import load as load
 from planner.library import size as size
 from planner.library import solve as solve
 from planner.library import sweep as sweep
-from planner.library import workbook as workbook
+from planner.library import write_workbook as write_workbook
 from planner.library.asking import File, PlanSource, ProblemSource, Settings, TraceSource
 from planner.schema.bids import Bids
 from planner.schema.comparison import Alternatives, Comparison, RulesTable
@@ -374,10 +374,11 @@ def verify(
     time_limit: str | None = None,
 ) -> Verification:
     """Check a plan file: every figure and limit computed again, prices against the catalogs it
-    names, the bound proven again by the other solver. What could not be checked is said.
+    names, the bound proven again by the other solver. What could not be checked is said. Audit
+    an edited workbook: what changed, which limits break, how far from the best plan.
 
     Args:
-        plan: PROBLEM.plan.json that planner solve wrote.
+        plan: PROBLEM.plan.json, or an edited PROBLEM.xlsx, of planner solve.
         solve_again: Solve for the bound again with the other solver.
         time_limit: Stop solving with the bound so far, e.g. '2 min'.
     """

@@ -111,7 +111,8 @@ def solve(
     time_limit: TimeLimit = None,
     solver: ChosenSolver = Solver.highs,
     save_model: Annotated[
-        Path | None, typer.Option(help="Write the last master problem as MPS.")
+        Path | None,
+        typer.Option(help="Write the integer program as MPS, or as LP where it ends in .lp."),
     ] = None,
     bill: Annotated[
         list[BillFormat] | None,
@@ -142,13 +143,6 @@ def solve(
         PricesName | None,
         typer.Option(help="Which prices a customer's files show; net ones by default."),
     ] = None,
-    appendix: Annotated[
-        bool,
-        typer.Option(
-            "--appendix",
-            help="Write PROBLEM.appendix.xlsx too: sensitivity, alternatives, sources, studies.",
-        ),
-    ] = False,
     study: Annotated[
         list[StudyKind] | None,
         typer.Option(
@@ -175,7 +169,7 @@ def solve(
     from planner.commands.report import tell
     from planner.commands.solve import FOR_THE_PLAN, check_edition, deliver, sheets
 
-    check_edition(audience.value, None if prices is None else prices.value, appendix=appendix)
+    check_edition(audience.value, None if prices is None else prices.value)
 
     asked = {"lines": lines, "run": run, "network": network, "notes": notes}
     asked["proof"] = proof or verbose
@@ -195,7 +189,6 @@ def solve(
             netbox=netbox,
             audience=audience.value,
             prices=None if prices is None else prices.value,
-            appendix=appendix,
             studies=list(sheets(inputs, plan, options, [kind.value for kind in study or ()])),
         )
     tell(written, quiet=quiet)

@@ -16,8 +16,8 @@ from pathlib import Path
 import planner
 from planner.case import resolve
 from planner.loader import load
-from planner.optimizer.joint import optimise
-from planner.optimizer.solver import Effort
+from planner.optimizer.effort import Effort
+from planner.optimizer.optimise import optimise
 from planner.outputs.words import money
 from planner.schema.plan import Assumption, Line
 from planner.schema.sensitivity import End, Swing, Tornado

@@ -35,7 +35,7 @@ NOTEBOOKS: dict[str, Sequence[str]] = {
         'soon = planner.solve(hall, settings={"targets.max_days_to_train": "21 days"})\n'
         "soon.totals.capex_usd - plan.totals.capex_usd",
         "The workbook goes to whoever wants to see every formula; it recalculates.",
-        'planner.workbook(plan, "enterprise.xlsx")',
+        'planner.write_workbook(plan, "enterprise.xlsx")',
     ),
     "size": (
         "# What the job asks of storage\n\nNo solving: sizes, intervals, and what vendors' rules would ask for.",
@@ -78,11 +78,12 @@ NOTEBOOKS: dict[str, Sequence[str]] = {
     "audit": (
         "# An edited workbook\n\nWhat was changed in it, which limits break, how far it is from the best plan.",
         BEGIN,
-        'path = planner.workbook(planner.solve(hall), "enterprise.xlsx")',
-        "Somebody gives the hall a fifth less power, the first limit on the sheet Checks, and sends it back:",
-        "import openpyxl\n\n"
+        'path = planner.write_workbook(planner.solve(hall), "enterprise.xlsx")',
+        "Somebody gives the hall a fifth less power, the first limit on the sheet Performance, and sends it back:",
+        "import warnings\n\nimport openpyxl\n\n"
+        'warnings.filterwarnings("ignore", module="openpyxl")  # it drops the bars of limits\n'
         "book = openpyxl.load_workbook(path)\n"
-        'name = book.defined_names["check_limit_1"]\n'
+        'name = book.defined_names["limit.facility_power"]\n'
         "sheet, cell = next(iter(name.destinations))\n"
         "book[sheet][cell].value *= 0.8\n"
         "book.save(path)",

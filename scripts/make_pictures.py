@@ -2,7 +2,7 @@
 
 ``goldilocks.svg``: one GPU system (DGX B200) and one appliance (DDN AI400X2) in the 10 MW example;
 the number of appliances is fixed, everything else is decided by the planner.
-``summary_sheet.png``: the workbook of the 10 MW example, if LibreOffice and poppler are there.
+``quote_sheet.png``: the workbook of the 10 MW example, if LibreOffice and poppler are there.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ import tempfile
 from datetime import datetime
 from pathlib import Path
 
-from planner import api
-from planner.outputs import workbook
+from planner import api, workbook
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "pictures" / "goldilocks.svg"
-SHEET = PICTURE.with_name("summary_sheet.png")
+SHEET = PICTURE.with_name("quote_sheet.png")
 OTHERS = "ddn_ai400x2_500tb: {exclude: true}, ddn_ai400x2_turbo: {exclude: true}"
 ONLY = (
     "consider.gpu_systems=[nvidia_dgx_b200]",
@@ -131,7 +130,7 @@ def draw() -> str:
 
 
 def photograph() -> None:
-    """Render the Summary sheet and crop it."""
+    """Render the sheet Quote and crop it."""
     plan = api.solve(ROOT / "problems" / "10MW.yaml")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -140,8 +139,8 @@ def photograph() -> None:
         profile = f"-env:UserInstallation={(folder / 'profile').as_uri()}"
         office = ["soffice", "--headless", profile, "--convert-to", "pdf", "plan.xlsx"]
         subprocess.run(office, cwd=folder, check=True, capture_output=True)
-        page = ["pdftoppm", "-png", "-r", "110", "-f", "1", "-l", "1"]  # the first is the Summary
-        crop = ["-x", "30", "-y", "40", "-W", "1060", "-H", "820", "-singlefile"]
+        page = ["pdftoppm", "-png", "-r", "110", "-f", "1", "-l", "1"]  # the first is the quote
+        crop = ["-x", "30", "-y", "40", "-W", "1230", "-H", "820", "-singlefile"]
         subprocess.run([*page, *crop, "plan.pdf", "sheet"], cwd=folder, check=True)
         shutil.copyfile(folder / "sheet.png", SHEET)
 

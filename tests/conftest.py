@@ -17,18 +17,11 @@ import pytest
 import typer.main
 import typer.testing
 from hypothesis import settings
-from openpyxl.workbook import Workbook
 from openpyxl.worksheet.merge import MergedCellRange
 
 from planner import currency
-from planner.auditor.reader import Opened
 from planner.inputs import Document
 from planner.loader import yaml12
-from planner.optimizer import joint
-from planner.outputs.workbook import book
-from planner.outputs.workbook.cells import InputCell
-from planner.outputs.workbook.fingerprint import Packed
-from planner.schema.plan import Plan
 from planner.studies import explain
 from tests.world import solved
 from tests.world.files import FILES
@@ -49,13 +42,14 @@ os.environ.setdefault("SOURCE_DATE_EPOCH", "1795305600")  # 2026-11-22: how old 
 KEPT = 4
 """So many of a family of exhaustive tests are run all the same, spread over it."""
 LONGEST = (
-    "test_all_levers.py", "test_report_command.py", "test_seller.py", "test_meaning.py",
+    "test_plan_figures.py", "test_edited.py",
+    "test_all_levers.py", "test_report_command.py",
     "test_properties.py", "test_stage.py", "test_explain.py", "test_shrinking.py",
     "test_local_level.py", "test_problems.py", "test_ratio_objective.py", "test_enumerated.py",
-    "test_exactness.py", "test_time_and_work.py", "test_docs.py", "test_alternatives_sheet.py",
-    "test_currency_sheet.py", "test_notebooks.py", "test_single_faults.py",
-    "test_plans_on_two_levels.py", "test_document.py", "test_explain_no_plan.py",
-    "test_customer_files.py", "test_hostile_strings.py", "test_warm.py", "test_assumptions.py",
+    "test_exactness.py", "test_time_and_work.py", "test_docs.py",
+    "test_notebooks.py", "test_single_faults.py",
+    "test_plans_on_two_levels.py", "test_explain_no_plan.py",
+    "test_hostile_strings.py", "test_warm.py", "test_assumptions.py",
 )  # fmt: skip
 """Files that take longest: begun first, so that no process is left with one at the end."""
 SEARCHED_ANEW = {
@@ -63,7 +57,6 @@ SEARCHED_ANEW = {
     "test_properties.py", "test_time_and_work.py", "test_warm.py",
 }  # fmt: skip
 """Files that change what searches, watch it, or ask whether it does the same twice."""
-SEARCH = solved.once(joint._optimise)
 EXPLANATION = solved.explained_once(explain.explain)
 
 
@@ -121,12 +114,6 @@ def _thinned(family: list[pytest.Item], *, whole: bool) -> list[pytest.Item]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def formulas_held_against_the_plan() -> None:
-    """Have every workbook that a test writes compare the plan's numbers with its formulas."""
-    book.CHECKED = True
-
-
-@pytest.fixture(autouse=True, scope="session")
 def catalogs_are_parsed_once() -> Iterator[None]:
     """Parse a catalog of the same name and text once; nothing changes a parsed one."""
     parse = yaml12.parse
@@ -159,23 +146,6 @@ def merged_cells_are_read_without_their_borders() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def audits_compare_with_one_copy() -> Iterator[None]:
-    """Write and open once what edits of a workbook are compared with; nothing changes it."""
-    audit = import_module("planner.auditor")
-    write = audit._written
-    known: dict[Packed, tuple[Workbook, tuple[InputCell, ...]]] = {}
-
-    def written(opened: Opened, plan: Plan) -> tuple[Workbook, tuple[InputCell, ...]]:
-        if opened.packed not in known:
-            known[opened.packed] = write(opened, plan)
-        return known[opened.packed]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(audit, "_written", written)
-        yield
-
-
-@pytest.fixture(autouse=True, scope="session")
 def panels_of_pages_are_drawn_once() -> Iterator[None]:
     """Draw the same panel once: most pages that tests make show the same studies."""
     picture = import_module("planner.outputs.charts.picture")
@@ -195,13 +165,12 @@ def panels_of_pages_are_drawn_once() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _searched_once(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Search a case and explain a problem once, but for tests of the search itself."""
+def _explained_once(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Explain a problem once, but for tests of the search itself."""
     if request.path.name in SEARCHED_ANEW or request.path.parent.name == "optimizer":
         yield
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(joint, "_optimise", SEARCH)
         patch.setattr(explain, "explain", EXPLANATION)
         yield
 

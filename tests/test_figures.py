@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -19,10 +18,6 @@ from planner.studies.compare.differences import COMPARED
 from planner.studies.sensitivity.scenarios import FIELD_OF, columns
 from planner.studies.sensitivity.uncertain.uncertainty import OUTCOMES
 from planner.units import COMMON, Dimension
-from tests.workbook.conftest import written
-from tests.workbook.office import to_read
-from tests.world.gear_plans import plan
-from tests.world.setups import CASES
 
 NOT_FIGURES = {
     "name": "what the job is called",
@@ -138,58 +133,13 @@ def test_objectives_are_those_of_the_problem() -> None:
 
 # What outputs show.
 
-CELLS = {
-    "gpus_in_use": "gpus_used", "systems_in_use": "systems_used", "bom_gpus": "gpus",
-    "write_gb_per_s": "delivered_write_gb_per_s", "read_gb_per_s": "delivered_read_gb_per_s",
-    "nameplate_write_gb_per_s": "write_gb_per_s", "nameplate_read_gb_per_s": "read_gb_per_s",
-    **{f"loss_{name}": f"loss.{name}" for name in Loss.model_fields},
-}  # fmt: skip
 """Names of cells that are not those of their figures."""
 
-LARGER = {
-    ("GB", "TB"), ("s", "min"), ("share", "of time"),
-}  # fmt: skip
 """Units of another size that a sheet uses for figures in these."""
-
-SHEETS = ("Summary", "Checkpoint", "Power & Cooling", "TCO")
-_ALONE = re.compile(r"=IF(?:ERROR|)\((?:ISNUMBER\()?(\w+)(?:/\d+)?[,)]")
-_QUALIFIED = re.compile(r"(, known part| of heat to air|, when a?sync| \((?:max|min)imised\))+$")
-
-
-def rows_of_figures(content: bytes) -> Iterator[tuple[str, str, str, str]]:
-    """Yield sheet, figure, label and unit of each row of a workbook that shows a figure."""
-    book, values = to_read(content), to_read(content, data_only=True)
-    named = {place.attr_text.replace("$", ""): name for name, place in book.defined_names.items()}
-    for sheet in SHEETS:
-        if sheet not in book.sheetnames:
-            continue
-        for row in values[sheet].iter_rows(min_row=6, max_col=3):
-            label, shown, unit = row
-            if not isinstance(label.value, str) or shown.value is None:
-                continue
-            name = named.get(f"'{sheet}'!B{shown.row}", named.get(f"{sheet}!B{shown.row}", ""))
-            alone = _ALONE.match(str(book[sheet][shown.coordinate].value))
-            name = name or (alone[1] if alone else "")
-            figure = CELLS.get(name, name)
-            if figure in FIGURES:
-                yield sheet, figure, _QUALIFIED.sub("", label.value), str(unit.value or "")
-
-
-@pytest.mark.parametrize("case", sorted(CASES))
-def test_every_row_of_a_workbook_is_called_as_its_figure(case: str) -> None:
-    found = list(rows_of_figures(written(plan(CASES[case]))))
-    assert len(found) > 40
-    wrong = [
-        (sheet, name, label, unit)
-        for sheet, name, label, unit in found
-        if label != FIGURES[name].heading
-        or (unit not in (FIGURES[name].unit, "") and (FIGURES[name].unit, unit) not in LARGER)
-    ]
-    assert wrong == []
 
 
 FORMER = (
-    "capital cost", "facility power", "useful training rate", "gpus in the bill",
+    "capital cost", "useful training rate", "gpus in the bill",
     "running cost a year", "tco over the term", "stall of the gpus", "reading a restore",
     "storage write bandwidth", "write delivered", "written a day", "electricity price",
     "colocation price", "work computed again", "usable storage capacity", "it power, typical",

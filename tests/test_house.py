@@ -122,6 +122,6 @@ def test_a_limit_on_a_new_figure_touches_five_files() -> None:
 def test_an_objective_is_a_row() -> None:
     """What only `minimize: heat` needs stands in the files of the recipe."""
     known = naming(r"""["']heat["'](?!\s*:)""")
-    columns = {path for path in known if path.startswith("planner/outputs/workbook/")}
+    columns = {path for path in known if path.startswith("planner/workbook/")}
     assert known - columns <= recipe("An objective")
     assert len(recipe("An objective")) == 2

@@ -6,9 +6,7 @@ The optimiser stands against enumeration over purchases, N, k and the interval o
 from __future__ import annotations
 
 import copy
-import io
 from collections.abc import Mapping
-from datetime import datetime
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -17,18 +15,16 @@ from typing import Any
 import pytest
 
 from planner import api, shipped
-from planner.case import resolve
 from planner.errors import InputError, VerificationError
 from planner.loader import load
-from planner.optimizer.joint import optimise
-from planner.optimizer.master import Master
 from planner.outputs.console import render
 from planner.outputs.size_screen import render as render_size
-from planner.outputs.workbook import book, write
 from planner.schema.plan import LocalPlan, Plan, StallPlan
 from planner.sizing_report import size_report
 from planner.verify import verify
 from tests.test_exactness import faults
+from tests.workbook.conftest import made
+from tests.workbook.test_plan_figures import unlike_plan
 from tests.world.random_cases import Case, random_case, read
 from tests.world.random_hardware import figure, spread, text
 from tests.world.solved import solved as solved_once
@@ -125,21 +121,6 @@ def test_of_equal_values_the_most_goodput_decides_k() -> None:
     assert not faults(with_levels(96_026))
 
 
-def test_a_purchase_is_cut_for_every_k_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One k after the other took twice as many whole solves, and 14 of them on 10MW."""
-    solve, whole = Master.solve, 0
-
-    def counted(master: Master, **how: Any) -> Any:
-        nonlocal whole
-        whole += not how["relaxed"]
-        return solve(master, **how)
-
-    monkeypatch.setattr(Master, "solve", counted)
-    answer = optimise(resolve(load(shipped.problem_files()[PROBLEM])))
-    assert answer.operation is not None and answer.operation.mode == "local"
-    assert whole <= 10
-
-
 def test_room_and_wear_are_of_one_type_where_several_are_in_use() -> None:
     """Of two types the one with the larger part has the larger drives."""
     assert faults(with_levels(95_047)) == []
@@ -194,10 +175,9 @@ def test_size_tells_what_storage_is_asked_for_with_and_without_the_level() -> No
 
 @pytest.mark.parametrize("scenario", [None, "one_copy", "each_one_to_storage"])
 def test_the_workbook_works_out_what_the_plan_says(
-    scenario: str | None, monkeypatch: pytest.MonkeyPatch
+    scenario: str | None,
 ) -> None:
-    monkeypatch.setattr(book, "CHECKED", True)
-    write(solved(scenario), io.BytesIO(), created=datetime(2026, 3, 1))
+    assert unlike_plan(made(solved(scenario))) == []
 
 
 def test_the_screen_tells_both_levels() -> None:

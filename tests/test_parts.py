@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -15,8 +14,6 @@ from planner.outputs.console import render
 from planner.schema.catalog import Source
 from planner.schema.plan import Line, Plan
 from planner.verify import verify
-from tests.workbook.conftest import written
-from tests.workbook.office import named, values
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
 from tests.world.requests import Request, gpu_system, price, store
@@ -48,18 +45,6 @@ def solved(request: Request) -> Plan:
 def of_parts(plan: Plan) -> list[tuple[str, int, int, float | None]]:
     lines = [each for each in plan.lines if each.section == "Components" and each.parent is None]
     return [(each.sku, each.quantity, each.purchased, each.extended_net_usd) for each in lines]
-
-
-def test_what_lies_in_store_leaves_no_rack_unknown(tmp_path: Path) -> None:
-    """The sheet said that the racks of a plan were a known part; the screen knew all."""
-    request = bundled(storage=0.3)
-    request.site |= {"racks": 20, "rack": {"height": "42 RU", "power": "40 kW"}}
-    plan = solved(request)
-    assert plan.totals is not None
-    file = tmp_path / "plan.xlsx"
-    file.write_bytes(written(plan))
-    shown = named(file, values(file))
-    assert (shown["bom_racks"], shown["bom_racks_flag"]) == (plan.totals.racks, None)
 
 
 def test_cold_spares_of_a_bundle_are_of_its_components() -> None:

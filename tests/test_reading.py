@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from planner import api
-from planner.auditor import audit
 from planner.errors import InputError
-from planner.optimizer import joint
-from planner.optimizer.master import Master
 from planner.outputs import console
-from planner.outputs.workbook import write
 from planner.schema.plan import LimitReport, Plan
 from planner.sizing_report import size_report
 from planner.verify import recheck
-from tests.audit.books import Edits, book, edited
-from tests.audit.test_random_edits import checks
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.test_local_level import with_levels
 from tests.test_ratio_objective import NAMES, ratio_case
 from tests.test_ways import with_levers
-from tests.workbook.office import convert, named, needs_office, values
-from tests.workbook.test_recalculation import differences
-from tests.world.chosen import chosen
 from tests.world.random_cases import Case, inputs_of, random_case
 from tests.world.random_hardware import figure
 from tests.world.random_reading import reading
@@ -101,12 +91,6 @@ def test_systems_of_two_types_read_what_each_takes_in(tmp_path: Path) -> None:
     job = plan.jobs[0]
     assert (job.gpus_used, job.client_read_limit_gb_per_s) == (56, pytest.approx(1.0))
     assert job.client_data_limit_gb_per_s == pytest.approx(14.0)
-    path = tmp_path / "two.xlsx"
-    with path.open("wb") as stream:
-        write(plan, stream, created=datetime(2026, 3, 1))
-    cells = named(path, values(path))
-    assert cells["client_data_limit_gb_per_s"] == pytest.approx(14.0)
-    assert cells["data_gb_per_s"] == pytest.approx(ingest(plan).limit)
 
 
 def test_a_restore_is_of_its_readers_as_before() -> None:
@@ -204,67 +188,3 @@ def test_the_plan_is_the_enumerated_best(family: str, chunk: int) -> None:
         )
     assert not wrong
     assert more > 0, "no plan reads more data than one replica's systems could"
-
-
-@pytest.mark.exhaustive(keep=1, most=4)
-@pytest.mark.parametrize("chunk", range(4))
-def test_models_find_the_enumerated_best(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without enumerating purchases, by the rows of the model: of one type of system and of two."""
-    monkeypatch.setattr(joint, "enumerated", lambda *_, **__: None)
-    monkeypatch.setattr(Master, "counts_decide", False)
-    wrong, feasible = {}, 0
-    for seed in range(44_000_000 + 12 * chunk, 44_000_012 + 12 * chunk):
-        said, plan = told(reading(seed))
-        wrong |= {seed: said} if said else {}
-        feasible += plan is not None and plan.status == "optimal"
-    assert not wrong
-    assert feasible > 2
-
-
-# The workbook: a cluster of 384 systems, 64 of which hold a replica, that read 4 GB/s each.
-
-STANDS = ("megatron_1t", "storage.client_limit.read=4 GB/s")
-DATA, ONE = "jobs.0.ingest_per_gpu=0.3 GB/s", "jobs.0.restore.readers=one_replica"
-BOOKS: dict[str, tuple[tuple[str, ...], Edits]] = {
-    "as_solved": ((DATA, ONE), {}),
-    "more_data": ((DATA, ONE), {("figure", "ingest_per_gpu_gb_per_s"): 0.4}),
-    "smaller_ports": ((DATA, ONE), {("figure", "client_read_gb_per_s"): 2.0}),
-    "all_read": ((DATA, ONE), {("figure", "readers"): "all"}),
-    "one_reads": ((DATA,), {("figure", "readers"): "one_replica"}),
-    "some_data": ((ONE,), {("figure", "ingest_per_gpu_gb_per_s"): 0.3}),
-}
-
-
-@pytest.fixture(scope="module")
-def in_office(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Path]:
-    """Return the edited workbooks that tests ask for as LibreOffice has recalculated them."""
-    folder, files = tmp_path_factory.mktemp("reading"), []
-    for name in sorted(chosen(request, "edit")):
-        settings, edits = BOOKS[name]
-        files.append(edited(book(*STANDS, *settings), folder / f"{name}.xlsx", edits))
-    return {file.stem: file for file in convert(folder, files)}
-
-
-@needs_office
-@pytest.mark.exhaustive(keep=3)
-@pytest.mark.parametrize("edit", BOOKS)
-def test_the_workbook_follows_edits_as_the_audit_does(
-    edit: str, in_office: dict[str, Path]
-) -> None:
-    (settings, edits), result = BOOKS[edit], in_office[edit]
-    if not edits:
-        source = book(*STANDS, *settings).content
-        assert differences(values(source), values(result)) == []
-    found = audit(result, solve_again=False)
-    assert found.edited is not None
-    assert found.stale == ()
-    limit, cells = ingest(found.edited), named(result, values(result))
-    assert cells["ingest_gb_per_s"] == pytest.approx(limit.value, rel=1e-9)
-    assert cells["data_gb_per_s"] == pytest.approx(limit.limit, rel=1e-9)
-    assert limit.limit == pytest.approx(768.0 if edit == "smaller_ports" else 1000.0)
-    over = limit.value > limit.limit
-    assert over is (edit in ("more_data", "smaller_ports"))
-    assert ("ingest" in {breach.name for breach in found.breaches}) is over
-    assert str(checks(values(result))["ingest"][2]).startswith("OVER" if over else "OK")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from functools import cache
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner import __version__
 from planner.assemble.cable_lengths import length_notes, parts_by_length
@@ -20,18 +20,25 @@ from planner.case import Case
 from planner.case.cabling import longest_run_m
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
-from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import LOGARITHMIC, natural
+from planner.optimizer.optimise import Certificate
 from planner.optimizer.purchase import bill as bill_of
 from planner.schema.infeasibility import Infeasibility
 from planner.schema.plan import (
     NotConsidered,
     ObjectiveReport,
     Plan,
+    ProgramReport,
     Provenance,
     Site,
 )
 from planner.schema.prices import ShownIn
+
+if TYPE_CHECKING:
+    from planner.optimizer.proof import Proof
+
+TIES_CUT = "cut short the choice of the cheapest among equally good plans"
+"""How the note ends on a search that was over before ties were broken."""
 
 
 def assemble(
@@ -45,6 +52,7 @@ def assemble(
     infeasibility: Infeasibility | None = None,
     seconds: float | None = None,
     drawn: bool = True,
+    proof: Proof | None = None,
 ) -> Plan:
     """Return the plan of a certificate.
 
@@ -52,6 +60,7 @@ def assemble(
         message: why there is no plan, where there is none.
         infeasibility: the same in parts, where limits are the reason.
         seconds: the time to state; None keeps the plan's bytes reproducible.
+        proof: what the integer program proved of it.
         drawn: whether its racks, cables, next step and what there is to say about it are worked
             out, too; without them it has its lines, totals, job and limits.
     """
@@ -60,7 +69,7 @@ def assemble(
         status=answer.status,
         message=message,
         infeasibility=infeasibility,
-        objective=_objective(case, answer, gap),
+        objective=_objective(case, answer, gap, proof),
         provenance=_provenance(inputs, answer, solver, seconds),
     )
     operation = answer.operation
@@ -128,13 +137,14 @@ def _head(inputs: Inputs, case: Case) -> dict[str, Any]:
     }
 
 
-def _objective(case: Case, answer: Certificate, gap: float) -> ObjectiveReport:
+def _objective(case: Case, answer: Certificate, gap: float, proof: Proof | None) -> ObjectiveReport:
     logarithmic = case.objective in LOGARITHMIC
+    unit = OBJECTIVES[case.objective].unit
     return ObjectiveReport(
         name=case.objective,
         sense="maximize" if case.maximise else "minimize",
         value=_natural(case, answer.value),
-        unit=OBJECTIVES[case.objective].unit,
+        unit=unit,
         bound=_natural(case, answer.bound),
         gap=answer.gap,
         log_value=answer.value if logarithmic else None,
@@ -144,6 +154,7 @@ def _objective(case: Case, answer: Certificate, gap: float) -> ObjectiveReport:
         given_away=answer.given_away,
         best_capex_usd=_best_capex_usd(case, answer),
         indifference=case.indifference,
+        program=None if proof is None else ProgramReport(unit=unit, **proof._asdict()),
     )
 
 

@@ -1,24 +1,20 @@
-"""The way in which the job runs and its source, and what a workbook carries to follow edits."""
+"""The way in which the job runs and its source; a case as large as edited counts need."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from planner.case import Case, System, figures, resolve
 from planner.case.choices import FULL, Choice, peak_tflops
-from planner.case.chosen import ways_of
 from planner.case.model import Limits, Offer
 from planner.case.resolve import with_companions
-from planner.errors import InputError
 from planner.inputs import Inputs, needs
 from planner.optimizer.operate import Run
-from planner.optimizer.purchase import standing
 from planner.paths import of_job
-from planner.schema.beside import SHARED_RACKS, Growth, Live, WayRow, Ways
 from planner.schema.catalog import Item
-from planner.schema.plan import Line, Plan, WayPlan
+from planner.schema.plan import WayPlan
 from planner.schema.problem import Job
 
 OWN_CURVE = "the problem's own curve (jobs[].power.curve)"
@@ -179,67 +175,6 @@ def _spread(item: Item, job: Job, choice: Choice) -> dict[str, Any]:
     }
 
 
-def way_table(inputs: Inputs, plan: Plan) -> Ways | None:
-    """Return the ways in which a plan's job may run on its GPU systems with the same replicas.
-
-    None where the problem says nothing of how the job runs, or it runs on several types: one cell
-    cannot choose for both.
-    """
-    if not plan.jobs or len(plan.jobs[0].ways) != 1:
-        return None
-    job, case = plan.jobs[0], resolve(inputs)
-    system = next(each for each in case.systems if each.id == job.gpu_type)
-    taken = system.way(ways_of(case, plan))
-    item, asked_job = inputs.item(system.id), inputs.problem.job
-    every = {each.id_of(item, asked_job): each for each in figures.choices_on(item, inputs)}
-    law = case.job.scale
-    mfu = (case.job.mfu or 0.0) / (job.mfu or 1.0)
-    rows = []
-    for way in system.ways:
-        choice = every[way.choice]
-        if choice.option != every[taken.choice].option:
-            continue
-        if (way.fabric, way.usable_gpus) != (taken.fabric, taken.usable_gpus):
-            continue
-        share = 1.0 if law is None else law.share(job.gpus_used, way.bubble, way.gpus_max)
-        rated, usual = figures.it_power_kw(item, inputs), figures.typical_power_kw(item, inputs)
-        most = None if rated is None else choice.point.power * rated
-        tdp = item.gpu.tdp
-        rows.append(
-            WayRow(
-                id=way.id,
-                label=f"{choice.precision} at {100.0 * choice.point.gpu_cap:.4g} % power",
-                gpu_cap=choice.point.gpu_cap,
-                gpu_limit_w=None if tdp is None else 1000.0 * choice.point.gpu_cap * tdp.value,
-                power_kw=most,
-                typical_kw=most if usual is None or most is None else min(usual, most),
-                tflops_per_gpu=way.tflops_per_gpu * share * mfu,
-            )
-        )
-    return Ways(
-        sku=system.id,
-        chosen=next(row.label for row in rows if row.id == taken.id),
-        rows=tuple(rows),
-        gpus_used=job.gpus_used,
-        exponent=0.0 if law is None or law.table else law.exponent,
-        filled=taken.gpus_max,
-        lost=taken.bubble * (taken.gpus_max or 0),
-        **_stages(asked_job),
-    )
-
-
-def _stages(job: Job) -> dict[str, int]:
-    """Return by what the bubble of a replica of another size follows, as an edit of it is read:
-    whole tensor groups, a stage each."""
-    scale, parallel = job.training.scale, job.parallelism
-    if scale is None or scale.micro_batches is None or parallel is None:
-        return {}
-    if parallel.context > 1 or parallel.expert_gpus > 1:
-        return {}
-    given = {"micro_batches": scale.micro_batches, "interleave": scale.interleave}
-    return given | {"stage_gpus": parallel.tensor}
-
-
 def _title(inputs: Inputs, item: Item, source: str) -> str:
     known = inputs.item_sources.get(item.id, {}).get(source)
     return source if known is None else known.title
@@ -275,91 +210,3 @@ def enlarged(inputs: Inputs, counts: Mapping[str, int]) -> Case:
         storage=tuple(grown(item) for item in case.storage if there(item)),
     )
     return replace(case, companions=with_companions(inputs, larger).companions)
-
-
-def live(inputs: Inputs, plan: Plan) -> Live:
-    """Return what the workbook of a plan carries for its figures to follow."""
-    return Live(growth=growth(inputs, plan), ways=way_table(inputs, plan))
-
-
-def growth(inputs: Inputs, plan: Plan) -> tuple[Growth, ...]:
-    """Return how a plan's companions grow with its GPU systems and with its storage.
-
-    Nothing where the plan has no companions.
-    """
-    lines = [line for line in plan.lines if line.parent is None]
-    core = {line.sku: line.working for line in lines if line.section in ("Compute", "Storage")}
-    others = [line for line in lines if line.sku not in core]
-    if not plan.jobs or not others:
-        return ()
-    try:
-        case = enlarged(inputs, {sku: 2 * count + max(_CLOSE) for sku, count in core.items()})
-    except InputError:  # a fabric cannot be that large: as far as the plan goes
-        case = enlarged(inputs, core)
-    solved = {offer.id: core.get(offer.id, 0) for offer in case.offers()}
-    ways = ways_of(case, plan)
-    found = (
-        _growth(case, ways, solved, "gpu_systems", case.systems, others),
-        _growth(case, ways, solved, "storage", case.storage, others),
-    )
-    return tuple(each for each in found if each is not None)
-
-
-def _growth(
-    case: Case,
-    ways: tuple[str, ...],
-    solved: Mapping[str, int],
-    kind: Literal["gpu_systems", "storage"],
-    offers: Sequence[Offer],
-    lines: list[Line],
-) -> Growth | None:
-    """Return how companions grow with one kind of offers, None where none of it is there."""
-    there = [offer.id for offer in offers if solved[offer.id]]
-    if not there:
-        return None
-    largest = max(there, key=lambda sku: (solved[sku], sku))
-    found: dict[int, Mapping[str, int]] = {}
-    for step in _steps(solved[largest]):
-        counts = _counts(case, ways, {**solved, largest: solved[largest] + step}, lines)
-        if counts is not None:
-            found[step] = counts
-    names = [name for name in found[0] if len({found[step][name] for step in found}) > 1]
-    if len(found) < 2 or not names:
-        return None
-    return Growth(
-        of=kind,
-        skus=tuple(there),
-        units=sum(solved[sku] for sku in there),
-        steps=tuple(sorted(found)),
-        counts={name: tuple(found[step][name] for step in sorted(found)) for name in names},
-    )
-
-
-def _steps(units: int) -> list[int]:
-    """Return the steps to try: each way so many units or such a share, and down to none at all."""
-    each = {*_CLOSE, *(round(share * units) for share in _SHARES)} - {0}
-    return sorted({0, -units, *each, *(-step for step in each if step < units)})
-
-
-def _counts(
-    case: Case, ways: tuple[str, ...], units: Mapping[str, int], lines: list[Line]
-) -> dict[str, int] | None:
-    """Return the count of every companion, None where a fabric cannot be that large."""
-    try:
-        there, racks = standing(case, units, ways)
-    except ValueError:
-        return None
-    counts = {line.sku: round(there[line.sku]) for line in lines}
-    return {**counts, SHARED_RACKS: racks - sum(_own_racks(case, there, lines))}
-
-
-def _own_racks(case: Case, there: Mapping[str, float], lines: list[Line]) -> Iterator[int]:
-    """Yield the racks that stand in lines of the bill."""
-    for offer in case.offers():
-        if offer.rack_use is not None:
-            yield offer.rack_use.racks(round(there[offer.place]))
-    for line in lines:
-        yield round(there.get(f"racks.{line.sku}", 0.0))
-
-
-__all__ = ["enlarged", "growth", "live"]

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
-
-from pydantic import BaseModel
 
 from planner.case import figures, suitability
 from planner.case.bounds import cap
@@ -18,7 +15,6 @@ from planner.case.figures import FabricKey, fabric_keys
 from planner.case.model import (
     BandwidthRule,
     Case,
-    Companion,
     Companions,
     FamilyOffer,
     IntervalRule,
@@ -107,168 +103,14 @@ def resolve(inputs: Inputs) -> Case:
     return with_companions(inputs, case)
 
 
-# Of cases alike but for how the job runs, or for prices, most is the same to the last bit.
-
-
-def resolve_like(inputs: Inputs, known: Inputs, case: Case) -> Case:
-    """Return the case of inputs; what cannot differ from that of others is taken over from it.
-
-    Args:
-        known: others.
-
-    Raises:
-        InputError: as of ``resolve``.
-    """
-    drawn = inputs.items is not known.items
-    if not _same_offers(inputs, known):
-        return resolve(inputs)
-    problem, items = inputs.problem, inputs.by_id
-    runs_alike = problem.jobs is known.problem.jobs
-    priced = {name for name, price in inputs.prices.items() if price is not known.prices[name]}
-    billed = set(items) if drawn else priced
-    systems = [
-        _joining(_system(items[each.id], inputs), each.fabrics, each.designs)
-        if each.id in billed
-        else each
-        if runs_alike
-        else _joining(
-            replace(
-                each,
-                ways=ways_of(items[each.id], inputs),
-                options=figures.options_on(items[each.id], problem.job),
-            ),
-            each.fabrics,
-            each.designs,
-        )
-        for each in case.systems
-    ]
-    storage = [
-        _storage(items[each.id], inputs) if each.id in billed else each for each in case.storage
-    ]
-    if drawn and not _stand_alike(inputs, known, (*systems, *storage)):
-        return resolve(inputs)
-    new = replace(
-        case,
-        systems=tuple(systems),
-        storage=tuple(storage),
-        standing=tuple(_standing(items[each.id], inputs) for each in case.standing),
-        job=_with_drives(job_numbers(problem), systems),
-        limits=limits_of(problem),
-        delivered_read=problem.storage.delivered_fraction.read,
-        delivered_write=problem.storage.delivered_fraction.write,
-        policy=_policy(problem, systems, storage),
-    )
-    if billed or _bounds_of(new) != _bounds_of(case):
-        same = {
-            each.id: each
-            for each in case.companions.items
-            if each.id not in billed and not each.stored
-        }
-        return with_companions(inputs, new, same)
-    return new.billed_as(case)
-
-
-_RUNNING = frozenset(
-    {"bytes_per_parameter", "trained_share", "restore", "restart", "failures", "dataset_tb",
-     "ingest_per_gpu_gb_per_s"}
-)  # fmt: skip
-"""What a job says that decides how it runs, and not what may be bought or comes with it."""
-_CHECKPOINTED = frozenset(
-    {"size_gb", "max_overlap", "max_blocking", "drain_slowdown", "interval", "keep_last",
-     "milestones"}
-)  # fmt: skip
-"""The same of its checkpoints."""
-_REACHED = frozenset({"min_goodput", "min_useful_gpus"})
-"""Targets that decide nothing of what may be bought or comes with it."""
-
-
-def _same_offers(one: Inputs, other: Inputs) -> bool:
-    """Say whether the same is on offer to two problems, and the same comes with it, but for prices
-    and power, as long as everything finds room.
-
-    Nothing may differ but what the job asks for to run, what is paid for something that has a price
-    in both, and how much is drawn by what draws some in both.
-    """
-    return (
-        one.families is other.families
-        and one.discounts is other.discounts
-        and _same_but_for_draw(one.items, other.items)
-        and one.prices.keys() == other.prices.keys()
-        and _differing(one.problem, other.problem) <= {"jobs", "storage", "targets"}
-        and _differing(one.problem.storage, other.problem.storage) <= {"delivered_fraction"}
-        and _differing(one.problem.targets, other.problem.targets) <= _REACHED
-        and _differing(one.problem.job, other.problem.job) <= {*_RUNNING, "checkpoint"}
-        and _differing(one.problem.job.checkpoint, other.problem.job.checkpoint) <= _CHECKPOINTED
-    )
-
-
-def _same_but_for_draw(some: Sequence[Item], others: Sequence[Item]) -> bool:
-    """Say whether catalogs state the same of all items, but how much those draw that draw some."""
-    if some is others:
-        return True
-    pairs = zip(some, others, strict=True) if len(some) == len(others) else [(None, None)]
-    return all(one is other or _draws_alone(one, other) for one, other in pairs)
-
-
-def _draws_alone(one: Item | None, other: Item | None) -> bool:
-    """Say whether two items differ in their draw alone, which is some in both."""
-    if one is None or other is None or _differing(one, other) != {"consumes"}:
-        return False
-    draws = one.consumes.it_power, other.consumes.it_power
-    some = all(draw is not None and draw.value > 0.0 for draw in draws)
-    return some and _differing(one.consumes, other.consumes) == {"it_power"}
-
-
-def _stand_alike(inputs: Inputs, known: Inputs, offers: Sequence[Offer]) -> bool:
-    """Say whether racks hold a unit of the same items at the draws of two problems.
-
-    Args:
-        inputs, known: the problems.
-        offers: what is on offer in the second, as it is in the first.
-    """
-    if inputs.problem.site.rack is not None and any(each.rack_use is None for each in offers):
-        return False
-    asked = {offer.id for offer in offers}
-    for one, other in zip(inputs.items, known.items, strict=True):
-        if one.category not in ("gpu_system", "storage") or one.id in asked:
-            continue
-        if suitability.not_wanted(one, inputs.problem) is not None:
-            continue
-        if (figures.rack_use(one, inputs) is None) != (figures.rack_use(other, known) is None):
-            return False
-    return True
-
-
-def _differing(one: BaseModel, other: BaseModel) -> set[str]:
-    """Return the fields in which two parts of a problem are not the same object."""
-    mine, others = one.__dict__, other.__dict__
-    return {name for name in mine if mine[name] is not others[name]}
-
-
-@lru_cache(maxsize=2)
-def _bounds_of(case: Case) -> tuple[object, ...]:
-    """Return how far companions are worked out: the most units of each offer, and what limits."""
-    limits = case.limits
-    tops = tuple(max(cap(case, offer), offer.low) for offer in case.offers())
-    return (
-        *tops,
-        limits["it_power_kw"],
-        limits["facility_power_kw"],
-        limits["capex_usd"],
-        limits["racks"],
-    )
-
-
-def with_companions(
-    inputs: Inputs, case: Case, known: Mapping[str, Companion] | None = None
-) -> Case:
+def with_companions(inputs: Inputs, case: Case) -> Case:
     """Return a case with its companions, for as many systems as its limits allow.
 
     A case whose limits are changed needs its companions anew: fabrics are worked out only as far
     as a plan can need them.
     """
     tops = {offer.id: max(cap(case, offer), offer.low) for offer in case.offers()}
-    return replace(case, companions=derive_companions(inputs, case, tops, known or {}))
+    return replace(case, companions=derive_companions(inputs, case, tops))
 
 
 def _with_drives(job: JobNumbers, systems: list[System]) -> JobNumbers:

@@ -18,7 +18,6 @@ from planner.limits import SUPPLIES
 from planner.loader.market import load_catalogs, load_prices
 from planner.outputs.answer import of_limit
 from planner.outputs.words import clean, duration, listed, size, years
-from planner.outputs.workbook.request import Asked, Inquiry, write_inquiry
 from planner.quotes.importing import QuoteOptions, read_quote
 from planner.quotes.products import catalog_text, one_line, unlikely, yaml_text
 from planner.schema.bill import Quote, Quoted, QuoteMap
@@ -29,6 +28,7 @@ from planner.schema.site import Rack, Site
 from planner.studies.bids.asking import currency_code, iso_date, mapping_of, rates_of
 from planner.studies.request import stem_of
 from planner.whole_files import write_all
+from planner.workbook.request import Asked, Inquiry, write_inquiry
 
 _BY_RULE = {"rule_write": "Writes", "rule_read": "Reads"}
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from planner.commands import EXIT_CODES
 from planner.commands.running import show_progress
-from planner.commands.solve import created_today, list_files, study_sheets
+from planner.commands.solve import Sheet, created_today, list_files, study_sheet
 from planner.currency import shown_in
 from planner.errors import StoppedError
 from planner.outputs.blocks import PARTS, render
@@ -27,7 +27,6 @@ from planner.whole_files import write_all
 
 if TYPE_CHECKING:
     from planner.outputs.charts.model import Chart
-    from planner.outputs.workbook.studies import Sheet
 
 _OF_REQUESTS = {
     "set_": "settings",
@@ -180,9 +179,10 @@ def _write(found: Found, results: Sequence[Result], folder: Path, stem: str) -> 
         if result.kept:
             name = result.kept.format(stem=stem, record=record)
             contents[folder / f"{name}.json"] = f"{record.model_dump_json(indent=2)}\n".encode()
-        contents |= pictures(result, record, found.shown, folder, stem)
-        if result.book and found.plan is not None:
-            sheets += study_sheets(result, record, **found.shown).values()
+        drawn = pictures(result, record, found.shown, folder, stem)
+        contents |= drawn
+        if result.book and found.plan is not None and (drawn or not result.charts):
+            sheets.append(study_sheet(result, record, as_png(drawn), **found.shown))
     plan = found.plan() if sheets and found.plan is not None else None
     if contents:
         write_all(contents)
@@ -215,6 +215,11 @@ def pictures(
     return found
 
 
+def as_png(drawn: Mapping[Path, bytes]) -> list[bytes]:
+    """Return those of some pictures that a workbook can hold."""
+    return [data for path, data in drawn.items() if path.suffix == ".png"]
+
+
 def write_workbook(
     folder: Path, name: str, plan: Plan, sheets: Sequence[Sheet], title: str = ""
 ) -> tuple[Path, ...]:
@@ -230,7 +235,7 @@ def write_workbook(
     Raises:
         InputError: it cannot be written.
     """
-    from planner.outputs.workbook.studies import write_study
+    from planner.workbook.tables import write_study
 
     stream = io.BytesIO()
     write_study(stream, plan, sheets, created=created_today(), title=title)

@@ -15,13 +15,14 @@ from planner.commands.solve import check_edition
 from planner.currency import shown_in
 from planner.errors import Finding, InputError
 from planner.foreign_files import contents, json_of
-from planner.outputs.audience import Audience, Prices, for_audience
+from planner.outputs.audience import Audience, for_audience
 from planner.outputs.blocks import printable
 from planner.outputs.charts.scenarios import beside
 from planner.outputs.charts.studies import AnyStudy, heading, headline, tell_by_view
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import points
 from planner.processes import Progress, ignore
+from planner.schema.base import Prices
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Frontier, Sweep
 from planner.studies.registry import RESULTS
@@ -70,7 +71,7 @@ def report(
     from planner.outputs.charts.html import ShownPlan
     from planner.outputs.charts.html import report as page
 
-    check_edition(audience, prices, appendix=False)
+    check_edition(audience, prices)
     file = _file(output, folder)
     plans, studies = _read(inputs)
     _not_an_input(inputs, file)

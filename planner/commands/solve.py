@@ -6,7 +6,7 @@ Studies that were asked for become further sheets of its workbook.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, time
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,11 @@ from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader.price_building import today
 from planner.outputs import answer, plan_json
-from planner.outputs.audience import Audience, Prices
+from planner.outputs.audience import Audience
+from planner.outputs.blocks import Block, Heading, Text
 from planner.outputs.restated import currency_of, restated, restated_columns
 from planner.outputs.words import listed as listed_words
+from planner.schema.base import Prices
 from planner.schema.plan import Plan
 from planner.studies.registry import BESIDE_PLANS
 from planner.studies.request import stem_of
@@ -28,12 +30,12 @@ from planner.terminal import say
 from planner.whole_files import write_all
 
 if TYPE_CHECKING:
-    from planner.outputs.workbook.book import Book
+    from planner.workbook.book import Book
 
 BillFormat = Literal["csv", "json"]
-Studies = Sequence[tuple[str, "Callable[[Book], None]"]]
-"""Sheets of studies by name, and what fills them."""
-Sheets = Iterator[tuple[str, "Callable[[Book], None]"]]
+Sheet = Callable[["Book"], None]
+"""What adds a sheet."""
+Studies = Sequence[Sheet]
 
 FOR_THE_PLAN = 0.5
 """The share of a time limit that finding the plan may take where studies of it follow."""
@@ -52,7 +54,6 @@ def deliver(
     netbox: bool = False,
     audience: Audience = "internal",
     prices: Prices | None = None,
-    appendix: bool = False,
     studies: Studies = (),
 ) -> list[Path]:
     """Print ``plan`` and write its files; return what was written.
@@ -73,9 +74,7 @@ def deliver(
         cables: write the cable schedule, too, and its sheet into the internal workbook.
         audience: whom the files are for; outside there is no plan as JSON.
         prices: which prices they show, by default those of the audience.
-        appendix: write the appendix beside the plan's workbook.
-        studies: further sheets of the internal workbook, or of its appendix where there is one, by
-            name, and what fills them.
+        studies: what adds further sheets of the internal workbook.
 
     Raises:
         InputError: a file cannot be written.
@@ -92,8 +91,8 @@ def deliver(
             studies = (*studies, sheet)
         if netbox:
             extra |= _netbox(inputs, plan, path)
-        edition = Edition(audience, prices, appendix)
-        contents = _contents(plan, inputs, carried, path, bills, edition, studies) | extra
+        edition = Edition(audience, prices)
+        contents = _contents(plan, carried, path, bills, edition, studies) | extra
         write_all(contents)
         written = list(contents)
     text = plan_json.to_bytes(plan, carried).decode() if as_json else answer.render(plan, parts)
@@ -107,41 +106,34 @@ def list_files(paths: Sequence[Path]) -> str:
     return listed_words(names)
 
 
-def check_edition(audience: Audience, prices: Prices | None, *, appendix: bool) -> None:
+def check_edition(audience: Audience, prices: Prices | None) -> None:
     """Refuse options that do not go together.
 
     Raises:
-        InputError: prices are asked for where an edition shows its own, or an appendix outside.
+        InputError: prices are asked for where an edition shows its own.
     """
     if prices is not None and audience != "customer":
         message = f"--prices is for --audience customer, this is the {audience} edition"
         fix = "leave it out; internal shows everything, partner net prices and discounts"
         raise InputError(Finding("audience", message, fix=fix))
-    if appendix and audience != "internal":
-        message = f"--appendix holds sources and prices, this is the {audience} edition"
-        raise InputError(Finding("audience", message, fix="write it with --audience internal"))
 
 
 class Edition(NamedTuple):
-    """Whom files are for, which prices they show, and if an appendix is written."""
+    """Whom files are for, and which prices they show."""
 
     audience: Audience
     prices: Prices | None
-    appendix: bool
 
 
 def _contents(
     plan: Plan,
-    inputs: Inputs,
     carried: str,
     path: Path,
     bills: Collection[BillFormat],
     edition: Edition,
     studies: Studies,
 ) -> dict[Path, bytes]:
-    books = _books(plan, inputs, carried, edition, studies)
-    names = (_file(path, "xlsx"), _file(path, "appendix.xlsx"))
-    contents = dict(zip(names, books, strict=False))
+    contents = {_file(path, "xlsx"): _workbook(plan, carried, edition, studies)}
     if edition.audience == "internal":
         contents[_file(path, "plan.json")] = plan_json.to_bytes(plan, carried)
     for kind in sorted(set(bills)):
@@ -153,17 +145,15 @@ def _file(path: Path, ending: str) -> Path:
     return path.parent / f"{path.name}.{ending}"
 
 
-def _cables(
-    inputs: Inputs, plan: Plan, path: Path
-) -> tuple[tuple[str, Callable[[Book], None]], dict[Path, bytes]]:
+def _cables(inputs: Inputs, plan: Plan, path: Path) -> tuple[Sheet, dict[Path, bytes]]:
     """Return the cable schedule as a sheet and as a file: no money is in it."""
     from planner.assemble.cables import cable_schedule
     from planner.outputs import netbox
-    from planner.outputs.workbook import fabric as sheet
+    from planner.workbook import tables
 
     schedule = cable_schedule(inputs, plan)
     return (
-        (sheet.SCHEDULE_SHEET, partial(sheet.add_schedule, schedule=schedule)),
+        partial(tables.add, name="Cables", blocks=tables.cable_blocks(schedule)),
         {_file(path, "cables.csv"): netbox.schedule_csv(schedule)},
     )
 
@@ -191,31 +181,20 @@ def _bill(plan: Plan, kind: BillFormat, edition: Edition) -> bytes:
     return to_bytes(bill(plan, edition.audience, edition.prices), edition.prices)
 
 
-def _books(
-    plan: Plan, inputs: Inputs, carried: str, edition: Edition, studies: Studies
-) -> Iterator[bytes]:
-    """Yield the workbook, and after it the appendix of an edition that has one.
+def _workbook(plan: Plan, carried: str, edition: Edition, studies: Studies) -> bytes:
+    from planner.workbook import write
 
-    The sheets of studies stand in the last of them.
-    """
-    from planner.assemble.ways import live
-    from planner.outputs import workbook
-
-    made = live(inputs, plan)
-    for appendix in (False, True) if edition.appendix else (False,):
-        stream = io.BytesIO()
-        workbook.write(
-            plan,
-            stream,
-            created=created_today(),
-            audience=edition.audience,
-            prices=edition.prices,
-            inputs=carried if edition.audience == "internal" and not appendix else None,
-            studies=studies if appendix == edition.appendix else (),
-            appendix=appendix,
-            live=made,
-        )
-        yield stream.getvalue()
+    stream, inside = io.BytesIO(), edition.audience == "internal"
+    write(
+        plan,
+        stream,
+        created=created_today(),
+        audience=edition.audience,
+        prices=edition.prices,
+        inputs=carried if inside else None,
+        more=studies,
+    )
+    return stream.getvalue()
 
 
 def created_today() -> datetime:
@@ -223,8 +202,8 @@ def created_today() -> datetime:
     return datetime.combine(today(), time())
 
 
-def sheets(inputs: Inputs, plan: Plan, options: Options, names: Sequence[str]) -> Sheets:
-    """Yield the sheets of studies by name, and what fills them.
+def sheets(inputs: Inputs, plan: Plan, options: Options, names: Sequence[str]) -> Iterator[Sheet]:
+    """Yield what adds the sheet of each study.
 
     Args:
         inputs: the problem.
@@ -236,25 +215,55 @@ def sheets(inputs: Inputs, plan: Plan, options: Options, names: Sequence[str]) -
         if name in names and plan.lines:
             record = load(result.beside)(inputs, plan, options)
             if record is not None:
-                yield from study_sheets(result, record).items()
+                yield study_sheet(result, record)
 
 
-def study_sheets(result: Result, record: Any, **shown: Any) -> dict[str, Callable[[Book], None]]:
-    """Return what adds each sheet of a record, by its name, with money as the record shows it.
+def study_sheet(result: Result, record: Any, pictures: Sequence[bytes] = (), **shown: Any) -> Sheet:
+    """Return what adds the sheet of a record, with money as the record shows it.
 
     Args:
         result: what is made of such records.
         record: the record.
-        shown: what its sheets take besides.
+        pictures: its charts as PNG.
+        shown: what its view takes besides.
     """
+    from planner.workbook import tables
+
     if "rows" in shown:
         shown["rows"] = restated_columns(record.columns, shown["rows"], currency_of(record))
-    record = restated(record)
-    if not result.sheets:
-        from planner.outputs.workbook.studies.stack import add_blocks
+    name = result.name.replace("-", " ").capitalize()
 
-        name = result.name.replace("-", " ").capitalize()
-        view = partial(load(result.view), record, **shown)
-        return {name: partial(add_blocks, name=name, view=view)}
-    added: dict[str, Callable[[Book], None]] = load(result.sheets)(record, **shown)
-    return added
+    def add(book: Book) -> None:
+        stated = restated(record)
+        tables.add(book, name, _blocks(result, stated, shown), pictures)
+        if "rows" in shown:
+            data: list[Block] = [tables.sweep_table(stated, shown["rows"])]
+        else:
+            keys = [side.key for side in getattr(record, "sides", ())]
+            data = [*tables.tables_of(stated, keys)]
+        if data:
+            tables.add(book, f"{name} data", [Heading(f"{name}: every figure"), *data])
+
+    return add
+
+
+def _blocks(result: Result, record: Any, shown: Mapping[str, Any]) -> Iterator[Block]:
+    """Yield the blocks of a record: those of its view, or of its first screen.
+
+    Args:
+        result: what is made of such records.
+        record: the record, in the currency shown.
+        shown: what its view takes besides.
+    """
+    found = load(result.view)(record, **shown)
+    page = load(result.first)(record, **shown) if result.first else None
+    if not isinstance(found, str):
+        yield from found
+    elif page is None or page.entire:
+        heading, _, rest = found.partition("\n")
+        yield Heading(heading)
+        yield Text(tuple(" ".join(part.split()) for part in rest.split("\n\n")))
+    else:
+        yield Heading(page.title)
+        yield Text(tuple(f"{label}: {text}" for label, text in page.answer if text))
+        yield from page.below

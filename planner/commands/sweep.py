@@ -13,8 +13,8 @@ from typing import Any
 from planner import __version__
 from planner.api import Options, solve_with
 from planner.commands import running
-from planner.commands.report import pictures, write_workbook
-from planner.commands.solve import list_files, study_sheets
+from planner.commands.report import as_png, pictures, write_workbook
+from planner.commands.solve import list_files, study_sheet
 from planner.errors import StoppedError
 from planner.inputs import Inputs
 from planner.schema.plan import Plan
@@ -143,7 +143,7 @@ def _write_shown(
     drawn = pictures(SWEEP, study, shown, folder, stem)
     if drawn:  # where no scenario has a plan there is nothing to draw
         write_all(drawn)
-    sheets = list(study_sheets(SWEEP, study, **shown).values())
+    sheets = [study_sheet(SWEEP, study, as_png(drawn), **shown)]
     return (*drawn, *write_workbook(folder, f"{SWEEP.book.format(stem=stem)}.xlsx", base, sheets))
 
 

@@ -143,26 +143,24 @@ def size(
     return size_report(load(problem, settings=settings, scenario=scenario), gpus)
 
 
-def workbook(plan: PlanSource, path: File) -> Path:
+def write_workbook(plan: PlanSource, path: File) -> Path:
     """Write the workbook of a plan and return its path; it carries what ``audit`` reads.
 
     Args:
         plan: a plan file, or what ``solve`` returned.
         path: where it goes.
     """
-    from planner.assemble.ways import live
     from planner.commands.solve import created_today
-    from planner.outputs.workbook import write
     from planner.studies.verification import open_plan
     from planner.whole_files import write_all
+    from planner.workbook import write
 
     target = file_path(path, "the file of the workbook")
     paths, models = by_path((plan,), (), None)
     model = models.get(paths[0])
     opened = open_plan(paths[0], model if isinstance(model, Plan) else None)
     stream = io.BytesIO()
-    made = live(opened.inputs, opened.plan)
-    write(opened.plan, stream, created=created_today(), inputs=opened.carried, live=made)
+    write(opened.plan, stream, created=created_today(), inputs=opened.carried)
     write_all({target: stream.getvalue()})
     return target
 
@@ -229,7 +227,7 @@ def sweep(
     return SweepTable(**dict(study), table=table)
 
 
-WRITTEN_OUT = ("example", "load", "size", "solve", "sweep", "workbook")
+WRITTEN_OUT = ("example", "load", "size", "solve", "sweep", "write_workbook")
 _OF_STUDIES = study_functions()
 globals().update(_OF_STUDIES)
 

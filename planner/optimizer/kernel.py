@@ -218,7 +218,8 @@ class Kernel:
 
         Args:
             units: a row for each offer of the case in their order, a column for each purchase.
-            ways: the place in `Case.ways` of the way in which each runs; without, at full power.
+            ways: the place in `Case.ways` of the way in which each runs, or a row for each of
+                several; without, at full power.
             least: return counts that are never more than the bill's and never fall where more is
                 bought: fabrics count as the least of any that is no smaller, shared racks as their
                 shares added up.
@@ -242,19 +243,34 @@ class Kernel:
         if ways is not None:
             for name, (system, way) in self.case.capped.items():
                 number = next(n for n, one in enumerate(self.case.ways) if one.id == name)
-                standing = np.where(ways == number, counts[self.index[system.place]], 0.0)
+                here = (ways == number).any(axis=0) if ways.ndim > 1 else ways == number
+                standing = np.where(here, counts[self.index[system.place]], 0.0)
                 counts[self.index[way.standing]] = standing
         return Bills(counts, self._purchased(counts, followed.items), known)
 
     def _wire(self, counts: Numbers, ways: Places | None) -> int:
         """Fill in the systems that each compute fabric joins; return how many rows are known."""
         row = len(self.offers)
+        if ways is not None and ways.ndim > 1 and self._rewired:
+            ways = self._deciding(ways)
         for (system, fabrics), joined in zip(self._rewired, self._wiring, strict=True):
             here = fabrics[0] if ways is None else joined[ways]
             for fabric in fabrics:
                 counts[row] = np.where(here == fabric, counts[system], 0.0)
                 row += 1
         return row
+
+    def _deciding(self, ways: Places) -> Places:
+        """Return the way of each team that names its compute fabric, else its first.
+
+        Args:
+            ways: a row for each member of the team, -1 where there is none.
+        """
+        wired = np.array([way.fabric is not None for way in self.case.ways], dtype=bool)
+        chosen = ways[0]
+        for row in ways[1:]:
+            chosen = np.where(wired[chosen] | (row < 0), chosen, row)
+        return np.asarray(chosen)
 
     @cached_property
     def _rewired(self) -> list[tuple[int, tuple[int, ...]]]:

@@ -21,10 +21,11 @@ from typing import Any, TypeVar
 
 from planner import currency
 from planner.figures import STATED
-from planner.outputs.audience import PRICES, Audience, Prices, for_audience
+from planner.outputs.audience import PRICES, Audience, for_audience
 from planner.outputs.restated import listed, restated
 from planner.outputs.scope import CORE_SECTIONS, Entry, blocks
 from planner.outputs.words import clean
+from planner.schema.base import Prices
 from planner.schema.bill import (
     MONEY_OF_LINES,
     MONEY_OF_TOTALS,

@@ -25,6 +25,7 @@ from planner.outputs.words import (
     percent,
     points,
     product,
+    program_proof,
     proof,
     quantity,
     so_many,
@@ -422,7 +423,11 @@ def _proof(plan: Plan) -> str:
     by = f"{solver}, {made.iterations} solves" if made.iterations else "by enumeration"
     seconds = "" if made.seconds is None else f", {made.seconds:.2f} s"
     text += f"; {by}{seconds}; verified by independent arithmetic"
-    return "Proof\n" + "\n".join(wrapped(text))
+    lines = wrapped(text)
+    program = program_proof(plan.objective)
+    if program is not None:
+        lines += wrapped(program)
+    return "Proof\n" + "\n".join(lines)
 
 
 def _notes(plan: Plan, *, whole: bool = False) -> str:

@@ -296,6 +296,24 @@ def proof(goal: ObjectiveReport) -> str:
     return f"{text}; no plan has {better} {amount_of(goal.name, goal.bound)} (gap {gap(goal.gap)})"
 
 
+def program_proof(goal: ObjectiveReport) -> str | None:
+    """Return what the integer program proves of a plan: bound and bill; None where none was run."""
+    found = goal.program
+    if found is None:
+        return None
+    solver = {"highs": "HiGHS", "cbc": "CBC"}[found.solver]
+    text = f"integer program (PuLP, {solver}; {found.variables:,} variables, {found.rows:,} rows): "
+    if found.form == "demands":
+        text += "demands of the operating point, no bound on useful work"
+    elif found.bound is None:
+        text += "no bound within the time limit"
+    else:
+        text += f"bound {amount_of(goal.name, found.bound)} for the way and spares chosen"
+    if found.capex_bound_usd is None:
+        return text
+    return f"{text}; least capex {money(found.capex_bound_usd)} for what is asked"
+
+
 def given_away(plan: Plan) -> str | None:
     """Return what a plan gives away of its objective and what that saves, None where nothing."""
     goal = plan.objective

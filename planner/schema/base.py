@@ -6,7 +6,7 @@ from calendar import monthrange
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
@@ -214,5 +214,33 @@ class Shown:
 _SHOWS = "planner.library.shown"
 
 
+Prices = Literal["none", "net", "list+net", "discount", "all"]
+"""Which prices an edition shows: none, net ones, list and net ones, discounts too, or everything
+that is money, as inside."""
+
+AnyT = TypeVar("AnyT")
+
+
+@dataclass(frozen=True)
+class Visible:
+    """Mark of a field of a plan that leaves the house, where an edition shows such prices.
+
+    What has no mark stays inside. Free text has none but the names of products and what is called
+    public: a typed field can be decided once, a sentence cannot.
+    """
+
+    prices: Prices = "none"
+
+
+Customer = Annotated[AnyT, Visible()]
+"""A field of every edition."""
+Net = Annotated[AnyT, Visible("net")]
+"""A field of editions with net prices."""
+Listed = Annotated[AnyT, Visible("list+net")]
+"""A field of editions with list prices."""
+Discounted = Annotated[AnyT, Visible("discount")]
+"""A field of editions with discounts."""
+
+
 class PlanModel(Record):
-    """A frozen part of a plan; each has its rule for the customer's edition."""
+    """A frozen part of a plan; each field that a customer may see is marked (`Visible`)."""

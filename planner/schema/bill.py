@@ -152,7 +152,7 @@ class BillLine(Record):
     """One line; power, height, weight and money of a ``parent_line`` hold those of its parts."""
 
     line: str = Field(
-        description="number as on the sheet `BOM`: 3.0, its components 3.1, 3.2, …; text"
+        description="number, 3.0 (3 on the sheet Quote), its components 3.1, 3.2, …; text"
     )
     section: Section = Field(
         description="Compute, Storage, Network, Optics & cables, Racks & power, "

@@ -8,7 +8,16 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from planner.currency import USD, Currency
-from planner.schema.base import InItsUnit, InUnit, PlanModel, Shown
+from planner.schema.base import (
+    Customer,
+    Discounted,
+    InItsUnit,
+    InUnit,
+    Listed,
+    Net,
+    PlanModel,
+    Shown,
+)
 from planner.schema.beside import StorageOptions
 from planner.schema.catalog import Category, Confidence, Lifecycle, Precision
 from planner.schema.infeasibility import Infeasibility
@@ -75,66 +84,66 @@ class Line(PlanModel):
     every edition; ``notes`` stay inside.
     """
 
-    sku: str
-    site: str = "site"
-    period: int = 0
-    parent: str | None = None
-    section: Section
-    vendor: str
-    model: str
-    part_number: str | None
-    description: str | None
-    quantity: int
-    installed: int = 0
-    purchased: int
-    unit_list_usd: float | None
-    discount: float
-    unit_net_usd: float | None
-    extended_list_usd: float | None
-    extended_net_usd: float | None
-    support_usd_per_year: float | None
+    sku: Customer[str]
+    site: Customer[str] = "site"
+    period: Customer[int] = 0
+    parent: Customer[str | None] = None
+    section: Customer[Section]
+    vendor: Customer[str]
+    model: Customer[str]
+    part_number: Customer[str | None]
+    description: Customer[str | None]
+    quantity: Customer[int]
+    installed: Customer[int] = 0
+    purchased: Customer[int]
+    unit_list_usd: Listed[float | None]
+    discount: Discounted[float]
+    unit_net_usd: Net[float | None]
+    extended_list_usd: Listed[float | None]
+    extended_net_usd: Net[float | None]
+    support_usd_per_year: Net[float | None]
     price: PriceNote | None
-    lead_time: str | None = None
-    unit_it_power_kw: float | None
-    it_power_kw: float | None
-    unit_heat_btu_per_h: float | None
-    heat_btu_per_h: float | None
-    unit_rack_units: float | None
-    rack_units: float | None
-    racks: int | None
-    unit_weight_kg: float | None
-    weight_kg: float | None
-    gpus: int = 0
-    read_gb_per_s: float = 0.0
-    write_gb_per_s: float = 0.0
-    usable_tb: float | None = None
+    lead_time: Customer[str | None] = None
+    unit_it_power_kw: Customer[float | None]
+    it_power_kw: Customer[float | None]
+    unit_heat_btu_per_h: Customer[float | None]
+    heat_btu_per_h: Customer[float | None]
+    unit_rack_units: Customer[float | None]
+    rack_units: Customer[float | None]
+    racks: Customer[int | None]
+    unit_weight_kg: Customer[float | None]
+    weight_kg: Customer[float | None]
+    gpus: Customer[int] = 0
+    read_gb_per_s: Customer[float] = 0.0
+    write_gb_per_s: Customer[float] = 0.0
+    usable_tb: Customer[float | None] = None
     notes: tuple[str, ...] = ()
-    category: Category | Literal[""] = ""
-    role: str | None = None
-    unit: str = "each"
-    spares: int = 0
-    pack: int = 1
-    subscription_usd_per_year: float | None = None
+    category: Customer[Category | Literal[""]] = ""
+    role: Customer[str | None] = None
+    unit: Customer[str] = "each"
+    spares: Customer[int] = 0
+    pack: Customer[int] = 1
+    subscription_usd_per_year: Net[float | None] = None
     support_years: float | None = None
     support_from_years: float = 0.0
-    lead_time_days: float | None = None
-    liquid_share: float = 0.0
-    facility_power_kw: float | None = None
-    unit_typical_power_kw: float | None = None
-    typical_power_kw: float | None = None
-    rack_class: RackClassName | None = None
-    support_share: float | None = None
-    unit_subscription_list_usd: float | None = None
-    units_per_rack: int | None = None
-    idle: int = 0
+    lead_time_days: Customer[float | None] = None
+    liquid_share: Customer[float] = 0.0
+    facility_power_kw: Customer[float | None] = None
+    unit_typical_power_kw: Customer[float | None] = None
+    typical_power_kw: Customer[float | None] = None
+    rack_class: Customer[RackClassName | None] = None
+    support_share: Discounted[float | None] = None
+    unit_subscription_list_usd: Discounted[float | None] = None
+    units_per_rack: Customer[int | None] = None
+    idle: Customer[int] = 0
     support_level: str | None = Field(default=None, exclude_if=_is_none)
-    lifecycle: Lifecycle | None = Field(default=None, exclude_if=_is_none)
-    min_order: int | None = Field(default=None, exclude_if=_is_none)
-    country_of_origin: str | None = Field(default=None, exclude_if=_is_none)
-    hs_code: str | None = Field(default=None, exclude_if=_is_none)
-    export_class: str | None = Field(default=None, exclude_if=_is_none)
-    warranty_years: float | None = Field(default=None, exclude_if=_is_none)
-    public_notes: tuple[str, ...] = Field(default=(), exclude_if=_is_empty)
+    lifecycle: Customer[Lifecycle | None] = Field(default=None, exclude_if=_is_none)
+    min_order: Customer[int | None] = Field(default=None, exclude_if=_is_none)
+    country_of_origin: Customer[str | None] = Field(default=None, exclude_if=_is_none)
+    hs_code: Customer[str | None] = Field(default=None, exclude_if=_is_none)
+    export_class: Customer[str | None] = Field(default=None, exclude_if=_is_none)
+    warranty_years: Customer[float | None] = Field(default=None, exclude_if=_is_none)
+    public_notes: Customer[tuple[str, ...]] = Field(default=(), exclude_if=_is_empty)
 
     @property
     def is_percentage(self) -> bool:
@@ -155,16 +164,16 @@ class PartByLength(PlanModel):
     link whose end has no place. ``unit_net_usd`` is what one costs; the money is in the line.
     """
 
-    counted_as: str
-    sku: str
-    vendor: str
-    model: str
-    part_number: str | None
-    category: str
-    length_m: float | None
-    quantity: int
-    in_place_of: int = 1
-    unit_net_usd: float | None = None
+    counted_as: Customer[str]
+    sku: Customer[str]
+    vendor: Customer[str]
+    model: Customer[str]
+    part_number: Customer[str | None]
+    category: Customer[str]
+    length_m: Customer[float | None]
+    quantity: Customer[int]
+    in_place_of: Customer[int] = 1
+    unit_net_usd: Net[float | None] = None
 
 
 class Totals(PlanModel):
@@ -175,44 +184,44 @@ class Totals(PlanModel):
     purchases with the longest lead time.
     """
 
-    gpus: int
-    gpus_used: int
-    it_power_kw: float | None
-    facility_power_kw: float | None
-    heat_btu_per_h: float | None
-    rack_units: float | None
-    racks: int | None
-    weight_kg: float | None
-    capex_usd: float | None
-    support_usd_per_year: float | None
+    gpus: Customer[int]
+    gpus_used: Customer[int]
+    it_power_kw: Customer[float | None]
+    facility_power_kw: Customer[float | None]
+    heat_btu_per_h: Customer[float | None]
+    rack_units: Customer[float | None]
+    racks: Customer[int | None]
+    weight_kg: Customer[float | None]
+    capex_usd: Net[float | None]
+    support_usd_per_year: Net[float | None]
     energy_usd_per_year: float | None
     opex_usd_per_year: float | None
     tco_usd: float | None
-    read_gb_per_s: float
-    write_gb_per_s: float
-    usable_tb: float | None
-    typical_power_kw: float | None = None
-    heat_air_kw: float | None = None
-    heat_liquid_kw: float | None = None
-    heat_air_btu_per_h: float | None = None
-    heat_liquid_btu_per_h: float | None = None
-    subscriptions_usd_per_year: float | None = None
+    read_gb_per_s: Customer[float]
+    write_gb_per_s: Customer[float]
+    usable_tb: Customer[float | None]
+    typical_power_kw: Customer[float | None] = None
+    heat_air_kw: Customer[float | None] = None
+    heat_liquid_kw: Customer[float | None] = None
+    heat_air_btu_per_h: Customer[float | None] = None
+    heat_liquid_btu_per_h: Customer[float | None] = None
+    subscriptions_usd_per_year: Net[float | None] = None
     colocation_usd_per_year: float | None = None
     usd_per_useful_gpu_hour: float | None = None
     usd_per_million_tokens: float | None = None
-    lead_time_days: float | None = None
-    critical_skus: tuple[str, ...] = ()
-    capex_by_section_usd: dict[str, float] = {}
+    lead_time_days: Customer[float | None] = None
+    critical_skus: Customer[tuple[str, ...]] = ()
+    capex_by_section_usd: Net[dict[str, float]] = {}
 
 
 class Device(PlanModel):
     """A device in a rack: its lowest position (1 is the bottom), height and draw."""
 
-    sku: str
-    position_ru: float
-    rack_units: float
-    it_power_kw: float
-    weight_kg: float | None
+    sku: Customer[str]
+    position_ru: Customer[float]
+    rack_units: Customer[float]
+    it_power_kw: Customer[float]
+    weight_kg: Customer[float | None]
 
 
 class RackPlaces(PlanModel):
@@ -221,10 +230,10 @@ class RackPlaces(PlanModel):
     ``hall_first`` is the number of that position in the hall, where groups follow one another.
     """
 
-    group: str
-    first: int
-    count: int
-    hall_first: int
+    group: Customer[str]
+    first: Customer[int]
+    count: Customer[int]
+    hall_first: Customer[int]
 
 
 class RackGroup(PlanModel):
@@ -234,18 +243,18 @@ class RackGroup(PlanModel):
     are the positions that these racks take in their order, where the hall has groups of them.
     """
 
-    first: int
-    count: int
-    rack_class: RackClassName
-    product: bool
-    height_ru: float
-    power_limit_kw: float | None
-    weight_limit_kg: float | None
-    it_power_kw: float
-    weight_kg: float | None
-    pdus: int
-    devices: tuple[Device, ...]
-    places: tuple[RackPlaces, ...] = Field(default=(), exclude_if=_is_empty)
+    first: Customer[int]
+    count: Customer[int]
+    rack_class: Customer[RackClassName]
+    product: Customer[bool]
+    height_ru: Customer[float]
+    power_limit_kw: Customer[float | None]
+    weight_limit_kg: Customer[float | None]
+    it_power_kw: Customer[float]
+    weight_kg: Customer[float | None]
+    pdus: Customer[int]
+    devices: Customer[tuple[Device, ...]]
+    places: Customer[tuple[RackPlaces, ...]] = Field(default=(), exclude_if=_is_empty)
 
     def position(self, rack: int) -> tuple[str, int] | None:
         """Return the position of one of the racks: its name, and its number in the hall."""
@@ -264,24 +273,24 @@ class FabricReport(PlanModel):
     (``parts_per_port`` to one). Links are counted over all planes; cables may carry several.
     """
 
-    network: Literal["compute", "storage", "converged", "in_band", "out_of_band"]
-    switch_sku: str
-    serves: tuple[str, ...]
-    planes: int
-    tiers: int
-    units: int
-    radix: int
-    leaf_switches: int
-    spine_switches: int
-    core_switches: int
-    endpoints: int
-    parts_per_port: int
-    capacity: int
-    uplinks_per_leaf: int
-    oversubscription: float
-    system_links: int
-    leaf_spine_links: int
-    spine_core_links: int
+    network: Customer[Literal["compute", "storage", "converged", "in_band", "out_of_band"]]
+    switch_sku: Customer[str]
+    serves: Customer[tuple[str, ...]]
+    planes: Customer[int]
+    tiers: Customer[int]
+    units: Customer[int]
+    radix: Customer[int]
+    leaf_switches: Customer[int]
+    spine_switches: Customer[int]
+    core_switches: Customer[int]
+    endpoints: Customer[int]
+    parts_per_port: Customer[int]
+    capacity: Customer[int]
+    uplinks_per_leaf: Customer[int]
+    oversubscription: Customer[float]
+    system_links: Customer[int]
+    leaf_spine_links: Customer[int]
+    spine_core_links: Customer[int]
 
 
 class Loss(PlanModel):
@@ -290,21 +299,21 @@ class Loss(PlanModel):
     Swaps of failed hardware count in ``restart``; ``waiting`` is for repairs.
     """
 
-    stall: float
-    rework: float
-    drain: float
-    restart: float
-    restore: float
-    waiting: float = Field(default=0.0, exclude_if=_is_empty)
+    stall: Customer[float]
+    rework: Customer[float]
+    drain: Customer[float]
+    restart: Customer[float]
+    restore: Customer[float]
+    waiting: Customer[float] = Field(default=0.0, exclude_if=_is_empty)
 
 
 class FailureClass(PlanModel):
     """A class of interruptions: its share of all, and the level the job comes back from."""
 
     name: str
-    share: float
-    recovers: Literal["yes", "peer", "no"]
-    level: Literal["local", "remote"]
+    share: Customer[float]
+    recovers: Customer[Literal["yes", "peer", "no"]]
+    level: Customer[Literal["local", "remote"]]
 
 
 class LocalPlan(PlanModel):
@@ -317,21 +326,21 @@ class LocalPlan(PlanModel):
     Of several GPU types in use each figure is the worst one's.
     """
 
-    every: int
-    remote_interval_s: float
-    drain_s: float
-    restart_s: float
-    remote_share: float
-    classes: tuple[FailureClass, ...]
-    copies: int
-    keep: int
-    remote_drain: Literal["continues", "restarts"]
-    write_gb_per_s: float
-    part_gb: float
-    room_tb: float
-    capacity_tb: float
-    volume_tb_per_day: float
-    endurance_tb_per_day: float | None
+    every: Customer[int]
+    remote_interval_s: Customer[float]
+    drain_s: Customer[float]
+    restart_s: Customer[float]
+    remote_share: Customer[float]
+    classes: Customer[tuple[FailureClass, ...]]
+    copies: Customer[int]
+    keep: Customer[int]
+    remote_drain: Customer[Literal["continues", "restarts"]]
+    write_gb_per_s: Customer[float]
+    part_gb: Customer[float]
+    room_tb: Customer[float]
+    capacity_tb: Customer[float]
+    volume_tb_per_day: Customer[float]
+    endurance_tb_per_day: Customer[float | None]
 
 
 class StallPlan(PlanModel):
@@ -340,10 +349,10 @@ class StallPlan(PlanModel):
     ``copy_gb_per_s`` is the slowest type's.
     """
 
-    overhead_s: float
-    gpu_gb: float
-    copy_gb_per_s: float
-    copy_s: float
+    overhead_s: Customer[float]
+    gpu_gb: Customer[float]
+    copy_gb_per_s: Customer[float]
+    copy_s: Customer[float]
 
 
 class ShrunkPlan(PlanModel):
@@ -358,14 +367,14 @@ class ShrunkPlan(PlanModel):
     share of the work of all replicas.
     """
 
-    running: float
-    failing: float
-    least_replicas: int
-    restarts_per_year: float
-    restart_s: float
-    short_h_per_year: float
-    stopped_h_per_year: float
-    late: float = 0.0
+    running: Customer[float]
+    failing: Customer[float]
+    least_replicas: Customer[int]
+    restarts_per_year: Customer[float]
+    restart_s: Customer[float]
+    short_h_per_year: Customer[float]
+    stopped_h_per_year: Customer[float]
+    late: Customer[float] = 0.0
 
 
 class Repair(PlanModel):
@@ -384,22 +393,22 @@ class Repair(PlanModel):
     ``other_unit`` were swapped instead: whole systems for trays, or trays where they are known.
     """
 
-    unit: Literal["system", "tray"]
-    unit_gpus: int
-    in_rack: bool
-    spares: int
-    decided: bool
-    hardware_share: float
-    repair_s: float
-    swap_s: float
-    load: float
-    availability: float
-    units_out: float | None
-    waiting_h_per_year: float
-    next_spare_gpus: float | None
-    other_unit: Literal["system", "tray"] | None
-    other_waiting_h_per_year: float | None
-    shrunk: ShrunkPlan | None = Field(default=None, exclude_if=_is_none)
+    unit: Customer[Literal["system", "tray"]]
+    unit_gpus: Customer[int]
+    in_rack: Customer[bool]
+    spares: Customer[int]
+    decided: Customer[bool]
+    hardware_share: Customer[float]
+    repair_s: Customer[float]
+    swap_s: Customer[float]
+    load: Customer[float]
+    availability: Customer[float]
+    units_out: Customer[float | None]
+    waiting_h_per_year: Customer[float]
+    next_spare_gpus: Customer[float | None]
+    other_unit: Customer[Literal["system", "tray"] | None]
+    other_waiting_h_per_year: Customer[float | None]
+    shrunk: Customer[ShrunkPlan | None] = Field(default=None, exclude_if=_is_none)
 
 
 def _is_one(value: object) -> bool:
@@ -419,32 +428,32 @@ class WayPlan(PlanModel):
     are spread over ``experts`` groups of ``expert_tensor`` GPUs (None: of ``tensor``) in a stage.
     """
 
-    id: str
-    gpu_type: str
-    precision: Precision
-    gpu_cap: float
-    gpu_limit_w: float | None
-    power_share: float
-    rated_it_power_kw: float | None
-    throughput: float
-    throughput_low: float
-    throughput_high: float
+    id: Customer[str]
+    gpu_type: Customer[str]
+    precision: Customer[Precision]
+    gpu_cap: Customer[float]
+    gpu_limit_w: Customer[float | None]
+    power_share: Customer[float]
+    rated_it_power_kw: Customer[float | None]
+    throughput: Customer[float]
+    throughput_low: Customer[float]
+    throughput_high: Customer[float]
     curve: str | None = None
     curve_confidence: Confidence | None = None
     curve_note: str | None = None
-    rate_tflops: float | None = None
-    rate_gpus: int | None = None
+    rate_tflops: Customer[float | None] = None
+    rate_gpus: Customer[int | None] = None
     rate_source: str | None = None
     rate_confidence: Confidence | None = None
     rate_note: str | None = None
-    tensor: int | None = None
-    pipeline: int | None = None
-    context: int = 1
-    min_replicas: int = 1
-    option_factor: float = 1.0
-    experts: int = Field(default=1, exclude_if=_is_one)
-    expert_tensor: int | None = Field(default=None, exclude_if=_is_none)
-    expert_parameters: float | None = Field(default=None, exclude_if=_is_none)
+    tensor: Customer[int | None] = None
+    pipeline: Customer[int | None] = None
+    context: Customer[int] = 1
+    min_replicas: Customer[int] = 1
+    option_factor: Customer[float] = 1.0
+    experts: Customer[int] = Field(default=1, exclude_if=_is_one)
+    expert_tensor: Customer[int | None] = Field(default=None, exclude_if=_is_none)
+    expert_parameters: Customer[float | None] = Field(default=None, exclude_if=_is_none)
 
 
 class JobPlan(PlanModel):
@@ -463,81 +472,81 @@ class JobPlan(PlanModel):
     """
 
     name: str
-    gpu_type: str
-    gpu_types: tuple[str, ...]
-    storage_family: str | None
-    storage_families: tuple[str, ...]
-    mode: Literal["async", "sync"]
-    gpus_used: int
-    systems_used: int
-    systems_by_type: dict[str, int] = {}
-    replica_gpus: int | None
-    replicas: float | None
-    tflops_per_gpu: float
-    mfu: float | None
-    failures_per_gpu_day: float
-    checkpoint_gb: float
-    delivered_write_gb_per_s: float
-    delivered_read_gb_per_s: float
-    write_limited_by: Literal["appliances", "clients"]
-    read_limited_by: Literal["appliances", "clients"]
-    client_write_limit_gb_per_s: float
-    client_read_limit_gb_per_s: float
-    writing_systems: int
-    reading_systems: int
-    interval_s: float
-    interval_policy: Literal["fixed", "lost_work", "optimal"]
-    young_s: float
-    daly_s: float
-    exact_s: float
-    stall_s: float
-    drain_s: float
-    overlap: float
-    blocking: float
-    fan_out: float
-    restore_s: float
-    restart_s: float
-    drain_slowdown: float
-    mtti_s: float
-    goodput: float
-    goodput_first_order: float
-    loss: Loss
-    useful_gpus: float
-    useful_pflops: float | None
-    days_to_train: float | None
-    ingest_gb_per_s: float
-    capacity_needed_tb: float
-    write_volume_tb_per_day: float
-    hot_spare_systems: int = 0
-    tolerate_down: int = 0
-    degraded_write_gb_per_s: float | None = None
-    degraded_read_gb_per_s: float | None = None
-    degraded_drain_s: float | None = None
-    degraded_overlap: float | None = None
-    degraded_restore_s: float | None = None
-    fan_out_kind: Literal["broadcast", "sharded_optimizer", "every_replica"] = "broadcast"
-    bytes_per_parameter: float | None = None
-    writers: Literal["all", "one_replica"] = "all"
-    readers: Literal["all", "one_replica"] = "all"
-    checkpoints_held: int = 0
-    other_data_tb: float = 0.0
-    tokens: float | None = None
-    active_parameters: float | None = None
-    max_overlap: float | None = None
-    max_blocking: float | None = None
-    goodput_understated: float = 0.0
-    whole_replicas: bool = False
-    tensor_gpus: int | None = None
-    per_system_gpus: int | None = None
-    usable_gpus_by_type: dict[str, int] = {}
-    idle_gpus: int = 0
-    local: LocalPlan | None = Field(default=None, exclude_if=_is_none)
-    derived_stall: StallPlan | None = Field(default=None, exclude_if=_is_none)
-    repair: Repair | None = Field(default=None, exclude_if=_is_none)
-    ways: tuple[WayPlan, ...] = Field(default=(), exclude_if=_is_empty)
-    scale_share: float = Field(default=1.0, exclude_if=_is_one)
-    rate_share: float = Field(default=1.0, exclude_if=_is_one)
-    client_data_limit_gb_per_s: float | None = Field(default=None, exclude_if=_is_none)
+    gpu_type: Customer[str]
+    gpu_types: Customer[tuple[str, ...]]
+    storage_family: Customer[str | None]
+    storage_families: Customer[tuple[str, ...]]
+    mode: Customer[Literal["async", "sync"]]
+    gpus_used: Customer[int]
+    systems_used: Customer[int]
+    systems_by_type: Customer[dict[str, int]] = {}
+    replica_gpus: Customer[int | None]
+    replicas: Customer[float | None]
+    tflops_per_gpu: Customer[float]
+    mfu: Customer[float | None]
+    failures_per_gpu_day: Customer[float]
+    checkpoint_gb: Customer[float]
+    delivered_write_gb_per_s: Customer[float]
+    delivered_read_gb_per_s: Customer[float]
+    write_limited_by: Customer[Literal["appliances", "clients"]]
+    read_limited_by: Customer[Literal["appliances", "clients"]]
+    client_write_limit_gb_per_s: Customer[float]
+    client_read_limit_gb_per_s: Customer[float]
+    writing_systems: Customer[int]
+    reading_systems: Customer[int]
+    interval_s: Customer[float]
+    interval_policy: Customer[Literal["fixed", "lost_work", "optimal"]]
+    young_s: Customer[float]
+    daly_s: Customer[float]
+    exact_s: Customer[float]
+    stall_s: Customer[float]
+    drain_s: Customer[float]
+    overlap: Customer[float]
+    blocking: Customer[float]
+    fan_out: Customer[float]
+    restore_s: Customer[float]
+    restart_s: Customer[float]
+    drain_slowdown: Customer[float]
+    mtti_s: Customer[float]
+    goodput: Customer[float]
+    goodput_first_order: Customer[float]
+    loss: Customer[Loss]
+    useful_gpus: Customer[float]
+    useful_pflops: Customer[float | None]
+    days_to_train: Customer[float | None]
+    ingest_gb_per_s: Customer[float]
+    capacity_needed_tb: Customer[float]
+    write_volume_tb_per_day: Customer[float]
+    hot_spare_systems: Customer[int] = 0
+    tolerate_down: Customer[int] = 0
+    degraded_write_gb_per_s: Customer[float | None] = None
+    degraded_read_gb_per_s: Customer[float | None] = None
+    degraded_drain_s: Customer[float | None] = None
+    degraded_overlap: Customer[float | None] = None
+    degraded_restore_s: Customer[float | None] = None
+    fan_out_kind: Customer[Literal["broadcast", "sharded_optimizer", "every_replica"]] = "broadcast"
+    bytes_per_parameter: Customer[float | None] = None
+    writers: Customer[Literal["all", "one_replica"]] = "all"
+    readers: Customer[Literal["all", "one_replica"]] = "all"
+    checkpoints_held: Customer[int] = 0
+    other_data_tb: Customer[float] = 0.0
+    tokens: Customer[float | None] = None
+    active_parameters: Customer[float | None] = None
+    max_overlap: Customer[float | None] = None
+    max_blocking: Customer[float | None] = None
+    goodput_understated: Customer[float] = 0.0
+    whole_replicas: Customer[bool] = False
+    tensor_gpus: Customer[int | None] = None
+    per_system_gpus: Customer[int | None] = None
+    usable_gpus_by_type: Customer[dict[str, int]] = {}
+    idle_gpus: Customer[int] = 0
+    local: Customer[LocalPlan | None] = Field(default=None, exclude_if=_is_none)
+    derived_stall: Customer[StallPlan | None] = Field(default=None, exclude_if=_is_none)
+    repair: Customer[Repair | None] = Field(default=None, exclude_if=_is_none)
+    ways: Customer[tuple[WayPlan, ...]] = Field(default=(), exclude_if=_is_empty)
+    scale_share: Customer[float] = Field(default=1.0, exclude_if=_is_one)
+    rate_share: Customer[float] = Field(default=1.0, exclude_if=_is_one)
+    client_data_limit_gb_per_s: Customer[float | None] = Field(default=None, exclude_if=_is_none)
 
     @property
     def spares_move(self) -> bool:
@@ -588,16 +597,16 @@ class LimitReport(PlanModel):
     takes), or for continuous limits below 1e-6 relative.
     """
 
-    name: str
-    label: str
-    value: InItsUnit
-    sense: Literal["<=", ">="]
-    limit: InItsUnit
-    unit: str
-    slack: InItsUnit
-    binding: bool
+    name: Customer[str]
+    label: Customer[str]
+    value: Customer[InItsUnit]
+    sense: Customer[Literal["<=", ">="]]
+    limit: Customer[InItsUnit]
+    unit: Customer[str]
+    slack: Customer[InItsUnit]
+    binding: Customer[bool]
     source: str | None
-    exact: bool = False
+    exact: Customer[bool] = False
 
 
 class StepNeed(PlanModel):
@@ -628,6 +637,29 @@ class NextStep(PlanModel):
     needs: tuple[StepNeed, ...]
 
 
+class ProgramReport(PlanModel):
+    """What the integer program proved of the plan.
+
+    With ``form`` tangents useful work is bounded by tangents, and ``bound`` is of every plan that
+    runs in the way and with the spares of the best one; with demands the program was asked for the
+    plan's own operating point; linear is a problem that asks for no useful work. ``capex_usd`` is
+    the cheapest bill that is as good as the problem asks, ``capex_bound_usd`` what none passes.
+    """
+
+    form: Literal["tangents", "demands", "linear"]
+    solver: str
+    status: Literal["optimal", "limit"]
+    value: InItsUnit | None
+    bound: InItsUnit | None
+    unit: str
+    gap: float | None
+    capex_usd: float | None
+    capex_bound_usd: float | None
+    capex_gap: float | None
+    variables: int
+    rows: int
+
+
 class ObjectiveReport(PlanModel):
     """The objective with its certificate.
 
@@ -636,13 +668,13 @@ class ObjectiveReport(PlanModel):
     own ``value`` is, as a share of ``best``: what ``indifference`` and preferred vendors took of
     it. ``best_capex_usd`` is what the cheapest plan costs that is as good as ``best``; None where
     nothing was given away. For goodput and useful GPUs ``log_value`` and ``log_bound`` are the
-    natural logarithms the optimiser works with.
+    natural logarithms the optimiser works with. ``program`` is the proof by the integer program.
     """
 
-    name: str
-    sense: Literal["maximize", "minimize"]
-    value: InItsUnit | None
-    unit: str
+    name: Customer[str]
+    sense: Customer[Literal["maximize", "minimize"]]
+    value: Customer[InItsUnit | None]
+    unit: Customer[str]
     bound: InItsUnit | None
     gap: float | None
     log_value: float | None = None
@@ -652,6 +684,7 @@ class ObjectiveReport(PlanModel):
     given_away: float | None = None
     best_capex_usd: float | None = None
     indifference: float = 0.0
+    program: ProgramReport | None = Field(default=None, exclude_if=_is_none)
 
 
 class Verdict(PlanModel):
@@ -689,8 +722,8 @@ class NotConsidered(PlanModel):
 class IdleUnits(PlanModel):
     """Owned units that stand idle: why, and what would use them or let them go."""
 
-    sku: str
-    units: int
+    sku: Customer[str]
+    units: Customer[int]
     reason: str
     fix: str
 
@@ -698,13 +731,13 @@ class IdleUnits(PlanModel):
 class Provenance(PlanModel):
     """What made this plan. ``seconds`` is None where reproducible bytes are asked for."""
 
-    tool: str
+    tool: Customer[str]
     catalogs: tuple[str, ...]
     price_books: tuple[str, ...]
     problem_file: str
     scenario: str | None
     overrides: tuple[str, ...]
-    input_sha256: str
+    input_sha256: Customer[str]
     solver: str
     versions: dict[str, str]
     iterations: int
@@ -714,19 +747,19 @@ class Provenance(PlanModel):
 class Site(PlanModel):
     """What the outputs need to know of the site, the budget and the term."""
 
-    pue: float
-    it_power_limit_kw: float | None
-    facility_power_limit_kw: float | None
-    racks_limit: int | None
-    years: float | None
+    pue: Customer[float]
+    it_power_limit_kw: Customer[float | None]
+    facility_power_limit_kw: Customer[float | None]
+    racks_limit: Customer[int | None]
+    years: Customer[float | None]
     electricity_usd_per_kwh: float | None
-    delivered_fraction_read: float
-    delivered_fraction_write: float
-    fill_limit: float
-    pue_liquid: float = 1.0
+    delivered_fraction_read: Customer[float]
+    delivered_fraction_write: Customer[float]
+    fill_limit: Customer[float]
+    pue_liquid: Customer[float] = 1.0
     colocation_usd_per_kw_month: float = 0.0
     discount_rate: float = 0.0
-    energy_basis: Literal["maximum", "typical"] = "maximum"
+    energy_basis: Customer[Literal["maximum", "typical"]] = "maximum"
 
 
 class Plan(Shown, PlanModel):
@@ -740,33 +773,33 @@ class Plan(Shown, PlanModel):
     show that something was changed, and are no signature.
     """
 
-    schema_version: int = SCHEMA_VERSION
-    status: Status
-    problem: str
+    schema_version: Customer[int] = SCHEMA_VERSION
+    status: Customer[Status]
+    problem: Customer[str]
     description: str | None
     message: str | None = None
     verdict: tuple[Verdict, ...] = Field(default=(), exclude_if=_is_empty)
     infeasibility: Infeasibility | None = None
-    objective: ObjectiveReport
-    site: Site
-    lines: tuple[Line, ...] = ()
-    totals: Totals | None = None
-    jobs: tuple[JobPlan, ...] = ()
-    limits: tuple[LimitReport, ...] = ()
+    objective: Customer[ObjectiveReport]
+    site: Customer[Site]
+    lines: Customer[tuple[Line, ...]] = ()
+    totals: Customer[Totals | None] = None
+    jobs: Customer[tuple[JobPlan, ...]] = ()
+    limits: Customer[tuple[LimitReport, ...]] = ()
     next_step: NextStep | None = Field(default=None, exclude_if=_is_none)
-    fabrics: tuple[FabricReport, ...] = ()
-    racks: tuple[RackGroup, ...] = ()
+    fabrics: Customer[tuple[FabricReport, ...]] = ()
+    racks: Customer[tuple[RackGroup, ...]] = ()
     assumptions: tuple[Assumption, ...] = ()
     not_considered: tuple[NotConsidered, ...] = ()
     searched: tuple[str, ...] = Field(default=(), exclude_if=_is_empty)
-    idle: tuple[IdleUnits, ...] = ()
+    idle: Customer[tuple[IdleUnits, ...]] = ()
     warnings: tuple[str, ...] = ()
-    not_counted: tuple[str, ...] = ()
-    provenance: Provenance
+    not_counted: Customer[tuple[str, ...]] = ()
+    provenance: Customer[Provenance]
     storage_options: StorageOptions | None = Field(default=None, exclude_if=_is_none)
-    cabling: tuple[PartByLength, ...] = Field(default=(), exclude_if=_is_empty)
-    currency: ShownIn | None = Field(default=None, exclude_if=_is_none)
-    public_notes: tuple[str, ...] = Field(default=(), exclude_if=_is_empty)
+    cabling: Customer[tuple[PartByLength, ...]] = Field(default=(), exclude_if=_is_empty)
+    currency: Customer[ShownIn | None] = Field(default=None, exclude_if=_is_none)
+    public_notes: Customer[tuple[str, ...]] = Field(default=(), exclude_if=_is_empty)
     inputs: str | None = Field(default=None, exclude_if=_is_none)
     checksums: dict[str, str] | None = Field(default=None, exclude_if=_is_none)
 

@@ -17,6 +17,7 @@ from planner import currency
 from planner.currency import USD, Currency
 from planner.schema.base import (
     CANONICAL,
+    Customer,
     Date,
     Day,
     Identifier,
@@ -78,8 +79,8 @@ class ShownIn(PlanModel):
     Figures whose names have ``usd`` are in USD all the same; texts are in this currency.
     """
 
-    code: str
-    usd: float
+    code: Customer[str]
+    usd: Customer[float]
     on: str
     source: str
 

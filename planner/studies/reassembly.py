@@ -17,9 +17,9 @@ from planner.case import Case, resolve
 from planner.case.chosen import ways_of
 from planner.errors import PlannerError
 from planner.inputs import Inputs
-from planner.optimizer.joint import Certificate
 from planner.optimizer.operate import Run, run_at
-from planner.optimizer.solver import SolverName
+from planner.optimizer.optimise import Certificate
+from planner.optimizer.solvers import SolverName
 from planner.schema.plan import Plan
 
 CLOSE = 1e-9

@@ -43,14 +43,13 @@ from planner.studies.traces import CHARACTERIZATION, SIMULATION, TRACES
 if TYPE_CHECKING:
     from planner.schema.base import Model
 
-_SHEETS, _SENSITIVITY = "planner.outputs.workbook.studies", "planner.schema.sensitivity"
+_SENSITIVITY = "planner.schema.sensitivity"
 
 COMPARISON = Result(
     "comparison",
     record="planner.schema.comparison:Comparison",
     view="planner.outputs.compare_text:render_comparison",
     first="planner.outputs.compare_text:first_comparison",
-    sheets=f"{_SHEETS}.compare:sheets",
     table="figures",
     book="{stem}",
 )
@@ -59,7 +58,6 @@ RULES = Result(
     record="planner.schema.comparison:RulesTable",
     view="planner.outputs.compare_text:render_rules",
     first="planner.outputs.compare_text:first_rules",
-    sheets=f"{_SHEETS}.rules:sheets",
     charts="planner.outputs.charts.studies:charts",
     kept="{stem}.rules",
     book="{stem}.rules",
@@ -73,7 +71,6 @@ ALTERNATIVES = Result(
     record="planner.schema.comparison:Alternatives",
     view="planner.outputs.alternatives_text:render",
     first="planner.outputs.alternatives_text:first",
-    sheets=f"{_SHEETS}.near:sheets",
     book="{stem}.alternatives",
     kind="alternatives",
     beside="planner.studies.alternatives:beside",
@@ -94,7 +91,6 @@ EXPLANATION = Result(
     record="planner.schema.explanation:Explanation",
     view="planner.outputs.explain_text:render",
     first="planner.outputs.explain_text:first",
-    sheets=f"{_SHEETS}.why:sheets",
     book="{stem}.explain",
     kind="why",
     beside="planner.studies.explain:beside",
@@ -104,7 +100,6 @@ SWEEP = Result(
     record=f"{_SENSITIVITY}:Sweep",
     view="planner.outputs.sweep_text:view",
     first="planner.outputs.sweep_text:first",
-    sheets=f"{_SHEETS}.sweep:sheets",
     charts="planner.outputs.charts.studies:charts",
     book="{stem}.sweep",
     picture="{stem}.sweep",
@@ -115,7 +110,6 @@ FRONTIER = Result(
     record=f"{_SENSITIVITY}:Frontier",
     view="planner.outputs.frontier_text:view",
     first="planner.outputs.frontier_text:first",
-    sheets=f"{_SHEETS}.frontier:sheets",
     charts="planner.outputs.charts.studies:charts",
     kept="{stem}.frontier-{record.x_name}",
     book="{stem}.frontier",
@@ -127,7 +121,6 @@ TORNADO = Result(
     record=f"{_SENSITIVITY}:Tornado",
     view="planner.outputs.tornado_text:view",
     first="planner.outputs.tornado_text:first",
-    sheets=f"{_SHEETS}.tornado:sheets",
     charts="planner.outputs.charts.studies:charts",
     kept="{stem}.tornado",
     book="{stem}.tornado",
@@ -139,7 +132,6 @@ UNCERTAIN = Result(
     record=f"{_SENSITIVITY}:Uncertain",
     view="planner.outputs.uncertain_text:view",
     first="planner.outputs.uncertain_text:first",
-    sheets=f"{_SHEETS}.uncertain:sheets",
     charts="planner.outputs.charts.studies:charts",
     table="outcomes",
     kept="{stem}.uncertain",
@@ -152,7 +144,6 @@ BIDS = Result(
     record="planner.schema.bids:Bids",
     view="planner.outputs.bids_text:view",
     first="planner.outputs.bids_text:first",
-    sheets=f"{_SHEETS}.bids:sheets",
     charts="planner.outputs.charts.studies:charts",
     table="bids",
     kept="{stem}.bids",
@@ -329,13 +320,15 @@ _STUDIES = (
     Study(
         "verify",
         "Check a plan file: every figure and limit computed again, prices against the catalogs it "
-        "names, the bound proven again by the other solver. What could not be checked is said.",
-        also="Exit code 3 where anything does not hold.",
+        "names, the bound proven again by the other solver. What could not be checked is said. "
+        "Audit an edited workbook: what changed, which limits break, how far from the best plan.",
+        also="Exit code 3 where anything does not hold, or the edited plan breaks a limit.",
         example="planner verify 10MW.plan.json",
         run="planner.studies.verification:run",
         options=(
             argument(
-                "plan", Path, "PROBLEM.plan.json that planner solve wrote.", "PlanSource",
+                "plan", Path, "PROBLEM.plan.json, or an edited PROBLEM.xlsx, of planner solve.",
+                "PlanSource",
             ),
             option(
                 "solve_again", bool, "Solve for the bound again with the other solver.",
@@ -345,9 +338,10 @@ _STUDIES = (
                 "time_limit", str | None, "Stop solving with the bound so far, e.g. '2 min'.",
                 read=partial(seconds, "--time-limit"),
             ),
-            JSON,
+            JSON, *TOLD,
         ),
-        results=(VERIFICATION,),
+        results=(VERIFICATION, AUDIT),
+        functions=(Function("verify", VERIFICATION),),
     ),
     Study(
         "explain",

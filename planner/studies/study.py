@@ -26,14 +26,12 @@ class Result:
         record: its class.
         view: takes a record and returns all of it, as blocks or as a text.
         first: takes a record and returns its first screen; without one the whole is it.
-        sheets: takes a record and returns what adds each sheet to a workbook, by the sheet's name;
-            without it one sheet has the blocks of the view. The workbook is written where the
-            study's ``Found`` has a ``plan``.
         charts: takes a record and returns its charts; without it a report has the blocks.
         table: what `to_frame` gives where no table is asked for and that is not the first.
         kept: the name of the JSON file that ``-o`` writes, such as ``{stem}.tornado``; empty for
             none. ``{record.NAME}`` is a field of the record.
-        book: the name of the workbook, empty for none.
+        book: the name of the workbook, empty for none; it is written where the study's ``Found``
+            has a ``plan``.
         picture: the name of each picture; ``{chart}`` is the chart's own.
         kind: what ``planner solve --study`` calls it, empty where a workbook cannot hold it.
         beside: makes it of a problem, its plan and how to solve, for the workbook of the plan.
@@ -44,7 +42,6 @@ class Result:
     record: str
     view: str = ""
     first: str = ""
-    sheets: str = ""
     charts: str = ""
     table: str = ""
     kept: str = ""

@@ -17,7 +17,7 @@ from planner.telemetry.overlapping import Traffic, place_all, separate_overlappi
 from planner.telemetry.raw import Places, Raw, ReadOptions, refusal
 from planner.telemetry.restarts import Holes, broken_off, find_breaks
 from planner.telemetry.series import Series, series
-from planner.telemetry.tracking import WHOLE, Track, drop_sums, join_interleaved, tracks
+from planner.telemetry.tracking import WHOLE, Track, join_interleaved, tracks
 
 _SHORTER = 0.8
 """No burst lasts less than this share of the window that samples are means over."""
@@ -144,7 +144,7 @@ def cluster(raw: Raw, options: ReadOptions) -> ClusterTrace:
 def _tracks(writes: BurstsFound, trace: Series) -> list[Track]:
     """Return the jobs in bursts of writing."""
     seen = writes.bursts
-    alone = drop_sums(tracks(seen, trace.sample_s))
+    alone = sorted(tracks(seen, trace.sample_s), key=lambda one: (one.start_s, one.size_gb))
     found = [
         track for track in separate_overlapping(alone, seen, trace.sample_s) if track.is_steady()
     ]

@@ -96,7 +96,7 @@ def _number(cell: Any, name: str, path: Path, line: int | None) -> float:
 def _count(cell: Any, path: Path, line: int | None) -> float:
     if isinstance(cell, str):
         try:
-            return units.parse(cell, units.COUNT)
+            return units.parse(cell, units.PARAMETERS)
         except units.QuantityError:
             pass
     return _number(cell, "parameters", path, line)

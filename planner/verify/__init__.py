@@ -30,6 +30,7 @@ from planner.verify.limits import (
     given,
 )
 from planner.verify.operation import check_job, operate
+from planner.verify.program import program_faults
 from planner.verify.racks import check_racks
 from planner.verify.rates import check_paces, choose_option
 from planner.verify.readback import check_units
@@ -44,6 +45,7 @@ __all__ = [
     "faults",
     "origin_faults",
     "passed",
+    "program_faults",
     "recheck",
     "recheck_from_outside",
     "unit_faults",
@@ -135,7 +137,13 @@ def faults(inputs: Inputs, plan: Plan, schedule: Schedule | None = None) -> tupl
     """Return everything wrong with a plan from outside, each with its place in the plan."""
     found = recheck_from_outside(inputs, plan, schedule)
     broken = (f"{name}: {text}" for name, text in found.breaches)
-    return (*found.disagreements, *broken, *unproven_faults(plan), *origin_faults(inputs, plan))
+    return (
+        *found.disagreements,
+        *broken,
+        *unproven_faults(plan),
+        *program_faults(plan),
+        *origin_faults(inputs, plan),
+    )
 
 
 def recheck_from_outside(inputs: Inputs, plan: Plan, schedule: Schedule | None = None) -> Recheck:

@@ -10,12 +10,12 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pulp
 import pytest
 
-from planner.auditor.reader import same_formula
-from planner.outputs.workbook.fingerprint import UnreadableError, unpack
+from planner.foreign_workbooks import load_bytes
+from planner.workbook.audit import same_formula
+from planner.workbook.basis import UnreadableError, unpack
 from tests.bad_input.conftest import Answer, RowRunner, Runner
 from tests.bad_input.row import Row
 from tests.world.files import SOLVE
@@ -53,20 +53,21 @@ def test_a_text_that_is_no_formula_is_another_formula(text: str) -> None:
 
 def test_a_command_in_place_of_a_formula_is_an_edit(run_row: RowRunner, run: Runner) -> None:
     run_row(Row("solved", "", "", command=SOLVE))
-    book = openpyxl.load_workbook("problem.xlsx")
-    formulas = [cell for row in book["TCO"].iter_rows() for cell in row if cell.data_type == "f"]
+    book = load_bytes("problem.xlsx")
+    sheet = book["Power & cost"]
+    formulas = [cell for row in sheet.iter_rows() for cell in row if cell.data_type == "f"]
     formulas[0].value = NO_FORMULA
     book.save("problem.xlsx")
     answer = run(["audit", "problem.xlsx", "--no-solve"])
     assert answer.exit_code == 2 and "internal error" not in answer.err
-    assert f"TCO!{formulas[0].coordinate}: held the formula" in answer.err
-    assert NO_FORMULA in answer.err and "put the formula back" in answer.err
+    assert f"Power & cost!{formulas[0].coordinate}: held the formula" in answer.err
+    assert NO_FORMULA in answer.err and "undo it" in answer.err
 
 
 @pytest.mark.parametrize("data", [b"[" * 100_000, b'{"format":' * 50_000, b"\xff", b"[]", b"null"])
 def test_packed_data_that_no_reader_takes(data: bytes) -> None:
     with pytest.raises(UnreadableError, match="it was changed"):
-        unpack([base64.b64encode(zlib.compress(data)).decode()])
+        unpack(base64.b64encode(zlib.compress(data)).decode())
 
 
 def test_two_thousand_folders_in_one_another(run_row: RowRunner) -> None:

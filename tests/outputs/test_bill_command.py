@@ -8,7 +8,6 @@ import os
 import zipfile
 from pathlib import Path
 
-import openpyxl
 import pytest
 
 from tests.bad_input.conftest import Answer, RowRunner, Runner, run, run_row
@@ -52,11 +51,6 @@ def new(answer: Answer) -> list[str]:
             "--audience partner --bill csv",
             ["partner.bill.csv", "partner.xlsx"],
             "problem.partner.xlsx and problem.partner.bill.csv",
-        ),
-        (
-            "--appendix",
-            ["appendix.xlsx", "plan.json", "xlsx"],
-            "problem.xlsx, problem.appendix.xlsx and problem.plan.json",
         ),
         (
             "--audience internal --bill json",
@@ -115,22 +109,6 @@ def test_prices_are_those_asked_for(
     assert has in columns and lacks not in columns
 
 
-def test_the_appendix_takes_the_sheets_of_cables_and_is_no_workbook_to_audit(
-    run_row: RowRunner, tmp_path: Path
-) -> None:
-    solve(run_row, "--appendix --study alternatives")
-    plan = openpyxl.load_workbook(tmp_path / "problem.xlsx").sheetnames
-    book = openpyxl.load_workbook(tmp_path / "problem.appendix.xlsx")
-    assert "Near-optimal" in book.sheetnames and "Near-optimal" not in plan
-    shown = [sheet.title for sheet in book if sheet.sheet_state == "visible"]
-    assert shown[0] == "About" and {"Sensitivity", "Assumptions", "Left out", "Terms"} <= set(shown)
-    assert not {"BOM", "Checkpoint", "Summary", "Data"} & set(shown)
-    assert "Data" in plan and "Data" not in book.sheetnames
-    answer = run_row(Row("audit", "", "", command="audit problem.appendix.xlsx"))
-    assert answer.exit_code == 2
-    assert "the appendix of a plan" in answer.err and "PROBLEM.xlsx" in answer.err
-
-
 def test_a_plan_that_is_none_leaves_no_files(run_row: RowRunner) -> None:
     for audience in ("internal", "customer"):
         answer = solve(
@@ -148,7 +126,6 @@ def test_a_plan_that_is_none_leaves_no_files(run_row: RowRunner) -> None:
         ("--prices gross --audience customer", "'gross' is not one of 'none', 'net', 'list+net'"),
         ("--prices net", "--prices is for --audience customer, this is the internal edition"),
         ("--prices none --audience partner", "this is the partner edition; leave it out"),
-        ("--appendix --audience customer", "write it with --audience internal"),
     ],
 )
 def test_wrong_words_are_one_line(options: str, wrong: str, run_row: RowRunner) -> None:

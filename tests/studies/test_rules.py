@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
-from datetime import datetime
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pytest
-import xlsxwriter
 
 from planner import api
-from planner.outputs.audience import MoneyWords, for_audience
 from planner.outputs.compare_text import render_rules
-from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.studies import rules as sheet
-from planner.outputs.workbook.studies import write_study
 from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
 from planner.schema.plan import Plan
 from planner.studies.compare import rules as asks
@@ -234,53 +226,3 @@ def test_the_screen_fits_and_names_every_row(problem: str) -> None:
     assert command.endswith(f"{problem}.yaml --set storage.rule=light")
     for each in table.rows:
         assert each.label in text
-
-
-def opened(found: Made, plan: Plan | None = None) -> Any:
-    stream = io.BytesIO()
-    add = partial(sheet.add, table=found.table)
-    write_study(stream, plan or found.base, [add], created=datetime(2026, 3, 1))
-    return openpyxl.load_workbook(stream)[sheet.SHEET]
-
-
-def test_the_workbook_holds_the_same_numbers() -> None:
-    found = made("gpt3_octet")
-    cells = [[cell.value for cell in line] for line in opened(found).iter_rows()]
-    head = next(line for line in cells if "Capex, USD" in line)
-    for each in found.table.rows:
-        label = f"{each.label} (as the problem asks)" if each.own else each.label
-        line = next(line for line in cells if line[0] == label)
-        shown = dict(zip(head, line, strict=True))
-        if each.outcome is None:
-            assert each.reason in shown["Storage bought"]
-            assert shown["Capex, USD"] is None
-        else:
-            assert shown["Capex, USD"] == each.outcome.capex_usd
-            assert shown["Useful work, PFLOP/s"] == pytest.approx(each.outcome.useful_pflops)
-            assert shown["GPUs in use"] == each.outcome.gpus_used
-    assert set(found.table.argument) <= {line[0] for line in cells}
-
-
-def test_the_same_table_gives_the_same_bytes() -> None:
-    found, made_twice = made("gpt3_octet"), []
-    for _ in range(2):
-        stream = io.BytesIO()
-        add = partial(sheet.add, table=found.table)
-        write_study(stream, found.base, [add], created=datetime(2026, 3, 1))
-        made_twice.append(stream.getvalue())
-    assert made_twice[0] == made_twice[1]
-
-
-@pytest.mark.parametrize("problem", ["enterprise_1MW", "gpt3_octet"])
-def test_an_edition_without_money_has_none_on_the_sheet(problem: str) -> None:
-    found = made(problem)
-    stream = io.BytesIO()
-    document = xlsxwriter.Workbook(stream, {"in_memory": True})
-    plan = for_audience(found.base, "customer")
-    book = Book(plan, document, created=datetime(2026, 3, 1), audience="customer")
-    sheet.add(book, found.table)
-    document.close()
-    lines = openpyxl.load_workbook(stream)[sheet.SHEET].iter_rows(values_only=True)
-    texts = [str(value) for line in lines for value in line if value is not None]
-    assert len(texts) > 50
-    assert not [text for text in texts if MoneyWords(())(text)]

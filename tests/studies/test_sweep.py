@@ -131,7 +131,8 @@ def test_a_workbook_and_pictures_come_with_it(small: str, tmp_path: Path) -> Non
                "-o", str(tmp_path), "--jobs", "1")  # fmt: skip
     assert done.code == 0
     book = openpyxl.load_workbook(tmp_path / "problem.sweep.xlsx")
-    assert "Sweep" in book.sheetnames and "Sweep table" in book.sheetnames
+    assert book.sheetnames == ["Sweep", "Sweep data"]
+    assert book["Sweep data"].auto_filter.ref is not None
     assert (tmp_path / "problem.sweep.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (tmp_path / "problem.sweep.svg").read_text()
     assert record(tmp_path).base is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import pickle
 from collections.abc import Callable, Sequence
@@ -22,10 +23,8 @@ from planner.errors import InputError
 from planner.inputs import Change, Inputs, value_at
 from planner.loader import load
 from planner.loader.vary.apply import applied
-from planner.optimizer.joint import _by_models, optimise
 from planner.optimizer.objective import natural
-from planner.optimizer.parametric.search import Search
-from planner.optimizer.solver import Effort
+from planner.optimizer.optimise import optimise
 from planner.outputs import blocks, uncertain_text
 from planner.outputs.charts import picture
 from planner.processes import Progress
@@ -508,33 +507,6 @@ def test_the_same_seed_gives_the_same_bytes(small: str) -> None:
     assert bytes_of(draws[0], alone) == bytes_of(draws[0], alone)
 
 
-def test_what_shared_racks_refuse_is_packed_before_models_are_asked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """In this draw more seems to fit in its least form than does; models prove the same."""
-    inputs = load(Path(MAIN))
-    there = {each.path: each for each in unknowns(inputs, (), Draw())}
-    drawn = {
-        "prices.*.list": 1.1938110763576477,
-        "catalog.*.consumes.it_power": 1.0580792973899784,
-        "jobs.0.failures.per_gpu_day": 0.0004258014647805363,
-        "storage.delivered_fraction.write": 0.6426700860831486,
-        "jobs.0.bytes_per_parameter": 11.347016986964514,
-    }
-    some = uncertainty.scenarios([there[path] for path in drawn], np.array([[*drawn.values()]]))
-    gap = 1e-3
-    with monkeypatch.context() as patch:
-        patch.setattr(Search, "_begin", lambda self: pytest.fail("models are asked"))
-        answer = workers.Work({"": inputs}, SweepOptions(gap)).answers(some)[0]
-    assert answer.status == "optimal", answer.reason
-    assert answer.log_value is not None and answer.log_bound is not None
-    case = resolve(applied(inputs, some[0].changes))
-    models = _by_models(case, "highs", gap, Effort(), None, ties=False, known=())
-    assert models.value is not None and models.bound is not None
-    assert answer.log_value <= models.bound + 1e-9
-    assert models.value <= answer.log_bound + 1e-9
-
-
 def test_scenarios_that_are_packed_give_the_same_bytes(
     small: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -708,21 +680,28 @@ def test_progress_counts_every_scenario(small: str) -> None:
     assert heard == [(8, whole), (whole, whole)]
 
 
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+"""The smallest picture."""
+
+
 def test_report_prints_and_writes(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
-    for kind in ("png", "svg"):  # drawing has tests of its own
-        monkeypatch.setattr(picture, kind, lambda chart, kind=kind: f"{chart.name} {kind}".encode())
+    # Drawing has tests of its own.
+    monkeypatch.setattr(picture, "png", lambda chart: PIXEL + chart.name.encode())
+    monkeypatch.setattr(picture, "svg", lambda chart: f"{chart.name} svg".encode())
     asked = {"dist": (POWER,), "samples": 4, "seed": 7, "method": "lhs", "indices": False}
     request = Request((Path(small),), gap=EXACT.gap, jobs=EXACT.jobs)
     made = report(STUDIES["uncertain"], replace(request, folder=tmp_path), asked)
     assert made.code == 0
     written = {path.name: path.read_bytes() for path in made.written}
-    assert written["problem.uncertain.outcomes.png"] == b"outcomes png"
+    assert written["problem.uncertain.outcomes.png"] == PIXEL + b"outcomes"
     assert written["problem.uncertain.candidates.svg"] == b"candidates svg"
     book = openpyxl.load_workbook(tmp_path / "problem.uncertain.xlsx")
-    assert book.sheetnames == ["Uncertainty"]
+    assert book.sheetnames == ["Uncertain", "Uncertain data"]
     found = Uncertain.model_validate_json(written["problem.uncertain.json"])
     assert found.status == "optimal"
     first = uncertain_text.first(found)

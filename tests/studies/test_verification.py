@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import codecs
-import io
 import json
+import math
 import os
 import random
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +22,11 @@ from planner.assemble import assemble
 from planner.case import resolve
 from planner.errors import InputError
 from planner.inputs import inputs_to_text
-from planner.optimizer.joint import Certificate, optimise
+from planner.optimizer.optimise import Certificate, optimise
+from planner.optimizer.proof import DisagreementError
+from planner.optimizer.second_proof import SecondProof
 from planner.outputs import plan_json
 from planner.outputs.verification_text import render_verification
-from planner.outputs.workbook import write
 from planner.schema.plan import Plan
 from planner.schema.verification import Check, CheckResult, Verification
 from planner.studies.verification import from_data, read_plan
@@ -45,7 +45,11 @@ Where = tuple[Step, ...]
 
 FREE = {"notes", "unit", "role", "label", "source", "binding", "position_ru"}
 FREE |= {"log_value", "gap_asked"}
-FREE |= {"storage_options", "next_step"}  # of other plans, each verified when it was made
+FREE |= {"variables", "rows", "form"}  # of the integer program
+FREE |= {
+    "beside_usd",
+    "fewer_systems",
+}  # of a rival's plan, which was computed again when it was made
 """Texts, and figures that rules leave open: seen by checksum, not by arithmetic."""
 
 
@@ -228,26 +232,6 @@ def test_characterize_refuses(file: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert (done.code, done.out) == (2, "")
     assert "the plan does not hold: totals.racks" in done.err
-
-
-def test_a_workbook_whose_plan_was_changed_is_refused(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("planner.outputs.workbook.book.CHECKED", False)  # it shows another drain
-    inputs = api.load(folder / "problem.yaml")
-    plan = read_plan(folder / "problem.plan.json")
-    job = plan.jobs[0].model_copy(update={"drain_s": 0.1})
-    stream = io.BytesIO()
-    write(
-        plan.model_copy(update={"jobs": (job,)}),
-        stream,
-        created=datetime(2026, 3, 1),
-        inputs=inputs_to_text(inputs),
-    )
-    (tmp_path / "x.xlsx").write_bytes(stream.getvalue())
-    done = ran("audit", str(tmp_path / "x.xlsx"))
-    assert done.code == 2
-    assert "the plan packed into the workbook does not hold: jobs.drain_s" in done.err
 
 
 UNREADABLE: dict[str, tuple[Where, Any, str]] = {
@@ -466,21 +450,25 @@ def test_a_problem_without_a_plan_is_asked_again(folder: Path, tmp_path: Path) -
     assert check(found, "limits").result == "not_checked"
 
 
-ANSWERS: list[tuple[str, tuple[Any, ...], CheckResult, str]] = [
-    ("optimal", ("infeasible", None, None, None), "fails", "CBC disagrees"),
-    ("optimal", ("unbounded", None, None, None), "fails", "CBC disagrees"),
-    ("optimal", ("no_solution", None, None, None), "not_checked", "CBC came to no bound"),
-    ("optimal", ("optimal", None, -1.0, -1.0), "fails", "CBC, asked again, disagrees"),
-    ("optimal", ("feasible", None, 0.0, 1.0), "not_checked", "CBC got no closer in the time"),
-    ("infeasible", ("no_solution", None, None, None), "not_checked", "CBC neither found a plan"),
-    ("infeasible", ("optimal", "a plan", 0.0, 0.0), "fails", "CBC found a plan"),
+ANSWERS: list[tuple[str, str, SecondProof, CheckResult, str]] = [
+    ("optimal", "infeasible", SecondProof(None, None, (), 1), "fails", "CBC disagrees"),
+    ("optimal", "unbounded", SecondProof(None, None, (), 1), "fails", "CBC disagrees"),
+    ("optimal", "no_solution", SecondProof(None, None, (), 1), "not_checked", "CBC came to no"),
+    ("optimal", "optimal", SecondProof(0.5, None, (), 1), "fails", "CBC, asked again, disagrees"),
+    ("optimal", "optimal", SecondProof(None, 2.0, (), 1), "fails", "CBC, asked again, disagrees"),
+    ("optimal", "optimal", SecondProof(None, None, ("a",), 1), "not_checked", "CBC, asked again"),
+    ("optimal", "optimal", SecondProof(3.0, None, (), 1), "not_checked", "CBC got no closer"),
+    ("infeasible", "infeasible", SecondProof(None, None, ("a",), 1), "not_checked", "CBC neither"),
+    ("infeasible", "infeasible", SecondProof(None, 1.0, (), 1), "fails", "CBC found a plan"),
 ]
+"""What a search ends with, and what is proven then: in times of the plan's best value."""
 
 
-@pytest.mark.parametrize(("status", "answer", "result", "said"), ANSWERS)
+@pytest.mark.parametrize(("status", "ended", "second", "result", "said"), ANSWERS)
 def test_every_answer_of_the_other_solver_is_told(
     status: str,
-    answer: tuple[Any, ...],
+    ended: Any,
+    second: SecondProof,
     result: str,
     said: str,
     folder: Path,
@@ -488,22 +476,30 @@ def test_every_answer_of_the_other_solver_is_told(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What the other solver says is put in its mouth; values are apart from the plan's by it."""
     path = file
     if status == "infeasible":
         path = tmp_path / "x.plan.json"
         write_plan(path, folder / "problem.yaml", INFEASIBLE)
-    mine = read_plan(path).objective.log_value or 0.0
-    ended, operation, value, bound = answer
-
-    def answered(*_: object, **__: object) -> Certificate:
-        moved = [None if each is None else each + mine for each in (value, bound)]
-        return Certificate(ended, operation, *moved, None, 1, 0.0, True)
-
-    monkeypatch.setattr(study, "optimise", answered)
+    best = read_plan(path).objective.best or 1.0
+    log = math.log(best) if ended == "optimal" else None
+    answer = Certificate(ended, None, log, log, None, 1, 0.0, late=False)
+    scaled = [None if each is None else each * best for each in second[:2]]
+    monkeypatch.setattr(study, "optimise", lambda *_, **__: answer)
+    monkeypatch.setattr(study, "prove", lambda *_, **__: None)
+    monkeypatch.setattr(study, "prove_again", lambda *_, **__: SecondProof(*scaled, *second[2:]))
     found = study.verify_file(path)
     assert check(found, "bound").result == result
     assert check(found, "bound").text.startswith(said)
+
+
+def test_a_program_that_disagrees_is_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def disagreeing(*_: object, **__: object) -> None:
+        raise DisagreementError("capital cost", 1.0, 2.0, "USD")
+
+    monkeypatch.setattr(study, "prove", disagreeing)
+    found = check(study.verify_file(file), "bound")
+    assert (found.result, found.text) == ("fails", "CBC, asked again, disagrees")
+    assert found.findings == ("capital cost: the integer program says 1 USD, the search 2",)
 
 
 def test_a_solver_that_breaks_off_proves_nothing(
@@ -553,7 +549,6 @@ def test_long_lists_are_cut() -> None:
     ("name", "said"),
     [
         ("gone.plan.json", "there is no such file"),
-        ("x.xlsx", "a workbook is checked by planner audit"),
         (".", "is a folder, not a file"),
     ],
 )

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
-from datetime import datetime
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
-import openpyxl
 import pytest
 
 from planner import api
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.outputs import why_text
-from planner.outputs.workbook.studies import why as sheet
-from planner.outputs.workbook.studies import write_study
 from planner.schema.explanation import WhyNot
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount
@@ -147,17 +142,6 @@ def test_text_fits_the_screen_and_answers_first_what_was_asked() -> None:
     assert text.startswith(f"Why not AFF A90 ({ASKED})\n  The best plan with it costs ")
     assert "no plan holds even one" in text
     assert "left out: no price in the price books" in text
-
-
-def test_the_sheet_holds_every_row() -> None:
-    _, plan = solved()
-    stream = io.BytesIO()
-    add = partial(sheet.add_why_not, study=answered())
-    write_study(stream, plan, [add], created=datetime(2026, 1, 1))
-    page = openpyxl.load_workbook(stream)[sheet.WHY_NOT_SHEET]
-    cells = {cell.value for row in page.iter_rows() for cell in row}
-    assert {row.label for row in answered().forced} <= cells
-    assert {item.sku for item in answered().items} <= cells
 
 
 @pytest.mark.parametrize(

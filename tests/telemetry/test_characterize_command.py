@@ -271,21 +271,3 @@ def test_a_trace_without_jobs_ends_with_4(tmp_path: Path) -> None:
     found = ran("characterize", str(path), "-o", str(tmp_path / "out"))
     assert found.code == 4 and "No job was found" in found.out
     assert (tmp_path / "out" / "idle.characterization.json").exists()
-
-
-def bound_hall(small: str, folder: Path) -> Path:
-    """Return a problem in which the demand of checkpoints decides how much storage is bought."""
-    for path in Path(small).parent.iterdir():
-        (folder / path.name).write_bytes(path.read_bytes())
-    problem = folder / "problem.yaml"
-    text = problem.read_text()
-    for old, new in (
-        ("maximize: goodput}", "minimize: cost}\ntargets: {min_gpus: 512}"),
-        ("{policy: optimal, min: 1 min, max: 4 h}", "{policy: fixed, every: 10 min}"),
-        ("stall: 5 s", "stall: 5 s\n      max_overlap: 1 %"),
-        ("failures: llama3", "failures: {per_gpu_day: 0.004}"),
-    ):
-        assert old in text
-        text = text.replace(old, new)
-    problem.write_text(text)
-    return problem

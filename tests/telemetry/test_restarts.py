@@ -218,4 +218,6 @@ def test_no_override_is_made_of_reads_that_may_be_anothers(small: str, tmp_path:
         made = any(one["path"] == "jobs.0.failures.per_gpu_day" for one in out["overrides"])
         said = any("may be this job's or another's" in text for text in out["not_measured"])
         assert made == (not job["contested"]) and said == bool(job["contested"])
-    assert "a restoring read suits two jobs" in " ".join(ran("characterize", str(path)).out.split())
+    assert "restoring reads that suit two jobs" in " ".join(
+        ran("characterize", str(path)).out.split()
+    )

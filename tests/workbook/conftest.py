@@ -1,69 +1,61 @@
-"""One run of LibreOffice for every case."""
+"""Workbooks of shipped problems and of plans made by hand, each written once."""
 
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
-import pytest
-
-from planner.outputs.audience import Audience, Prices
-from planner.outputs.workbook import write
+from planner.inputs import inputs_to_text
+from planner.loader import load
+from planner.outputs.audience import Audience
+from planner.schema.base import Prices
 from planner.schema.plan import Plan
-from tests.workbook.office import convert
-from tests.world.gear_plans import infeasible, plan
-from tests.world.setups import CASES
+from planner.workbook import write
+from planner.workbook.book import Book, Input
+from tests.world.solved import solved
 
 CREATED = datetime(2026, 3, 1, 12, 0)
+PROBLEMS = Path(__file__).parents[2] / "problems"
+SOLVABLE = sorted(path.stem for path in PROBLEMS.glob("*.yaml") if "infeasible" not in path.stem)
 
 
-_known: dict[str, bytes] = {}
+@dataclass(frozen=True)
+class Made:
+    """A workbook as planner writes it: the plan, the bytes, and its cells."""
+
+    plan: Plan
+    content: bytes
+    book: Book
+
+    def input(self, kind: str, key: str) -> Input:
+        """Return the cell that is an input of something."""
+        return next(each for each in self.book.inputs if (each.of.kind, each.of.key) == (kind, key))
 
 
-def written(
-    document: Plan,
+def made(
+    plan: Plan,
     audience: Audience = "internal",
     prices: Prices | None = None,
-    *,
-    appendix: bool = False,
-) -> bytes:
-    """Return an edition of a plan's workbook, or its appendix; the same is written once."""
-    key = f"{audience} {prices} {appendix} {document!r}"
-    if key not in _known:
-        _known[key] = written_afresh(document, audience, prices, appendix=appendix)
-    return _known[key]
-
-
-def written_afresh(
-    document: Plan,
-    audience: Audience = "internal",
-    prices: Prices | None = None,
-    *,
-    appendix: bool = False,
-) -> bytes:
-    """Return an edition of a plan's workbook, or its appendix, written now."""
+    inputs: str | None = None,
+) -> Made:
+    """Return an edition of a plan's workbook."""
     stream = io.BytesIO()
-    write(document, stream, created=CREATED, audience=audience, prices=prices, appendix=appendix)
-    return stream.getvalue()
+    book = write(
+        plan, stream, created=CREATED, audience=audience, prices=prices, inputs=inputs, keep=True
+    )
+    return Made(plan, stream.getvalue(), book)
 
 
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with workbook and appendix of every case, and that of no plan."""
-    base = tmp_path_factory.mktemp("workbooks")
-    for name, setup in CASES.items():
-        (base / f"{name}.xlsx").write_bytes(written(plan(setup)))
-        (base / f"{name}.appendix.xlsx").write_bytes(written(plan(setup), appendix=True))
-    (base / "infeasible.xlsx").write_bytes(written(infeasible()))
-    return base
+def written(plan: Plan, audience: Audience = "internal", prices: Prices | None = None) -> bytes:
+    """Return the bytes of an edition of a plan's workbook."""
+    return made(plan, audience, prices).content
 
 
-@pytest.fixture(scope="session")
-def recalculated(folder: Path) -> dict[str, tuple[Path, Path]]:
-    """Return (written, recalculated) files by case."""
-    files = sorted(folder.glob("*.xlsx"))
-    return {
-        source.stem: (source, result)
-        for source, result in zip(files, convert(folder, files), strict=True)
-    }
+@cache
+def shipped(problem: str, *settings: str) -> Made:
+    """Return the internal workbook of a shipped problem, which carries its plan."""
+    inputs = load(PROBLEMS / f"{problem}.yaml", settings=settings)
+    return made(solved(problem, *settings), inputs=inputs_to_text(inputs))

@@ -13,10 +13,10 @@ from hashlib import sha256
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-import openpyxl
 import pytest
 from openpyxl.workbook import Workbook
 
+from planner.foreign_workbooks import load_bytes
 from tests.world.solved import FOLDER
 
 SOFFICE = shutil.which("soffice")
@@ -77,13 +77,13 @@ def to_read(content: bytes, *, data_only: bool = False) -> Workbook:
         content: the file.
         data_only: whether its cells hold what they show, not their formulas.
     """
-    return openpyxl.load_workbook(io.BytesIO(content), data_only=data_only)
+    return load_bytes(io.BytesIO(content), shown=data_only)
 
 
 @lru_cache(maxsize=32)
 def _read(content: bytes) -> tuple[Cells, dict[str, tuple[str, str]]]:
     """Return what every cell of a workbook shows, and where its names point."""
-    book = openpyxl.load_workbook(io.BytesIO(content), data_only=True, read_only=True)
+    book = load_bytes(io.BytesIO(content), shown=True)
     try:
         cells = {
             (sheet.title, cell.coordinate): cell.value

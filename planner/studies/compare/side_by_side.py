@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner.api import Options, load, solve_with
-from planner.auditor import audit
 from planner.case.suitability import why_not
 from planner.currency import shown_in
 from planner.errors import Finding, InputError
@@ -42,6 +41,7 @@ from planner.studies.compare.differences import (
     line_rows,
 )
 from planner.studies.verification import read_plan
+from planner.workbook.audit import audit
 
 Models = Mapping[Path, Inputs | Plan]
 NO_MODELS: Models = {}

@@ -16,10 +16,10 @@ from planner.errors import InputError
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs, changed
 from planner.limits import BY_NAME
-from planner.optimizer.joint import Certificate, optimise
+from planner.optimizer.effort import Effort
 from planner.optimizer.operate import Run
+from planner.optimizer.optimise import Certificate, optimise
 from planner.optimizer.purchase import bill
-from planner.optimizer.solver import Effort
 from planner.schema.explanation import Bought, Figures
 from planner.schema.plan import Plan
 from planner.schema.prices import Price
@@ -127,7 +127,6 @@ class Study:
         self.proofs += 1
         answer = optimise(
             case,
-            solver=self.options.solver,
             gap=max(gap, self.options.gap),
             effort=self.effort,
             ties=False,

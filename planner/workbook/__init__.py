@@ -1,0 +1,136 @@
+"""The workbook of a plan: five live sheets, four of them for the customer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import BinaryIO
+
+from planner.currency import shown_in
+from planner.figures import FIGURES
+from planner.outputs.audience import PRICES, Audience, for_audience
+from planner.outputs.restated import restated
+from planner.schema.base import Prices
+from planner.schema.plan import Plan
+from planner.workbook import basis, limit_rows, quote, racks_fabric
+from planner.workbook.book import Book, Place, Sheet
+from planner.workbook.live import Scalar, Term, V, differs, grouped, if_, join, of, round_
+from planner.workbook.performance import Performance
+from planner.workbook.power_cost import PowerCost
+from planner.workbook.quote import Bill, Tile
+
+SHEETS = ("Quote", "Performance", "Power & cost", "Racks & fabric", "Basis")
+"""The sheets of a plan; `Basis` is for the inside."""
+
+More = Callable[[Book], None]
+"""What adds a further sheet."""
+
+
+def write(
+    plan: Plan,
+    stream: BinaryIO,
+    *,
+    created: datetime,
+    audience: Audience = "internal",
+    prices: Prices | None = None,
+    inputs: str | None = None,
+    more: Sequence[More] = (),
+    typed: Mapping[Place, Scalar] | None = None,
+    keep: bool = False,
+) -> Book:
+    """Write ``plan`` as a workbook; the same plan and date give the same bytes.
+
+    Returns the cells as written.
+
+    Args:
+        plan: what to show; one without lines gives the reason why there is no plan.
+        stream: where the bytes go, open for writing.
+        audience: whom it is for; outside there is no sheet `Basis` and nothing is carried.
+        prices: which prices it shows, by default those of the audience.
+        inputs: the text of what the plan was made from; the internal edition carries it.
+        more: further sheets of the internal edition.
+        typed: values of cells that were edited, by their place, to compute with.
+        keep: whether the cells returned hold what was written.
+
+    Raises:
+        ValueError: the plan holds more than one job.
+    """
+    if len(plan.jobs) > 1:
+        raise ValueError(f"a workbook shows one job, the plan holds {len(plan.jobs)}")
+    inside, shown = audience == "internal", prices or PRICES[audience]
+    solved, plan = plan, restated(for_audience(plan, audience, prices))
+    with shown_in(replace(plan.shown_in, usd=1.0)) as currency:  # amounts are in it already
+        book = Book(stream, plan.problem, created, currency, typed, keep=keep)
+        _sheets(book, plan, shown)
+        if inside:
+            basis.write(book, plan, solved, inputs)
+            for add in more:
+                add(book)
+        book.close()
+    return book
+
+
+def _sheets(book: Book, plan: Plan, prices: Prices) -> None:
+    if not plan.jobs or not plan.lines:
+        _no_plan(book, plan)
+        return
+    bill = quote.begin(book, plan, prices)
+    job, power = Performance(book, plan, bill), PowerCost(book, plan, bill)
+    job.write_inputs()
+    job.write_results()
+    power.write(job)
+    limit_rows.write(job, power.cells)
+    job.finish()
+    quote.finish(bill, _tiles(bill, job, power), _sentence(bill, job), _banner(bill))
+    racks_fabric.write(book, plan)
+
+
+def _no_plan(book: Book, plan: Plan) -> None:
+    sheet = Sheet(book, quote.NAME, (100,))
+    sheet.head(plan.problem, f"No plan: {plan.status}")
+    sheet.text(plan.message or "There is no plan.")
+
+
+def _tiles(bill: Bill, job: Performance, power: PowerCost) -> list[Tile]:
+    """Return the headline figures, as far as the plan and the edition have them."""
+    code, found = bill.book.code, [Tile(FIGURES["gpus_used"].label, job["gpus_used"], "n0")]
+    if "useful_pflops" in job:
+        found.append(Tile("PFLOP/s useful work", job["useful_pflops"], "n0"))
+    else:
+        found.append(Tile("goodput", job["goodput"], "pct2"))
+    if "amount" in bill.totals:
+        large = "large" if bill.totals["amount"].number >= 1e6 else "usd"
+        found.append(Tile(f"{code} capex", bill.totals["amount"], large))
+        if "tco_usd" in power.cells:
+            found.append(Tile(f"{code} TCO", power.cells["tco_usd"], large))
+    found.append(Tile("kW facility power", power.cells["facility_power_kw"], "n0"))
+    return found
+
+
+def _sentence(bill: Bill, job: Performance) -> Term:
+    """Return what is bought and what it does, in a sentence that follows edits."""
+    parts: list[Term] = [quote.bought(quote.decided(bill, "Compute"))]
+    stores = quote.decided(bill, "Storage")
+    parts += [" with ", quote.bought(stores)] if stores else []
+    parts += [": goodput ", round_(100 * job["goodput"], 1), " %"]
+    if "days_to_train" in job:
+        parts += [", trains the model in ", grouped(job["days_to_train"]), " days"]
+    return join(*parts, ".")
+
+
+def _banner(bill: Bill) -> V:
+    """Return whether anything was edited, and which figures stay as planned until a new plan."""
+    book, stays = bill.book, " Stays as planned until a new plan: "
+    tests = [
+        differs(book.at[each.sheet, each.cell], of(each.value))
+        for each in book.inputs
+        if each.sheet != quote.NAME and each.of.kind is not None
+    ]
+    inputs, counts = quote.count_of(tests), quote.changed_quantities(bill)
+    lines = bill.marked("quantity", "price", "both", "own line")
+    companions = if_(counts > 0, "counts of switches, optics, cables and racks; ", "")
+    stale = join(stays, companions, "checkpoint interval, waiting for repairs.")
+    edits = join("EDITED: ", grouped(lines), " lines and ", grouped(inputs), " inputs.")
+    edited = join(edits, if_(inputs + counts > 0, stale, ""))
+    return if_(lines + inputs <= 0, "As planned: nothing in this workbook has been edited.", edited)

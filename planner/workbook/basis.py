@@ -1,0 +1,204 @@
+"""The sheet Basis, for the inside: how the plan was made, sources, exclusions, notes, the plan."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from planner.outputs import scope
+from planner.outputs.words import in_money, proof
+from planner.schema.plan import Line, Plan
+from planner.workbook.book import GREY, THIN, Book, Sheet
+from planner.workbook.columns import named
+from planner.workbook.live import Scalar
+from planner.workbook.racks_fabric import Head, table
+
+NAME = "Basis"
+_WIDTHS = (40, 20, 13, 44, 11, 12, 60)
+CARRIED = "Carried plan"
+"""What a row of the plan that the workbook carries begins with."""
+FORMAT = 2
+_CHUNK, _MOST_BYTES = 30_000, 100_000_000
+
+_ASSUMPTIONS = (
+    Head("Assumption", "wrap"),
+    Head("Value", "any"),
+    Head("Unit", "text"),
+    Head("Source", "wrap"),
+    Head("Date", "text"),
+    Head("Confidence", "text"),
+    Head("Note", "wrap"),
+)
+_PRICES = (
+    Head("Price of", "wrap"),
+    Head("List", "cents"),
+    Head("Range", "text"),
+    Head("Source", "wrap"),
+    Head("Date", "text"),
+    Head("Confidence", "text"),
+    Head("Note", "wrap"),
+)
+
+
+class UnreadableError(ValueError):
+    """What a workbook carries is not there, incomplete, or of another version; the text says so."""
+
+
+class Carried(NamedTuple):
+    """What an internal workbook carries: the plan as JSON, what it was made from, when, by what."""
+
+    plan: str
+    inputs: str
+    created: datetime
+    tool: str
+
+
+def write(book: Book, plan: Plan, solved: Plan, inputs: str | None) -> None:
+    """Write the sheet.
+
+    Args:
+        plan: in the currency shown.
+        solved: the plan as solved, which the workbook carries.
+        inputs: the text of what it was made from; without it nothing is carried.
+    """
+    sheet = Sheet(book, NAME, _WIDTHS, landscape=True)
+    sheet.head(
+        "Basis of the plan", "Internal: sources, assumptions and notes are not for the customer."
+    )
+    for title, texts in _parts(plan):
+        _list(sheet, title, texts)
+    sheet.heading("Assumptions and inputs")
+    table(sheet, _ASSUMPTIONS, [*_assumptions(plan)], "None.")
+    sheet.at += 1
+    sheet.heading("Prices")
+    table(sheet, _PRICES, [*_prices(plan)], "No line has a price.")
+    sheet.at += 1
+    others = [f"{each.sku}: {each.reason}" for each in plan.not_considered]
+    _list(sheet, "Not considered", others)
+    sheet.area(0, sheet.at)
+    if inputs is not None:
+        _carry(
+            sheet, Carried(solved.model_dump_json(), inputs, book.created, solved.provenance.tool)
+        )
+
+
+def _parts(plan: Plan) -> Iterator[tuple[str, Sequence[str]]]:
+    made, goal = plan.provenance, plan.objective
+    yield (
+        "How it was made",
+        [
+            f"Status: {plan.status}; {goal.sense} {goal.name.replace('_', ' ')}",
+            *([proof(goal)] if goal.bound is not None else []),
+            f"{made.tool}, solver {made.solver}; problem {made.problem_file}"
+            + (f", scenario {made.scenario}" if made.scenario else ""),
+            f"Catalogs: {', '.join(made.catalogs)}. Price books: {', '.join(made.price_books)}",
+            *([f"Overrides: {', '.join(made.overrides)}"] if made.overrides else []),
+            f"Input SHA-256: {made.input_sha256}",
+            *([plan.message] if plan.message else []),
+        ],
+    )
+    if plan.currency is not None and plan.shown_in.code != "USD":
+        yield "Exchange rate", [plan.shown_in.rate_text()]
+    yield "Exclusions", [*plan.not_counted] or ["none"]
+    yield "Notes", [*plan.warnings]
+    idle = [
+        f"{each.units:,} x {each.sku}, owned, idle: {each.reason}; {each.fix}" for each in plan.idle
+    ]
+    yield "Installed units that stay idle", idle
+    yield (
+        "Notes on lines",
+        [f"{named(line)}: {note}" for line in scope.own_lines(plan) for note in line.notes],
+    )
+
+
+def _list(sheet: Sheet, title: str, texts: Sequence[str]) -> None:
+    if not texts:
+        return
+    sheet.heading(title)
+    for text in texts:
+        sheet.text(text, font_size=9)
+    sheet.at += 1
+
+
+def _assumptions(plan: Plan) -> Iterator[list[Scalar]]:
+    for each in plan.assumptions:
+        yield [
+            each.label,
+            each.value,
+            in_money(each.unit),
+            each.source,
+            each.date,
+            each.confidence,
+            each.note,
+        ]
+
+
+def _prices(plan: Plan) -> Iterator[list[Scalar]]:
+    for line in scope.own_lines(plan):
+        if line.price is not None:
+            price = line.price
+            source = f"{price.source} ({price.book})" if price.book else price.source
+            yield [
+                named(line),
+                line.unit_list_usd,
+                _range(line),
+                source,
+                price.date,
+                price.confidence,
+                price.note,
+            ]
+
+
+def _range(line: Line) -> str:
+    price = line.price
+    if price is None or (price.low_usd is None and price.high_usd is None):
+        return ""
+    ends = (line.unit_list_usd if end is None else end for end in (price.low_usd, price.high_usd))
+    return " – ".join("" if end is None else f"{end:,.0f}" for end in ends)
+
+
+def _carry(sheet: Sheet, carried: Carried) -> None:
+    """Write the plan below what is printed, in cells of compressed text."""
+    sheet.heading("Data for `planner verify`: the plan and its inputs. Do not change.")
+    text = pack(carried)
+    chunks = [text[start : start + _CHUNK] for start in range(0, len(text), _CHUNK)]
+    small = sheet.book.look(font_color=GREY, font_size=8, **THIN)
+    filled = sheet.book.look(font_color=GREY, font_size=8, align="fill", indent=0, **THIN)
+    for number, chunk in enumerate(chunks, start=1):
+        sheet.put(sheet.at, 0, f"{CARRIED}, {number} of {len(chunks)}", small)
+        sheet.put(sheet.at, 1, chunk, filled)
+        sheet.at += 1
+
+
+def pack(carried: Carried) -> str:
+    """Return the text that `unpack` reads."""
+    whole = {**carried._asdict(), "created": carried.created.isoformat(), "format": FORMAT}
+    return base64.b64encode(zlib.compress(json.dumps(whole).encode(), 6)).decode()
+
+
+def unpack(text: str) -> Carried:
+    """Return what a workbook carries.
+
+    Raises:
+        UnreadableError: it was changed, or another version wrote it.
+    """
+    try:
+        reader = zlib.decompressobj()
+        data = reader.decompress(base64.b64decode(text, validate=True), _MOST_BYTES)
+        if not reader.eof:
+            raise UnreadableError("it is cut off")
+        whole = json.loads(data)
+        if whole.pop("format") != FORMAT:
+            raise UnreadableError("another version of planner wrote it")
+        created = datetime.fromisoformat(whole.pop("created"))
+        if not all(isinstance(value, str) for value in whole.values()):
+            raise UnreadableError("it was changed")
+        return Carried(created=created, **whole)
+    except UnreadableError:
+        raise
+    except Exception:  # somebody else's data may break a reader in any way
+        raise UnreadableError("it was changed") from None

@@ -1,0 +1,307 @@
+"""Values that carry their formula: arithmetic on cells gives the number and the Excel text at once.
+
+A ``V`` holds what a cell shows and the text that computes it. The text of a cell is its address or
+its defined name, so formulas stay short. Excel's rules hold for the value, too: a blank cell counts
+as 0, text in arithmetic is an error, and an error passes on until `or_na` catches it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Final
+
+from planner.outputs.words import clean
+
+
+class Fault:
+    """The error of a formula, such as a division by zero."""
+
+    def __repr__(self) -> str:
+        return "#ERROR"
+
+
+FAULT: Final = Fault()
+NOT_AVAILABLE = "n/a"
+"""What a figure shows that cannot be computed."""
+
+Scalar = float | int | str | bool | None
+"""What a cell holds; None is blank."""
+Shown = Scalar | Fault
+
+_LONGEST = 250
+"""Characters of a text in a formula: Excel takes a few more."""
+
+_TEXT, _COMPARED, _ADDED, _MULTIPLIED, _RAISED, WHOLE = 1, 2, 3, 4, 5, 9
+"""How tightly the last operator of a text binds."""
+
+
+class V:
+    """A value with the formula that gives it."""
+
+    __slots__ = ("binds", "text", "value")
+
+    def __init__(self, value: Shown, text: str, binds: int = WHOLE) -> None:
+        self.value, self.text, self.binds = value, text, binds
+
+    def __repr__(self) -> str:
+        return f"V({self.value!r}, {self.text!r})"
+
+    def __bool__(self) -> bool:
+        raise TypeError("a cell decides nothing in Python; use if_(...)")
+
+    @property
+    def number(self) -> float:
+        """The value as a number; 0 where it is none."""
+        return float(self.value) if isinstance(self.value, (int, float)) else 0.0
+
+    def __add__(self, other: Term) -> V:
+        return _joined(self, "+", of(other), _ADDED, lambda a, b: a + b)
+
+    def __radd__(self, other: Term) -> V:
+        return of(other) + self
+
+    def __sub__(self, other: Term) -> V:
+        return _joined(self, "-", of(other), _ADDED, lambda a, b: a - b)
+
+    def __rsub__(self, other: Term) -> V:
+        return of(other) - self
+
+    def __mul__(self, other: Term) -> V:
+        return _joined(self, "*", of(other), _MULTIPLIED, lambda a, b: a * b)
+
+    def __rmul__(self, other: Term) -> V:
+        return of(other) * self
+
+    def __truediv__(self, other: Term) -> V:
+        return _joined(self, "/", of(other), _MULTIPLIED, lambda a, b: a / b)
+
+    def __rtruediv__(self, other: Term) -> V:
+        return of(other) / self
+
+    def __pow__(self, other: Term) -> V:
+        return _joined(self, "^", of(other), _RAISED, lambda a, b: a**b)
+
+    def __neg__(self) -> V:
+        text = self.text if self.binds in (_MULTIPLIED, WHOLE) else f"({self.text})"
+        return V(_computed(lambda a: -a, self), f"-{text}", _ADDED)
+
+    def __lt__(self, other: Term) -> V:
+        return _compared(self, "<", of(other), lambda a, b: a < b)
+
+    def __le__(self, other: Term) -> V:
+        return _compared(self, "<=", of(other), lambda a, b: a <= b)
+
+    def __gt__(self, other: Term) -> V:
+        return _compared(self, ">", of(other), lambda a, b: a > b)
+
+    def __ge__(self, other: Term) -> V:
+        return _compared(self, ">=", of(other), lambda a, b: a >= b)
+
+
+Term = V | Scalar
+"""What a formula takes: a cell or a constant."""
+
+
+def of(value: Term) -> V:
+    """Return a constant as a value; a V as it is."""
+    if isinstance(value, V):
+        return value
+    if isinstance(value, bool):
+        return V(value, str(value).upper())
+    if isinstance(value, str):
+        value = clean(value, _LONGEST)
+        escaped = value.replace('"', '""')
+        return V(value, f'"{escaped}"')
+    if value is None:
+        return V("", '""')
+    return V(value, f"{value:.15g}", WHOLE if value >= 0 else _ADDED)
+
+
+def _numeric(part: V) -> float | Fault:
+    if part.value is None:
+        return 0.0
+    if isinstance(part.value, (str, Fault)):
+        return FAULT
+    return part.value
+
+
+def _computed(work: Callable[..., float], *parts: V) -> float | Fault:
+    """Return what a calculation gives; a fault where a part is none or it has no result."""
+    numbers = [_numeric(part) for part in parts]
+    known = [number for number in numbers if not isinstance(number, Fault)]
+    if len(known) < len(numbers):
+        return FAULT
+    try:
+        result = work(*known)
+    except (ZeroDivisionError, OverflowError, ValueError):
+        return FAULT
+    return FAULT if isinstance(result, complex) or not math.isfinite(result) else result
+
+
+def _texts(one: V, sign: str, other: V, binds: int) -> str:
+    left = one.text if one.binds >= binds else f"({one.text})"
+    right = other.text if other.binds > binds else f"({other.text})"
+    return f"{left}{sign}{right}"
+
+
+def _joined(one: V, sign: str, other: V, binds: int, work: Callable[..., float]) -> V:
+    return V(_computed(work, one, other), _texts(one, sign, other, binds), binds)
+
+
+def _compared(one: V, sign: str, other: V, work: Callable[..., bool]) -> V:
+    """Return a comparison; Excel takes a text for greater than any number."""
+    text = _texts(one, sign, other, _COMPARED)
+    a, b = ((0.0 if part.value is None else part.value) for part in (one, other))
+    if isinstance(a, Fault) or isinstance(b, Fault):
+        return V(FAULT, text, _COMPARED)
+    keys = [(isinstance(each, str), each) for each in (a, b)]
+    if keys[0][0] == keys[1][0]:
+        return V(work(a, b), text, _COMPARED)
+    return V(work(keys[0][0], keys[1][0]), text, _COMPARED)
+
+
+def same(one: Term, other: Term) -> V:
+    """Return whether two cells hold the same; a blank one holds 0 and the empty text."""
+    a, b = of(one), of(other)
+    text = _texts(a, "=", b, _COMPARED)
+    if isinstance(a.value, Fault) or isinstance(b.value, Fault):
+        return V(FAULT, text, _COMPARED)
+    empty = ("", 0, None)
+    if a.value is None or b.value is None:
+        return V(a.value in empty and b.value in empty, text, _COMPARED)
+    return V(a.value == b.value, text, _COMPARED)
+
+
+def differs(one: Term, other: Term) -> V:
+    """Return whether two cells hold something else."""
+    equal = same(one, other)
+    value = FAULT if isinstance(equal.value, Fault) else not equal.value
+    return V(value, _texts(of(one), "<>", of(other), _COMPARED), _COMPARED)
+
+
+def if_(test: V, yes: Term, no: Term) -> V:
+    """Return one of two values by a test."""
+    a, b = of(yes), of(no)
+    text = f"IF({test.text},{a.text},{b.text})"
+    if isinstance(test.value, (str, Fault)):
+        return V(FAULT, text)
+    return V((a if test.value else b).value, text)
+
+
+def or_na(cell: V) -> V:
+    """Return a value, or that it is not available where its formula has no result."""
+    value = NOT_AVAILABLE if isinstance(cell.value, Fault) else cell.value
+    return V(value, f'IFERROR({cell.text},"{NOT_AVAILABLE}")')
+
+
+def is_number(cell: V) -> V:
+    """Return whether a cell holds a number."""
+    number = isinstance(cell.value, (int, float)) and not isinstance(cell.value, bool)
+    return V(number, f"ISNUMBER({cell.text})")
+
+
+def _call(name: str, work: Callable[..., float], *terms: Term) -> V:
+    parts = [of(term) for term in terms]
+    return V(_computed(work, *parts), f"{name}({','.join(part.text for part in parts)})")
+
+
+def round_(value: Term, digits: int) -> V:
+    """Return a value rounded half away from zero."""
+    return _call("ROUND", _half_up, value, digits)
+
+
+def _half_up(value: float, digits: float) -> float:
+    exact = Decimal(f"{value:.15g}")
+    return float(exact.quantize(Decimal(1).scaleb(-int(digits)), ROUND_HALF_UP))
+
+
+def round_up(value: V) -> V:
+    """Return the next whole number; what lies a billionth above one counts as that one."""
+    return _call("ROUNDUP", lambda x, _: math.copysign(math.ceil(abs(x)), x), value - 1e-9, 0)
+
+
+def int_(value: V) -> V:
+    """Return the whole part; what lies a billionth below a whole number counts as that one."""
+    return _call("INT", math.floor, value + 1e-9)
+
+
+def min_(*values: Term) -> V:
+    """Return the least of some values."""
+    return _call("MIN", min, *map(_counted, values))
+
+
+def max_(*values: Term) -> V:
+    """Return the greatest of some values."""
+    return _call("MAX", max, *map(_counted, values))
+
+
+def _counted(value: Term) -> Term:
+    """Return a term that counts in any case: MIN and MAX pass over cells without a number."""
+    return value + 0 if isinstance(value, V) and value.binds == WHOLE else value
+
+
+def exp(value: V) -> V:
+    """Return e to the power of a value."""
+    return _call("EXP", math.exp, value)
+
+
+def ln(value: V) -> V:
+    """Return the natural logarithm of a value."""
+    return _call("LN", math.log, value)
+
+
+def and_(*tests: V) -> V:
+    """Return whether all tests hold."""
+    known = all(isinstance(test.value, bool) for test in tests)
+    text = f"AND({','.join(test.text for test in tests)})"
+    return V(all(test.value for test in tests) if known else FAULT, text)
+
+
+def sum_(cells: Iterable[V], span: str) -> V:
+    """Return the sum of cells that stand in a range; texts among them count for nothing.
+
+    Args:
+        span: the range that holds exactly these cells, and blanks.
+    """
+    values = [cell.value for cell in cells]
+    if any(isinstance(value, Fault) for value in values):
+        return V(FAULT, f"SUM({span})")
+    return V(math.fsum(v for v in values if isinstance(v, (int, float))), f"SUM({span})")
+
+
+def count_if(cells: Iterable[V], span: str, text: str) -> V:
+    """Return how many cells of a range hold a text."""
+    found = sum(cell.value == text for cell in cells)
+    return V(found, f'COUNTIF({span},"{text}")')
+
+
+def sum_if(keys: Iterable[V], span: str, text: str, cells: Iterable[V], summed: str) -> V:
+    """Return the sum of the cells whose keys are a text."""
+    pairs = zip(keys, cells, strict=True)
+    found = math.fsum(cell.number for key, cell in pairs if key.value == text)
+    return V(found, f'SUMIF({span},"{text}",{summed})')
+
+
+def join(*parts: Term) -> V:
+    """Return texts one after the other; a number in a text is a whole one."""
+    made = [of(part) for part in parts]
+    text = "&".join(part.text if part.binds > _COMPARED else f"({part.text})" for part in made)
+    if any(isinstance(part.value, Fault) for part in made):
+        return V(FAULT, text, _TEXT)
+    return V("".join(_in_text(part.value) for part in made), text, _TEXT)
+
+
+def _in_text(value: Shown) -> str:
+    if isinstance(value, float):
+        return f"{value:.15g}"
+    return "" if value is None else str(value)
+
+
+def grouped(value: V) -> V:
+    """Return a whole number as text with its thousands in groups."""
+    text = f'TEXT({value.text},"#,##0")'
+    if not isinstance(value.value, (int, float)):
+        return V(FAULT if isinstance(value.value, Fault) else value.value or "", text)
+    return V(f"{_half_up(value.value, 0):,.0f}", text)

@@ -1,0 +1,207 @@
+"""Every figure of the sheets is the plan's, and every formula computes what its cell shows."""
+
+from __future__ import annotations
+
+import io
+import math
+import time
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from planner.outputs.restated import restated
+from planner.schema.plan import Plan
+from planner.workbook import SHEETS, limit_rows, write
+from planner.workbook.book import Book
+from tests.workbook.conftest import CREATED, SOLVABLE, Made, made, shipped
+from tests.workbook.excel import unlike
+from tests.workbook.office import convert, needs_office, values
+from tests.world import known_plans
+from tests.world.gear_plans import infeasible, plan
+from tests.world.setups import CASES
+from tests.world.solved import solved
+
+VARIANTS = {
+    "sync": ("jobs.0.checkpoint.mode=sync",),
+    "replicas": (
+        "jobs.0.restore.fan_out=every_replica",
+        "jobs.0.restore.readers=one_replica",
+        "jobs.0.checkpoint.writers=one_replica",
+        "jobs.0.gpus.whole=replicas",
+    ),
+    "rule": ("storage.rule=good", "jobs.0.checkpoint.drain_slowdown=0.1"),
+    "over_time": (
+        "term.discount_rate=0.07",
+        "term.support_years=2.5",
+        "term.years=4.5",
+        "term.energy_basis=typical",
+        "site.pue={air: 1.3, liquid: 1.1}",
+        "term.colocation=100 USD/kW/month",
+    ),
+    "units_down": (
+        "storage.tolerate_down=1",
+        "jobs.0.repair=null",
+        "jobs.0.gpus.hot_spares=1",
+    ),
+    "two_types": ("jobs.0.repair=null", "jobs.0.gpus.max_types=2", "storage.max_families=2"),
+}
+KNOWN = ("full", "sync_bundle", "vendor_rule", "types_of_one_size")
+
+
+def all_books() -> dict[str, Made]:
+    """Return the workbooks of shipped problems, variants of one, and of plans made by hand."""
+    found = {problem: shipped(problem) for problem in SOLVABLE}
+    for name, settings in VARIANTS.items():
+        found[name] = shipped("10MW", *settings)
+    found |= {f"case {name}": made(plan(setup)) for name, setup in CASES.items()}
+    found |= {f"known {name}": made(getattr(known_plans, name)().plan) for name in KNOWN}
+    return found
+
+
+@pytest.fixture(scope="module")
+def books() -> dict[str, Made]:
+    return all_books()
+
+
+OF_JOB = (
+    "gpus_used", "systems_used", "stall_s", "drain_s", "overlap", "blocking", "restore_s",
+    "mtti_s", "goodput", "useful_gpus", "useful_pflops", "days_to_train", "capacity_needed_tb",
+    "degraded_drain_s", "degraded_restore_s", "delivered_write_gb_per_s",
+    "delivered_read_gb_per_s", "degraded_write_gb_per_s", "degraded_read_gb_per_s",
+)  # fmt: skip
+OF_TOTALS = (
+    "it_power_kw", "facility_power_kw", "typical_power_kw", "heat_air_kw", "heat_liquid_kw",
+    "heat_btu_per_h", "usable_tb", "capex_usd", "support_usd_per_year",
+    "subscriptions_usd_per_year", "energy_usd_per_year", "colocation_usd_per_year",
+    "opex_usd_per_year", "tco_usd", "usd_per_useful_gpu_hour", "usd_per_million_tokens",
+)  # fmt: skip
+
+
+def unlike_plan(source: Made) -> list[tuple[str, float, object]]:
+    """Return the figures of a workbook that are not those of its plan."""
+    stated, names = restated(source.plan), source.book.names
+    assert stated.totals is not None
+    expected = {name: getattr(stated.jobs[0], name) for name in OF_JOB}
+    expected |= {name: getattr(stated.totals, name) for name in OF_TOTALS}
+    expected |= {f"loss.{name}": share for name, share in stated.jobs[0].losses.items()}
+    wrong = []
+    for name, value in expected.items():
+        cell = names.get(name)
+        if cell is None or value is None:
+            continue
+        shown = cell.value
+        close = isinstance(shown, (int, float)) and math.isclose(
+            shown, value, rel_tol=1e-9, abs_tol=1e-9
+        )
+        if not close:
+            wrong.append((name, value, shown))
+    return wrong
+
+
+def test_figures_are_those_of_the_plan(books: dict[str, Made]) -> None:
+    assert {name: wrong for name, each in books.items() if (wrong := unlike_plan(each))} == {}
+
+
+def test_main_figures_are_there_and_follow_formulas(books: dict[str, Made]) -> None:
+    book = books["10MW"].book
+    main = ("goodput", "useful_pflops", "facility_power_kw", "capex_usd", "tco_usd", "restore_s")
+    for name in main:
+        assert str(book.cells[book.places[name]]).startswith("=")
+
+
+def test_limits_are_those_of_the_plan(
+    books: dict[str, Made], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: dict[str, tuple[float, object]] = {}
+    reached = limit_rows.Reached.of
+
+    def noted(self: limit_rows.Reached, limit: object) -> object:
+        cell = reached(self, limit)  # type: ignore[arg-type]
+        if cell is not None:
+            found[limit.name] = (limit.value, cell.value)  # type: ignore[attr-defined]
+        return cell
+
+    monkeypatch.setattr(limit_rows.Reached, "of", noted)
+    for name, each in books.items():
+        found.clear()
+        write(each.plan, io.BytesIO(), created=CREATED)
+        wrong = {
+            limit: pair
+            for limit, pair in found.items()
+            if not isinstance(pair[1], (int, float))
+            or not math.isclose(pair[0], pair[1], rel_tol=1e-9, abs_tol=1e-9)
+        }
+        assert wrong == {}, name
+
+
+def test_formulas_compute_in_excel_what_their_cells_show(books: dict[str, Made]) -> None:
+    assert {name: wrong for name, each in books.items() if (wrong := unlike(each.content))} == {}
+
+
+@needs_office
+def test_libreoffice_recalculates_every_cell_alike(books: dict[str, Made], tmp_path: Path) -> None:
+    files = []
+    for name, each in books.items():
+        files.append(tmp_path / f"{name.replace(' ', '_')}.xlsx")
+        files[-1].write_bytes(each.content)
+    for source, result in zip(files, convert(tmp_path, files), strict=True):
+        before, after = values(source), values(result)
+        wrong = {
+            place: (value, after.get(place))
+            for place, value in before.items()
+            if not same(value, after.get(place))
+        }
+        assert wrong == {}, source.stem
+
+
+def same(one: object, other: object) -> bool:
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+    if isinstance(one, datetime):
+        return one == other
+    return str(one or "") == str(other or "")
+
+
+EUROS = ("currency=EUR", "exchange.EUR={usd: 1.08, on: 2026-02-20, source: ECB}")
+
+
+def test_a_currency_shows_in_every_amount() -> None:
+    source = shipped("enterprise_1MW", *EUROS)
+    assert unlike_plan(source) == []
+    assert unlike(source.content) == []
+    shown = [str(text) for (sheet, _), text in source.book.cells.items() if sheet != "Basis"]
+    assert not [text for text in shown if "USD" in text]
+
+
+def test_a_plan_that_is_none_says_why() -> None:
+    source = made(infeasible())
+    assert any("the racks hold no GPU system" in str(text) for text in source.book.cells.values())
+
+
+def test_the_same_plan_gives_the_same_bytes() -> None:
+    plan_ = solved("enterprise_1MW")
+    assert made(plan_).content == made(plan_).content
+
+
+def test_sheets_stand_in_reading_order(books: dict[str, Made]) -> None:
+    names = [sheet.get_name() for sheet in books["10MW"].book.file.worksheets()]
+    assert tuple(names) == SHEETS
+
+
+def long_plan(count: int) -> Plan:
+    """Return a plan whose bill has very many lines."""
+    source = solved("10MW")
+    companion = source.lines[-1]
+    more = tuple(
+        companion.model_copy(update={"sku": f"line_{at}", "model": f"Product {at}"})
+        for at in range(count)
+    )
+    return source.model_copy(update={"lines": (*source.lines, *more)})
+
+
+def test_ten_thousand_lines_are_written_and_their_formulas_stay_short() -> None:
+    begun = time.process_time()
+    book: Book = made(long_plan(10_000)).book
+    assert time.process_time() - begun < 30  # a guard against what grows with the square
+    assert max(len(str(text)) for text in book.cells.values()) < 8_000
