@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from planner.assemble.limits import limits, next_step
 from planner.assemble.lines import fabric_reports, idle_units, lines
 from planner.assemble.racks import rack_groups
 from planner.assemble.totals import job_plan, totals
+from planner.assemble.verdict import verdict
 from planner.assemble.warnings import assumptions, warnings
 from planner.case import Case
 from planner.case.cabling import longest_run_m
@@ -100,9 +100,10 @@ def assemble(
             "next_step": None if value is None else next_step(case, operation, reported, value),
             "racks": rack_groups(inputs, case, operation),
             "assumptions": assumptions(inputs, case, operation),
-            "warnings": (*_cut(answer), *warnings(inputs, case, operation, bill, job, fabrics)),
+            "warnings": warnings(inputs, case, operation, bill, job, fabrics),
         }
     )
+    plan = plan.model_copy(update={"verdict": verdict(plan, _cut(answer))})
     return with_cables(inputs, case, plan)
 
 
@@ -115,10 +116,11 @@ def with_cables(inputs: Inputs, case: Case, plan: Plan) -> Plan:
     return plan.model_copy(update={"warnings": (*plan.warnings, *length_notes(plan, schedule))})
 
 
-def _cut(answer: Certificate) -> Iterator[str]:
-    if answer.ties_cut:
-        end = "the time limit" if answer.late else "the end of the search"
-        yield f"{end} {TIES_CUT}"
+def _cut(answer: Certificate) -> str | None:
+    """Return what cut short the choice of the cheapest among equally good plans."""
+    if not answer.ties_cut:
+        return None
+    return "the time limit" if answer.late else "the end of the search"
 
 
 def _head(inputs: Inputs, case: Case) -> dict[str, Any]:

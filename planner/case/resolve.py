@@ -11,7 +11,7 @@ from planner.case import figures, suitability
 from planner.case.bounds import cap
 from planner.case.choices import Choice
 from planner.case.companions import derive_companions
-from planner.case.figures import fabric_key
+from planner.case.figures import FabricKey, fabric_keys
 from planner.case.model import (
     BandwidthRule,
     Case,
@@ -122,15 +122,42 @@ def _with_drives(job: JobNumbers, systems: list[System]) -> JobNumbers:
 
 
 def _with_fabrics(inputs: Inputs, systems: list[System]) -> list[System]:
-    """Return the systems with the number of the compute fabric each joins."""
+    """Return the systems with the numbers of the compute fabrics that each may join, and each of
+    their ways in every one of them."""
     known = inputs.by_id
-    keys = {system.id: fabric_key(known[system.id], inputs) for system in systems}
-    order = sorted({key for key in keys.values() if key is not None})
-    numbers = {key: number for number, key in enumerate(order)}
+    keys = {system.id: fabric_keys(known[system.id], inputs) for system in systems}
+    order = sorted({key for every in keys.values() for key in every})
+    designs = _designs(order)
+    joined = {system.id: [order.index(key) for key in keys[system.id]] for system in systems}
     return [
-        replace(system, fabric=numbers[key]) if (key := keys[system.id]) else system
+        _joining(system, tuple(numbers), tuple(designs[number] for number in numbers))
         for system in systems
+        for numbers in (joined[system.id],)
     ]
+
+
+def _designs(keys: Sequence[FabricKey]) -> tuple[str, ...]:
+    """Return the names of designs of compute fabrics: the switch, with what tells several apart."""
+    columns: list[list[str]] = [[key.switch for key in keys]]
+    ratios = [f"{key.oversubscription:.6g}to1".replace(".", "_") for key in keys]
+    for each in ([f"{key.planes}planes" for key in keys], ratios):
+        if len(set(each)) > 1:
+            columns.append(each)
+    return tuple("__".join(parts) for parts in zip(*columns, strict=True))
+
+
+def _joining(system: System, fabrics: tuple[int, ...], designs: tuple[str, ...]) -> System:
+    """Return a system with each of its ways in every compute fabric that it may join."""
+    if len(fabrics) < 2:
+        number = next(iter(fabrics), None)
+        ways = tuple(replace(way, fabric=number) for way in system.ways)
+    else:
+        ways = tuple(
+            replace(way, id=f"{way.id}__{design}", fabric=number)
+            for way in system.ways
+            for number, design in zip(fabrics, designs, strict=True)
+        )
+    return replace(system, ways=ways, fabrics=fabrics, designs=designs)
 
 
 def _refuse_ways_of_several_types(inputs: Inputs, systems: list[System]) -> None:
@@ -205,7 +232,6 @@ def _system(item: Item, inputs: Inputs) -> System:
         ways=ways_of(item, inputs),
         client_write_gb_per_s=limit.write or figures.client_gb_per_s(item.client.write, gpus),
         client_read_gb_per_s=limit.read or figures.client_gb_per_s(item.client.read, gpus),
-        fabric=None,
         options=figures.options_on(item, inputs.problem.job),
     )
 
@@ -219,7 +245,7 @@ def _storage(item: Item, inputs: Inputs) -> Storage:
         read_gb_per_s=provides.read.value if provides.read else 0.0,
         write_gb_per_s=provides.write.value if provides.write else 0.0,
         usable_tb=provides.usable.value if provides.usable else 0.0,
-        endurance_tb_per_day=provides.endurance.value if provides.endurance else None,
+        endurance_tb_per_day=figures.endurance_tb_per_day(item, inputs),
         units_lost=problem.storage.tolerate_down
         / (item.fail_units.value if item.fail_units else 1),
         segments=segments(item.sizes) if item.sizes else (),
@@ -435,18 +461,23 @@ def interval_rule(interval: Interval) -> IntervalRule:
 
 def ways_of(item: Item, inputs: Inputs) -> tuple[Way, ...]:
     """Return the ways in which the job may run on a GPU system that can be planned."""
-    return tuple(_way(item, inputs.problem.job, each) for each in figures.choices_on(item, inputs))
+    job = inputs.problem.job
+    return tuple(
+        _way(item, job, each, usable)
+        for each in figures.choices_on(item, inputs)
+        for usable in figures.uses_of(item, job.spread(each.option))
+    )
 
 
-def _way(item: Item, job: Job, choice: Choice) -> Way:
-    assert item.provides.gpus is not None
+def _way(item: Item, job: Job, choice: Choice, usable: int) -> Way:
     name, several, job = choice.id_of(item, job), len(job.options) > 1, job.spread(choice.option)
-    usable = figures.usable_gpus(item, job)
+    decided = len(figures.uses_of(item, job)) > 1
     parallel = job.parallelism
     replica = parallel.replica_gpus if parallel else None
     (bubble, filled), least = _pipeline(job), figures.least_replicas(item, job) or 1
     return Way(
-        id=name,
+        id=f"{name}__{usable}gpus" if decided else name,
+        choice=name,
         usable_gpus=usable,
         step_gpus=replica if job.whole_replicas and replica else usable,
         replica_gpus=replica,

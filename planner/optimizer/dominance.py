@@ -148,8 +148,10 @@ def _alike(case: Case, offer: Offer, uses: _Uses) -> tuple[object, ...]:
     )
     common = (type(offer), offer.pack, named, frozenset(uses.factors[offer.id]))
     if isinstance(offer, System):
-        ways = tuple(replace(w, id="", tflops_per_gpu=0.0, bubble=0.0) for w in offer.ways)
-        return (*common, offer.gpus, offer.fabric, ways)
+        ways = tuple(
+            replace(w, id="", choice="", tflops_per_gpu=0.0, bubble=0.0) for w in offer.ways
+        )
+        return (*common, offer.gpus, offer.fabrics, ways)
     assert isinstance(offer, Storage)
     table = offer.id if offer.segments else ""
     down = (offer.read_gb_per_s, offer.write_gb_per_s, offer.units_lost)
@@ -216,6 +218,7 @@ class _Uses:
     def of(cls, case: Case) -> _Uses:
         uses = cls({offer.id: offer.id for offer in (*case.systems, *case.storage)})
         uses.factors = {offer_id: {} for offer_id in uses.owners}
+        uses.owners |= {s.wired(fabric): s.id for s in case.rewired for fabric in s.fabrics}
         companions = case.companions
         for number, quantity in enumerate(companions.quantities):
             owner = uses.owner_of(quantity)
@@ -360,6 +363,7 @@ def _bounds(case: Case) -> Bounds:
     """Return linear bounds of all counts; what rounds up for one product is whole for each unit."""
     tops = {offer.id: max(cap(case, offer), offer.low) for offer in case.offers()}
     bounds, uses = Bounds.of(case, tops), _uses(case)
+    bounds.follow(case.rewired)
     for quantity in case.companions.quantities:
         if isinstance(quantity, Ceil) and uses.owner_of(quantity) is not None:
             whole = tuple((float(math.ceil(factor)), name) for factor, name in quantity.terms)

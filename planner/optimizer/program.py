@@ -18,6 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -57,6 +58,8 @@ class Program(Rows):
 
     def __init__(self, case: Case, team: Team) -> None:
         # Sets and parameters
+        if case.rewired:  # the way names the compute fabric
+            case = replace(case, companions=case.companions_in([way.id for way in team.ways]))
         self.case, self.job, self.team = case, case.job, team
         self.useful = UsefulWork(case, team)
         self.sizes_fall = sizes_fall(case)

@@ -91,7 +91,7 @@ class Amounts:
 
     def __init__(self, case: Case, run: Run) -> None:
         self.case = case
-        counts = case.companions.values(run.units)
+        counts = dict(case.companions.values(case.wired(run.units, run.ways)))
         for name, (system, way) in case.capped.items():
             counts[way.standing] = counts[system.place] if name in run.ways else 0.0
         self.counts = counts
@@ -442,7 +442,7 @@ def _proven(
     best = answer.untouched or plan
     stage = Stage.of(case, best, demands=demands, **options)
     value, bound = _first_stage(stage, best)
-    cut = stage.cut
+    form, cut = stage.form, stage.cut
     if save_model is not None and value is not None:
         solvers.write_model(stage.program.problem, save_model)
     if best is not plan and (stage.form == "demands" or team_of(case, best) != team_of(case, plan)):
@@ -452,7 +452,7 @@ def _proven(
     if save_model is not None and value is None:
         solvers.write_model(problem, save_model)
     return Proof(
-        form=stage.form,
+        form=form,
         solver=stage.solver,
         status="optimal" if capex.status == "optimal" and not (cut or stage.cut) else "limit",
         value=value,

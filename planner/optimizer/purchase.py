@@ -60,9 +60,8 @@ def bill(case: Case, units: Mapping[str, int], ways: Collection[str]) -> Purchas
     Raises:
         ValueError: a fabric would have to be larger than three tiers can be.
     """
-    return _bill(
-        case.billed, tuple(units[offer.id] for offer in case.offers()), _capped(case, ways)
-    )
+    chosen = tuple(units[offer.id] for offer in case.offers())
+    return _bill(case.billed, chosen, _capped(case, ways), _wiring(case, ways))
 
 
 def standing(
@@ -72,7 +71,7 @@ def standing(
 
     Args and errors are those of `bill`.
     """
-    counts = _counts(case.billed, units, _capped(case, ways))
+    counts = _counts(case.billed, units, _capped(case, ways), _wiring(case, ways))
     return counts, round(total(case.companions.racks, counts))
 
 
@@ -80,18 +79,33 @@ def _capped(case: Case, ways: Collection[str]) -> tuple[str, ...]:
     return tuple(way for way in case.capped if way in ways) if ways else ()
 
 
-def _counts(case: Case, units: Mapping[str, int], capped: tuple[str, ...]) -> dict[str, float]:
-    counts = case.companions.values(units)
+def _wiring(case: Case, ways: Collection[str]) -> tuple[int | None, ...]:
+    """Return the compute fabric of each type that may join several."""
+    return tuple(case.fabric_of(system, ways) for system in case.rewired)
+
+
+def _counts(
+    case: Case,
+    units: Mapping[str, int],
+    capped: tuple[str, ...],
+    wiring: tuple[int | None, ...],
+) -> dict[str, float]:
+    counts = case.companions.values(case.joined(units, wiring))
     for name, (system, way) in case.capped.items():
         counts[way.standing] = counts[system.place] if name in capped else 0.0
     return counts
 
 
 @lru_cache(maxsize=1024)
-def _bill(case: Case, chosen: tuple[int, ...], capped: tuple[str, ...]) -> PurchaseSums:
+def _bill(
+    case: Case,
+    chosen: tuple[int, ...],
+    capped: tuple[str, ...],
+    wiring: tuple[int | None, ...],
+) -> PurchaseSums:
     offers = case.offers()
     units = {offer.id: count for offer, count in zip(offers, chosen, strict=True)}
-    counts = _counts(case, units, capped)
+    counts = _counts(case, units, capped, wiring)
     purchased = {
         item.id: item.purchased(round(count)) if (count := counts[item.id]) else 0
         for item in case.bill_items()

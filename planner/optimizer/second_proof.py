@@ -223,9 +223,9 @@ def _teams(case: Case) -> Iterator[Team]:
     systems = [system for system in case.systems if cap(case, system) > 0]
     for size in range(1, case.job.max_types + 1):
         for types in itertools.combinations(systems, size):
-            if len({system.fabric for system in types if system.fabric is not None}) > 1:
-                continue
             for ways in itertools.product(*(system.ways for system in types)):
+                if len({way.fabric for way in ways} - {None}) > 1:
+                    continue
                 yield from _modes(case, tuple(zip(types, ways, strict=True)))
 
 

@@ -55,7 +55,7 @@ def teams_of(case: Case) -> list[tuple[int, ...]]:
     for size in range(2, most + 1):
         for team in itertools.combinations(range(len(owner)), size):
             types = {owner[way].id for way in team}
-            fabrics = {owner[way].fabric for way in team} - {None}
+            fabrics = {case.ways[way].fabric for way in team} - {None}
             if len(types) == size and len(fabrics) <= 1:
                 teams.append(team)
     return teams

@@ -53,6 +53,7 @@ def _covers(case: Case, one: Way, other: Way) -> bool:
     alike = replace(
         other,
         id=one.id,
+        choice=one.choice,
         tflops_per_gpu=one.tflops_per_gpu,
         power_share=one.power_share,
         step_gpus=one.step_gpus,

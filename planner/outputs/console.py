@@ -342,7 +342,9 @@ def headline(plan: Plan) -> str:
     """Return what the plan is of, and how good it is."""
     scenario = plan.provenance.scenario
     name = plan.problem if scenario is None else f"{plan.problem}, scenario {scenario}"
-    return f"{name}  ({status(plan)})"
+    if not plan.verdict:
+        return f"{name}  ({status(plan)})"
+    return "\n".join(wrapped(f"{name}  ({status(plan)})", ""))
 
 
 def _title(plan: Plan) -> str:

@@ -249,12 +249,20 @@ def gives_away(goal: ObjectiveReport) -> bool:
 
 
 def status(plan: Plan) -> str:
-    """Return how good a plan is: proven, and how far below the best on purpose."""
+    """Return how good a plan is: what speaks against it, or that it is proven, and how far it is
+    below the best on purpose."""
     words, goal = STATUS_WORDS[plan.status], plan.objective
-    if plan.status != "optimal" or not gives_away(goal) or goal.given_away is None:
+    against = [each.text for each in plan.verdict if each.code != "search"]
+    cut = [each.text for each in plan.verdict if each.code == "search"]
+    if against:
+        return f"not to be built: {'; '.join([*against, *cut])}"
+    if cut and plan.status == "optimal":
+        words = f"{OBJECTIVES[goal.name].label} proven, not the cost: {cut[0]}"
+    if plan.status != "optimal" or cut or not gives_away(goal) or goal.given_away is None:
         return words
     side = "below" if goal.sense == "maximize" else "above"
-    return f"{gap(goal.given_away)} {side} the {words}"
+    best = "" if goal.best is None else f" of {six_digits(goal, goal.best)}"
+    return f"{gap(goal.given_away)} {side} the {words}{best}"
 
 
 def amount_of(name: str, value: float) -> str:

@@ -549,11 +549,6 @@ class JobPlan(PlanModel):
     client_data_limit_gb_per_s: Customer[float | None] = Field(default=None, exclude_if=_is_none)
 
     @property
-    def way_ids(self) -> tuple[str, ...]:
-        """The ids of the ways in which the job runs, where there are any to choose from."""
-        return tuple(way.id for way in self.ways)
-
-    @property
     def spares_move(self) -> bool:
         """Whether spares of a common pool stand by, whose number the plan decided."""
         repair = self.repair
@@ -692,6 +687,18 @@ class ObjectiveReport(PlanModel):
     program: ProgramReport | None = Field(default=None, exclude_if=_is_none)
 
 
+class Verdict(PlanModel):
+    """What speaks against a plan, with its cause.
+
+    Nobody would build it for its ``goodput`` (under 80 %), a ``supply`` of which more than a
+    quarter is unused though no limit binds, or its ``storage`` (over a tenth of capex); the
+    ``search`` ended before the cheapest of equally good plans was chosen.
+    """
+
+    code: Literal["goodput", "supply", "storage", "search"]
+    text: str
+
+
 class Assumption(PlanModel):
     """One input the plan rests on: value, unit, source, confidence."""
 
@@ -771,6 +778,7 @@ class Plan(Shown, PlanModel):
     problem: Customer[str]
     description: str | None
     message: str | None = None
+    verdict: tuple[Verdict, ...] = Field(default=(), exclude_if=_is_empty)
     infeasibility: Infeasibility | None = None
     objective: Customer[ObjectiveReport]
     site: Customer[Site]

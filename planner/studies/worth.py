@@ -292,9 +292,7 @@ class Worths:
     @cached_property
     def open(self) -> tuple[LeftOut, ...]:
         """What the problem leaves open, each settled another way."""
-        repair = self.plan.jobs[0].repair if self.plan.jobs else None
-        spares = None if repair is None or repair.in_rack else repair.spares
-        return tuple(left_out(self.inputs, spares)) if self.base is not None else ()
+        return tuple(left_out(self.inputs, self.plan)) if self.base is not None else ()
 
     @cached_property
     def _tight(self) -> frozenset[str]:

@@ -124,10 +124,10 @@ def test_counts_of_what_is_bought_are_all_counts(seed: int) -> None:
         units = {o.id: draw.choice([0] * some + [1, 7, 60]) for o in case.offers()}
         quantities = case.companions.quantities
         try:
-            found = Counts(quantities).values(units)
+            found = Counts(quantities).values(case.wired(units, ()))
         except ValueError:  # more than any fabric holds
             continue
-        assert found == plainly(quantities, units)
+        assert found == plainly(quantities, case.wired(units, ()))
 
 
 def test_rounding_noise_is_no_unit_more() -> None:
@@ -152,8 +152,15 @@ def check_bounds(case: Case, most: int) -> int:
     """Compare every count's upper bound with the largest there is; return how many were close."""
     tops = {offer.id: min(cap(case, offer), most) for offer in case.offers()}
     bounds = Bounds.of(case, tops)
+    bounds.follow(case.rewired)
     bounds.add(case.companions.quantities)
-    every = [case.companions.values(units) for units in allowed(case, most)]
+    # The systems are in any of the fabrics that they may join.
+    ways = ((), *((way.id,) for way in case.ways))
+    every = [
+        case.companions.values(case.wired(units, each))
+        for units in allowed(case, most)
+        for each in ways
+    ]
     close = 0
     for name in bounds.majorants:
         largest = max((values[name] for values in every), default=0.0)

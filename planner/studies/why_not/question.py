@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from planner.api import Options
 from planner.case import Case, Storage, resolve
+from planner.case.chosen import ways_of
 from planner.case.figures import it_power_kw
 from planner.errors import InputError
 from planner.figures import OBJECTIVES
@@ -67,7 +68,7 @@ class Study:
     @property
     def ways(self) -> tuple[str, ...]:
         """The ways in which the job runs, by id."""
-        return tuple(name for job in self.plan.jobs for name in job.way_ids)
+        return ways_of(self.case, self.plan)
 
     @property
     def value(self) -> float:
