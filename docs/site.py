@@ -21,10 +21,10 @@ FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
 def on_config(config: Any) -> Any:
-    """Put every decision into the navigation, by number, and pages that it does not name."""
+    """Put decisions into the navigation, by number, then history and pages without an entry."""
     parts = {name: below for entry in config.nav for name, below in entry.items()}
     docs = ROOT / "docs"
-    parts["Decisions"] += [f"adr/{path.name}" for path in sorted((docs / "adr").glob("0*.md"))]
+    parts["Decisions"] += [f"adr/{path.name}" for path in sorted((docs / "adr").glob("[0h]*.md"))]
     named = str(config.nav)
     parts["Reference"] += [x.name for x in sorted(docs.glob("*.md")) if x.name not in named]
     return config
