@@ -99,9 +99,9 @@ WRONG: dict[str, tuple[Call, str]] = {
         lambda frame: planner.load({"name": frame}),
         "the problem cannot be read: found a DataFrame",
     ),
-    "dict as plan": (lambda _: planner.workbook({"x": 1}, "x.xlsx"), "unknown key 'x'"),
+    "dict as plan": (lambda _: planner.write_workbook({"x": 1}, "x.xlsx"), "unknown key 'x'"),
     "list as file": (
-        lambda _: planner.workbook("small.yaml", ["x.xlsx"]),
+        lambda _: planner.write_workbook("small.yaml", ["x.xlsx"]),
         "found a list; give its path",
     ),
     "problem option": (
