@@ -185,6 +185,10 @@ class Search:
             rounds += 1
             count = min(2 * count, TOGETHER if rounds < LONG else MANY)
             self.look_at(space, some)
+            if not np.isfinite(
+                self.best
+            ).all():  # where least is asked for, floors are met at the top
+                self.look_at(space, some._replace(low=some.high))
             self._keep(space, some.at(some.single))
             halves = self._bounded(space, space.halved(some.at(~some.single), self.limits))
             open_[place] = space, Boxes.joined(rest, halves)
