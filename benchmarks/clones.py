@@ -119,7 +119,7 @@ def steps(path: Path) -> None:
     from planner.assemble import assemble
     from planner.case import resolve
     from planner.loader import load
-    from planner.optimizer.joint import optimise
+    from planner.optimizer.optimise import optimise
     from planner.verify import verify
 
     clock, said = time.process_time(), []

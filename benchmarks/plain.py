@@ -1,7 +1,7 @@
 """The plain way to sweep: per scenario one MILP rebuilt in PuLP and solved by CBC, nothing kept.
 
 Two of them. ``bare`` is the model of ``baseline.py``: systems, storage, racks, one fixed interval;
-nothing of what comes with a purchase. ``whole`` is the linear part of planner's own model: the same
+nothing of what comes with a purchase. ``whole`` is the integer program of planner itself: the same
 bill with fabrics, racks, spares and CDUs, for peak PFLOP/s. Neither knows goodput or intervals,
 proves anything about the rest, checks its plan or writes a table.
 """
@@ -18,7 +18,8 @@ import pulp
 from planner import api
 from planner.case import resolve
 from planner.inputs import changed
-from planner.optimizer.build import build
+from planner.optimizer.program import Program
+from planner.optimizer.useful_work import Team
 
 CBC = pulp.PULP_CBC_CMD.pulp_cbc_path
 
@@ -101,10 +102,10 @@ class Whole:
         ):
             inputs = changed(inputs, path, value)
         case = replace(resolve(inputs), objective="gpus")  # so that no goodput is modelled
-        made = build(case, case.job.modes[0])
-        peak = [(s.ways[0].tflops_per_gpu * s.gpus / 1000) * made.used[s.id] for s in case.systems]
-        made.model.problem += pulp.lpSum(peak)
-        solved(made.model.problem, gap)
+        for system in case.systems:  # the program is of one type at a time
+            made = Program(case, Team(((system, system.ways[0]),), case.job.modes[0]))
+            made.problem += made.gpus
+            solved(made.problem, gap)
 
 
 def _figure(item: dict, group: str, name: str) -> float | None:

@@ -64,7 +64,7 @@ def levers() -> None:
     """Print seconds of one core for the optimisation with the levers open, and times today's."""
     from planner.case import resolve
     from planner.loader import load
-    from planner.optimizer.joint import optimise
+    from planner.optimizer.optimise import optimise
 
     base = 0.0
     for name, settings in OPEN.items():
@@ -98,7 +98,7 @@ def optimisation_seconds(runs: int) -> list[float]:
     """Return the seconds of the optimisation alone, in a warm process."""
     from planner.case import resolve
     from planner.loader import load
-    from planner.optimizer.joint import optimise
+    from planner.optimizer.optimise import optimise
 
     case = resolve(load(PROBLEM))
     times = []

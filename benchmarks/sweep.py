@@ -141,7 +141,7 @@ def _cold(asked: tuple[Path, Limits]) -> tuple[float, float]:
     from planner import api
     from planner.case import resolve
     from planner.inputs import changed
-    from planner.optimizer.joint import optimise
+    from planner.optimizer.optimise import optimise
 
     problem, limits = asked
     inputs = api.load(problem)

@@ -17,8 +17,11 @@ from planner.inputs import Inputs
 from planner.loader import load
 
 if TYPE_CHECKING:
+    from planner.optimizer.effort import Effort
     from planner.optimizer.operate import Run
-    from planner.optimizer.solver import Effort, SolverName
+    from planner.optimizer.optimise import Certificate
+    from planner.optimizer.proof import Proof
+    from planner.optimizer.solvers import SolverName
     from planner.schema.infeasibility import Infeasibility
     from planner.schema.plan import Plan
 
@@ -91,7 +94,7 @@ class Options:
     @property
     def effort(self) -> Effort:
         """How far solving may go."""
-        from planner.optimizer.solver import Effort
+        from planner.optimizer.effort import Effort
 
         return Effort(self.started().deadline)
 
@@ -113,7 +116,8 @@ def solve(
 
     Raises:
         InputError: the problem, a catalog or a price book is wrong.
-        VerificationError: the plan does not agree with its independent re-computation.
+        VerificationError: the plan does not agree with its independent re-computation, or with the
+            integer program.
     """
     inputs = load(Path(path), settings=settings, scenario=scenario)
     return solve_with(inputs, options or Options(), read_back=True)
@@ -146,20 +150,15 @@ def solve_with(
     from planner.assemble import assemble
     from planner.assemble.cables import links_of
     from planner.assemble.rivals import with_options
-    from planner.optimizer.joint import optimise
+    from planner.optimizer.optimise import optimise
     from planner.verify import unit_faults, verify
 
     options = options.started()
     currency.show(inputs.problem.shown_in)
     case = resolve(inputs)
-    answer = optimise(
-        case,
-        solver=options.solver,
-        gap=options.gap,
-        effort=options.searching(search).effort,
-        save_model=options.save_model,
-    )
+    answer = optimise(case, gap=options.gap, effort=options.searching(search).effort)
     _refuse_free(inputs, case, answer.operation)
+    proof = _proof(case, answer, options)
     message, infeasibility = None, None
     if answer.status == "infeasible" and not options.explain:
         message = "no plan meets every limit"
@@ -181,6 +180,7 @@ def solve_with(
         message=message,
         infeasibility=infeasibility,
         seconds=answer.seconds if options.state_seconds else None,
+        proof=proof,
     )
     if options.rivals and not answer.late:
         check = partial(verify, inputs)
@@ -189,6 +189,29 @@ def solve_with(
     if read_back and (wrong := unit_faults(inputs, plan)):
         raise VerificationError(wrong)
     return plan
+
+
+def _proof(case: Case, answer: Certificate, options: Options) -> Proof | None:
+    """Return what the integer program proves of the plan found; None without one.
+
+    A search that was cut short claims nothing that could be proven, unless its model is asked for.
+
+    Raises:
+        VerificationError: program and search disagree.
+        SolverError: the solver is missing, or broke off.
+    """
+    from planner.optimizer.proof import prove
+
+    if answer.operation is None or answer.status != "optimal" or answer.ties_cut:
+        return None
+    left_s = options.deadline - time.monotonic() if math.isfinite(options.deadline) else None
+    return prove(
+        case,
+        answer,
+        solver=options.solver,
+        time_limit_s=left_s,
+        save_model=options.save_model,
+    )
 
 
 def _refuse_free(inputs: Inputs, case: Case, operation: Run | None) -> None:
@@ -221,7 +244,6 @@ def why_infeasible(inputs: Inputs, options: Options) -> Infeasibility:
 
     return explain(
         inputs,
-        solver=options.solver,
         weights=dict(options.weights),
         keep=options.keep,
         effort=options.effort,

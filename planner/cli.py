@@ -111,7 +111,8 @@ def solve(
     time_limit: TimeLimit = None,
     solver: ChosenSolver = Solver.highs,
     save_model: Annotated[
-        Path | None, typer.Option(help="Write the last master problem as MPS.")
+        Path | None,
+        typer.Option(help="Write the integer program as MPS, or as LP where it ends in .lp."),
     ] = None,
     bill: Annotated[
         list[BillFormat] | None,

@@ -301,6 +301,8 @@ NO_LIMITS: Mapping[str, str] = {
     "storage.max_families": "among how many to choose; a number that is asked for is a limit",
     "storage.tolerate_down": "what is reached while so many are down is held to the limits",
     "storage.rule*": "gives the limits rule_read and rule_write",
+    "storage.endurance": "whether there is the limit endurance, and on what basis",
+    "storage.dwpd.*": "how often a day flash may be written in full: gives the limit endurance",
     **{
         job_path(field): "what the job is and asks for: it follows in its figures"
         for field in (

@@ -16,8 +16,8 @@ from pathlib import Path
 import planner
 from planner.case import resolve
 from planner.loader import load
-from planner.optimizer.joint import optimise
-from planner.optimizer.solver import Effort
+from planner.optimizer.effort import Effort
+from planner.optimizer.optimise import optimise
 from planner.outputs.words import money
 from planner.schema.plan import Assumption, Line
 from planner.schema.sensitivity import End, Swing, Tornado
@@ -45,6 +45,10 @@ INPUTS: Mapping[str, tuple[str, str, str]] = {
     ),
     "delivered_fraction.read": (
         "storage.delivered_fraction.read", "20 %:100 %", "seen in production, to nameplate",
+    ),
+    "dwpd.tlc": (
+        "storage.dwpd.tlc", "0.7:3",
+        "5+2 stripes write 1.4 times what they are given, to mixed-use drives",
     ),
     "checkpoint_size": (
         "jobs.0.bytes_per_parameter", f"{_STATE[0].value:g}:{_STATE[-1].value:g}",

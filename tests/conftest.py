@@ -22,7 +22,6 @@ from openpyxl.worksheet.merge import MergedCellRange
 from planner import currency
 from planner.inputs import Document
 from planner.loader import yaml12
-from planner.optimizer import joint
 from planner.studies import explain
 from tests.world import solved
 from tests.world.files import FILES
@@ -58,7 +57,6 @@ SEARCHED_ANEW = {
     "test_properties.py", "test_time_and_work.py", "test_warm.py",
 }  # fmt: skip
 """Files that change what searches, watch it, or ask whether it does the same twice."""
-SEARCH = solved.once(joint._optimise)
 EXPLANATION = solved.explained_once(explain.explain)
 
 
@@ -167,13 +165,12 @@ def panels_of_pages_are_drawn_once() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _searched_once(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Search a case and explain a problem once, but for tests of the search itself."""
+def _explained_once(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Explain a problem once, but for tests of the search itself."""
     if request.path.name in SEARCHED_ANEW or request.path.parent.name == "optimizer":
         yield
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(joint, "_optimise", SEARCH)
         patch.setattr(explain, "explain", EXPLANATION)
         yield
 

@@ -11,15 +11,13 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import highspy
 import pytest
 
 from planner import __version__, cli, shipped
-from planner.optimizer import joint
-from planner.optimizer.master import Master
-from planner.optimizer.solver import Outcome
+from planner.optimizer import optimise
+from planner.optimizer.search import Point, Search
 from planner.outputs import plan_json
 from planner.schema.plan import Plan
 
@@ -233,12 +231,10 @@ def test_save_model_writes_a_readable_model(run: Runner, tmp_path: Path) -> None
     assert read != highspy.HighsStatus.kError
     highs.setOptionValue("mip_rel_gap", 1e-9)
     highs.run()
-    proven = Plan.model_validate_json(ran.out).objective
-    assert proven.log_value is not None
-    assert proven.log_bound is not None
-    # The optimum of the last master problem: no plan is beyond, the bound is no nearer.
-    optimum = highs.getInfo().objective_function_value
-    assert proven.log_value - 1e-6 <= optimum <= proven.log_bound + 1e-6
+    proven = Plan.model_validate_json(ran.out).objective.program
+    assert proven is not None
+    # The program as its first stage ended: useful work below its tangents.
+    assert highs.getInfo().objective_function_value == pytest.approx(proven.bound, rel=2e-6)
 
 
 @pytest.mark.parametrize("option", [("-o", "file/out"), ("--save-model", "file/x.mps")])
@@ -290,25 +286,21 @@ def test_time_limit_without_a_plan_is_exit_code_4(run: Runner, tmp_path: Path) -
 def test_time_limit_with_a_plan_is_exit_code_5(
     run: Runner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The clock runs out right after the first whole-number solution."""
-    solve, whole = Master.solve, []
+    """The clock runs out right after the first plan."""
+    take = Search.take
 
-    def once(self: Master, *, relaxed: bool, **how: Any) -> Outcome:
-        if whole:
-            return Outcome("limit", None, None)
-        outcome = solve(self, relaxed=relaxed, **how)
-        whole.extend([] if relaxed or not outcome.values else [True])
-        return outcome
+    def stop(self: Search, point: Point | None) -> None:
+        take(self, point)
+        if self.found[0] is not None:
+            self.effort.most_work = 0.0
 
-    monkeypatch.setattr(Master, "solve", once)
-    monkeypatch.setattr(joint, "enumerated", lambda *_, **__: None)  # which needs no clock
+    monkeypatch.setattr(Search, "take", stop)
     ran = run("solve", HALL, "--json")
     plan = Plan.model_validate_json(ran.out)
     assert (ran.code, plan.status) == (5, "feasible")
     assert plan.objective.gap is not None
     assert plan.objective.gap > plan.objective.gap_asked
     assert (tmp_path / "10MW.xlsx").is_file()
-    whole.clear()
     assert "best found so far, not proven" in run("solve", HALL).out
 
 
@@ -322,8 +314,8 @@ def test_unlimited_purchases_are_exit_code_2(
     ran = run("solve", "open.yaml")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("planner: open.yaml:5: objective.maximize: nothing limits")
-    found = joint.Certificate("unbounded", None, None, None, None, 1, 0.0, False)
-    monkeypatch.setattr(joint, "optimise", lambda *_, **__: found)
+    found = optimise.Certificate("unbounded", None, None, None, None, 1, 0.0, False)
+    monkeypatch.setattr(optimise, "optimise", lambda *_, **__: found)
     ran = run("solve", HALL)
     assert ran.code == 2
     assert "nothing limits" in ran.out
@@ -333,7 +325,7 @@ def test_internal_errors_are_exit_code_1(run: Runner, monkeypatch: pytest.Monkey
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a slip")
 
-    monkeypatch.setattr(joint, "optimise", broken)
+    monkeypatch.setattr(optimise, "optimise", broken)
     with pytest.raises(ZeroDivisionError):
         run("solve", HALL)
     monkeypatch.delenv("PLANNER_DEBUG")

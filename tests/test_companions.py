@@ -178,7 +178,7 @@ def test_system_types_with_the_same_ports_share_a_fabric() -> None:
         request.prices[name] = price("1")
         request.items[-1]["ports"] = {"compute": ports(ports_of, 400, rails=4)}
     case = resolve(inputs_of(request.case()))
-    fabrics = {system.id: system.fabric for system in case.systems}
+    fabrics = {system.id: system.fabrics for system in case.systems}
     assert fabrics["gpu"] == fabrics["like"] != fabrics["other"]
     assert counts(request, gpu=2, like=1)["spider"] == counts(request, gpu=3)["spider"] == 6
     assert counts(request, gpu=3, other=1)["spider"] == 6 + 6

@@ -11,8 +11,6 @@ import pytest
 from planner import api
 from planner.commands.problem import report_findings
 from planner.inputs import Inputs
-from planner.optimizer import branch, stage
-from planner.optimizer.model import combination
 from planner.schema.catalog import Family, Item
 from planner.schema.plan import Plan
 from planner.schema.prices import Price
@@ -171,21 +169,6 @@ def test_the_open_mode_settles_ties_like_the_modes_alone() -> None:
     assert costs["open"] is not None
     assert costs["async"] is not None
     assert costs["open"] <= costs["async"] * (1 + 1e-6)
-
-
-def test_a_bound_that_the_plan_passes_is_disproved() -> None:
-    aim = branch.Goal(
-        name="goodput",
-        expression=combination([]),
-        maximise=True,
-        value=lambda _: 0.0,
-        allowed=lambda _: True,
-        prefer=lambda _: 0.0,
-        gap=1e-6,
-        relative=False,
-    )
-    assert not stage._disproved(aim, branch.Found(value=2.0), [2.0 - 1e-7])
-    assert stage._disproved(aim, branch.Found(value=2.0), [1.0])
 
 
 def test_check_reads_every_scenario(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from planner.api import Options, solve, solve_with
 from planner.infeasible.oracle import Decision, Oracle, off
 from planner.inputs import Inputs
 from planner.levers import Change, Lever, levers
-from planner.optimizer.solver import Effort
+from planner.optimizer.effort import Effort
 from planner.schema.explanation import Explanation
 from planner.schema.infeasibility import Infeasibility, Step
 from planner.schema.plan import Plan

@@ -36,8 +36,7 @@ from planner.limits import (
     path_of,
 )
 from planner.loader.vary.place import slot_of
-from planner.optimizer.build import build
-from planner.optimizer.objective import EXPRESSIONS, can_be_missed
+from planner.optimizer.elastic import can_be_missed
 from planner.schema import problem as schema
 from planner.schema.catalog import Category, Item
 from planner.schema.plan import Line, Plan, Totals
@@ -46,7 +45,7 @@ from planner.studies.sensitivity.solve import COUNTED
 from planner.verify import verify
 from planner.workbook import write
 from planner.workbook.edits import Draft, EditError, set_limit
-from tests.optimizer.test_names import BOUNDS, everything_limited, row_name
+from tests.optimizer.limited import everything_limited
 from tests.oracle.money import Market
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
@@ -74,7 +73,7 @@ WITHOUT_LEVER = {
     "replica_fits": "follows from the parallelism, which has levers of its own",
     **NOT_NOW,
 }
-TRY = "give {} a value in everything_limited() of tests/optimizer/test_names.py"
+TRY = "give {} a value in everything_limited() of tests/optimizer.limited.py"
 DOCS = Path(__file__).parents[1] / "docs" / "model.md"
 
 
@@ -136,12 +135,8 @@ SINGLE = [limit for limit in LIMITS if "*" not in limit.name]
 
 
 @pytest.mark.parametrize("limit", SINGLE, ids=lambda limit: str(limit.name))
-def test_each_limit_is_a_row_and_is_reported(limit: Limit) -> None:
-    rows = {row.name for row in build(resolve(everything()), "async").model.rows}
+def test_each_limit_is_reported(limit: Limit) -> None:
     if limit.reported and limit.name not in ("blocking", "rule_read", "rule_write", *LOCAL):
-        implied = limit.name == "drain_fits"  # by the overlap limit, where the interval is chosen
-        there = row_name(limit.name) in rows or BOUNDS.fullmatch(limit.name) or implied
-        assert there, f"no row of the model: {TRY.format(limit.path)}"
         report = {each.name: each for each in solved().limits}[limit.name]
         assert (report.unit, report.sense) == (limit.unit, limit.sense)
         assert report.label.startswith(limit.label)
@@ -261,7 +256,6 @@ def lightest(monkeypatch: pytest.MonkeyPatch, unknown: str = "") -> Inputs:
     """Return a problem that asks for the least weight, of items that state theirs but one."""
     asked = Objective("weight", FIGURES["weight_kg"], "minimize", "weight")
     monkeypatch.setitem(OBJECTIVES, "weight", asked)
-    monkeypatch.setitem(EXPRESSIONS, "weight", lambda build: build.sum("weight_kg", 1.0))
     request = everything_limited()
     for item in request.items:
         if item["category"] not in STATED["weight_kg"].none_of and item["id"] != unknown:
@@ -295,7 +289,6 @@ def test_figures_and_sums_have_their_names() -> None:
         assert limit.figure in SUMS or limit.figure == "racks", "no sum in planner/case/money.py"
         assert FIGURES[limit.figure].money == limit.unit.startswith("USD")
     for objective in OBJECTIVES.values():
-        assert objective.name in EXPRESSIONS
         assert BY_NAME[objective.limit].sense == ("<=" if objective.sense == "minimize" else ">=")
 
 

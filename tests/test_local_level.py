@@ -15,11 +15,8 @@ from typing import Any
 import pytest
 
 from planner import api, shipped
-from planner.case import resolve
 from planner.errors import InputError, VerificationError
 from planner.loader import load
-from planner.optimizer.joint import optimise
-from planner.optimizer.master import Master
 from planner.outputs.console import render
 from planner.outputs.size_screen import render as render_size
 from planner.schema.plan import LocalPlan, Plan, StallPlan
@@ -122,21 +119,6 @@ def test_the_cheapest_of_equally_good_plans_is_not_lost_by_a_presolve() -> None:
 def test_of_equal_values_the_most_goodput_decides_k() -> None:
     """The most GPUs are the same for every k: the first k was taken, and the verifier refused."""
     assert not faults(with_levels(96_026))
-
-
-def test_a_purchase_is_cut_for_every_k_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One k after the other took twice as many whole solves, and 14 of them on 10MW."""
-    solve, whole = Master.solve, 0
-
-    def counted(master: Master, **how: Any) -> Any:
-        nonlocal whole
-        whole += not how["relaxed"]
-        return solve(master, **how)
-
-    monkeypatch.setattr(Master, "solve", counted)
-    answer = optimise(resolve(load(shipped.problem_files()[PROBLEM])))
-    assert answer.operation is not None and answer.operation.mode == "local"
-    assert whole <= 10
 
 
 def test_room_and_wear_are_of_one_type_where_several_are_in_use() -> None:

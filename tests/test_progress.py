@@ -14,7 +14,7 @@ import pytest
 from planner import terminal
 from planner.commands import running
 from planner.commands.running import ProgressLine
-from planner.optimizer.solver import Effort
+from planner.optimizer.effort import Effort
 from planner.studies.registry import STUDIES
 
 AT_ONCE = (

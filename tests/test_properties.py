@@ -223,19 +223,6 @@ def test_cbc_agrees_on_shipped_problems(name: str) -> None:
         assert bill(by_cbc) == pytest.approx(bill(by_highs), rel=loose)
 
 
-def test_cbc_explains_as_highs_does(small: str) -> None:
-    tight = ("targets={min_gpus: 480}", "budget.capex=12 MUSD", "site.facility_power=600 kW")
-    by_highs, by_cbc = (
-        api.solve(Path(small), settings=tight, options=api.Options(solver=solver)).infeasibility
-        for solver in ("highs", "cbc")
-    )
-    assert by_highs is not None and by_cbc is not None
-    assert by_highs.combined is not None and by_cbc.combined is not None
-    assert by_highs.conflicts and by_cbc.conflicts == by_highs.conflicts
-    assert (by_cbc.changes, by_cbc.undecided) == (by_highs.changes, by_highs.undecided)
-    assert by_cbc.combined.steps == by_highs.combined.steps
-
-
 # Items that are not needed, and items that are.
 
 

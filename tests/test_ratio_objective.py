@@ -16,8 +16,7 @@ from planner.case import resolve
 from planner.errors import InputError
 from planner.figures import RATIOS
 from planner.inputs import Inputs
-from planner.optimizer.joint import optimise
-from planner.optimizer.model import LogMoney, Model, evaluate
+from planner.optimizer.optimise import optimise
 from planner.schema.problem import Budget, Objective, Term
 from planner.studies.why_not import why_not
 from tests.oracle.enumerate import best
@@ -112,16 +111,6 @@ def test_a_type_without_a_measured_rate_is_no_plan() -> None:
     ]
 
 
-@pytest.mark.exhaustive(keep=3)
-@pytest.mark.parametrize("seed", [70_001, 70_003, 70_005, 70_009, 70_010, 70_013, 70_014, 70_034])
-def test_cbc_agrees_with_highs(seed: int) -> None:
-    case = resolve(inputs_of(ratio_case(seed, NAMES[seed % 2])))
-    by_highs, by_cbc = optimise(case, ties=False), optimise(case, solver="cbc", ties=False)
-    assert by_cbc.status == by_highs.status
-    if by_highs.value is not None:
-        assert by_cbc.value == pytest.approx(by_highs.value, abs=1e-5)
-
-
 def value_of(inputs: Inputs) -> float:
     """Return the least ratio of a problem, infinite where it has no plan."""
     end = optimise(resolve(inputs), ties=False)
@@ -171,27 +160,6 @@ def test_no_plan_of_another_objective_has_a_better_ratio() -> None:
                 assert bound is not None
                 assert getattr(plan.totals, name) >= bound * (1 - 1e-9)
     assert tried >= 8
-
-
-def test_the_chord_of_money_is_below_its_logarithm_and_exact_at_the_ends() -> None:
-    model = Model("chord", maximise=False)
-    spent = model.var("spent", 0.0, 100.0)
-    log = model.log_money("tco", spent, (2.0, 50.0))
-    (chord,) = model.chords
-    assert isinstance(chord, LogMoney)
-    for low, high in ((2.0, 50.0), (7.0, 8.0), (3.0, 3.0)):
-        factors, right = chord.between(low, high)
-        for step in range(11):
-            money = low + (high - low) * step / 10
-            least = factors["money_tco"] * money - right  # the row: slope * money - log <= right
-            assert factors["log_money_tco"] == -1.0
-            assert least <= math.log(money) + 1e-12
-            assert math.log(money) - least <= math.log(high / low) ** 2 / 8 + 1e-12
-            if step in (0, 10):
-                assert least == pytest.approx(math.log(money), abs=1e-12)
-    values = {"spent": 10.0, "money_tco": 10.0, "log_money_tco": 2.0}
-    assert chord.overdrawn(values) == pytest.approx(math.log(10.0) - 2.0)
-    assert evaluate(log + 0, values) == 2.0
 
 
 def limited(seed: int, case: Case) -> Case | None:

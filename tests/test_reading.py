@@ -9,8 +9,6 @@ import pytest
 
 from planner import api
 from planner.errors import InputError
-from planner.optimizer import joint
-from planner.optimizer.master import Master
 from planner.outputs import console
 from planner.schema.plan import LimitReport, Plan
 from planner.sizing_report import size_report
@@ -190,18 +188,3 @@ def test_the_plan_is_the_enumerated_best(family: str, chunk: int) -> None:
         )
     assert not wrong
     assert more > 0, "no plan reads more data than one replica's systems could"
-
-
-@pytest.mark.exhaustive(keep=1, most=4)
-@pytest.mark.parametrize("chunk", range(4))
-def test_models_find_the_enumerated_best(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without enumerating purchases, by the rows of the model: of one type of system and of two."""
-    monkeypatch.setattr(joint, "enumerated", lambda *_, **__: None)
-    monkeypatch.setattr(Master, "counts_decide", False)
-    wrong, feasible = {}, 0
-    for seed in range(44_000_000 + 12 * chunk, 44_000_012 + 12 * chunk):
-        said, plan = told(reading(seed))
-        wrong |= {seed: said} if said else {}
-        feasible += plan is not None and plan.status == "optimal"
-    assert not wrong
-    assert feasible > 2

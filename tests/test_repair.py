@@ -16,7 +16,7 @@ from planner.inputs import Inputs
 from planner.levers import levers
 from planner.outputs import console
 from planner.schema.plan import Plan, Repair
-from planner.verify import recheck
+from planner.verify import faults, recheck
 from tests.test_exactness import disagreements
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
@@ -180,6 +180,35 @@ def test_spare_trays_stand_in_each_rack_where_tensor_groups_span_trays() -> None
     assert repair.availability == pytest.approx(1.0 / (1.0 + odds))
     assert (repair.next_spare_gpus, repair.units_out) == (None, None)
     assert "1 tray of 2 GPUs stands by in each of" in console.render(plan).replace("\n  ", " ")
+
+
+@pytest.mark.parametrize(
+    ("hours", "used"), [(24, 16), (240, 12), (2400, 4)], ids=["a day", "ten days", "a hundred days"]
+)
+def test_how_many_gpus_of_a_system_are_used_is_decided(hours: int, used: int) -> None:
+    """As many as are best of the numbers that could be given: the longer repairs, the fewer."""
+    request = trays(4, 6)
+    request.job["repair"]["time"] = f"{hours} h"
+    of_each = {}
+    for most in (16, 12, 8, 4):
+        request.job["gpus"] = {"per_system": most}
+        plan = planned(request)
+        of_each[most] = plan.objective.best or 0.0
+    request.job["gpus"] = {}
+    plan = planned(request)
+    assert plan.jobs[0].usable_gpus_by_type == {"gpu": used}
+    assert plan.objective.best == pytest.approx(max(of_each.values()), rel=1e-6)
+    assert of_each[used] == max(of_each.values())
+
+
+def test_an_edited_number_of_gpus_of_a_system_is_caught() -> None:
+    request = trays(4, 6)
+    request.job["gpus"] = {}
+    plan = planned(request)
+    other = plan.jobs[0].model_copy(update={"per_system_gpus": 4})
+    inputs = inputs_of(request.case())
+    assert not faults(inputs, plan)
+    assert faults(inputs, plan.model_copy(update={"jobs": (other,)}))
 
 
 def test_spare_trays_of_a_pool_stand_anywhere() -> None:

@@ -16,7 +16,6 @@ from planner import api
 from planner.case import resolve
 from planner.errors import InputError
 from planner.inputs import Inputs
-from planner.optimizer.constraints.shrinking import Hull, Units, cells, work
 from planner.optimizer.ways import needed
 from planner.outputs import console, simulation_text
 from planner.outputs.blocks import screen as shown
@@ -136,85 +135,6 @@ def test_finer_replicas_lose_less() -> None:
         )
     assert kept == sorted(kept, reverse=True)
     assert kept[0] == pytest.approx(58 * 64 / (1.0 + 64 * 4.74e-4 * 0.78), rel=1e-9)
-
-
-def does(units: Units, count: int, replicas: int, interval_s: float) -> tuple[float, ...]:
-    """Return the GPUs whose work some units do, and those whose failures it and restarts see."""
-    job = Shrinking(count, units.unit_gpus, units.replica_gpus, replicas, units.least)
-    load, size = units.load_each * replicas, units.replica_gpus
-    found = shrunk(job.running, load)
-    lost = found.lost(units.how, interval_s, mtti_s(job, load))
-    shares = 1.0 - lost, found.failing, found.failing - found.spared(units.how)
-    return tuple(size * replicas * share for share in shares)
-
-
-@pytest.mark.parametrize("unit_gpus", [4, 8])
-def test_the_work_of_units_is_a_bound_that_is_met(unit_gpus: int) -> None:
-    """Of each number of units the best number of replicas, by trying all of them."""
-    units = Units(unit_gpus, 6, 2, 30, 0.02, HOW)
-    found = work(units, 40, (900.0, 900.0))
-    for count in range(41):
-        most = min(30, unit_gpus * count // 6)
-        every = [does(units, count, each, 900.0)[0] for each in range(2, most + 1)]
-        assert found[count] == pytest.approx(max(every, default=0.0), rel=1e-12)
-
-
-def test_no_units_pass_their_bounds() -> None:
-    """Over ranges of units, replicas and intervals: work, failures, lines over intervals."""
-    luck = Random(11)
-    for _ in range(60):
-        units = Units(luck.choice((3, 8, 64)), luck.choice((2, 8, 24)), 1, 40,
-                      luck.choice((0.003, 0.03, 0.3)), HOW)  # fmt: skip
-        counts, wide = luck.randint(2, 40), luck.random() < 0.5
-        held = units.held(counts)
-        if held < 1:
-            continue
-        fewest = luck.randint(1, held)
-        ends = (max(1, fewest - 3 * wide), fewest)
-        span = (counts, counts + 2 * wide)
-        interval_s = (luck.uniform(30.0, 900.0), luck.uniform(900.0, 90_000.0))
-        found = cells(units, span, ends, interval_s)
-        for count in range(span[0], span[1] + 1):
-            for replicas in range(ends[0], ends[1] + 1):
-                for share in (0.0, 0.1, 0.5, 0.9, 1.0):
-                    at_s = interval_s[0] ** (1.0 - share) * interval_s[1] ** share
-                    run, failing, restarts = does(units, count, replicas, at_s)
-                    assert run <= found.work[count - span[0]] * (1.0 + 1e-12)
-                    at = count, math.log(at_s), 1.0
-                    lines = [sum(map(float.__mul__, line, at)) for line in found.lines]
-                    assert run <= min(lines) * (1.0 + 1e-12)
-                    assert math.log(failing) >= found.failing - 1e-12
-                    assert math.log(failing / run) >= found.more - 1e-12
-                    assert math.log(restarts) >= found.resting - 1e-12
-                    assert math.log(restarts / run) >= found.spared - 1e-12
-
-
-def test_lines_over_intervals_close_in() -> None:
-    """Of units and replicas that are known: what is open falls with the square of the range."""
-    units, found = Units(8, 24, 1, 40, 0.3, HOW), []
-    for width in (2.0, 1.4, 1.1, 1.01):
-        lines = cells(units, (30, 30), (8, 8), (900.0 / width, 900.0 * width)).lines
-        most = min(begins + by * math.log(900.0) for _, by, begins in lines)
-        found.append(most / does(units, 30, 8, 900.0)[0] - 1.0)
-    assert found == sorted(found, reverse=True)
-    assert 0.0 < found[-1] < 2e-6
-
-
-def test_more_replicas_than_are_tried_stay_a_bound() -> None:
-    """Where half of the units are out the best is not among the numbers tried."""
-    units = Units(8, 8, 1, 400, 0.005, HOW)
-    found = work(units, 400, (900.0, 900.0))[400]
-    assert found >= max(does(units, 400, each, 900.0)[0] for each in range(1, 401))
-
-
-def test_a_hull_is_concave_and_above() -> None:
-    luck = Random(3)
-    values = [0.0, *(luck.uniform(0.0, 1.0) * at for at in range(1, 60))]
-    hull = Hull.of(values)
-    for at, value in enumerate(values):
-        assert hull.value(at) >= value
-        tangent = [hull.value(at) + hull.slope(at) * (x - at) for x in range(60)]
-        assert all(line >= value - 1e-9 for line, value in zip(tangent, values, strict=True))
 
 
 # Plans.

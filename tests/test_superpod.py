@@ -137,6 +137,7 @@ def test_a_plan_that_the_largest_fabric_ends_says_so(power: str, ends: bool) -> 
         "site.racks=5000",
         "budget.capex=10 BUSD",
         "consider.gpu_systems=[nvidia_gb200_nvl72]",
+        "network.compute.switches=[nvidia_qm9700]",
     )
     plan = api.solve(problem_files()["10MW"], settings=settings)
     (racks,) = (line.quantity for line in plan.lines if line.sku == "nvidia_gb200_nvl72")
@@ -156,7 +157,7 @@ def test_a_type_that_its_largest_fabric_keeps_out_is_named(power: str, kept_out:
     if said:
         assert plan.warnings[0] == said[0]
         assert said[0].startswith("DGX GB200 NVL72 could not")
-        assert "Quantum-2 QM9700 connects at most 128 in three tiers" in said[0]
+        assert "Spectrum-4 SN5600 connects at most 256 in three tiers" in said[0]
 
 
 def test_an_in_band_fabric_that_ends_a_plan_says_so() -> None:

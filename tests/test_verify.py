@@ -387,3 +387,13 @@ def test_verify_shares_no_code_with_what_it_judges() -> None:
     judged = ("planner.optimizer", "planner.case", "planner.assemble", "planner.sizing")
     assert "planner.verify.basis" in modules
     assert not {module for module in modules if module.startswith(judged)}
+
+
+def test_a_time_of_the_job_that_was_misread_is_named() -> None:
+    inputs, plan = load(PROBLEMS / "10MW.yaml"), solved_problem("10MW")
+    job = inputs.problem.job
+    hasty = job.restore.model_copy(update={"max_time_s": 5.0})
+    jobs = (job.model_copy(update={"restore": hasty}),)
+    read = replace(inputs, problem=inputs.problem.model_copy(update={"jobs": jobs}))
+    (fault,) = unit_faults(read, plan)
+    assert fault.startswith("jobs.0.restore.max_time read back from '5 min': plan says 5")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner import __version__
 from planner.assemble.cable_lengths import length_notes, parts_by_length
@@ -15,23 +14,28 @@ from planner.assemble.limits import limits, next_step
 from planner.assemble.lines import fabric_reports, idle_units, lines
 from planner.assemble.racks import rack_groups
 from planner.assemble.totals import job_plan, totals
+from planner.assemble.verdict import verdict
 from planner.assemble.warnings import assumptions, warnings
 from planner.case import Case
 from planner.case.cabling import longest_run_m
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
-from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import LOGARITHMIC, natural
+from planner.optimizer.optimise import Certificate
 from planner.optimizer.purchase import bill as bill_of
 from planner.schema.infeasibility import Infeasibility
 from planner.schema.plan import (
     NotConsidered,
     ObjectiveReport,
     Plan,
+    ProgramReport,
     Provenance,
     Site,
 )
 from planner.schema.prices import ShownIn
+
+if TYPE_CHECKING:
+    from planner.optimizer.proof import Proof
 
 TIES_CUT = "cut short the choice of the cheapest among equally good plans"
 """How the note ends on a search that was over before ties were broken."""
@@ -48,6 +52,7 @@ def assemble(
     infeasibility: Infeasibility | None = None,
     seconds: float | None = None,
     drawn: bool = True,
+    proof: Proof | None = None,
 ) -> Plan:
     """Return the plan of a certificate.
 
@@ -55,6 +60,7 @@ def assemble(
         message: why there is no plan, where there is none.
         infeasibility: the same in parts, where limits are the reason.
         seconds: the time to state; None keeps the plan's bytes reproducible.
+        proof: what the integer program proved of it.
         drawn: whether its racks, cables, next step and what there is to say about it are worked
             out, too; without them it has its lines, totals, job and limits.
     """
@@ -63,7 +69,7 @@ def assemble(
         status=answer.status,
         message=message,
         infeasibility=infeasibility,
-        objective=_objective(case, answer, gap),
+        objective=_objective(case, answer, gap, proof),
         provenance=_provenance(inputs, answer, solver, seconds),
     )
     operation = answer.operation
@@ -94,9 +100,10 @@ def assemble(
             "next_step": None if value is None else next_step(case, operation, reported, value),
             "racks": rack_groups(inputs, case, operation),
             "assumptions": assumptions(inputs, case, operation),
-            "warnings": (*_cut(answer), *warnings(inputs, case, operation, bill, job, fabrics)),
+            "warnings": warnings(inputs, case, operation, bill, job, fabrics),
         }
     )
+    plan = plan.model_copy(update={"verdict": verdict(plan, _cut(answer))})
     return with_cables(inputs, case, plan)
 
 
@@ -109,10 +116,11 @@ def with_cables(inputs: Inputs, case: Case, plan: Plan) -> Plan:
     return plan.model_copy(update={"warnings": (*plan.warnings, *length_notes(plan, schedule))})
 
 
-def _cut(answer: Certificate) -> Iterator[str]:
-    if answer.ties_cut:
-        end = "the time limit" if answer.late else "the end of the search"
-        yield f"{end} {TIES_CUT}"
+def _cut(answer: Certificate) -> str | None:
+    """Return what cut short the choice of the cheapest among equally good plans."""
+    if not answer.ties_cut:
+        return None
+    return "the time limit" if answer.late else "the end of the search"
 
 
 def _head(inputs: Inputs, case: Case) -> dict[str, Any]:
@@ -129,13 +137,14 @@ def _head(inputs: Inputs, case: Case) -> dict[str, Any]:
     }
 
 
-def _objective(case: Case, answer: Certificate, gap: float) -> ObjectiveReport:
+def _objective(case: Case, answer: Certificate, gap: float, proof: Proof | None) -> ObjectiveReport:
     logarithmic = case.objective in LOGARITHMIC
+    unit = OBJECTIVES[case.objective].unit
     return ObjectiveReport(
         name=case.objective,
         sense="maximize" if case.maximise else "minimize",
         value=_natural(case, answer.value),
-        unit=OBJECTIVES[case.objective].unit,
+        unit=unit,
         bound=_natural(case, answer.bound),
         gap=answer.gap,
         log_value=answer.value if logarithmic else None,
@@ -145,6 +154,7 @@ def _objective(case: Case, answer: Certificate, gap: float) -> ObjectiveReport:
         given_away=answer.given_away,
         best_capex_usd=_best_capex_usd(case, answer),
         indifference=case.indifference,
+        program=None if proof is None else ProgramReport(unit=unit, **proof._asdict()),
     )
 
 

@@ -14,9 +14,11 @@ from typing import NamedTuple
 
 from planner.assemble.cable_lengths import cut_to_length
 from planner.case import Case, cabling, resolve
+from planner.case.chosen import ways_of
 from planner.case.figures import base_group, group_for, parts_per_panel
 from planner.case.model import Fabric
 from planner.inputs import Inputs
+from planner.optimizer.purchase import standing
 from planner.schema.beside import Cable, CableEnd, CableSchedule, NetworkOfCable
 from planner.schema.catalog import Item, Link, Port, PortGroup, Switch
 from planner.schema.plan import Plan, RackGroup
@@ -162,7 +164,7 @@ def _placed(inputs: Inputs, plan: Plan, case: Case) -> _Build:
     return _Build(
         inputs=inputs,
         case=case,
-        values=case.companions.values(units),
+        values=standing(case, units, ways_of(case, plan))[0],
         racks=plan.racks,
         items=inputs.by_id,
         places={sku: iter(sorted(found)) for sku, found in places.items()},
@@ -309,7 +311,9 @@ def _compute(build: _Build, fabric: Fabric, devices: Mapping[str, list[_Device]]
     item = build.items[fabric.switch]
     assert item.switch is not None
     group = next(g for g in item.switch.ports if g.count == fabric.radix)
-    systems = [device for name in fabric.serves for device in devices[name]]
+    joined = zip(fabric.serves, fabric.amount, strict=True)
+    names = [name for name, (_, count) in joined if build.values[count]]
+    systems = [device for name in names for device in devices[name]]
     name = fabric.prefix if _compute_fabrics(build) > 1 else "compute"
     planes = [_tiers(build, fabric, size.tree, name, plane) for plane in range(design.planes)]
     runs = _Runs(build, "compute", group.link)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from planner.case import Case
 from planner.case.bounds import cap
 from planner.case.fabrics import WORDS
-from planner.case.figures import compute_port, fits
 from planner.case.model import Fabric
 from planner.case.quantities import total
 from planner.inputs import Inputs
 from planner.optimizer.operate import Run
-from planner.schema.plan import FabricReport
+from planner.optimizer.purchase import standing
 from planner.sizing.fabric import (
     FabricSize,
     PortDesign,
@@ -31,6 +30,7 @@ def largest_fabrics(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]
     """Say where what ends a plan, or keeps GPU types out of it, is no limit of the problem but the
     largest fabric that its switches make."""
     models = {item.id: item.model for item in inputs.items}
+    values = _standing(case, operation)
     for fabric in case.companions.fabrics:
         if not fabric.sizes or fabric.kinds or fabric.network == "out_of_band":
             continue
@@ -40,7 +40,7 @@ def largest_fabrics(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]
         switch, words = models[fabric.switch], WORDS[fabric.network]
         ports = f"{most / fabric.parts_per_port:,.0f} ports"
         counted = f"{most:,} systems" if fabric.design is not None else ports
-        if total(fabric.amount, case.companions.values(operation.units)) > FULL_FROM * most:
+        if total(fabric.amount, values) > FULL_FROM * most:
             yield (
                 f"the {words} fabric is the largest that {switch} makes in three tiers: {counted}, "
                 "whatever power, racks and money allow; more take a switch with more ports "
@@ -53,6 +53,10 @@ def largest_fabrics(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]
                 f"{short} could not do as much as this plan: {switch} connects at most {most:,} "
                 f"in three tiers; more take a switch with more ports ({_asked(fabric)})"
             )
+
+
+def _standing(case: Case, operation: Run) -> Mapping[str, float]:
+    return standing(case, operation.units, operation.ways)[0]
 
 
 def _asked(fabric: Fabric) -> str:
@@ -71,9 +75,12 @@ def _kept_out(
     if fabric.design is None or not chosen:
         return
     planned = operation.gpus * min(way.tflops_per_gpu for way in chosen)
+    built = {each.prefix: each.sizes[-1].capacity for each in case.companions.fabrics if each.sizes}
     for system in case.systems:
         if system.id not in fabric.serves or operation.used.get(system.id):
             continue
+        if any(built.get(f"compute{number}", 0) > most for number in system.fabrics):
+            continue  # another switch connects more of them
         reached, allowed = (
             max(way.most_gpus(count) * way.tflops_per_gpu for way in system.ways)
             for count in (most, cap(case, system))
@@ -82,35 +89,11 @@ def _kept_out(
             yield models[system.id]
 
 
-def fabric_remarks(
-    inputs: Inputs, case: Case, operation: Run, fabrics: Sequence[FabricReport]
-) -> Iterator[str]:
+def fabric_remarks(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
     """Yield what a reader would ask about the fabrics of a purchase."""
-    yield from _other_switches(inputs, fabrics)
     yield from _uneven_uplinks(inputs, case, operation)
     yield from _consoles_on_reserve(case, operation)
     yield from _manager_links(inputs, case, operation)
-
-
-def _other_switches(inputs: Inputs, fabrics: Sequence[FabricReport]) -> Iterator[str]:
-    """Say which other switches of the list would fit: the first that fits is taken."""
-    known = inputs.by_id
-    compute = inputs.problem.network.compute
-    for fabric in fabrics if compute is not None else ():
-        if fabric.network != "compute" or compute is None:
-            continue
-        port = compute_port(known[fabric.serves[0]], fabric.planes)
-        others = [
-            known[name].model
-            for name in compute.switches
-            if name != fabric.switch_sku and port is not None and fits(known[name], port)
-        ]
-        if others:
-            yield (
-                f"the compute fabric is built of the first switch that fits, "
-                f"{known[fabric.switch_sku].model}; {', '.join(others)} would fit as well: another "
-                "order of network.compute.switches may give another plan"
-            )
 
 
 def _uneven_uplinks(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
@@ -118,7 +101,7 @@ def _uneven_uplinks(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]
 
     Uplinks are spread evenly, so spines are a divisor of them: 29 go to 29 spines or none.
     """
-    values = case.companions.values(operation.units)
+    values = _standing(case, operation)
     for fabric in case.companions.fabrics:
         amount = round(total(fabric.amount, values))
         size = smallest(fabric.sizes, amount) if fabric.sizes and not fabric.kinds else None
@@ -169,7 +152,7 @@ def _consoles_on_reserve(case: Case, operation: Run) -> Iterator[str]:
     """Say where more consoles use free ports of management switches than there are."""
     companions = case.companions
     managing = [fabric for fabric in companions.fabrics if fabric.network == "out_of_band"]
-    values = companions.values(operation.units)
+    values = _standing(case, operation)
     late = ("in_band", "converged", "out_of_band")
     consoles = sum(
         values[f"{fabric.prefix}.switches"]
@@ -192,7 +175,7 @@ def _consoles_on_reserve(case: Case, operation: Run) -> Iterator[str]:
 def _manager_links(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
     """Say where the fabric manager is plugged into ports that link no slower ones: what its own
     ports are nobody states."""
-    values, known = case.companions.values(operation.units), inputs.by_id
+    values, known = _standing(case, operation), inputs.by_id
     for fabric in case.companions.fabrics:
         switch = known[fabric.switch].switch
         if fabric.design is None or not fabric.design.manager_ports or switch is None:

@@ -126,7 +126,10 @@ def _flat(fabric: Fabric, amount: int, spent: PurchaseSums) -> FabricReport:
 
 
 def _serves(fabric: Fabric, spent: PurchaseSums) -> tuple[str, ...]:
-    return tuple(sorted(name for name in fabric.serves if spent.counts[name]))
+    if fabric.design is None:
+        return tuple(sorted(name for name in fabric.serves if spent.counts[name]))
+    joined = zip(fabric.serves, fabric.amount, strict=True)
+    return tuple(sorted(name for name, (_, count) in joined if spent.counts[count]))
 
 
 # What each companion is for, in words.
@@ -209,14 +212,15 @@ def _system(case: Case, operation: Run, system: System, known: Mapping[str, Item
         return _more_of(case, operation, system)
     names = " and ".join(known[name].model for name in used)
     alone = f"consider.gpu_systems: [{system.id}] plans the job on them alone"
-    fabrics = {other.fabric for other in case.systems if other.id in used}
+    fabrics = {way.fabric for _, way in case.in_use(used, operation.ways)}
+    fits = fabrics <= {*system.fabrics, *([] if system.fabrics else [None])}
     elsewhere = f"they do not fit into the compute fabric of {names}"
     if len(used) < job.max_types:
-        if fabrics != {system.fabric}:
+        if not fits:
             return elsewhere, alone
         return f"the plan is no better with them beside {names}, at the pace of the slowest", ""
     reason = f"{of_job('gpus.max_types', job.name)} is {job.max_types} and the job runs on {names}"
-    if fabrics != {system.fabric}:
+    if not fits:
         return f"{reason}; {elsewhere}", alone
     more = f"max_types: {job.max_types + 1} lets the job use them too, at the pace of the slowest"
     return reason, f"{more}; {alone}"

@@ -18,9 +18,9 @@ from planner.case.money import discount, support_factor, support_usd_per_year, u
 from planner.figures import RATIOS
 from planner.inputs import Inputs
 from planner.optimizer.carriers import Carriers
-from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import measure, natural, work_of_ratio
 from planner.optimizer.operate import Run
+from planner.optimizer.optimise import Certificate
 from planner.optimizer.purchase import bill
 from planner.schema.beside import OptionItem, StorageOption, StorageOptions
 from planner.schema.catalog import Item

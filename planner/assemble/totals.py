@@ -116,7 +116,7 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
         max_blocking=job.max_blocking,
         whole_replicas=job.whole_replicas,
         tensor_gpus=case.in_use(o.used, o.ways)[0][1].tensor_gpus,
-        per_system_gpus=asked.gpus.most_of(case.in_use(o.used, o.ways)[0][0].id),
+        per_system_gpus=_per_system(inputs, case, o),
         usable_gpus_by_type={s.id: way.usable_gpus for s, way in case.in_use(o.used, o.ways)},
         idle_gpus=sum(s.gpus * o.used.get(s.id, 0) for s in case.systems) - o.gpus,
         local=local_plan(inputs, case, o) if o.mode == "local" else None,
@@ -204,6 +204,14 @@ def _derived_stall(case: Case, o: Run) -> StallPlan:
         copy_gb_per_s=slowest.host_copy_gb_per_s or 0.0,
         copy_s=copy_s(job, slowest, o.gpus),
     )
+
+
+def _per_system(inputs: Inputs, case: Case, o: Run) -> int | None:
+    """Return the most GPUs of one system that the job uses: as it says, or as the plan decides."""
+    system, way = case.in_use(o.used, o.ways)[0]
+    if len({each.usable_gpus for each in system.ways if each.option == way.option}) > 1:
+        return way.usable_gpus
+    return inputs.problem.job.gpus.most_of(system.id)
 
 
 def _repair(inputs: Inputs, case: Case, o: Run) -> Repair | None:

@@ -76,6 +76,7 @@ def _problem(inputs: Inputs, case: Case, operation: Run) -> Iterator[Assumption]
     if operation.mode == "local":
         yield from _local(inputs, case, origin)
     yield from _repair(inputs, origin)
+    yield from _drive_writes(inputs, case, operation, origin)
     yield _given("client_limit", "client limit per GPU of a system, where nothing else is given",
                  CLIENT_GB_PER_S_PER_GPU, "GB/s",
                  'S. Kartik and C. Tartow, VAST Data, "A Checkpoint on Checkpoints in LLMs", '
@@ -113,6 +114,20 @@ def _repair(inputs: Inputs, origin: Callable[[str], str]) -> Iterator[Assumption
                  "little is published: 2.5 h for a tray to days for a rack")  # fmt: skip
     yield _given("repair.swap", "how much longer a restart takes with failed hardware",
                  repair.swap_s, "s", source)  # fmt: skip
+
+
+def _drive_writes(
+    inputs: Inputs, case: Case, operation: Run, origin: Callable[[str], str]
+) -> Iterator[Assumption]:
+    """Yield how often a day flash is written whose endurance is derived, by kind."""
+    rated = inputs.problem.storage.dwpd.model_dump()
+    bought = (inputs.item(item.id) for item in case.bought(operation.units))
+    kinds = {kind for item in bought for kind, _ in figures.derived_endurance(item, inputs)}
+    for kind in sorted(kinds):
+        yield _given(f"dwpd.{kind}", f"drive writes a day of {kind.upper()} flash", rated[kind],
+                     "per day", origin(f"storage.dwpd.{kind}"),
+                     "usual ratings over five years: TLC 1, QLC 0.3 to 0.6; no data sheet of these "
+                     "drives is compared")  # fmt: skip
 
 
 def _pue(inputs: Inputs, origin: Callable[[str], str]) -> Iterator[Assumption]:
@@ -219,7 +234,8 @@ def remarks(
     yield from _without_drives(inputs, case)
     yield from _preference(case)
     yield from _unusual_shares(lines, job, fabrics)
-    yield from fabric_remarks(inputs, case, operation, fabrics)
+    yield from fabric_remarks(inputs, case, operation)
+    yield from _endurance(inputs, case, operation)
     yield from _design_power(inputs, operation)
 
 
@@ -286,6 +302,22 @@ def _unusual_shares(
             f"{job.checkpoint_gb / 1000:.3g} TB every {job.to_storage_s:.0f} s and "
             f"{job.capacity_needed_tb:.0f} TB of room"
         )
+
+
+def _endurance(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
+    """Name the basis of write endurance that no catalog states."""
+    rated = inputs.problem.storage.dwpd.model_dump()
+    for offer in case.bought(operation.units):
+        item = inputs.item(offer.id)
+        flash = [
+            f"{raw_tb:,.4g} TB of {kind.upper()} at {rated[kind]:g} drive writes a day"
+            for kind, raw_tb in figures.derived_endurance(item, inputs)
+        ]
+        if flash:
+            yield (
+                f"write endurance of {item.model} is derived, no catalog states it: "
+                f"{' and '.join(flash)} (storage.dwpd), before what protection writes besides"
+            )
 
 
 def _design_power(inputs: Inputs, operation: Run) -> Iterator[str]:

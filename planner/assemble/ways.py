@@ -26,7 +26,7 @@ def chosen(inputs: Inputs, case: Case, operation: Run) -> list[tuple[System, Cho
     for system, way in case.in_use(operation.used, operation.ways):
         item = inputs.item(system.id)
         every = {each.id_of(item, job): each for each in figures.choices_on(item, inputs)}
-        found.append((system, every[way.id]))
+        found.append((system, every[way.choice]))
     return found
 
 

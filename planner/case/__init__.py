@@ -11,7 +11,7 @@ from planner.case.model import (
     System,
     Way,
 )
-from planner.case.resolve import resolve, resolve_like, with_companions
+from planner.case.resolve import resolve, with_companions
 
 __all__ = [
     "Case",
@@ -24,6 +24,5 @@ __all__ = [
     "System",
     "Way",
     "resolve",
-    "resolve_like",
     "with_companions",
 ]

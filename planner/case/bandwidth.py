@@ -17,7 +17,7 @@ from planner.sizing import two_levels
 from planner.units import DAY_S
 
 
-def writing_gpus(job: Job, way: Way, gpus: int) -> int:
+def writing_gpus(job: Job, way: Way, gpus: float) -> float:
     """Return how many of the GPUs in use write a checkpoint, each its even part."""
     if not job.one_replica_writes:
         return gpus
@@ -37,12 +37,12 @@ def write_needed_gb_per_s(job: Job, mode: str, to_storage_s: float, *, by_rule: 
     return job.checkpoint_gb / (to_storage_s * share)
 
 
-def stall_s(job: Job, way: Way, gpus: int) -> float:
+def stall_s(job: Job, way: Way, gpus: float) -> float:
     """Return how long GPUs of a type stand still for an asynchronous checkpoint, s."""
     return job.stall_s + copy_s(job, way, gpus)
 
 
-def copy_s(job: Job, way: Way, gpus: int) -> float:
+def copy_s(job: Job, way: Way, gpus: float) -> float:
     """Return how long a GPU copies its part to its host, s; 0 where a stall is not derived."""
     if not job.derived_stall:
         return 0.0
@@ -51,7 +51,7 @@ def copy_s(job: Job, way: Way, gpus: int) -> float:
     return two_levels.derived_stall_s(0.0, job.checkpoint_gb, writing, way.host_copy_gb_per_s)
 
 
-def local_part_gb(job: Job, way: Way, gpus: int) -> float:
+def local_part_gb(job: Job, way: Way, gpus: float) -> float:
     """Return what one system writes locally per checkpoint, its peers' copies included, GB."""
     assert job.levels is not None
     writing = writing_gpus(job, way, gpus)
@@ -59,20 +59,20 @@ def local_part_gb(job: Job, way: Way, gpus: int) -> float:
     return two_levels.local_part_gb(job.checkpoint_gb, job.levels.copies, held, writing)
 
 
-def local_drain_s(job: Job, way: Way, gpus: int) -> float:
+def local_drain_s(job: Job, way: Way, gpus: float) -> float:
     """Return how long a local checkpoint takes to be safe, s."""
     assert way.drives is not None
     return local_part_gb(job, way, gpus) / way.drives.write_gb_per_s
 
 
-def worn_interval_s(job: Job, way: Way, gpus: int) -> float:
+def worn_interval_s(job: Job, way: Way, gpus: float) -> float:
     """Return the shortest local interval that a type's drives endure, s; 0 where nobody says."""
     assert way.drives is not None
     endured = way.drives.endurance_tb_per_day
     return 0.0 if endured is None else local_part_gb(job, way, gpus) / 1000.0 * DAY_S / endured
 
 
-def local_room_tb(job: Job, way: Way, gpus: int) -> float:
+def local_room_tb(job: Job, way: Way, gpus: float) -> float:
     """Return what one system holds of local checkpoints at a time, TB."""
     assert job.levels is not None
     return job.levels.keep * local_part_gb(job, way, gpus) / 1000.0

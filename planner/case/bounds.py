@@ -143,6 +143,12 @@ class Bounds:
         )
         return cls(tops, [(float(limit), use) for limit, use in each if limit is not None])
 
+    def follow(self, systems: Iterable[System]) -> None:
+        """Add the majorants of the systems that each compute fabric joins: all of a type."""
+        for system in systems:
+            for fabric in system.fabrics:
+                self.majorants[system.wired(fabric)] = {system.id: 1.0}, 0.0
+
     def add(self, quantities: Iterable[Quantity]) -> None:
         """Add the majorants of counts that follow from those known so far."""
         for quantity in quantities:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
@@ -43,15 +43,12 @@ MOST_CLUSTERS = 5_000
 """Clusters of a storage family in one plan; more are not planned (docs/model.md)."""
 
 
-def derive_companions(
-    inputs: Inputs, case: Case, tops: dict[str, int], known: Mapping[str, Companion]
-) -> Companions:
+def derive_companions(inputs: Inputs, case: Case, tops: dict[str, int]) -> Companions:
     """Return the companions of a case's offers.
 
     Args:
         case: the problem in numbers, without companions yet.
         tops: the most units of each offer that a plan can hold.
-        known: companions that cost and take the same, however many there are of what.
 
     Raises:
         InputError: a companion cannot be bought, or lacks a figure that matters.
@@ -78,7 +75,7 @@ def derive_companions(
     if network.out_of_band is not None:
         add_console_cables(builder, network.out_of_band)
     _add_services(builder)
-    companions = (*_companions(builder, known), *_spare_parts(builder))
+    companions = (*_companions(builder), *_spare_parts(builder))
     return Companions(
         quantities=tuple(builder.quantities),
         items=companions,
@@ -99,15 +96,10 @@ def _add_places(builder: CompanionsBuilder) -> None:
             builder.quantities.append(AtLeast(offer.place, ((1.0, offer.id),), offer.installed))
 
 
-def _companions(
-    builder: CompanionsBuilder, known: Mapping[str, Companion]
-) -> tuple[Companion, ...]:
+def _companions(builder: CompanionsBuilder) -> tuple[Companion, ...]:
     result = []
     for item_id in sorted(builder.needs):
         terms, roles = tuple(builder.needs[item_id]), tuple(builder.roles[item_id])
-        if item_id in known:
-            result.append(replace(known[item_id], terms=terms, roles=roles))
-            continue
         item = builder.item(item_id)
         # What a catalog says a cluster needs may have no price: it is told, and not left out.
         catalogued = item in [part for part, _ in builder.of_clusters]

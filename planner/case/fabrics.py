@@ -13,11 +13,11 @@ from planner.case.figures import (
     FabricKey,
     base_group,
     compute_port,
-    fabric_key,
+    fabric_keys,
     group_for,
     parts_per_panel,
 )
-from planner.case.model import Case, Fabric, LeafKind, NetworkName, Storage
+from planner.case.model import Case, Fabric, LeafKind, NetworkName, Storage, System
 from planner.case.quantities import Ceil, Packed, Quantity, Size, Steps, Sum, Terms
 from planner.inputs import Inputs
 from planner.schema.catalog import Item, Link, LinkEnd, Port, PortGroup, Switch
@@ -47,6 +47,7 @@ class CompanionsBuilder:
         self.offers = (*case.systems, *case.storage)
         self.placed = case.offers()
         self.bounds = Bounds.of(case, tops)
+        self.bounds.follow(case.rewired)
         self.bounded = 0
         self.quantities: list[Quantity] = []
         self.needs: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
@@ -106,40 +107,43 @@ NO_LINK = Link.model_construct(cable="", links=1, switch_end=None, system_end=No
 
 
 def add_compute(builder: CompanionsBuilder, fabric: ComputeFabric) -> None:
-    """Add the compute fabrics: one for each set of GPU types that can share it."""
-    keys: dict[str, FabricKey] = {}
-    for offer in builder.offers:
-        key = fabric_key(builder.item(offer.id), builder.inputs)
-        if key is not None:
-            keys[offer.id] = key
-    for number, key in enumerate(sorted(set(keys.values()))):
-        serves = tuple(offer_id for offer_id, own in keys.items() if own == key)
+    """Add the compute fabrics: one for each set of GPU types that can share it.
+
+    A plan builds one of those that a type may join; the others then join none of its systems.
+    """
+    systems = [offer for offer in builder.offers if isinstance(offer, System)]
+    keys: dict[int, FabricKey] = {}
+    for each in systems:
+        known = fabric_keys(builder.item(each.id), builder.inputs)
+        keys |= zip(each.fabrics, known, strict=True)
+    for number, key in sorted(keys.items()):
+        serves = tuple(system for system in systems if number in system.fabrics)
         design = ComputeDesign(
             radix=_group(builder, key).count,
-            oversubscription=fabric.oversubscription,
-            ports_per_system=key.ports // fabric.planes,
+            oversubscription=key.oversubscription,
+            ports_per_system=key.ports // key.planes,
             rails=key.rails,
-            planes=fabric.planes,
+            planes=key.planes,
             manager_slots=fabric.manager.slots,
             manager_ports=fabric.manager.ports,
             single_switch=fabric.single_switch,
             leaf_pair=fabric.leaf_pair,
             rail_group=key.rail_group,
         )
-        _add_compute(builder, f"compute{number}", key, design, serves)
+        _add_compute(builder, number, key, design, serves)
 
 
 def _add_compute(
     builder: CompanionsBuilder,
-    prefix: str,
+    number: int,
     key: FabricKey,
     design: ComputeDesign,
-    serves: tuple[str, ...],
+    serves: tuple[System, ...],
 ) -> None:
-    item = builder.item(key.switch)
+    item, prefix = builder.item(key.switch), f"compute{number}"
     assert item.switch is not None
     link = _group(builder, key).link or NO_LINK
-    amount: Terms = tuple((1.0, offer_id) for offer_id in serves)
+    amount: Terms = tuple((1.0, system.wired(number)) for system in serves)
     sizes = compute_sizes(design, builder.most(amount))
     each_end = None if link.switch_end is None else link.switch_end.links
     full = [_per_size(size, design.planes, each_end) for size in sizes]
@@ -149,7 +153,7 @@ def _add_compute(
     builder.need(item.id, 1.0, switches, WORDS["compute"])
     builder.switches.append((1.0, switches))
     each = float(design.planes * design.ports_per_system)
-    system_links = tuple((each, offer_id) for offer_id in serves)
+    system_links = tuple((each, name) for _, name in amount)
     if design.manager_ports:
         system_links = (*system_links, (float(design.manager_ports), some))
     _need_cables(builder, "compute", f"{prefix}.system_cables", link, system_links)
@@ -161,14 +165,14 @@ def _add_compute(
     if manager is not None and manager.manager.transceiver is not None:
         ports_of_it = float(manager.manager.ports)
         builder.need_part(manager.manager.transceiver, ports_of_it, some, WORDS["compute"])
-    own = {name: compute_port(builder.item(name), design.planes) for name in serves}
-    ports = [(name, int(each), _end(own[name], link)) for name in serves]
+    ends_of = (_end(compute_port(builder.item(s.id), design.planes), link) for s in serves)
+    ports = [(name, int(each), end) for (_, name), end in zip(amount, ends_of, strict=True)]
     _need_system_ends(builder, "compute", ports)
     builder.fabrics.append(
         Fabric(
             network="compute",
             switch=item.id,
-            serves=serves,
+            serves=tuple(system.id for system in serves),
             prefix=prefix,
             amount=amount,
             links=system_links,

@@ -223,6 +223,32 @@ def drives(item: Item, job: Job) -> Drives | None:
     return Drives(local.write.value, local.capacity.value, endurance)
 
 
+def endurance_tb_per_day(item: Item, inputs: Inputs) -> float | None:
+    """Return what may be written to a unit of storage a day, TB; None where nothing limits it.
+
+    What its catalog states, else what its flash is rated for: raw capacity times drive writes a
+    day, of several kinds of flash the least, since all of them take what is written.
+    """
+    stated, rated = item.provides.endurance, inputs.problem.storage.dwpd.model_dump()
+    if inputs.problem.storage.endurance == "off":
+        return None
+    if stated is not None:
+        return stated.value
+    flash = derived_endurance(item, inputs)
+    return min((raw_tb * rated[kind] for kind, raw_tb in flash), default=None)
+
+
+def derived_endurance(item: Item, inputs: Inputs) -> list[tuple[str, float]]:
+    """Return the (kind, raw TB) of flash in a unit whose endurance is derived from it, if it is."""
+    asked, raw_tb = inputs.problem.storage, dict[str, float]()
+    if asked.endurance != "derived" or item.provides.endurance is not None:
+        return []
+    for part, quantity in parts(item, inputs):
+        for media in part.media:
+            raw_tb[media.type] = raw_tb.get(media.type, 0.0) + quantity * media.raw_tb
+    return [(kind, raw) for kind, raw in raw_tb.items() if kind in type(asked.dwpd).model_fields]
+
+
 def host_copy_gb_per_s(item: Item, job: Job) -> float | None:
     """Return what a GPU copies to its host, GB/s, where the job's stall is derived from it."""
     if job.checkpoint.stall_s != "derived" or item.local.host_copy is None:
@@ -230,15 +256,33 @@ def host_copy_gb_per_s(item: Item, job: Job) -> float | None:
     return item.local.host_copy.value
 
 
-def usable_gpus(item: Item, job: Job) -> int:
-    """Return the GPUs of one system that the job can use; 0 where a tensor group does not fit."""
+def usable_gpus(item: Item, job: Job, most: int | None = None) -> int:
+    """Return the GPUs of one system that the job can use; 0 where a tensor group does not fit.
+
+    Args:
+        most: how many of them it may use, where that is decided; else what the job says.
+    """
     assert item.provides.gpus is not None
-    gpus, most = item.provides.gpus.value, job.gpus.most_of(item.id)
+    gpus, most = item.provides.gpus.value, most or job.gpus.most_of(item.id)
     if not job.whole_replicas:
         return min(gpus, most or gpus)
     assert job.parallelism is not None
     tensor, replica = job.parallelism.tensor, job.parallelism.replica_gpus
     return sizing.usable_gpus(gpus, tensor, replica, most)
+
+
+def uses_of(item: Item, job: Job) -> tuple[int, ...]:
+    """Return how many GPUs of one system the job may use, falling: what the job says, or all.
+
+    Where spare trays stay in their racks every number that it can use is one to choose from: what
+    it leaves over are its spares.
+    """
+    assert item.provides.gpus is not None
+    whole = usable_gpus(item, job)
+    if job.gpus.most_of(item.id) is not None or not spare_unit(item, whole, job).in_rack:
+        return (whole,)
+    every = {usable_gpus(item, job, most) for most in range(1, item.provides.gpus.value + 1)}
+    return tuple(sorted(every - {0}, reverse=True))
 
 
 def spare_unit(item: Item, usable_gpus: int, job: Job) -> SpareUnit:
@@ -379,20 +423,6 @@ def compute_port(item: Item, planes: int) -> Port | None:
     )
 
 
-def compute_fit(item: Item, inputs: Inputs) -> Fit | None:
-    """Return the first switch of the compute fabric that fits a GPU system, or None."""
-    fabric = inputs.problem.network.compute
-    port = compute_port(item, fabric.planes) if fabric is not None else None
-    if fabric is None or port is None:
-        return None
-    known = inputs.by_id
-    for name in fabric.switches:
-        fit = _fit(known[name], port)
-        if fit is not None:
-            return fit
-    return None
-
-
 def fits(switch: Item, port: Port) -> bool:
     """Say whether a switch has ports for a port: its protocol, and a speed that is enough."""
     return _fit(switch, port) is not None
@@ -412,44 +442,54 @@ def speaks(switch: Switch, port: Port) -> bool:
 
 
 class FabricKey(NamedTuple):
-    """GPU types with the same key share a compute fabric."""
+    """GPU types with the same key can share a compute fabric."""
 
     switch: str
     speed_gbit_per_s: float
     ports: int
     rails: int
     rail_group: int
+    planes: int
+    oversubscription: float
 
 
-def fabric_key(item: Item, inputs: Inputs) -> FabricKey | None:
-    """Return which compute fabric a GPU system joins; None without one."""
-    fabric, fit = inputs.problem.network.compute, compute_fit(item, inputs)
-    if item.category != "gpu_system" or fabric is None or fit is None:
-        return None
-    port = compute_port(item, fabric.planes)
-    assert port is not None
-    speed = fit.group.speed_gbit_per_s
-    return FabricKey(fit.switch.id, speed, port.count, port.rails, port.rail_group or 0)
+def fabric_keys(item: Item, inputs: Inputs) -> tuple[FabricKey, ...]:
+    """Return the compute fabrics that a GPU system may join, sorted: none without any."""
+    fabric = inputs.problem.network.compute
+    if item.category != "gpu_system" or fabric is None:
+        return ()
+    known, found = inputs.by_id, set()
+    for planes in fabric.planes_allowed:
+        port = compute_port(item, planes)
+        if port is None or port.count % (port.rails * planes):
+            continue
+        fitting = (_fit(known[name], port) for name in fabric.switches)
+        of_port = port.count, port.rails, port.rail_group or 0, planes
+        found |= {
+            FabricKey(fit.switch.id, fit.group.speed_gbit_per_s, *of_port, ratio)
+            for fit in fitting
+            if fit is not None
+            for ratio in fabric.oversubscriptions
+        }
+    return tuple(sorted(found))
 
 
 def no_compute_fabric(item: Item, inputs: Inputs) -> str | None:
     """Return why a GPU system cannot join the compute fabric, or None where it can."""
     fabric = inputs.problem.network.compute
-    if fabric is None or item.category != "gpu_system":
+    if fabric is None or item.category != "gpu_system" or fabric_keys(item, inputs):
         return None
-    port = compute_port(item, fabric.planes)
+    port = compute_port(item, fabric.planes_allowed[0])
     if port is None:
         return "not known: compute ports, for network.compute"
-    fit = compute_fit(item, inputs)
-    if fit is None:
+    if not any(fits(inputs.by_id[name], port) for name in fabric.switches):
         kind = f"{port.protocol} " if port.protocol else ""
         return f"no switch of network.compute has {kind}ports of {port.speed_gbit_per_s:g} Gb/s"
-    if port.count % (port.rails * fabric.planes):
-        return (
-            f"its {port.count} compute ports do not spread evenly over {port.rails} rails "
-            f"of {fabric.planes} planes"
-        )
-    return None
+    planes = " or ".join(map(str, fabric.planes_allowed))
+    return (
+        f"its {port.count} compute ports do not spread evenly over {port.rails} rails "
+        f"of {planes} planes"
+    )
 
 
 def no_port_group(item: Item, inputs: Inputs) -> str | None:

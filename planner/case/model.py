@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar
 
-from planner.case.quantities import Counts, Packed, Quantity, RackUse, Sum, Terms, ceil
+from planner.case.quantities import Counts, Packed, Quantity, RackUse, Steps, Sum, Terms, ceil
 from planner.case.repair import Repair, SpareUnit
 from planner.figures import OBJECTIVES, RATIOS, STATED
 from planner.limits import of_group
@@ -141,7 +141,7 @@ class Drives(NamedTuple):
 class Way:
     """One way in which the job may run on a GPU system; the plan chooses one.
 
-    Of each system the job can use ``usable_gpus``, in steps of ``step_gpus``: whole replicas, or
+    Of each system the job uses ``usable_gpus``, in steps of ``step_gpus``: whole replicas, or
     whole systems. ``spare_unit`` is what of it is mended by itself. ``tflops_per_gpu`` is what
     ``Job.mfu`` applies to, at the power set point. ``power_share`` of its rated power is what a
     system is provisioned for, ``min_replicas`` the fewest whose memory holds what they share,
@@ -151,6 +151,8 @@ class Way:
     ``gpus_max`` is the most whose copies of the model have a micro-batch each, None where a step
     has no number of them. Without ``drives`` the job has no local level of checkpoints there;
     ``host_copy_gb_per_s`` is what a GPU copies to its host, where the stall is derived from it.
+    ``fabric`` is the number of the compute fabric that joins the systems, None without one.
+    ``choice`` is the id of what the way chooses of power, precision and parallelism.
     """
 
     id: str
@@ -169,6 +171,8 @@ class Way:
     bubble: float = 0.0
     option: str | None = None
     gpus_max: int | None = None
+    fabric: int | None = None
+    choice: str = ""
 
     @property
     def standing(self) -> str:
@@ -193,15 +197,22 @@ class Way:
 class System(Offer):
     """A GPU system, and the ways in which the job may run on it: the first is as it is sold.
 
-    ``options`` names the ways to spread a replica that find a place on it, of a job with several.
+    ``fabrics`` are the numbers of the compute fabrics that it may join, rising; ``designs`` names
+    of each the switch, with planes and oversubscription where they are open, too. ``options`` names
+    the ways to spread a replica that find a place on it, of a job with several.
     """
 
     gpus: int
     ways: tuple[Way, ...]
     client_write_gb_per_s: float
     client_read_gb_per_s: float
-    fabric: int | None
+    fabrics: tuple[int, ...] = ()
+    designs: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+
+    def wired(self, fabric: int) -> str:
+        """Return the name of the count of its systems that a compute fabric joins."""
+        return f"on.{self.id}.compute{fabric}" if len(self.fabrics) > 1 else self.id
 
     def way(self, chosen: Collection[str] = ()) -> Way:
         """Return the way that is among those chosen, by id; the first where none is."""
@@ -357,6 +368,48 @@ class Companions:
         for companion in self.items:
             values[companion.id] = round(values[companion.id])
         return values
+
+    def renamed(self, names: Mapping[str, str | None]) -> Companions:
+        """Return the companions with other names of counts, and without what follows from those
+        alone that have none."""
+        gone = {name for name, other in names.items() if other is None}
+
+        def left(terms: Terms) -> Terms:
+            return tuple((factor, names.get(n) or n) for factor, n in terms if n not in gone)
+
+        quantities: list[Quantity] = []
+        for quantity in self.quantities:
+            terms = left(quantity.terms)
+            if not terms and quantity.terms:
+                gone.update(quantity.outputs if isinstance(quantity, Steps) else (quantity.name,))
+                continue
+            if isinstance(quantity, Packed):
+                pairs = zip(quantity.terms, quantity.shares, strict=True)
+                shares = tuple(share for (_, name), share in pairs if name not in gone)
+                quantities.append(replace(quantity, terms=terms, shares=shares))
+            else:
+                quantities.append(replace(quantity, terms=terms))
+        items = []
+        for item in self.items:
+            roles = zip(item.terms, item.roles, strict=True)
+            kept = tuple(role for (_, name), role in roles if name not in gone)
+            if kept:
+                items.append(replace(item, terms=left(item.terms), roles=kept))
+        fabrics = tuple(
+            replace(fabric, amount=left(fabric.amount), links=left(fabric.links))
+            for fabric in self.fabrics
+            if left(fabric.amount)
+        )
+        return replace(
+            self,
+            quantities=tuple(quantities),
+            items=tuple(items),
+            racks=left(self.racks),
+            positions=tuple(replace(some, racks=left(some.racks)) for some in self.positions),
+            shared=next((each for each in quantities if isinstance(each, Packed)), None),
+            pdus_per_rack=tuple(each for each in self.pdus_per_rack if each[0] not in gone),
+            fabrics=fabrics,
+        )
 
     @cached_property
     def _counts(self) -> Counts:
@@ -651,6 +704,71 @@ class Case:
         """Return this case, marked as having for any purchase the bill of another."""
         self.__dict__["billed"] = other.billed
         return self
+
+    @cached_property
+    def rewired(self) -> tuple[System, ...]:
+        """The GPU systems that may join more than one compute fabric."""
+        return tuple(system for system in self.systems if len(system.fabrics) > 1)
+
+    @cached_property
+    def design_of(self) -> Mapping[int, str]:
+        """The design of each compute fabric: types with other ports may have one of the same."""
+        return {
+            fabric: design
+            for system in self.systems
+            for fabric, design in zip(system.fabrics, system.designs, strict=True)
+        }
+
+    @cached_property
+    def _design_by_way(self) -> dict[str, tuple[str, str]]:
+        return {
+            way.id: (system.id, self.design_of[way.fabric])
+            for system in self.systems
+            for way in system.ways
+            if way.fabric is not None
+        }
+
+    def fabric_of(self, system: System, ways: Iterable[str]) -> int | None:
+        """Return the compute fabric that joins a type where the job runs in some ways.
+
+        That of its own way; else one of the job's design where it may join such, or its first.
+        """
+        chosen = [self._design_by_way[name] for name in ways if name in self._design_by_way]
+        own = [design for owner, design in chosen if owner == system.id]
+        others = (design for _, design in chosen if design in system.designs)
+        design = next(iter((*own, *others, *system.designs)), None)
+        return None if design is None else system.fabrics[system.designs.index(design)]
+
+    def wired(self, units: Mapping[str, int], ways: Collection[str]) -> Mapping[str, int]:
+        """Return units and the systems that each compute fabric joins: what companions follow from.
+
+        Args:
+            ways: the ways in which the job runs, by id.
+        """
+        return self.joined(units, tuple(self.fabric_of(each, ways) for each in self.rewired))
+
+    def joined(
+        self, units: Mapping[str, int], fabrics: tuple[int | None, ...]
+    ) -> Mapping[str, int]:
+        """Return the same where each type that may join several is in one of these fabrics."""
+        if not fabrics:
+            return units
+        counts = dict(units)
+        for system, chosen in zip(self.rewired, fabrics, strict=True):
+            for fabric in system.fabrics:
+                count = units.get(system.id, 0) if fabric == chosen else 0
+                counts[system.wired(fabric)] = count
+        return counts
+
+    def companions_in(self, ways: Collection[str]) -> Companions:
+        """Return the companions where the job runs in some ways: those of the fabrics that are
+        built then, and counts of units alone."""
+        names: dict[str, str | None] = {}
+        for system in self.rewired:
+            joined = self.fabric_of(system, ways)
+            for fabric in system.fabrics:
+                names[system.wired(fabric)] = system.id if fabric == joined else None
+        return self.companions.renamed(names) if names else self.companions
 
     def keys(self, sku: str) -> tuple[Key, ...]:
         """Return what the counts of an item are of: each site in each period."""

@@ -109,7 +109,7 @@ class Repair(NamedTuple):
         return self.spares if left >= self.spares else left - self.spares
 
     def waiting(
-        self, unit: SpareUnit, spares: int, gpus: int, failures_per_gpu_day: float
+        self, unit: SpareUnit, spares: int, gpus: float, failures_per_gpu_day: float
     ) -> float:
         """Return the share of time the job waits for repairs.
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
-
-from pydantic import BaseModel
 
 from planner.case import figures, suitability
 from planner.case.bounds import cap
 from planner.case.choices import Choice
 from planner.case.companions import derive_companions
-from planner.case.figures import fabric_key
+from planner.case.figures import FabricKey, fabric_keys
 from planner.case.model import (
     BandwidthRule,
     Case,
-    Companion,
     Companions,
     FamilyOffer,
     IntervalRule,
@@ -107,164 +103,14 @@ def resolve(inputs: Inputs) -> Case:
     return with_companions(inputs, case)
 
 
-# Of cases alike but for how the job runs, or for prices, most is the same to the last bit.
-
-
-def resolve_like(inputs: Inputs, known: Inputs, case: Case) -> Case:
-    """Return the case of inputs; what cannot differ from that of others is taken over from it.
-
-    Args:
-        known: others.
-
-    Raises:
-        InputError: as of ``resolve``.
-    """
-    drawn = inputs.items is not known.items
-    if not _same_offers(inputs, known):
-        return resolve(inputs)
-    problem, items = inputs.problem, inputs.by_id
-    runs_alike = problem.jobs is known.problem.jobs
-    priced = {name for name, price in inputs.prices.items() if price is not known.prices[name]}
-    billed = set(items) if drawn else priced
-    systems = [
-        replace(_system(items[each.id], inputs), fabric=each.fabric)
-        if each.id in billed
-        else each
-        if runs_alike
-        else replace(
-            each,
-            ways=ways_of(items[each.id], inputs),
-            options=figures.options_on(items[each.id], problem.job),
-        )
-        for each in case.systems
-    ]
-    storage = [
-        _storage(items[each.id], inputs) if each.id in billed else each for each in case.storage
-    ]
-    if drawn and not _stand_alike(inputs, known, (*systems, *storage)):
-        return resolve(inputs)
-    new = replace(
-        case,
-        systems=tuple(systems),
-        storage=tuple(storage),
-        standing=tuple(_standing(items[each.id], inputs) for each in case.standing),
-        job=_with_drives(job_numbers(problem), systems),
-        limits=limits_of(problem),
-        delivered_read=problem.storage.delivered_fraction.read,
-        delivered_write=problem.storage.delivered_fraction.write,
-        policy=_policy(problem, systems, storage),
-    )
-    if billed or _bounds_of(new) != _bounds_of(case):
-        same = {
-            each.id: each
-            for each in case.companions.items
-            if each.id not in billed and not each.stored
-        }
-        return with_companions(inputs, new, same)
-    return new.billed_as(case)
-
-
-_RUNNING = frozenset(
-    {"bytes_per_parameter", "trained_share", "restore", "restart", "failures", "dataset_tb",
-     "ingest_per_gpu_gb_per_s"}
-)  # fmt: skip
-"""What a job says that decides how it runs, and not what may be bought or comes with it."""
-_CHECKPOINTED = frozenset(
-    {"size_gb", "max_overlap", "max_blocking", "drain_slowdown", "interval", "keep_last",
-     "milestones"}
-)  # fmt: skip
-"""The same of its checkpoints."""
-_REACHED = frozenset({"min_goodput", "min_useful_gpus"})
-"""Targets that decide nothing of what may be bought or comes with it."""
-
-
-def _same_offers(one: Inputs, other: Inputs) -> bool:
-    """Say whether the same is on offer to two problems, and the same comes with it, but for prices
-    and power, as long as everything finds room.
-
-    Nothing may differ but what the job asks for to run, what is paid for something that has a price
-    in both, and how much is drawn by what draws some in both.
-    """
-    return (
-        one.families is other.families
-        and one.discounts is other.discounts
-        and _same_but_for_draw(one.items, other.items)
-        and one.prices.keys() == other.prices.keys()
-        and _differing(one.problem, other.problem) <= {"jobs", "storage", "targets"}
-        and _differing(one.problem.storage, other.problem.storage) <= {"delivered_fraction"}
-        and _differing(one.problem.targets, other.problem.targets) <= _REACHED
-        and _differing(one.problem.job, other.problem.job) <= {*_RUNNING, "checkpoint"}
-        and _differing(one.problem.job.checkpoint, other.problem.job.checkpoint) <= _CHECKPOINTED
-    )
-
-
-def _same_but_for_draw(some: Sequence[Item], others: Sequence[Item]) -> bool:
-    """Say whether catalogs state the same of all items, but how much those draw that draw some."""
-    if some is others:
-        return True
-    pairs = zip(some, others, strict=True) if len(some) == len(others) else [(None, None)]
-    return all(one is other or _draws_alone(one, other) for one, other in pairs)
-
-
-def _draws_alone(one: Item | None, other: Item | None) -> bool:
-    """Say whether two items differ in their draw alone, which is some in both."""
-    if one is None or other is None or _differing(one, other) != {"consumes"}:
-        return False
-    draws = one.consumes.it_power, other.consumes.it_power
-    some = all(draw is not None and draw.value > 0.0 for draw in draws)
-    return some and _differing(one.consumes, other.consumes) == {"it_power"}
-
-
-def _stand_alike(inputs: Inputs, known: Inputs, offers: Sequence[Offer]) -> bool:
-    """Say whether racks hold a unit of the same items at the draws of two problems.
-
-    Args:
-        inputs, known: the problems.
-        offers: what is on offer in the second, as it is in the first.
-    """
-    if inputs.problem.site.rack is not None and any(each.rack_use is None for each in offers):
-        return False
-    asked = {offer.id for offer in offers}
-    for one, other in zip(inputs.items, known.items, strict=True):
-        if one.category not in ("gpu_system", "storage") or one.id in asked:
-            continue
-        if suitability.not_wanted(one, inputs.problem) is not None:
-            continue
-        if (figures.rack_use(one, inputs) is None) != (figures.rack_use(other, known) is None):
-            return False
-    return True
-
-
-def _differing(one: BaseModel, other: BaseModel) -> set[str]:
-    """Return the fields in which two parts of a problem are not the same object."""
-    mine, others = one.__dict__, other.__dict__
-    return {name for name in mine if mine[name] is not others[name]}
-
-
-@lru_cache(maxsize=2)
-def _bounds_of(case: Case) -> tuple[object, ...]:
-    """Return how far companions are worked out: the most units of each offer, and what limits."""
-    limits = case.limits
-    tops = tuple(max(cap(case, offer), offer.low) for offer in case.offers())
-    return (
-        *tops,
-        limits["it_power_kw"],
-        limits["facility_power_kw"],
-        limits["capex_usd"],
-        limits["racks"],
-    )
-
-
-def with_companions(
-    inputs: Inputs, case: Case, known: Mapping[str, Companion] | None = None
-) -> Case:
+def with_companions(inputs: Inputs, case: Case) -> Case:
     """Return a case with its companions, for as many systems as its limits allow.
 
     A case whose limits are changed needs its companions anew: fabrics are worked out only as far
     as a plan can need them.
     """
     tops = {offer.id: max(cap(case, offer), offer.low) for offer in case.offers()}
-    return replace(case, companions=derive_companions(inputs, case, tops, known or {}))
+    return replace(case, companions=derive_companions(inputs, case, tops))
 
 
 def _with_drives(job: JobNumbers, systems: list[System]) -> JobNumbers:
@@ -276,15 +122,42 @@ def _with_drives(job: JobNumbers, systems: list[System]) -> JobNumbers:
 
 
 def _with_fabrics(inputs: Inputs, systems: list[System]) -> list[System]:
-    """Return the systems with the number of the compute fabric each joins."""
+    """Return the systems with the numbers of the compute fabrics that each may join, and each of
+    their ways in every one of them."""
     known = inputs.by_id
-    keys = {system.id: fabric_key(known[system.id], inputs) for system in systems}
-    order = sorted({key for key in keys.values() if key is not None})
-    numbers = {key: number for number, key in enumerate(order)}
+    keys = {system.id: fabric_keys(known[system.id], inputs) for system in systems}
+    order = sorted({key for every in keys.values() for key in every})
+    designs = _designs(order)
+    joined = {system.id: [order.index(key) for key in keys[system.id]] for system in systems}
     return [
-        replace(system, fabric=numbers[key]) if (key := keys[system.id]) else system
+        _joining(system, tuple(numbers), tuple(designs[number] for number in numbers))
         for system in systems
+        for numbers in (joined[system.id],)
     ]
+
+
+def _designs(keys: Sequence[FabricKey]) -> tuple[str, ...]:
+    """Return the names of designs of compute fabrics: the switch, with what tells several apart."""
+    columns: list[list[str]] = [[key.switch for key in keys]]
+    ratios = [f"{key.oversubscription:.6g}to1".replace(".", "_") for key in keys]
+    for each in ([f"{key.planes}planes" for key in keys], ratios):
+        if len(set(each)) > 1:
+            columns.append(each)
+    return tuple("__".join(parts) for parts in zip(*columns, strict=True))
+
+
+def _joining(system: System, fabrics: tuple[int, ...], designs: tuple[str, ...]) -> System:
+    """Return a system with each of its ways in every compute fabric that it may join."""
+    if len(fabrics) < 2:
+        number = next(iter(fabrics), None)
+        ways = tuple(replace(way, fabric=number) for way in system.ways)
+    else:
+        ways = tuple(
+            replace(way, id=f"{way.id}__{design}", fabric=number)
+            for way in system.ways
+            for number, design in zip(fabrics, designs, strict=True)
+        )
+    return replace(system, ways=ways, fabrics=fabrics, designs=designs)
 
 
 def _refuse_ways_of_several_types(inputs: Inputs, systems: list[System]) -> None:
@@ -359,7 +232,6 @@ def _system(item: Item, inputs: Inputs) -> System:
         ways=ways_of(item, inputs),
         client_write_gb_per_s=limit.write or figures.client_gb_per_s(item.client.write, gpus),
         client_read_gb_per_s=limit.read or figures.client_gb_per_s(item.client.read, gpus),
-        fabric=None,
         options=figures.options_on(item, inputs.problem.job),
     )
 
@@ -373,7 +245,7 @@ def _storage(item: Item, inputs: Inputs) -> Storage:
         read_gb_per_s=provides.read.value if provides.read else 0.0,
         write_gb_per_s=provides.write.value if provides.write else 0.0,
         usable_tb=provides.usable.value if provides.usable else 0.0,
-        endurance_tb_per_day=provides.endurance.value if provides.endurance else None,
+        endurance_tb_per_day=figures.endurance_tb_per_day(item, inputs),
         units_lost=problem.storage.tolerate_down
         / (item.fail_units.value if item.fail_units else 1),
         segments=segments(item.sizes) if item.sizes else (),
@@ -589,18 +461,23 @@ def interval_rule(interval: Interval) -> IntervalRule:
 
 def ways_of(item: Item, inputs: Inputs) -> tuple[Way, ...]:
     """Return the ways in which the job may run on a GPU system that can be planned."""
-    return tuple(_way(item, inputs.problem.job, each) for each in figures.choices_on(item, inputs))
+    job = inputs.problem.job
+    return tuple(
+        _way(item, job, each, usable)
+        for each in figures.choices_on(item, inputs)
+        for usable in figures.uses_of(item, job.spread(each.option))
+    )
 
 
-def _way(item: Item, job: Job, choice: Choice) -> Way:
-    assert item.provides.gpus is not None
+def _way(item: Item, job: Job, choice: Choice, usable: int) -> Way:
     name, several, job = choice.id_of(item, job), len(job.options) > 1, job.spread(choice.option)
-    usable = figures.usable_gpus(item, job)
+    decided = len(figures.uses_of(item, job)) > 1
     parallel = job.parallelism
     replica = parallel.replica_gpus if parallel else None
     (bubble, filled), least = _pipeline(job), figures.least_replicas(item, job) or 1
     return Way(
-        id=name,
+        id=f"{name}__{usable}gpus" if decided else name,
+        choice=name,
         usable_gpus=usable,
         step_gpus=replica if job.whole_replicas and replica else usable,
         replica_gpus=replica,

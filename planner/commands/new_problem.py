@@ -62,7 +62,7 @@ catalogs: [$catalogs]
 prices: $prices   # of a vendor's quote `planner quote import` makes such a book
 ${considered}${installed}spares: {storage: 2 %, switch: 2 %, transceiver: 2 %, cable: 2 %}
 network:                  # leave it out where somebody else builds it; it is not counted then
-  # of compute switches a GPU system takes the first that fits its ports
+  # which of the compute switches is built is decided with the plan
   compute: {switches: [nvidia_qm9700, nvidia_q3400, nvidia_sn5600]}
   # one Ethernet fabric for storage and for everything else
   storage: {switch: nvidia_sn5600, carries_in_band: true}

@@ -366,7 +366,7 @@ def _fabrics(inputs: Inputs) -> Iterator[Asked]:
     network = inputs.problem.network
     needs = []
     if network.compute is not None:
-        ratio = network.compute.oversubscription
+        ratio = min(network.compute.oversubscriptions)
         needs.append(
             f"Compute fabric between all GPUs at {ratio:g}:1, with the ports of the systems."
         )

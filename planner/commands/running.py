@@ -104,7 +104,7 @@ class ProgressLine:
     def line(self, now: float) -> str:
         """Return how far it has come by a moment: what is done, the rate, the time left."""
         passed_s = max(now - self.begun, 1e-9)
-        done, what = (self.done, self.counts) if self.asked else (_solves(), "solves")
+        done, what = (self.done, self.counts) if self.asked else (_boxes(), "boxes")
         many = f"{done:,} of {self.asked:,} {what}" if self.asked else f"{done:,} {what}"
         parts = [f"{self.command}: {many}" if done or self.asked else self.command]
         parts += [_rate(done / passed_s), clock(passed_s)] if done else [clock(passed_s)]
@@ -115,10 +115,10 @@ class ProgressLine:
         return ", ".join(parts)
 
 
-def _solves() -> int:
-    """Return how many solves there were; the solver is not loaded for that."""
-    solver = sys.modules.get("planner.optimizer.solver")
-    return 0 if solver is None else int(solver.Effort.solves)
+def _boxes() -> int:
+    """Return how many boxes were looked at; the search is not loaded for that."""
+    effort = sys.modules.get("planner.optimizer.effort")
+    return 0 if effort is None else int(effort.Effort.boxes)
 
 
 def _rate(each_s: float) -> str:

@@ -22,7 +22,7 @@ from planner.infeasible.oracle import Clash, Oracle, UndecidedError, conflicts, 
 from planner.inputs import Inputs, changed
 from planner.levers import Lever, applied, levers
 from planner.loader.checks import check_problem
-from planner.optimizer.solver import Effort, SolverName
+from planner.optimizer.effort import Effort
 from planner.paths import job_path
 from planner.schema.catalog import Item
 from planner.schema.infeasibility import Combined, Conflict, Infeasibility, Step
@@ -64,7 +64,6 @@ _BUDGETS = ("site.", "budget.")
 def explain(
     inputs: Inputs,
     *,
-    solver: SolverName = "highs",
     weights: Mapping[str, float] | None = None,
     keep: Sequence[str] = (),
     effort: Effort | None = None,
@@ -77,7 +76,7 @@ def explain(
         keep: paths that must not be changed.
         effort: what a time limit allows; ``WORK`` holds in any case.
     """
-    oracle = Oracle(inputs, solver, (effort or Effort()).part(WORK))
+    oracle = Oracle(inputs, (effort or Effort()).part(WORK))
     everything = sorted(levers(inputs), key=_blame)
     free = [lever for lever in everything if lever.path not in keep]
     helped, undecided = _singles(oracle, free)
@@ -104,13 +103,13 @@ def explain(
     )
 
 
-def clash(inputs: Inputs, *, solver: SolverName = "highs", work: float = WORK) -> tuple[Lever, ...]:
+def clash(inputs: Inputs, *, work: float = WORK) -> tuple[Lever, ...]:
     """Return limits that cannot hold together, while any all but one of them can.
 
     Args:
         work: how much that may take; where it is not enough, none are returned.
     """
-    oracle = Oracle(inputs, solver, Effort(most_work=work))
+    oracle = Oracle(inputs, Effort(most_work=work))
     paths = _one_a_path(sorted(levers(inputs), key=_blame))
     try:
         return minimal(oracle, paths, ())

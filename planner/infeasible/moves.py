@@ -14,9 +14,9 @@ from planner.inputs import Inputs
 from planner.levers import Change, Lever, applied
 from planner.levers.model import grid
 from planner.limits import BY_NAME
-from planner.optimizer.joint import Certificate, optimise
-from planner.optimizer.objective import can_be_missed
+from planner.optimizer.elastic import can_be_missed, least_missed
 from planner.optimizer.operate import LOGARITHMIC, Run, amount
+from planner.optimizer.optimise import Certificate
 from planner.optimizer.purchase import bill
 from planner.schema.infeasibility import Named, Step
 from planner.sizing.demand import WEIGHTS_ONLY_BYTES_PER_PARAMETER
@@ -158,7 +158,7 @@ def _hint_of(
         return None
     case = weighted_case(_within(free.case, lever, free.operation), (demand,))
     effort = oracle.effort.part(_HINT)
-    found = optimise(case, solver=oracle.solver, gap=_EXACT, effort=effort, ties=False)
+    found = least_missed(case, _EXACT, effort)
     if found.operation is None:
         return None
     oracle.remember([found.operation])
@@ -290,10 +290,10 @@ def move_together(
     elastic = tuple(price for price in prices if price is not None)
     case = weighted_case(free.case, elastic)
     effort = oracle.effort.part(_WEIGHING)
-    found = optimise(case, solver=oracle.solver, gap=_GAP, effort=effort, ties=False)
+    found = least_missed(case, _GAP, effort, below=known * (1.0 - _WORTH_TELLING))
     if found.operation is None and found.status != "infeasible":
         raise UndecidedError
-    if found.operation is None or (found.value or 0.0) > known * (1.0 - _WORTH_TELLING):
+    if found.operation is None:
         return None
     reached = _reached(oracle, case, found, movable)
     tight = _tightened(oracle, reached)

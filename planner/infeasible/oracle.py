@@ -13,11 +13,11 @@ from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs, key_of
 from planner.levers import Change, Lever, applied
 from planner.limits import BY_NAME
+from planner.optimizer.effort import Effort
 from planner.optimizer.goals import floors
-from planner.optimizer.joint import fitted, optimise
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
-from planner.optimizer.solver import Effort, SolverName
+from planner.optimizer.optimise import fitted, optimise
 
 # Whether a changed problem has a plan at all: asked once, remembered, in whole numbers.
 
@@ -52,7 +52,6 @@ class Oracle:
     """
 
     inputs: Inputs
-    solver: SolverName
     effort: Effort
     _plans: deque[Run] = field(default_factory=lambda: deque(maxlen=MOST_PLANS))
     _known: dict[tuple[tuple[str, str], ...], Decision] = field(default_factory=dict)
@@ -112,7 +111,7 @@ class Oracle:
         # The easiest objective: any plan will do.
         least = replace(case, objective="power", indifference=0.0)
         effort = self.effort.part(QUESTION)
-        found = optimise(least, solver=self.solver, gap=0.9, effort=effort, ties=False)
+        found = optimise(least, gap=0.9, effort=effort, ties=False)
         if found.operation is not None:
             self._plans.append(found.operation)
             return Decision(True, case, found.operation)
@@ -124,7 +123,7 @@ class Oracle:
         free: dict[str, None] = {field: None}
         least = replace(case, limits=case.limits.with_values(**free), indifference=0.0)
         effort = self.effort.part(QUESTION)
-        found = optimise(least, solver=self.solver, gap=RATIO_GAP, effort=effort, ties=False)
+        found = optimise(least, gap=RATIO_GAP, effort=effort, ties=False)
         if found.operation is not None and floors(case)(found.operation):
             self._plans.append(found.operation)
             return Decision(True, case, found.operation)

@@ -319,12 +319,28 @@ def _storage(inputs: Inputs) -> Iterator[Lever]:
             # No limit under a rule, which asks for drains short enough in its own way.
             off.append(Change(job_path("checkpoint.max_overlap"), 1.0, "100 %"))
         yield choice(inputs, "storage.rule", f"storage sized by the {name} rule", what, *off)
+    if storage.endurance != "off" and _worn(inputs):
+        off = [Change("storage.endurance", "off", "off")]
+        label, what = "drives are written no more than they are rated for", "let them be"
+        yield choice(inputs, "storage.endurance", label, what, *off)
     if storage.exact_families is not None:
         count = storage.exact_families
         none = Change("storage.exact_families", None, "null")
         most = Change("storage.max_families", count, str(count))
         label, what = f"exactly {count} storage families", "allow fewer"
         yield choice(inputs, "storage.exact_families", label, what, none, most)
+
+
+def _worn(inputs: Inputs) -> bool:
+    """Say whether the endurance of some storage on offer is known, by its figure or its flash."""
+    derived = inputs.problem.storage.endurance == "derived"
+    flash = {name for name, item in inputs.by_id.items() if {m.type for m in item.media} - {"hdd"}}
+    return any(
+        item.provides.endurance is not None
+        or (derived and not flash.isdisjoint({item.id, *(part.id for part in item.components)}))
+        for item in inputs.items
+        if item.category == "storage"
+    )
 
 
 def _job(inputs: Inputs) -> Iterator[Lever]:
@@ -336,6 +352,10 @@ def _job(inputs: Inputs) -> Iterator[Lever]:
         path, label = job_path("repair.spares"), f"{job.repair.spares} spares stand by"
         what, off = "let their number be decided", Change(path, "open", "open")
         yield choice(inputs, path, label, what, off)
+    if job.gpus.per_system is not None and job.repair is not None and job.repair.unit == "tray":
+        # Fewer are used only where that leaves spare trays in each system.
+        path, label = job_path("gpus.per_system"), "the most GPUs used of one system"
+        yield choice(inputs, path, label, "let their number be decided", Change(path, None, "null"))
     if job.levels is not None and job.levels.use == "yes":
         path, label = job_path("checkpoint.local.use"), "checkpoints go to local drives first"
         what, off = "let the plan do without", Change(path, "open", "open")

@@ -21,7 +21,6 @@ from planner.case.model import Segment
 from planner.figures import OBJECTIVES, RATIOS
 from planner.optimizer import purchase
 from planner.optimizer.goals import floors
-from planner.optimizer.guess import orderly
 from planner.optimizer.objective import measure, natural, work_of_ratio
 from planner.optimizer.operate import Run, most_in_use, operate
 
@@ -194,7 +193,7 @@ class Carriers:
         Whether it may is asked first: beyond any fabric nothing tells what is to be least.
         """
         case = self.case
-        if not orderly(case, units):
+        if not purchase.orderly(case, units):
             return None
         named = {offer.id: units[offer.id] for offer in case.offers()}
         found = operate(case, like.mode, named, like.used, like.gpus, like.ways)

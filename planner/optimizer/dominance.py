@@ -36,10 +36,7 @@ from planner.case.money import SUMS, Part
 from planner.case.quantities import Ceil, Packed, Quantity, Steps, Sum, Terms
 from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import BY_NAME
-from planner.optimizer.master import session
-from planner.optimizer.model import Linear, Model, Variable, combination, total
 from planner.optimizer.objective import LOGARITHMIC, name_weight, natural, work_of_one_gpu
-from planner.optimizer.solver import Effort
 
 MANY = 40
 """So many products are solved as they are: a model of them is small, and known plans stay."""
@@ -151,8 +148,10 @@ def _alike(case: Case, offer: Offer, uses: _Uses) -> tuple[object, ...]:
     )
     common = (type(offer), offer.pack, named, frozenset(uses.factors[offer.id]))
     if isinstance(offer, System):
-        ways = tuple(replace(w, id="", tflops_per_gpu=0.0, bubble=0.0) for w in offer.ways)
-        return (*common, offer.gpus, offer.fabric, ways)
+        ways = tuple(
+            replace(w, id="", choice="", tflops_per_gpu=0.0, bubble=0.0) for w in offer.ways
+        )
+        return (*common, offer.gpus, offer.fabrics, ways)
     assert isinstance(offer, Storage)
     table = offer.id if offer.segments else ""
     down = (offer.read_gb_per_s, offer.write_gb_per_s, offer.units_lost)
@@ -219,6 +218,7 @@ class _Uses:
     def of(cls, case: Case) -> _Uses:
         uses = cls({offer.id: offer.id for offer in (*case.systems, *case.storage)})
         uses.factors = {offer_id: {} for offer_id in uses.owners}
+        uses.owners |= {s.wired(fabric): s.id for s in case.rewired for fabric in s.fabrics}
         companions = case.companions
         for number, quantity in enumerate(companions.quantities):
             owner = uses.owner_of(quantity)
@@ -299,28 +299,52 @@ def outgrown(case: Case, value: float | None) -> bool:
     falls = [(steps, first) for steps in _steps(case) if (first := _first_fall(steps)) is not None]
     if not falls:
         return False
-    model = Model("reach", maximise=True)
     bounds, least = _bounds(case), _least(case)
-    units = {
-        offer.id: model.var(f"x{number}", 0.0, float(bounds.tops[offer.id]))
-        for number, offer in enumerate(case.offers())
-    }
+    reach = _Reach([offer.id for offer in case.offers()], bounds.tops)
     for figure in SUMS:
         limit = case.limits.get(figure)
         if limit is not None:
-            model.row(figure, _own(case, figure, units, least, limit), "<=", 1.0)
+            reach.add(*_own(case, figure, least, limit), 1.0)
     if value is not None:
-        _no_worse(case, model, units, least, value)
-    solver = session("highs", model)
+        _no_worse(case, reach, least, value)
     for steps, first in falls:
         each, constant = bounds.linear(steps.terms)
-        solver.objective(total(factor * units[name] for name, factor in each.items()), True)
-        end = solver.solve(relaxed=True, gap=0.0, relative=False, effort=Effort())
-        if end.status == "infeasible":
+        most = reach.most(each)
+        if most is None:
             return False
-        if end.bound is None or end.bound + constant > first:
+        if most + constant > first:
             return True
     return False
+
+
+@dataclass
+class _Reach:
+    """Units of products as a linear program: ``names`` with at most ``tops`` of each, and rows."""
+
+    names: list[str]
+    tops: Mapping[str, int]
+    rows: list[list[float]] = field(default_factory=list)
+    most_of_rows: list[float] = field(default_factory=list)
+
+    def add(self, weights: Mapping[str, float], constant: float, most: float) -> None:
+        """Add that a sum of units and a constant is no more than so much."""
+        self.rows.append([weights.get(name, 0.0) for name in self.names])
+        self.most_of_rows.append(most - constant)
+
+    def most(self, weights: Mapping[str, float]) -> float | None:
+        """Return the most of a sum of units; None where the rows leave nothing."""
+        from scipy.optimize import linprog  # it takes a while to import, and is seldom needed
+
+        found = linprog(
+            [-weights.get(name, 0.0) for name in self.names],
+            A_ub=self.rows or None,
+            b_ub=self.most_of_rows or None,
+            bounds=[(0.0, float(self.tops[name])) for name in self.names],
+            method="highs",
+        )
+        if found.status == 2:  # infeasible
+            return None
+        return math.inf if found.status != 0 else -float(found.fun)
 
 
 def _steps(case: Case) -> list[Steps]:
@@ -339,6 +363,7 @@ def _bounds(case: Case) -> Bounds:
     """Return linear bounds of all counts; what rounds up for one product is whole for each unit."""
     tops = {offer.id: max(cap(case, offer), offer.low) for offer in case.offers()}
     bounds, uses = Bounds.of(case, tops), _uses(case)
+    bounds.follow(case.rewired)
     for quantity in case.companions.quantities:
         if isinstance(quantity, Ceil) and uses.owner_of(quantity) is not None:
             whole = tuple((float(math.ceil(factor)), name) for factor, name in quantity.terms)
@@ -379,15 +404,12 @@ def _scaled(amount: Mapping[str, float], factor: float) -> dict[str, float]:
 
 
 def _own(
-    case: Case,
-    figure: str,
-    units: Mapping[str, Variable],
-    least: Mapping[str, Mapping[str, float]],
-    limit: float,
-) -> Linear:
-    """Return what units of products add at least to a sum over the bill, as a share of a limit."""
+    case: Case, figure: str, least: Mapping[str, Mapping[str, float]], limit: float
+) -> tuple[dict[str, float], float]:
+    """Return what units of products add at least to a sum over the bill, as a share of a limit, and
+    what is added whatever they are."""
     parts, owned = SUMS[figure], 0.0
-    weights = dict.fromkeys(units, 0.0)
+    weights = {offer.id: 0.0 for offer in case.offers()}
     for item in case.bill_items():
         lowest = at_least(item) if isinstance(item, Offer) else item
         bought = sum(part.adds(lowest, case.rates) for part in parts if part.bought)
@@ -395,37 +417,32 @@ def _own(
         owned += bought * item.installed
         for key, value in least[item.id].items():
             weights[key] += (bought + placed) * value
-    terms = ((weight / limit, units[key]) for key, weight in weights.items())
-    return combination(terms, -owned / limit)
+    return {key: weight / limit for key, weight in weights.items()}, -owned / limit
 
 
 def _no_worse(
-    case: Case,
-    model: Model,
-    units: Mapping[str, Variable],
-    least: Mapping[str, Mapping[str, float]],
-    value: float,
+    case: Case, reach: _Reach, least: Mapping[str, Mapping[str, float]], value: float
 ) -> None:
-    """Hold a model of units to plans that are no worse than a value; not where no row says that."""
+    """Hold units to plans that are no worse than a value; not where no row says that."""
     name, share = case.objective, case.given_away + SLACK
     best, figure = natural(name, value), ""
     if name in OBJECTIVES:
         figure = OBJECTIVES[name].figure.name
     if figure in SUMS and best > 0.0:
-        model.row("no_worse", _own(case, figure, units, least, best), "<=", 1.0 + share)
+        reach.add(*_own(case, figure, least, best), 1.0 + share)
     elif name in LOGARITHMIC and case.job.scale is None:
         works = {s.id: max(w.usable_gpus * _work(case, w) for w in s.ways) for s in case.systems}
         if name in RATIOS:
             most = best * (1.0 + share) * max(works.values())
-            work = combination((w / max(works.values()), units[key]) for key, w in works.items())
-            row = _own(case, "tco_usd", units, least, most) - work
-            model.row("no_worse", row, "<=", 0.0)
+            weights, constant = _own(case, "tco_usd", least, most)
+            for key, work in works.items():
+                weights[key] -= work / max(works.values())
+            reach.add(weights, constant, 0.0)
             return
         fastest, goodput = max(_work(case, way) for way in case.ways), 1.0
         for _ in range(ROUNDS):  # so much work takes so many GPUs, which lose so much of it
             goodput = _most_goodput(case, best * (1.0 - share) / fastest / goodput)
-        work = combination((goodput * w / best, units[key]) for key, w in works.items())
-        model.row("no_worse", work, ">=", 1.0 - share)
+        reach.add({key: -goodput * w / best for key, w in works.items()}, 0.0, share - 1.0)
 
 
 def _most_goodput(case: Case, gpus: float) -> float:

@@ -189,10 +189,13 @@ SECTIONS = 44
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
-def best_between(worth: Callable[[Numbers], Numbers], low_s: Numbers, high_s: float) -> Numbers:
+def best_between(
+    worth: Callable[[Numbers], Numbers], low_s: Numbers, high_s: Numbers | float
+) -> Numbers:
     """Return the times of most worth, each between its shortest and the longest: sections of a
     function with one peak over their logarithms."""
-    left, right = np.log(low_s), np.full_like(low_s, math.log(high_s))
+    most_s = np.broadcast_to(np.asarray(high_s, dtype=float), low_s.shape)
+    left, right = np.log(low_s), np.log(most_s)
     inner, outer = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
     near, far = worth(np.exp(inner)), worth(np.exp(outer))
     for _ in range(SECTIONS):
@@ -203,7 +206,7 @@ def best_between(worth: Callable[[Numbers], Numbers], low_s: Numbers, high_s: fl
         found = worth(np.exp(np.where(lower, inner, outer)))
         near, far = np.where(lower, found, far), np.where(lower, near, found)
     best = np.exp((left + right) / 2.0)
-    for end in (low_s, np.full_like(low_s, high_s)):
+    for end in (low_s, most_s):
         best = np.where(worth(end) > worth(best), end, best)
     return np.asarray(best)
 

@@ -83,6 +83,8 @@ class Layout:
     Attributes:
         index: the row of each count.
         offers, items: what is on offer, and every item of the bill, in the order of rows.
+        decided: so many rows come first of which the others follow: units of what is on offer, and
+            the systems that each compute fabric joins.
         places: the row of what stands of each item.
         spare_share, installed, pack, least_packs: of each item, a row each.
         steps, needed: quantities and companions with the rows that their terms are of.
@@ -93,6 +95,7 @@ class Layout:
 
     index: dict[str, int]
     offers: tuple[str, ...]
+    decided: int
     items: tuple[BillItem, ...]
     places: Places
     spare_share: Numbers
@@ -115,7 +118,7 @@ class Layout:
 
     def _followed(self, bought: tuple[int, ...]) -> Followed:
         there, steps = set(bought), list[tuple[Quantity, PlacedTerms]]()
-        whole = set(range(len(self.offers)))
+        whole = set(range(self.decided))
         for quantity, terms in self.steps:
             some = tuple(term for term in terms if term[1] in there)
             if not some and _is_nothing(quantity):
@@ -154,6 +157,8 @@ def _layout(case: Case) -> Layout:
 def _laid_out(case: Case) -> Layout:
     companions, items = case.companions, case.bill_items()
     names = [offer.id for offer in case.offers()]
+    names += [each.wired(fabric) for each in case.rewired for fabric in each.fabrics]
+    decided = len(names)
     for quantity in companions.quantities:
         names += quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
     names += [item.id for item in companions.items]
@@ -166,6 +171,7 @@ def _laid_out(case: Case) -> Layout:
     return Layout(
         index=index,
         offers=tuple(offer.id for offer in case.offers()),
+        decided=decided,
         items=items,
         places=np.array([index[item.id] for item in items], dtype=np.int64),
         spare_share=each([item.spare_share for item in items]),
@@ -212,15 +218,17 @@ class Kernel:
 
         Args:
             units: a row for each offer of the case in their order, a column for each purchase.
-            ways: the place in `Case.ways` of the way in which each runs; without, at full power.
+            ways: the place in `Case.ways` of the way in which each runs, or a row for each of
+                several; without, at full power.
             least: return counts that are never more than the bill's and never fall where more is
                 bought: fabrics count as the least of any that is no smaller, shared racks as their
                 shares added up.
         """
         counts = np.zeros((len(self.index), units.shape[1]))
         counts[: len(self.offers)] = units
+        first = self._wire(counts, ways)
         known = np.ones(units.shape[1], dtype=bool)
-        followed = self.laid.of(tuple(np.flatnonzero(units.any(axis=1)).tolist()))
+        followed = self.laid.of(tuple(np.flatnonzero(counts[:first].any(axis=1)).tolist()))
         for quantity, terms in followed.steps:
             if isinstance(quantity, Packed):
                 kinds = np.rint(counts[[place for _, place in terms]])
@@ -235,9 +243,48 @@ class Kernel:
         if ways is not None:
             for name, (system, way) in self.case.capped.items():
                 number = next(n for n, one in enumerate(self.case.ways) if one.id == name)
-                standing = np.where(ways == number, counts[self.index[system.place]], 0.0)
+                here = (ways == number).any(axis=0) if ways.ndim > 1 else ways == number
+                standing = np.where(here, counts[self.index[system.place]], 0.0)
                 counts[self.index[way.standing]] = standing
         return Bills(counts, self._purchased(counts, followed.items), known)
+
+    def _wire(self, counts: Numbers, ways: Places | None) -> int:
+        """Fill in the systems that each compute fabric joins; return how many rows are known."""
+        row = len(self.offers)
+        if ways is not None and ways.ndim > 1 and self._rewired:
+            ways = self._deciding(ways)
+        for (system, fabrics), joined in zip(self._rewired, self._wiring, strict=True):
+            here = fabrics[0] if ways is None else joined[ways]
+            for fabric in fabrics:
+                counts[row] = np.where(here == fabric, counts[system], 0.0)
+                row += 1
+        return row
+
+    def _deciding(self, ways: Places) -> Places:
+        """Return the way of each team that names its compute fabric, else its first.
+
+        Args:
+            ways: a row for each member of the team, -1 where there is none.
+        """
+        wired = np.array([way.fabric is not None for way in self.case.ways], dtype=bool)
+        chosen = ways[0]
+        for row in ways[1:]:
+            chosen = np.where(wired[chosen] | (row < 0), chosen, row)
+        return np.asarray(chosen)
+
+    @cached_property
+    def _rewired(self) -> list[tuple[int, tuple[int, ...]]]:
+        """The row of each type that may join several compute fabrics, and these."""
+        return [(self.index[each.id], each.fabrics) for each in self.case.rewired]
+
+    @cached_property
+    def _wiring(self) -> list[Places]:
+        """The compute fabric of each of them by the place of the way in which the job runs."""
+        case = self.case
+        return [
+            np.array([case.fabric_of(each, (way.id,)) for way in case.ways], dtype=np.int64)
+            for each in case.rewired
+        ]
 
     def total(self, terms: Terms, counts: Numbers) -> Numbers:
         """Return a sum of terms, added in their order."""

@@ -126,9 +126,10 @@ def best_ways(
 ) -> Iterator[Run]:
     """Yield the best operation in each way of the type in use, the proposed ones first.
 
-    Where several types are in use each has but one way. A way whose power set point makes a
-    purchase take more than limits allow is left out, and so is one that spreads a replica as some
-    system of the purchase does not hold it, and one that is ``excluded``.
+    Where several types are in use each has but one way in a compute fabric. A way whose power set
+    point makes a purchase take more than limits allow is left out, and so is one that spreads a
+    replica as some system of the purchase does not hold it, one in another compute fabric, which
+    does no other work, and one that is ``excluded``.
     """
     running = case.in_use(used, ways)
     found = best(case, mode, units, used, gpus, value, ways)
@@ -138,7 +139,7 @@ def best_ways(
         return
     ((system, now),) = running
     for way in system.ways:
-        if way is now or way.id in excluded:
+        if way is now or way.id in excluded or way.fabric != now.fabric:
             continue
         may_break = way.power_share > now.power_share or way.option != now.option
         if may_break and purchase.broken_rows(case, units, {way.id}):
@@ -548,7 +549,7 @@ def _gpus_allowed(
     ways = [way for _, way in running]
     least, most = max(job.gpus_min, *(way.least_gpus for way in ways)), job.gpus_max_in(*ways)
     within = gpus >= least and (most is None or gpus <= most)
-    fabrics = {system.fabric for system, _ in running if system.fabric is not None}
+    fabrics = {way.fabric for way in ways if way.fabric is not None}
     return (
         within
         and len(fabrics) <= 1

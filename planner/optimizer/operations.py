@@ -18,7 +18,6 @@ from planner.case import Case, bandwidth
 from planner.case.bandwidth import ends
 from planner.case.model import Mode, Storage
 from planner.case.quantities import ROUNDING
-from planner.optimizer.context import MOST_SPARED
 from planner.optimizer.goals import FLOOR_TOLERANCE
 from planner.optimizer.intervals import Drives, Local, Times, best_between, optimal_period
 from planner.optimizer.kernel import Flags, Numbers, Places
@@ -90,6 +89,17 @@ class Uses:
         places, gpus = np.tile(np.arange(len(self.way)), 2), np.concatenate([some, others])
         cost = None if self.tco_usd is None else self.tco_usd[places]
         return Uses(self.way[places], self.systems[places], gpus, self.stores.at(places), cost)
+
+
+class Flow(NamedTuple):
+    """Bandwidth that reaches jobs, GB/s: of storage through the ports of systems in use, and with
+    units down; and where any ``moves`` at all (elsewhere it counts as 1)."""
+
+    write: Numbers
+    read: Numbers
+    safe_write: Numbers
+    safe_read: Numbers
+    moves: Flags
 
 
 class Ran(NamedTuple):
@@ -172,18 +182,10 @@ class Operation:
         tokens = 0.0 if per_tokens is None else case.million_tokens_per_pflops()
         self.usd_per_pflops = None if per_tokens is None else per_tokens * tokens
 
-    def run(self, use: Uses, *, waits: bool = True) -> Ran:
-        """Return how purchases run at their best interval; without ``waits`` if repairs took none
-        of their time."""
+    def flow(self, use: Uses) -> Flow:
+        """Return the bandwidth that reaches the jobs."""
         job, way, stores = self.case.job, use.way, use.stores
-        gpus = use.gpus.astype(float)
-        used = np.ceil(gpus / self.usable[way] - ROUNDING)
-        mtti = DAY_S / (self.rate[way] * gpus)
-        shrinks = job.repair is not None and job.repair.shrinks and len(way) > 0
-        waiting, mends = np.zeros(1), np.ones(1, bool)
-        if waits:
-            waiting, mends = self._waiting(use, mtti)
-        allowed = self._gpus_allowed(use, used) & mends
+        used = np.ceil(use.gpus / self.usable[way] - ROUNDING)
         writers = self.of_replica[way] if job.one_replica_writes else used
         readers = self.of_replica[way] if job.one_replica_reads else used
         write_most = self.client_write[way] * writers * stores.write_factor
@@ -195,25 +197,45 @@ class Operation:
             safe_write = np.minimum(self.case.delivered_write * stores.safe_write, write_most)
         if stores.safe_read is not stores.read:
             safe_read = np.minimum(self.case.delivered_read * stores.safe_read, read_most)
-        moves = (safe_write > 0) & (safe_read > 0)
+        moves: Flags = (safe_write > 0) & (safe_read > 0)
         if not moves.all():
             write, read = np.where(moves, write, 1.0), np.where(moves, read, 1.0)
             safe_write = np.where(moves, safe_write, 1.0)
             safe_read = np.where(moves, safe_read, 1.0)
+        return Flow(write, read, safe_write, safe_read, moves)
+
+    def most_pflops(self, way: Places, gpus: Numbers) -> Numbers:
+        """Return the most that each GPU does in jobs of so many or more, PFLOP/s."""
+        each: Numbers = self.tflops[way] * 1e-3
+        return each if self.concave is None else each * self._scaled(way, gpus, self.concave)
+
+    def run(self, use: Uses, *, waits: bool = True) -> Ran:
+        """Return how purchases run at their best interval; without ``waits`` if repairs took none
+        of their time."""
+        job, way = self.case.job, use.way
+        gpus = use.gpus.astype(float)
+        used = np.ceil(gpus / self.usable[way] - ROUNDING)
+        mtti = DAY_S / (self.rate[way] * gpus)
+        shrinks = job.repair is not None and job.repair.shrinks and len(way) > 0
+        waiting, mends = np.zeros(1), np.ones(1, bool)
+        if waits:
+            waiting, mends = self.waiting(use, mtti)
+        allowed = self._gpus_allowed(use, used) & mends
+        write, read, safe_write, safe_read, moves = self.flow(use)
         fan = self.fan_once[way] + self.fan_each[way] * gpus
         if job.max_restore_s is not None:
             slowest = fan * job.checkpoint_gb / safe_read
             allowed &= slowest <= job.max_restore_s * (1 + TOLERANCE)
         allowed &= self._fed(use, used)
         transfer = job.checkpoint_gb / write
-        stall = transfer if self.mode == "sync" else self._stalls(way, gpus)
+        stall = transfer if self.mode == "sync" else self.stalls(way, gpus)
         drain = np.zeros_like(transfer) if self.mode == "sync" else transfer
         local = None if self.drives is None else self.drives.of(way, gpus)
         every = 1
         if local is not None and self.drives is not None:
             every, allowed = local.every, allowed & local.fits
             allowed &= self.drives.longest_s + local.drain_s <= mtti * (1 + TOLERANCE)
-        low = self._shortest(use, stall, job.checkpoint_gb / safe_write, local)
+        low = self.shortest(use, stall, job.checkpoint_gb / safe_write, local)
         stopped = stall + job.drain_slowdown * drain / every
         restore = fan * job.checkpoint_gb / read
         times = Times(stopped, drain, job.restart_s + restore, restore, low, local)
@@ -224,9 +246,9 @@ class Operation:
             if waits:
                 goodput, interval, runs = self._with_fewer(use, times, mtti)
         else:
-            interval, runs = self._interval(times, mtti)
+            interval, runs = self.interval(times, mtti)
             runs &= stopped <= MOST_STALLED * interval
-            patient = np.exp(times.log_kept(interval, mtti)) * self._kept_by_swaps(mtti)
+            patient = np.exp(times.log_kept(interval, mtti)) * self.kept_by_swaps(mtti)
             goodput = patient * (1.0 - waiting)
         patient, goodput = (np.where(moves & runs, kept, 0.0) for kept in (patient, goodput))
         each = most_each = self._rates(use, job.scale) * 1e-3
@@ -234,7 +256,7 @@ class Operation:
             most_each = self._rates(use, self.concave) * 1e-3
         return Ran(allowed & (goodput > 0), goodput, patient, interval, each, most_each)
 
-    def _kept_by_swaps(self, mtti: Numbers) -> Numbers:
+    def kept_by_swaps(self, mtti: Numbers) -> Numbers:
         """Return what swaps leave of goodput with one level; of two they are in its restarts."""
         repair = self.case.job.repair
         if repair is None or self.drives is not None:
@@ -264,12 +286,12 @@ class Operation:
         assert repair is not None
         left_out = self._restarts().left_out()
         seen = 1.0 - repair.hardware_share * left_out * (1.0 - math.exp(-MOST_SPARED))
-        interval, runs = self._interval(t, mtti)
+        interval, runs = self.interval(t, mtti)
         runs &= t.stopped <= MOST_STALLED * interval
         less = math.exp(-RISING)
         wider = replace(t, recovery=t.recovery + fanned * math.expm1(RISING))
         at, beyond = (
-            each.log_kept(interval, mean, seen) + np.log(self._kept_by_swaps(mean))
+            each.log_kept(interval, mean, seen) + np.log(self.kept_by_swaps(mean))
             for each, mean in ((t, mtti), (wider, mtti * less))
         )
         now, then = (self._scaled(use.way, use.gpus / s, self.concave) for s in (1.0, less))
@@ -305,7 +327,7 @@ class Operation:
         if rule.policy == "optimal" and (done(interval)[1] > 1.0).any():
             interval = best_between(capped, low, rule.high_s)
         there &= t.stopped <= MOST_STALLED * interval
-        return capped(interval) * self._kept_by_swaps(seen), interval, there
+        return capped(interval) * self.kept_by_swaps(seen), interval, there
 
     def _restarts(self) -> Restarts:
         """Return how the job restarts; reading back, and captures to be waited for, come on top."""
@@ -562,7 +584,7 @@ class Operation:
         arrives = np.minimum(self.case.delivered_read * use.stores.read, ports)
         return use.gpus * each <= arrives * (1 + TOLERANCE)
 
-    def _stalls(self, way: Places, gpus: Numbers) -> Numbers:
+    def stalls(self, way: Places, gpus: Numbers) -> Numbers:
         """Return how long GPUs stand still for an asynchronous checkpoint, s; see `levels`."""
         job = self.case.job
         return job.stall_s + self.copy_s[way] / (1.0 if job.one_replica_writes else gpus)
@@ -577,7 +599,7 @@ class Operation:
         steps = np.floor(np.minimum(most, gpus) / step * (1.0 + ROUNDING) + ROUNDING)
         return np.asarray(steps.astype(np.int64) * step)
 
-    def _shortest(
+    def shortest(
         self, use: Uses, stall: Numbers, transfer: Numbers, local: Local | None
     ) -> Numbers:
         """Return the shortest interval within the limits, s."""
@@ -591,7 +613,7 @@ class Operation:
         low = np.maximum(use.stores.worn_s, stall + transfer)
         return low if self.case.rule is not None else np.maximum(low, transfer / job.max_overlap)
 
-    def _interval(self, t: Times, mtti: Numbers) -> tuple[Numbers, Flags]:
+    def interval(self, t: Times, mtti: Numbers) -> tuple[Numbers, Flags]:
         """Return the best interval within the limits, and where there is any."""
         rule = self.case.job.interval
         low, there = self._bounds(t, mtti)
@@ -611,7 +633,7 @@ class Operation:
         low = np.maximum(t.low, rule.low_s)
         return np.minimum(low, rule.high_s), low <= rule.high_s * (1 + TOLERANCE)
 
-    def _waiting(self, use: Uses, mtti: Numbers) -> tuple[Numbers, Flags]:
+    def waiting(self, use: Uses, mtti: Numbers) -> tuple[Numbers, Flags]:
         """Return the share of time waited for repairs, and where enough spares stand by."""
         repair = self.case.job.repair
         if repair is None:
@@ -652,6 +674,9 @@ class Operation:
         return np.array(shares, dtype=float)[np.ravel(places)]
 
 
+MOST_SPARED = math.log(4.0)
+"""Restarts see at least a quarter of the failures that work sees: after one that takes a unit out
+a third or more of what ran goes on, or the job waits."""
 RISING = 1e-4
 """By what share more GPUs are looked at to see whether they would do more."""
 

@@ -1,49 +1,23 @@
-"""A purchase in whole numbers: read from the solver's values and checked against its limits."""
+"""A purchase in whole numbers: its bill, checked against its limits."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case
 from planner.case.bandwidth import bought_nameplate
-from planner.case.model import Limits, Split, by_item
+from planner.case.model import Limits, Split, Storage
 from planner.case.money import weights
 from planner.case.quantities import total
 from planner.limits import SUPPLIES, Limit
-from planner.optimizer.context import Build
 
 Vector = NDArray[np.float64]
 TOLERANCE = 1e-9
-
-
-class Purchase(NamedTuple):
-    """Whole units bought, systems in use by type, GPUs in use, and the ways in which, by id."""
-
-    units: dict[str, int]
-    used: dict[str, int]
-    gpus: int
-    ways: tuple[str, ...]
-
-
-def read(build: Build, values: Mapping[str, float]) -> Purchase:
-    """Return the purchase in the solver's values; whole numbers are rounded, never cut off."""
-    units = by_item((key, round(values[v.name])) for key, v in build.counts.items())
-    used = {k: round(values[v.name]) for k, v in build.used.items() if round(values[v.name]) > 0}
-    on = (way.id for way in build.case.ways if values[build.way_used[way.id].name] > 0.5)
-    ways = tuple(on)
-    running = build.case.in_use(used, ways)
-    gpus = sum(way.usable_gpus * used[system.id] for system, way in running)
-    if build.case.job.whole_replicas:
-        step = math.gcd(*(way.step_gpus for _, way in running)) or 1
-        gpus = round(values[build.gpus.name] / step) * step
-    return Purchase(units, used, gpus, ways)
 
 
 @dataclass(frozen=True)
@@ -86,9 +60,8 @@ def bill(case: Case, units: Mapping[str, int], ways: Collection[str]) -> Purchas
     Raises:
         ValueError: a fabric would have to be larger than three tiers can be.
     """
-    return _bill(
-        case.billed, tuple(units[offer.id] for offer in case.offers()), _capped(case, ways)
-    )
+    chosen = tuple(units[offer.id] for offer in case.offers())
+    return _bill(case.billed, chosen, _capped(case, ways), _wiring(case, ways))
 
 
 def standing(
@@ -98,7 +71,7 @@ def standing(
 
     Args and errors are those of `bill`.
     """
-    counts = _counts(case.billed, units, _capped(case, ways))
+    counts = _counts(case.billed, units, _capped(case, ways), _wiring(case, ways))
     return counts, round(total(case.companions.racks, counts))
 
 
@@ -106,18 +79,33 @@ def _capped(case: Case, ways: Collection[str]) -> tuple[str, ...]:
     return tuple(way for way in case.capped if way in ways) if ways else ()
 
 
-def _counts(case: Case, units: Mapping[str, int], capped: tuple[str, ...]) -> dict[str, float]:
-    counts = case.companions.values(units)
+def _wiring(case: Case, ways: Collection[str]) -> tuple[int | None, ...]:
+    """Return the compute fabric of each type that may join several."""
+    return tuple(case.fabric_of(system, ways) for system in case.rewired)
+
+
+def _counts(
+    case: Case,
+    units: Mapping[str, int],
+    capped: tuple[str, ...],
+    wiring: tuple[int | None, ...],
+) -> dict[str, float]:
+    counts = case.companions.values(case.joined(units, wiring))
     for name, (system, way) in case.capped.items():
         counts[way.standing] = counts[system.place] if name in capped else 0.0
     return counts
 
 
 @lru_cache(maxsize=1024)
-def _bill(case: Case, chosen: tuple[int, ...], capped: tuple[str, ...]) -> PurchaseSums:
+def _bill(
+    case: Case,
+    chosen: tuple[int, ...],
+    capped: tuple[str, ...],
+    wiring: tuple[int | None, ...],
+) -> PurchaseSums:
     offers = case.offers()
     units = {offer.id: count for offer, count in zip(offers, chosen, strict=True)}
-    counts = _counts(case, units, capped)
+    counts = _counts(case, units, capped, wiring)
     purchased = {
         item.id: item.purchased(round(count)) if (count := counts[item.id]) else 0
         for item in case.bill_items()
@@ -173,17 +161,45 @@ def given(limits: Limits) -> tuple[Limit, ...]:
 
 
 def amounts(supplies: Iterable[Limit], limits: Limits) -> Vector:
-    """Return what limits allow of each supply, in the unit of its row."""
+    """Return what limits allow of each supply, in the unit that it is counted in."""
     return np.array([limits.given(each.field) / each.scale for each in supplies], dtype=float)
 
 
 def used(supplies: Iterable[Limit], bill: PurchaseSums) -> Vector:
-    """Return what a purchase uses up of each supply, in the unit of its row."""
+    """Return what a purchase uses up of each supply, in the unit that it is counted in."""
     return np.array([bill[each.figure] / each.scale for each in supplies], dtype=float)
 
 
+def orderly(case: Case, units: Mapping[str, int]) -> bool:
+    """Say whether the counts are such as may be ordered, whatever they cost and take."""
+    if any(units[offer.id] < offer.low for offer in case.demanded):
+        return False
+    for offer, count in case.there(units):
+        if count < offer.min_units or (offer.high is not None and count > offer.high):
+            return False
+        if isinstance(offer, Storage) and offer.segments:
+            if not offer.segments[0].low <= count <= offer.segments[-1].high:
+                return False
+    return _families_fit(case, units)
+
+
+def _families_fit(case: Case, units: Mapping[str, int]) -> bool:
+    """Say whether the storage families in use are as many, and as large, as they may be."""
+    serving: dict[str, int] = {}
+    for item in case.bought(units):
+        serving[item.family] = serving.get(item.family, 0) + units[item.id]
+    if len(serving) > case.max_families and case.exact_families is None:
+        return False
+    if case.exact_families is not None and len(serving) != case.exact_families:
+        return False
+    return all(
+        family.max_units is None or serving.get(family.id, 0) <= family.max_units
+        for family in case.families
+    )
+
+
 def broken_rows(case: Case, units: Mapping[str, int], ways: Collection[str]) -> list[str]:
-    """Return the names of the model's rows that the whole numbers break."""
+    """Return the names of the limits that the whole numbers break."""
     limits = case.limits
     try:
         spent = bill(case, units, ways)

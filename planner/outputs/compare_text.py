@@ -70,6 +70,8 @@ def status(side: Side) -> str:
     """Return how far a plan is proven, or given away, or that its workbook was edited."""
     if side.edits and not side.message:
         return "as edited"
+    if side.verdict:
+        return f"not to be built as it is: {'; '.join(side.verdict)}"
     away, words = side.given_away or 0.0, _STATUS[side.status]
     if side.status == "optimal" and away > LEAST_GIVEN_AWAY:
         return f"{gap(away)} behind the {words}"

@@ -25,6 +25,7 @@ from planner.outputs.words import (
     percent,
     points,
     product,
+    program_proof,
     proof,
     quantity,
     so_many,
@@ -341,7 +342,9 @@ def headline(plan: Plan) -> str:
     """Return what the plan is of, and how good it is."""
     scenario = plan.provenance.scenario
     name = plan.problem if scenario is None else f"{plan.problem}, scenario {scenario}"
-    return f"{name}  ({status(plan)})"
+    if not plan.verdict:
+        return f"{name}  ({status(plan)})"
+    return "\n".join(wrapped(f"{name}  ({status(plan)})", ""))
 
 
 def _title(plan: Plan) -> str:
@@ -420,7 +423,11 @@ def _proof(plan: Plan) -> str:
     by = f"{solver}, {made.iterations} solves" if made.iterations else "by enumeration"
     seconds = "" if made.seconds is None else f", {made.seconds:.2f} s"
     text += f"; {by}{seconds}; verified by independent arithmetic"
-    return "Proof\n" + "\n".join(wrapped(text))
+    lines = wrapped(text)
+    program = program_proof(plan.objective)
+    if program is not None:
+        lines += wrapped(program)
+    return "Proof\n" + "\n".join(lines)
 
 
 def _notes(plan: Plan, *, whole: bool = False) -> str:

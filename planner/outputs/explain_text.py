@@ -9,7 +9,17 @@ from planner.outputs import console, why_text
 from planner.outputs.blocks import FirstScreen, join_parts
 from planner.outputs.scope import decided_lines
 from planner.outputs.why_text import holds, signed, small, worth
-from planner.outputs.words import INDENT, counted, listed, money, product, ratio, so_many, wrapped
+from planner.outputs.words import (
+    INDENT,
+    counted,
+    gives_away,
+    listed,
+    money,
+    product,
+    ratio,
+    so_many,
+    wrapped,
+)
 from planner.schema.explanation import Explanation, Forced, Marginal
 from planner.schema.infeasibility import UNDECIDED
 from planner.terminal import STANDARD, width
@@ -83,7 +93,10 @@ def _bought(found: Explanation) -> str:
     value = found.plan.objective.value
     assert value is not None
     units = [so_many(line.working, product(line)) for line in decided_lines(found.plan)]
-    return f"{listed(units)}: {_amount(found, value)}"
+    text, goal = f"{listed(units)}: {_amount(found, value)}", found.plan.objective
+    if gives_away(goal) and goal.best is not None:
+        text += f"; all below is against the best, {_amount(found, goal.best)}"
+    return text
 
 
 def _weight(row: Marginal) -> float:

@@ -94,8 +94,8 @@ def first(study: Sweep, rows: Rows) -> FirstScreen:
         proof=(*stands, _proof(study)),
         full=f"up to {MOST_ROWS} rows; the files have all {study.rows:,}",
         notes=(
-            "a row is solved to the gap asked for and takes the first plan within it: solve the "
-            "one to buy by itself",
+            "a row is solved to the gap asked for and tells the best there is; solve the one to "
+            "buy by itself, which takes the cheapest plan within objective.indifference of it",
         ),
     )
 

@@ -249,12 +249,20 @@ def gives_away(goal: ObjectiveReport) -> bool:
 
 
 def status(plan: Plan) -> str:
-    """Return how good a plan is: proven, and how far below the best on purpose."""
+    """Return how good a plan is: what speaks against it, or that it is proven, and how far it is
+    below the best on purpose."""
     words, goal = STATUS_WORDS[plan.status], plan.objective
-    if plan.status != "optimal" or not gives_away(goal) or goal.given_away is None:
+    against = [each.text for each in plan.verdict if each.code != "search"]
+    cut = [each.text for each in plan.verdict if each.code == "search"]
+    if against:
+        return f"not to be built: {'; '.join([*against, *cut])}"
+    if cut and plan.status == "optimal":
+        words = f"{OBJECTIVES[goal.name].label} proven, not the cost: {cut[0]}"
+    if plan.status != "optimal" or cut or not gives_away(goal) or goal.given_away is None:
         return words
     side = "below" if goal.sense == "maximize" else "above"
-    return f"{gap(goal.given_away)} {side} the {words}"
+    best = "" if goal.best is None else f" of {six_digits(goal, goal.best)}"
+    return f"{gap(goal.given_away)} {side} the {words}{best}"
 
 
 def amount_of(name: str, value: float) -> str:
@@ -286,6 +294,24 @@ def proof(goal: ObjectiveReport) -> str:
         else (f"{name} {amount_of(goal.name, best)}")
     )
     return f"{text}; no plan has {better} {amount_of(goal.name, goal.bound)} (gap {gap(goal.gap)})"
+
+
+def program_proof(goal: ObjectiveReport) -> str | None:
+    """Return what the integer program proves of a plan: bound and bill; None where none was run."""
+    found = goal.program
+    if found is None:
+        return None
+    solver = {"highs": "HiGHS", "cbc": "CBC"}[found.solver]
+    text = f"integer program (PuLP, {solver}; {found.variables:,} variables, {found.rows:,} rows): "
+    if found.form == "demands":
+        text += "demands of the operating point, no bound on useful work"
+    elif found.bound is None:
+        text += "no bound within the time limit"
+    else:
+        text += f"bound {amount_of(goal.name, found.bound)} for the way and spares chosen"
+    if found.capex_bound_usd is None:
+        return text
+    return f"{text}; least capex {money(found.capex_bound_usd)} for what is asked"
 
 
 def given_away(plan: Plan) -> str | None:

@@ -117,7 +117,8 @@ class Side(Record):
     """One of the plans compared: ``key`` is the letter it goes by, ``source`` its file.
 
     ``edits`` are the cells of a workbook that hold something else than the solved plan;
-    ``given_away`` is how far the plan stays behind the best on purpose, as a share of it.
+    ``given_away`` is how far the plan stays behind the best on purpose, as a share of it;
+    ``verdict`` is what speaks against it.
     """
 
     key: str
@@ -128,6 +129,7 @@ class Side(Record):
     message: str | None
     edits: tuple[str, ...] = ()
     given_away: float | None = None
+    verdict: tuple[str, ...] = ()
 
 
 class Series(Record):

@@ -549,11 +549,6 @@ class JobPlan(PlanModel):
     client_data_limit_gb_per_s: Customer[float | None] = Field(default=None, exclude_if=_is_none)
 
     @property
-    def way_ids(self) -> tuple[str, ...]:
-        """The ids of the ways in which the job runs, where there are any to choose from."""
-        return tuple(way.id for way in self.ways)
-
-    @property
     def spares_move(self) -> bool:
         """Whether spares of a common pool stand by, whose number the plan decided."""
         repair = self.repair
@@ -642,6 +637,29 @@ class NextStep(PlanModel):
     needs: tuple[StepNeed, ...]
 
 
+class ProgramReport(PlanModel):
+    """What the integer program proved of the plan.
+
+    With ``form`` tangents useful work is bounded by tangents, and ``bound`` is of every plan that
+    runs in the way and with the spares of the best one; with demands the program was asked for the
+    plan's own operating point; linear is a problem that asks for no useful work. ``capex_usd`` is
+    the cheapest bill that is as good as the problem asks, ``capex_bound_usd`` what none passes.
+    """
+
+    form: Literal["tangents", "demands", "linear"]
+    solver: str
+    status: Literal["optimal", "limit"]
+    value: InItsUnit | None
+    bound: InItsUnit | None
+    unit: str
+    gap: float | None
+    capex_usd: float | None
+    capex_bound_usd: float | None
+    capex_gap: float | None
+    variables: int
+    rows: int
+
+
 class ObjectiveReport(PlanModel):
     """The objective with its certificate.
 
@@ -650,7 +668,7 @@ class ObjectiveReport(PlanModel):
     own ``value`` is, as a share of ``best``: what ``indifference`` and preferred vendors took of
     it. ``best_capex_usd`` is what the cheapest plan costs that is as good as ``best``; None where
     nothing was given away. For goodput and useful GPUs ``log_value`` and ``log_bound`` are the
-    natural logarithms the optimiser works with.
+    natural logarithms the optimiser works with. ``program`` is the proof by the integer program.
     """
 
     name: Customer[str]
@@ -666,6 +684,19 @@ class ObjectiveReport(PlanModel):
     given_away: float | None = None
     best_capex_usd: float | None = None
     indifference: float = 0.0
+    program: ProgramReport | None = Field(default=None, exclude_if=_is_none)
+
+
+class Verdict(PlanModel):
+    """What speaks against a plan, with its cause.
+
+    Nobody would build it for its ``goodput`` (under 80 %), a ``supply`` of which more than a
+    quarter is unused though no limit binds, or its ``storage`` (over a tenth of capex); the
+    ``search`` ended before the cheapest of equally good plans was chosen.
+    """
+
+    code: Literal["goodput", "supply", "storage", "search"]
+    text: str
 
 
 class Assumption(PlanModel):
@@ -747,6 +778,7 @@ class Plan(Shown, PlanModel):
     problem: Customer[str]
     description: str | None
     message: str | None = None
+    verdict: tuple[Verdict, ...] = Field(default=(), exclude_if=_is_empty)
     infeasibility: Infeasibility | None = None
     objective: Customer[ObjectiveReport]
     site: Customer[Site]

@@ -114,8 +114,25 @@ class CustomRule(Model):
 RuleName = Literal["demand", "light", "medium", "high", "good", "better", "best"]
 
 
+class DriveWrites(Model):
+    """How often a day drives of each kind of flash may be written in full (DWPD), over five years.
+
+    Read-intensive TLC drives are rated once a day, QLC drives 0.3 to 0.6 times, storage-class
+    memory tens of times. What protection writes besides is not in it: 5+2 stripes write 1.4 times
+    what they are given.
+    """
+
+    tlc: Number = 1.0
+    qlc: Number = 0.5
+    scm: Number = 30.0
+
+
 class Storage(Model):
-    """How storage is judged: what it delivers, how full it may be, which rule sizes it."""
+    """How storage is judged: what it delivers, how full it may be, which rule sizes it.
+
+    ``endurance`` limits what is written a day: by the figure that a catalog states, else
+    ``derived`` from the raw capacity of flash and ``dwpd``; ``stated`` alone; or it is ``off``.
+    """
 
     delivered_fraction: ReadWrite
     fill_limit: PositiveShare = 0.85
@@ -124,6 +141,8 @@ class Storage(Model):
     tolerate_down: Whole = 0
     client_limit: ClientLimit = ClientLimit.model_construct()
     rule: RuleName | CustomRule = "demand"
+    endurance: Literal["derived", "stated", "off"] = "derived"
+    dwpd: DriveWrites = DriveWrites.model_construct()
 
 
 class Quantity(Model):
@@ -547,17 +566,29 @@ class Manager(Model):
 class ComputeFabric(Model):
     """The fabric between the GPUs: rail-optimised leaves, spines, and cores where it is large.
 
-    ``switches`` are tried in order: a GPU system takes the first that fits its ports. The fabric
+    ``switches`` is a set: the plan chooses one of them that fits the ports of its GPU systems, and
+    where several ``planes`` or ``oversubscription`` ratios are given, one of each. The fabric
     manager takes ``manager.slots`` system positions and ``manager.ports`` cables. ``leaf_pair``
     lets two leaves of a plane stand without spines, joined to each other.
     """
 
     switches: Annotated[tuple[Identifier, ...], Field(min_length=1)]
-    oversubscription: MoreThanOne = 1.0
-    planes: PositiveWhole = 1
+    oversubscription: MoreThanOne | Annotated[tuple[MoreThanOne, ...], Field(min_length=1)] = 1.0
+    planes: PositiveWhole | Annotated[tuple[PositiveWhole, ...], Field(min_length=1)] = 1
     single_switch: bool = True
     leaf_pair: bool = False
     manager: Manager = Manager.model_construct()
+
+    @property
+    def planes_allowed(self) -> tuple[int, ...]:
+        """The numbers of planes that the plan may choose from."""
+        return self.planes if isinstance(self.planes, tuple) else (self.planes,)
+
+    @property
+    def oversubscriptions(self) -> tuple[float, ...]:
+        """The ratios that the plan may choose from."""
+        asked = self.oversubscription
+        return asked if isinstance(asked, tuple) else (asked,)
 
 
 class Edge(Model):

@@ -135,10 +135,16 @@ def fat_tree(leaves_per_rail: int, rails: int, radix: int, up: int) -> Tree | No
 
 
 def _three_tiers(leaves_per_rail: int, rails: int, radix: int, up: int) -> Tree | None:
-    """Return the tree with the fewest spines and cores; of equals, the one with fewest groups."""
+    """Return the tree with the fewest spines and cores; of equals, the one with fewest groups.
+
+    Groupings that have as many spines as the best has switches are not looked at further.
+    """
     best: tuple[int, int] | None = None
     tree = None
     for groups, group_leaves in _groupings(leaves_per_rail, rails, radix // 2):
+        spines = _divisor_from(up, _ceil_div(group_leaves * up, radix // 2))
+        if best is not None and spines is not None and groups * spines >= best[0]:
+            continue
         found = _grouped(leaves_per_rail * rails, groups, group_leaves, radix, up)
         if found is not None:
             rank = found.spines + found.cores, groups
@@ -174,13 +180,13 @@ def _grouped(leaves: int, groups: int, group_leaves: int, radix: int, up: int) -
 def _groupings(leaves_per_rail: int, rails: int, down: int) -> list[tuple[int, int]]:
     """Return the ways to put leaves below common spines: groups, and the leaves of each.
 
-    Whole rails to a group where one fits below a spine, else each rail in equal shares.
+    Whole rails to a group, or each rail in equal shares.
     """
-    if leaves_per_rail <= down:
-        together = [q for q in _divisors(rails) if q * leaves_per_rail <= down]
-        return [(rails // q, q * leaves_per_rail) for q in together]
-    shares = _ceil_div(leaves_per_rail, down)
-    return [(rails * shares, _ceil_div(leaves_per_rail, shares))]
+    together = [q for q in _divisors(rails) if q * leaves_per_rail <= down]
+    found = [(rails // q, q * leaves_per_rail) for q in reversed(together)]
+    shares = (_ceil_div(leaves_per_rail, most) for most in range(down, 0, -1))
+    each = dict.fromkeys(h for h in shares if h > 1)
+    return found + [(rails * h, _ceil_div(leaves_per_rail, h)) for h in each]
 
 
 def _cores(groups: int, spines: int, spine_up: int, radix: int) -> int | None:

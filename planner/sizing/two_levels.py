@@ -76,7 +76,7 @@ def derived_stall_s(
 
 
 def local_part_gb(
-    checkpoint_gb: float, copies: int, system_gpus: int, writing_gpus: float
+    checkpoint_gb: float, copies: int, system_gpus: float, writing_gpus: float
 ) -> float:
     """Return what one GPU system writes locally per checkpoint, its peers' copies included, GB.
 

@@ -18,9 +18,9 @@ from planner.case import Case, resolve
 from planner.case.model import CountName
 from planner.errors import InputError
 from planner.inputs import Change, Inputs
-from planner.optimizer.joint import Certificate, optimise, share
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
+from planner.optimizer.optimise import Certificate, optimise, share
 from planner.processes import Progress, ignore
 from planner.schema.comparison import Alternative, Alternatives, Direction, DirectionName, Way
 from planner.schema.plan import Plan
@@ -305,7 +305,6 @@ class Search:
     def _solve(self, case: Case, *, ties: bool) -> Certificate:
         return optimise(
             case,
-            solver=self.options.solver,
             gap=self.options.gap,
             effort=self.options.effort,
             ties=ties,
@@ -345,7 +344,7 @@ def alternatives(
     options = options.started()
     case = resolve(inputs)
     effort = options.part(FOR_THE_PLAN).effort
-    answer = optimise(case, solver=options.solver, gap=options.gap, effort=effort)
+    answer = optimise(case, gap=options.gap, effort=effort)
     if answer.operation is None:
         return _without_plan(inputs, case, within, solve_with(inputs, options))
     best = assemble(inputs, case, answer, solver=options.solver, gap=options.gap)

@@ -13,6 +13,7 @@ from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Change, Inputs, applied, value_at
 from planner.limits import BY_NAME, COUNTED_IN
 from planner.paths import job_path
+from planner.schema.plan import Plan
 
 
 def apply(inputs: Inputs, changes: Iterable[Change]) -> Inputs:
@@ -74,16 +75,17 @@ class LeftOut:
     change: Change
 
 
-def left_out(inputs: Inputs, spares: int | None) -> Iterator[LeftOut]:
+def left_out(inputs: Inputs, plan: Plan) -> Iterator[LeftOut]:
     """Yield the problem's open levers, each left out, then its spares moved by one.
 
     A lever is left out by the change that fixes it where it would stand if nobody had thought of
     it: what it is worth is the rest. Spares moved by one say why there are so many.
 
     Args:
-        spares: how many stand by in its best plan; None where their number cannot be given.
+        plan: its best plan.
     """
     job = inputs.problem.job
+    yield from _fabrics(inputs, plan)
     if job.power is not None and job.power.asked != (1.0,):
         yield LeftOut("GPUs at full power", Change(job_path("power.points"), 1.0, "100 %"))
     precision = job.training.precision
@@ -97,7 +99,35 @@ def left_out(inputs: Inputs, spares: int | None) -> Iterator[LeftOut]:
     if job.repair is not None and job.repair.when_short == "shrink":
         change = Change(job_path("repair.when_short"), "wait", "wait")
         yield LeftOut("waiting where units are short", change)
-    yield from _spares(inputs, spares)
+    if any(limit.name == "endurance" for limit in plan.limits):
+        yield LeftOut("drives written without limit", Change("storage.endurance", "off", "off"))
+    repair = plan.jobs[0].repair if plan.jobs else None
+    if repair is not None and repair.in_rack and job.gpus.most_of(plan.jobs[0].gpu_type) is None:
+        item = inputs.item(plan.jobs[0].gpu_type)
+        if item.provides.gpus is not None:
+            every = item.provides.gpus.value
+            change = Change(job_path("gpus.per_system"), every, f"{every}")
+            yield LeftOut("every GPU of each system used", change)
+    yield from _spares(inputs, None if repair is None or repair.in_rack else repair.spares)
+
+
+def _fabrics(inputs: Inputs, plan: Plan) -> Iterator[LeftOut]:
+    """Yield the compute fabrics that the plan could have chosen instead."""
+    asked, path = inputs.problem.network.compute, "network.compute"
+    built = [fabric for fabric in plan.fabrics if fabric.network == "compute"]
+    if asked is None or not built:
+        return
+    chosen = {fabric.switch_sku for fabric in built}
+    for name in sorted(set(asked.switches) - chosen):
+        change = Change(f"{path}.switches", (name,), f"[{name}]")
+        yield LeftOut(f"a compute fabric of {inputs.item(name).model}", change)
+    for planes in sorted(set(asked.planes_allowed) - {fabric.planes for fabric in built}):
+        yield LeftOut(f"{planes} planes of it", Change(f"{path}.planes", planes, f"{planes}"))
+    for ratio in sorted(
+        set(asked.oversubscriptions) - {fabric.oversubscription for fabric in built}
+    ):
+        change = Change(f"{path}.oversubscription", ratio, f"{ratio:g}")
+        yield LeftOut(f"a compute fabric at {ratio:g}:1", change)
 
 
 def _spares(inputs: Inputs, spares: int | None) -> Iterator[LeftOut]:

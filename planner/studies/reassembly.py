@@ -12,13 +12,14 @@ from typing import Any
 
 from planner import __version__
 from planner.api import Options, solve_with
-from planner.assemble import TIES_CUT, assemble, versions
+from planner.assemble import assemble, versions
 from planner.case import Case, resolve
+from planner.case.chosen import ways_of
 from planner.errors import PlannerError
 from planner.inputs import Inputs
-from planner.optimizer.joint import Certificate
 from planner.optimizer.operate import Run, run_at
-from planner.optimizer.solver import SolverName
+from planner.optimizer.optimise import Certificate
+from planner.optimizer.solvers import SolverName
 from planner.schema.plan import Plan
 
 CLOSE = 1e-9
@@ -46,6 +47,7 @@ def _assembly_faults(inputs: Inputs, plan: Plan) -> Iterator[str]:
     case = resolve(inputs)
     operation = operation_of(case, plan)
     goal, notes = plan.objective, plan.warnings
+    cut = [each.text for each in plan.verdict if each.code == "search"]
     answer = Certificate(
         status=plan.status,
         operation=operation,
@@ -54,7 +56,8 @@ def _assembly_faults(inputs: Inputs, plan: Plan) -> Iterator[str]:
         gap=goal.gap,
         iterations=plan.provenance.iterations,
         seconds=0.0,
-        late=False,
+        late=any(text.startswith("the time limit") for text in cut),
+        ties_cut=bool(cut),
     )
     again = assemble(
         inputs,
@@ -64,8 +67,6 @@ def _assembly_faults(inputs: Inputs, plan: Plan) -> Iterator[str]:
         gap=goal.gap_asked,
         seconds=plan.provenance.seconds,
     )
-    cut = tuple(note for note in notes if note.endswith(TIES_CUT))
-    again = again.model_copy(update={"warnings": (*cut, *again.warnings)})
     if plan.storage_options is not None:  # has notes of its own, after all others
         plan = plan.model_copy(update={"warnings": notes[: len(again.warnings)]})
     yield from _differences(plan, again, _NOT_DERIVED)
@@ -81,7 +82,7 @@ def is_repeatable(plan: Plan) -> bool:
     """Return whether this installation searches as the one that made a plan did."""
     made = plan.provenance
     here = made.tool == f"planner {__version__}" and made.versions == versions()
-    return here and plan.status == "optimal" and not any(map(_is_cut, plan.warnings))
+    return here and plan.status == "optimal" and not any(v.code == "search" for v in plan.verdict)
 
 
 def operation_of(case: Case, plan: Plan) -> Run | None:
@@ -91,14 +92,10 @@ def operation_of(case: Case, plan: Plan) -> Run | None:
     job = plan.jobs[0]
     bought = {line.sku: line.working for line in plan.lines if line.parent is None}
     units = {offer.id: bought.get(offer.id, 0) for offer in case.offers()}
-    use = job.systems_by_type, job.gpus_used, job.interval_s, job.way_ids
+    use = job.systems_by_type, job.gpus_used, job.interval_s, ways_of(case, plan)
     if job.local is not None:
         return run_at(case, "local", units, *use, job.local.every)
     return run_at(case, job.mode, units, *use)
-
-
-def _is_cut(note: str) -> bool:
-    return note.endswith(TIES_CUT)
 
 
 def _solver(plan: Plan) -> SolverName:

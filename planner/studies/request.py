@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from planner.api import Options
     from planner.inputs import Inputs
-    from planner.optimizer.solver import Effort
+    from planner.optimizer.effort import Effort
     from planner.schema.plan import Plan
 
 PROBLEMS = (".yaml", ".yml")
@@ -53,7 +53,7 @@ class SweepOptions:
     @property
     def effort(self) -> Effort:
         """How far to go from now on, for one scenario."""
-        from planner.optimizer.solver import Effort
+        from planner.optimizer.effort import Effort
 
         return Effort.within(self.time_limit_s)
 

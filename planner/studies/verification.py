@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +13,16 @@ from pydantic import ValidationError
 from planner import __version__
 from planner.assemble.cables import links_of
 from planner.case import resolve
-from planner.errors import Finding, InputError, SolverError
+from planner.errors import Finding, InputError, SolverError, VerificationError
 from planner.foreign_files import contents, json_of
 from planner.inputs import Inputs, changed, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
-from planner.optimizer.joint import Certificate, optimise
+from planner.optimizer.effort import Effort
 from planner.optimizer.objective import natural
-from planner.optimizer.solver import Effort, SolverName
+from planner.optimizer.optimise import Certificate, optimise
+from planner.optimizer.proof import needed_products, prove
+from planner.optimizer.second_proof import SecondProof, prove_again
+from planner.optimizer.solvers import NAMES, SolverName
 from planner.outputs import plan_json
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.schema.verification import Check, Verification
@@ -27,6 +31,7 @@ from planner.studies.request import Found, Request
 from planner.verify import (
     faults,
     origin_faults,
+    program_faults,
     recheck_from_outside,
     unit_faults,
     unproven_faults,
@@ -137,7 +142,6 @@ def refusal(name: str, plan: Plan, wrong: tuple[str, ...]) -> Finding:
 __all__ = ["verify_file"]
 
 OTHER: dict[str, SolverName] = {"highs": "cbc", "cbc": "highs"}
-NAMES = {"highs": "HiGHS", "cbc": "CBC"}
 ROUGH_GAP = 1e-3
 """How far a GPU type alone is solved."""
 GAP = 2e-6
@@ -201,7 +205,10 @@ def _file(opened: PlanFile) -> Check:
 def _figures(opened: PlanFile, *, search: bool) -> Iterator[Check]:
     """Yield the checks of figures and limits, by the inputs that the plan carries."""
     plan, found = opened.plan, recheck_from_outside(opened.inputs, opened.plan, links_of)
-    what, wrong = _contents(plan), (*found.disagreements, *unproven_faults(plan))
+    what, wrong = (
+        _contents(plan),
+        (*found.disagreements, *unproven_faults(plan), *program_faults(plan)),
+    )
     wrong = wrong or assembly_faults(opened.inputs, plan)
     repeated = search and is_repeatable(plan)
     if repeated and not wrong and not found.breaches:
@@ -282,18 +289,27 @@ def _bound(
         text = f"a problem that is {plan.status} has none"
         return Check(name="bound", result="not_checked", text=text), (None, None)
     case = resolve(opened.inputs)
-    effort = Effort.within(time_limit_s)
+    started = time.monotonic()
+    answer = optimise(case, gap=GAP, effort=Effort.within(time_limit_s))
+    best = None if answer.best is None else natural(case.objective, answer.best)
+    left_s = None if time_limit_s is None else time_limit_s - (time.monotonic() - started)
     try:
-        answer = optimise(case, solver=solver, gap=GAP, effort=effort, ties=False)
+        if answer.status == "optimal":
+            prove(case, answer, solver=solver, time_limit_s=left_s)
+        small = needed_products(case, answer)
+        second = prove_again(small, best, solver=solver, time_limit_s=left_s)
     except SolverError as error:
         text = f"not proven again: {error}"
         return Check(name="bound", result="not_checked", text=text), (None, None)
-    value = None if answer.value is None else natural(case.objective, answer.value)
-    bound = None if answer.bound is None else natural(case.objective, answer.bound)
+    except VerificationError as error:
+        text = f"{NAMES[solver]}, asked again, disagrees"
+        wrong = error.disagreements
+        return Check(name="bound", result="fails", text=text, findings=wrong), (best, None)
+    value, bound = (best if second.better is None else second.better), second.bound
     asked = NAMES[solver]
     if plan.status == "infeasible":
-        return _none_either(asked, answer), (value, bound)
-    return _compared(plan, asked, answer, value, bound), (value, bound)
+        return _none_either(asked, answer, second), (value, bound)
+    return _compared(plan, asked, answer, second, value), (value, bound)
 
 
 def _types(opened: PlanFile, time_limit_s: float | None) -> Check:
@@ -306,7 +322,7 @@ def _types(opened: PlanFile, time_limit_s: float | None) -> Check:
     for sku in types:
         try:
             case = resolve(changed(opened.inputs, "consider.gpu_systems", (sku,)))
-            answer = optimise(case, solver="highs", gap=ROUGH_GAP, effort=effort, ties=False)
+            answer = optimise(case, gap=ROUGH_GAP, effort=effort, ties=False)
         except (InputError, SolverError):
             continue
         value = None if answer.value is None else natural(case.objective, answer.value)
@@ -324,11 +340,11 @@ def _types(opened: PlanFile, time_limit_s: float | None) -> Check:
     return Check(name="types", result="holds", text=text)
 
 
-def _none_either(asked: str, answer: Certificate) -> Check:
-    if answer.status == "infeasible":
+def _none_either(asked: str, answer: Certificate, second: SecondProof) -> Check:
+    if answer.status == "infeasible" and not second.open and second.better is None:
         text = f"{asked}, asked again, finds no plan either"
         return Check(name="bound", result="holds", text=text)
-    if answer.operation is None:
+    if answer.operation is None and second.better is None:
         text = f"{asked} neither found a plan nor proved that there is none"
         return Check(name="bound", result="not_checked", text=text)
     wrong = ("status: infeasible, yet there is a plan",)
@@ -336,10 +352,10 @@ def _none_either(asked: str, answer: Certificate) -> Check:
 
 
 def _compared(
-    plan: Plan, asked: str, answer: Certificate, value: float | None, bound: float | None
+    plan: Plan, asked: str, answer: Certificate, second: SecondProof, value: float | None
 ) -> Check:
     """Compare the plan's value, bound and status with the other solver's answer."""
-    goal = plan.objective
+    goal, bound = plan.objective, second.bound
     mine, unit = goal.value or 0.0, goal.unit
     best = mine if goal.best is None else goal.best  # the plan may give something away on purpose
     if answer.status in ("infeasible", "unbounded"):
@@ -364,7 +380,7 @@ def _compared(
         text = f"{asked}, asked again, disagrees"
         return Check(name="bound", result="fails", text=text, findings=tuple(found))
     if bound is None:
-        text = f"{asked} came to no bound in the time given"
+        text = _left_open(asked, second)
         return Check(name="bound", result="not_checked", text=text)
     behind = max(0.0, ahead(bound, best))
     text = (
@@ -377,6 +393,18 @@ def _compared(
         text = f"{asked} got no closer in the time given than this: {text}"
         return Check(name="bound", result="not_checked", text=text)
     return Check(name="bound", result="holds", text=f"{asked}, asked again: {text}")
+
+
+def _left_open(asked: str, second: SecondProof) -> str:
+    """Return why no bound of all plans was proven."""
+    if not second.open:
+        return f"{asked} came to no bound in the time given"
+    names = ", ".join(second.open[:3])
+    more = f" and {len(second.open) - 3} more ways" if len(second.open) > 3 else ""
+    return (
+        f"{asked}, asked again, proves the bill, but no bound of all plans: it leaves open "
+        f"{names}{more}, where useful work is not concave"
+    )
 
 
 def _write_number(value: float) -> str:

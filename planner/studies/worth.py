@@ -15,9 +15,9 @@ from planner.infeasible.oracle import Oracle, UndecidedError
 from planner.inputs import Inputs, key_of
 from planner.levers import Change, Lever, applied, levers
 from planner.levers.model import one_of, read
-from planner.optimizer.joint import fitted, optimise
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
+from planner.optimizer.optimise import fitted, optimise
 from planner.paths import job_path
 from planner.schema.explanation import Marginal, Moved, NextStep, Without
 from planner.schema.plan import Plan
@@ -151,7 +151,6 @@ class Prober:
             return Best(resolve(self.inputs), None, None, None)
         answer = optimise(
             case,
-            solver=options.solver,
             gap=options.gap,
             effort=options.effort,
             ties=False,
@@ -222,7 +221,7 @@ def next_step(
     floor = no_worse(inputs, base.case.objective, wanted)
     if lever.path == floor.path:
         return None
-    oracle = Oracle(inputs, options.solver, options.effort.part(WORK))
+    oracle = Oracle(inputs, options.effort.part(WORK))
     oracle.remember(known)
     found = threshold(oracle, lever, (floor,))
     if found is None:
@@ -293,9 +292,7 @@ class Worths:
     @cached_property
     def open(self) -> tuple[LeftOut, ...]:
         """What the problem leaves open, each settled another way."""
-        repair = self.plan.jobs[0].repair if self.plan.jobs else None
-        spares = None if repair is None or repair.in_rack else repair.spares
-        return tuple(left_out(self.inputs, spares)) if self.base is not None else ()
+        return tuple(left_out(self.inputs, self.plan)) if self.base is not None else ()
 
     @cached_property
     def _tight(self) -> frozenset[str]:

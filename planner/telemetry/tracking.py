@@ -663,33 +663,3 @@ def _phases(track: Track, other: Track) -> Numbers:
     if np.mean(kept) < _TOGETHER:
         return np.zeros(0)
     return np.asarray((other.times - before)[kept] / (after - before)[kept])
-
-
-def drop_sums(found: Sequence[Track]) -> list[Track]:
-    """Return the jobs that are not several others' checkpoints written at the same time."""
-    kept = sorted(found, key=lambda one: one.size_gb)
-    result: list[Track] = []
-    for track in kept:
-        if not _is_sum(track, [other for other in kept if other is not track]):
-            result.append(track)
-    return sorted(result, key=lambda one: (one.start_s, one.size_gb))
-
-
-def _is_sum(track: Track, others: Sequence[Track]) -> bool:
-    during = [one for one in others if one.start_s < track.end_s and one.end_s > track.start_s]
-    beside = [one for one in during if one.size_gb < 0.95 * track.size_gb]
-    for place, one in enumerate(beside):
-        for other in beside[place:]:
-            if abs((one.size_gb + other.size_gb) / track.size_gb - 1) > 0.06 or one is other:
-                continue
-            if _asked_for(track, one) > 0.5 and _asked_for(track, other) > 0.5:
-                return True
-    return False
-
-
-def _asked_for(track: Track, other: Track) -> float:
-    """Return the share of a job's events at which another's rhythm expects one that is missing."""
-    expected = other.expected()
-    before, after = neighbours(expected, track.seen)
-    reach = other.tolerance_s + track.drain_s
-    return float(np.mean((track.seen - before <= reach) | (after - track.seen <= reach)))

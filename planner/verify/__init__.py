@@ -18,7 +18,7 @@ from planner.verify.basis import DECIDED, Basis
 from planner.verify.beside import check_beside
 from planner.verify.bill import check_lines, count_needed, read_counts
 from planner.verify.cabling import check_cabling
-from planner.verify.fabric import plug_of
+from planner.verify.fabric import choose_fabric, plug_of
 from planner.verify.job import Run
 from planner.verify.ledger import Ledger, Recheck
 from planner.verify.limits import (
@@ -30,6 +30,7 @@ from planner.verify.limits import (
     given,
 )
 from planner.verify.operation import check_job, operate
+from planner.verify.program import program_faults
 from planner.verify.racks import check_racks
 from planner.verify.rates import check_paces, choose_option
 from planner.verify.readback import check_units
@@ -44,6 +45,7 @@ __all__ = [
     "faults",
     "origin_faults",
     "passed",
+    "program_faults",
     "recheck",
     "recheck_from_outside",
     "unit_faults",
@@ -135,7 +137,13 @@ def faults(inputs: Inputs, plan: Plan, schedule: Schedule | None = None) -> tupl
     """Return everything wrong with a plan from outside, each with its place in the plan."""
     found = recheck_from_outside(inputs, plan, schedule)
     broken = (f"{name}: {text}" for name, text in found.breaches)
-    return (*found.disagreements, *broken, *unproven_faults(plan), *origin_faults(inputs, plan))
+    return (
+        *found.disagreements,
+        *broken,
+        *unproven_faults(plan),
+        *program_faults(plan),
+        *origin_faults(inputs, plan),
+    )
 
 
 def recheck_from_outside(inputs: Inputs, plan: Plan, schedule: Schedule | None = None) -> Recheck:
@@ -204,6 +212,7 @@ def _check_solved(
     before = len(ledger.disagreements)
     _check_names(ledger, basis, plan)
     counts = read_counts(ledger, basis, plan) if len(ledger.disagreements) == before else {}
+    basis = choose_fabric(ledger, basis, plan)
     check_allowed(ledger, basis, plan, counts)
     if len(ledger.disagreements) > before or not _has_decisions(ledger, basis, plan, counts):
         return
@@ -231,9 +240,26 @@ def _check_solved(
     check_objective(ledger, found)
     if drawn:
         check_beside(ledger, found)
+        _check_verdict(ledger, plan)
         right = schedule is not None and plan.cabling and not ledger.disagreements
         links = schedule(basis.inputs, plan) if right and schedule else None
         check_cabling(ledger, basis, plan, links)
+
+
+LEAST_GOODPUT, MOST_STORAGE, EDGE = 0.8, 0.1, 1e-6
+
+
+def _check_verdict(ledger: Ledger, plan: Plan) -> None:
+    """Require that a plan with little goodput, or with much storage, says so."""
+    said, totals = {each.code for each in plan.verdict}, plan.totals
+    above = {"goodput": LEAST_GOODPUT - plan.jobs[0].goodput}
+    owned = [line for line in plan.lines if line.section == "Compute" and line.installed]
+    if totals is not None and totals.capex_usd and not owned:
+        spent = totals.capex_by_section_usd.get("Storage", 0.0)
+        above["storage"] = spent / totals.capex_usd - MOST_STORAGE
+    for code, by in above.items():
+        if abs(by) > EDGE:
+            ledger.same(f"verdict.{code}", code in said, by > 0)
 
 
 def _check_names(ledger: Ledger, basis: Basis, plan: Plan) -> None:

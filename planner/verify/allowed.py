@@ -150,8 +150,9 @@ def _unplugged(basis: Basis, item: Item) -> str | None:
     """Return which port of an item finds no switch."""
     network = basis.problem.network
     if network.compute is not None and item.category == "gpu_system":
-        plug = plug_of(basis, item.id)
-        if plug is None or not any(port_group(basis, plug, s) for s in network.compute.switches):
+        plugs = [plug_of(basis, item.id, each) for each in network.compute.planes_allowed]
+        names = network.compute.switches
+        if not any(port_group(basis, plug, s) for plug in plugs if plug for s in names):
             return "its compute ports fit no switch"
     for name, fabric in (
         ("storage", network.storage),

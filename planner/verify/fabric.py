@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from planner.schema.catalog import FormLink, Item, Link, LinkEnd, PortGroup
@@ -168,13 +168,44 @@ class Plug(NamedTuple):
     protocol: str | None
 
 
-def plug_of(basis: Basis, sku: str) -> Plug | None:
-    """Return how a GPU system plugs in, None without ports or where planes do not divide them."""
+def choose_fabric(ledger: Ledger, basis: Basis, plan: Plan) -> Basis:
+    """Return the basis with the planes and the ratio of the compute fabric that the plan states.
+
+    The job is in one fabric; its switch is checked with the report.
+    """
+    network, types = basis.problem.network, set(plan.jobs[0].gpu_types if plan.jobs else ())
+    built = [f for f in plan.fabrics if f.network == "compute" and types & set(f.serves)]
+    if network.compute is None or not built:
+        return basis
+    said, asked = built[0], network.compute
+    ledger.require(len(built) == 1, "jobs.gpu_types: not in one compute fabric")
+    for name, value, allowed in (
+        ("planes", said.planes, asked.planes_allowed),
+        ("oversubscription", said.oversubscription, asked.oversubscriptions),
+    ):
+        ledger.require(value in allowed, f"{name_of(said)}.{name}: {value!r} is not asked for")
+    one = {"planes": said.planes, "oversubscription": said.oversubscription}
+    chosen = network.model_copy(update={"compute": asked.model_copy(update=one)})
+    return replace(basis, problem=basis.problem.model_copy(update={"network": chosen}))
+
+
+def planes_of(asked: ComputeFabric) -> int:
+    """Return the planes of a fabric: the plan's, once it is chosen."""
+    return asked.planes_allowed[0]
+
+
+def plug_of(basis: Basis, sku: str, planes: int | None = None) -> Plug | None:
+    """Return how a GPU system plugs in, None without ports or where planes do not divide them.
+
+    Args:
+        planes: of the fabric; the plan's if None.
+    """
     asked, port = basis.problem.network.compute, basis.items[sku].ports.compute
     if asked is None or port is None:
         return None
-    lanes = port.split.into if port.split and port.split.into == asked.planes else 1
-    if lanes * port.count % (asked.planes * port.rails):
+    planes = planes_of(asked) if planes is None else planes
+    lanes = port.split.into if port.split and port.split.into == planes else 1
+    if lanes * port.count % (planes * port.rails):
         return None
     speed = port.speed_gbit_per_s / lanes
     return Plug(lanes * port.count, speed, port.rails, port.rail_group, port.protocol)
@@ -197,8 +228,9 @@ def compute_leaves(
 
     There are no units on a single switch, and none on a pair of leaves.
     """
-    down, up = split(radix, asked.oversubscription)
-    slots, ports = asked.manager.slots, plug.ports // asked.planes
+    (ratio, *_), planes = asked.oversubscriptions, planes_of(asked)
+    down, up = split(radix, ratio)
+    slots, ports = asked.manager.slots, plug.ports // planes
     alone = (radix - asked.manager.ports) // ports
     pair = (2 * down - asked.manager.ports) // ports
     if asked.single_switch and systems <= alone:
@@ -212,7 +244,7 @@ def compute_leaves(
     on_rail, per_unit = ports // plug.rails, plug.rail_group
     together = max(1, min(per_unit, down // on_rail))
     down = together * on_rail
-    up, leaves = round_up(down / asked.oversubscription), -(-per_unit // together)
+    up, leaves = round_up(down / ratio), -(-per_unit // together)
     if asked.manager.ports <= plug.rails * leaves * (radix - down - up):
         slots = 0
     units = max(1, -(-(systems + slots) // per_unit))
@@ -294,18 +326,19 @@ class _Check:
             return
         systems = sum(self.counts.get(sku, 0) for sku in report.serves)
         links = plug.ports * systems + asked.manager.ports
-        own: dict[str, object] = {"planes": asked.planes, "radix": group.count, "parts_per_port": 1}
+        planes, (ratio, *_) = planes_of(asked), asked.oversubscriptions
+        own: dict[str, object] = {"planes": planes, "radix": group.count, "parts_per_port": 1}
         own |= {"endpoints": plug.ports * systems, "system_links": links}
-        ledger.all_same(name, report, own | {"oversubscription": asked.oversubscription})
+        ledger.all_same(name, report, own | {"oversubscription": ratio})
         down, up, (leaves, units, most) = compute_leaves(asked, plug, group.count, systems)
         above = 0, 0
         if units:
             few = plug.rail_group is not None or not report.core_switches or leaves > group.count
             ledger.require(few, f"{name}.core_switches: {leaves} leaves need no cores")
-            above = check_tree(ledger, name, report, leaves, up, asked.planes)
+            above = check_tree(ledger, name, report, leaves, up, planes)
         else:
-            _check_no_spines(ledger, name, report, asked.planes * up)
-        own = {"leaf_switches": asked.planes * leaves, "units": units, "uplinks_per_leaf": up}
+            _check_no_spines(ledger, name, report, planes * up)
+        own = {"leaf_switches": planes * leaves, "units": units, "uplinks_per_leaf": up}
         ledger.all_same(name, report, own | {"capacity": plug.ports * most})
         self.parts.cables(group.link, report.system_links)
         self.parts.switches(report, group.link, (down, up, *above))

@@ -199,9 +199,26 @@ def _checkpoints(found: Found) -> Iterator[Reached]:
 def endurance_tb_per_day(run: Run) -> float | None:
     """Return the write endurance of the storage in use, TB per day; None where one has none."""
     stored = run.basis.of_kind(run.counts, "storage")
-    rated = [(run.basis.items[sku].provides.endurance, count) for sku, count in stored.items()]
-    known = [each.value * count for each, count in rated if each is not None]
+    rated = [(_unit_endurance(run.basis, sku), count) for sku, count in stored.items()]
+    known = [each * count for each, count in rated if each is not None]
     return sum(known) if len(known) == len(rated) else None
+
+
+def _unit_endurance(basis: Basis, sku: str) -> float | None:
+    """Return what one unit endures, TB per day: as stated, or by the flash in it."""
+    item, asked = basis.items[sku], basis.problem.storage
+    stated = item.provides.endurance
+    if asked.endurance == "off" or (stated is None and asked.endurance == "stated"):
+        return None
+    if stated is not None:
+        return stated.value
+    inside = [(basis.items[part.id], part.quantity) for part in item.components] or [(item, 1)]
+    endured = []
+    for kind, often in (("tlc", asked.dwpd.tlc), ("qlc", asked.dwpd.qlc), ("scm", asked.dwpd.scm)):
+        raw_tb = sum(n * m.raw_tb for part, n in inside for m in part.media if m.type == kind)
+        if raw_tb > 0:
+            endured.append(often * raw_tb)
+    return min(endured, default=None)
 
 
 def _storage(found: Found) -> Iterator[Reached]:

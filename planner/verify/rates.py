@@ -176,13 +176,33 @@ def choose_option(ledger: Ledger, basis: Basis, stated: JobPlan) -> Job:
     """Return the job with the option by which the plan spreads a replica."""
     job = basis.job
     if len(job.options) < 2:
-        return job
+        return _choose_use(ledger, basis, job, stated)
     said = {_degrees(way) for way in stated.ways}
     for option in job.options:
         if said == {_degrees(option)}:
-            return job.model_copy(update={"parallelisms": option})
+            job = job.model_copy(update={"parallelisms": option})
+            return _choose_use(ledger, basis, job, stated)
     ledger.fail("jobs.ways: no option of the problem spreads a replica like this")
     return job
+
+
+def _choose_use(ledger: Ledger, basis: Basis, job: Job, stated: JobPlan) -> Job:
+    """Return the job with the GPUs that the plan uses of each system.
+
+    The plan decides them where spare trays stay in their racks and the problem does not say.
+    """
+    said, repair, item = stated.per_system_gpus, job.repair, basis.items[stated.gpu_type]
+    asked = job.gpus.per_system
+    given = isinstance(asked, int) or (isinstance(asked, dict) and item.id in asked)
+    if said is None or given or repair is None or repair.unit != "tray" or item.spare_unit is None:
+        return job
+    tray = item.spare_unit.tray.value
+    tensor = job.parallelism.tensor if job.parallelism and whole_replica(job) is not None else 1
+    if tray >= gpus_of(item) or tray % tensor == 0:
+        return job
+    ledger.require(0 < said <= gpus_of(item), f"jobs.per_system_gpus: {said!r}")
+    each = {**(asked if isinstance(asked, dict) else {}), item.id: said}
+    return job.model_copy(update={"gpus": job.gpus.model_copy(update={"per_system": each})})
 
 
 def _degrees(of: WayPlan | Parallelism) -> tuple[int | None, ...]:

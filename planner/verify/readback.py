@@ -152,7 +152,7 @@ def _check_problem(ledger: Ledger, data: Any, model: Any, path: str) -> None:
         value = getattr(model, name)
         if isinstance(raw, dict):
             _check_problem(ledger, raw, value, place)
-        elif isinstance(raw, list) and isinstance(value, tuple):
+        elif isinstance(raw, (list, tuple)) and isinstance(value, tuple):
             for number, (entry, one) in enumerate(zip(raw, value, strict=False)):
                 _check_problem(ledger, entry, one, f"{place}.{number}")
         elif isinstance(raw, str) and isinstance(value, float):

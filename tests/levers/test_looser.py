@@ -16,7 +16,7 @@ from planner.infeasible.oracle import Oracle, off
 from planner.inputs import Inputs
 from planner.levers import Change, Lever, applied, levers
 from planner.loader import load
-from planner.optimizer.solver import Effort
+from planner.optimizer.effort import Effort
 from tests.infeasible.plant import drawn
 from tests.oracle.enumerate import Best, best
 from tests.world.random_cases import inputs_of

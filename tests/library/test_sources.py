@@ -85,7 +85,10 @@ WRONG: dict[str, tuple[Call, str]] = {
     "bytes": (lambda _: planner.load(b"small.yaml"), "found bytes"),
     "empty list": (lambda _: planner.characterize([]), "nothing is given"),
     "series": (lambda frame: planner.characterize(frame["time"]), "found a value of Series"),
-    "empty frame": (lambda _: planner.characterize(pd.DataFrame()), "no column is named"),
+    "empty frame": (
+        lambda _: planner.characterize(pd.DataFrame()),
+        "no column of writes is recognised",
+    ),
     "frame of objects": (
         lambda frame: planner.characterize(frame.assign(write_gb_per_s=[object()] * len(frame))),
         "the DataFrame cannot be read",
@@ -100,10 +103,6 @@ WRONG: dict[str, tuple[Call, str]] = {
     "list as file": (
         lambda _: planner.workbook("small.yaml", ["x.xlsx"]),
         "found a list; give its path",
-    ),
-    "folder of nothing": (
-        lambda _: planner.synthesize("small.yaml", folder=None),
-        "expected a folder, found None",
     ),
     "problem option": (
         lambda _: planner.characterize(TRACE, problem={"name": "x"}),

@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from random import Random
-from typing import Any
-
 from planner.case import Case, resolve
-from planner.case.bounds import cap
-from planner.case.quantities import Steps
-from planner.optimizer.build import _add_counts
-from planner.optimizer.context import Build
-from planner.optimizer.master import session
-from planner.optimizer.model import Linear, Model, Variable, combination, evaluate, total
-from planner.optimizer.solver import Effort, Outcome, Session
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.random_hardware import Raw, figure
 from tests.world.requests import Request, price
@@ -108,61 +97,3 @@ def furnish(request: Request) -> Request:
     }  # fmt: skip
     request.site["cooling"] = {"cdu": "pump", "redundancy": "N+1"}
     return request
-
-
-def solve(session: Session, *, relaxed: bool = False, effort: Effort | None = None) -> Outcome:
-    return session.solve(relaxed=relaxed, gap=1e-7, relative=True, effort=effort or Effort())
-
-
-def market_split(slack: bool) -> tuple[Model, Linear]:
-    """Return a market split problem: 40 binaries that must hit 5 sums exactly.
-
-    Solvers enumerate nearly everything, so that none of them is done within a second. With
-    ``slack`` any choice is feasible and what it misses is minimised.
-    """
-    random = Random(5)
-    model = Model("market_split", False)
-    chosen = [model.var(f"x{j}", 0.0, 1.0, True) for j in range(40)]
-    missed: list[Variable] = []
-    for i in range(5):
-        weights = [float(random.randrange(100)) for _ in chosen]
-        left: Any = combination(zip(weights, chosen, strict=True))
-        if slack:
-            over, under = model.var(f"over{i}", 0.0, None), model.var(f"under{i}", 0.0, None)
-            missed += [over, under]
-            left = left + over - under
-        model.row(f"sum{i}", left, "==", float(int(sum(weights) / 2)))
-    return model, total(missed or chosen)
-
-
-class Counting:
-    """A model of counts alone: what follows from a purchase, and what of it is bought."""
-
-    def __init__(self, case: Case) -> None:
-        self.case = case
-        self.build = Build(case, "async", Model("counting", False))
-        self.build.caps.update({offer.id: cap(case, offer) for offer in case.offers()})
-        for offer in case.offers():
-            _add_counts(self.build, offer)
-        self.names = list[str]()
-        for quantity in case.companions.quantities:
-            self.names += quantity.outputs if isinstance(quantity, Steps) else [quantity.name]
-        self.items = [item.id for item in case.bill_items()]
-        self.counts = {name: self.build.units[name] for name in {*self.names, *self.items}}
-        self.bought = {name: self.build.purchased[name] for name in self.items}
-
-    def values(self, units: Mapping[str, int]) -> dict[str, float]:
-        """Return the least values of all variables with the purchase fixed."""
-        opened = session("highs", self.build.model)
-        opened.objective(total((*self.counts.values(), *self.bought.values())), False)
-        for (name, _, _), variable in self.build.counts.items():
-            opened.bounds(variable, float(units[name]), float(units[name]))
-        outcome = solve(opened)
-        assert outcome.status == "optimal"
-        return outcome.values
-
-    def at(
-        self, expressions: Mapping[str, Linear], values: Mapping[str, float]
-    ) -> dict[str, float]:
-        """Return expressions by name at the values."""
-        return {name: evaluate(one + 0, dict(values)) for name, one in expressions.items()}

@@ -26,7 +26,7 @@ from planner.case.quantities import (
 )
 from planner.optimizer import purchase
 from planner.sizing.packing import packing
-from tests.optimizer.cases import Counting, furnish, resolved
+from tests.optimizer.cases import furnish, resolved
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request
 
@@ -124,10 +124,10 @@ def test_counts_of_what_is_bought_are_all_counts(seed: int) -> None:
         units = {o.id: draw.choice([0] * some + [1, 7, 60]) for o in case.offers()}
         quantities = case.companions.quantities
         try:
-            found = Counts(quantities).values(units)
+            found = Counts(quantities).values(case.wired(units, ()))
         except ValueError:  # more than any fabric holds
             continue
-        assert found == plainly(quantities, units)
+        assert found == plainly(quantities, case.wired(units, ()))
 
 
 def test_rounding_noise_is_no_unit_more() -> None:
@@ -152,8 +152,15 @@ def check_bounds(case: Case, most: int) -> int:
     """Compare every count's upper bound with the largest there is; return how many were close."""
     tops = {offer.id: min(cap(case, offer), most) for offer in case.offers()}
     bounds = Bounds.of(case, tops)
+    bounds.follow(case.rewired)
     bounds.add(case.companions.quantities)
-    every = [case.companions.values(units) for units in allowed(case, most)]
+    # The systems are in any of the fabrics that they may join.
+    ways = ((), *((way.id,) for way in case.ways))
+    every = [
+        case.companions.values(case.wired(units, each))
+        for units in allowed(case, most)
+        for each in ways
+    ]
     close = 0
     for name in bounds.majorants:
         largest = max((values[name] for values in every), default=0.0)
@@ -180,33 +187,6 @@ def test_bounds_hold_for_random_problems() -> None:
     assert checked > 8
 
 
-def compare_model(case: Case, units: dict[str, int], seed: object) -> None:
-    """Compare every count and every purchase of the model with those of plain numbers."""
-    counting = Counting(case)
-    spent = purchase.bill(case, units, ())
-    values = counting.values(units)
-    model = counting.at(counting.counts, values)
-    bought = counting.at(counting.bought, values)
-    expected = {name: spent.counts[name] for name in model}
-    assert model == pytest.approx(expected, abs=1e-5), seed
-    assert bought == pytest.approx(dict(spent.purchased), abs=1e-5), seed
-
-
-def test_the_model_counts_as_plain_numbers_do() -> None:
-    """With the purchase fixed, the least counts that the rows allow are those of the rules."""
-    compared = fabrics = 0
-    for seed in range(800, 900):
-        case = resolved(seed)
-        if not case.companions.quantities:
-            continue
-        for units in drawn(case, Random(seed)):
-            compare_model(case, units, seed)
-            compared += 1
-            fabrics += bool(case.companions.fabrics)
-    assert compared > 60
-    assert fabrics > 20
-
-
 def drawn(case: Case, random: Random) -> list[dict[str, int]]:
     """Return two random purchases that keep the limits on sums, or fewer."""
     tries = (
@@ -220,14 +200,3 @@ def over(case: Case, units: dict[str, int]) -> bool:
     """Say whether a purchase is more than a limit on sums, or a stock, allows."""
     broken = purchase.broken_rows(case, units, ())
     return any(name in LIMITS or name.startswith("stock_") for name in broken)
-
-
-@pytest.mark.parametrize("gpu", range(10))
-def test_the_model_counts_a_whole_bill(gpu: int) -> None:
-    request = furnish(Request(maximize="gpus"))
-    request.site |= {"it_power": "300 kW"}
-    request.prices["fibre"] |= {"pack": 5, "min_order": 12}
-    request.more["spares"] = {"cable": 0.1, "switch": 0.02}
-    request.more["items"] = {"spider": {"installed": 5}}
-    case = resolve(inputs_of(request.case()))
-    compare_model(case, {"gpu": gpu, "box": 2 * gpu}, gpu)

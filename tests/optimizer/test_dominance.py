@@ -12,12 +12,11 @@ import pytest
 from planner.case import Case, resolve
 from planner.case.model import Companions, Policy
 from planner.case.quantities import Size, Steps
-from planner.optimizer import dominance, master
+from planner.optimizer import dominance
 from planner.optimizer.dominance import outgrown, without_dominated
-from planner.optimizer.joint import Certificate, _by_models, _optimise, optimise, share
+from planner.optimizer.effort import Effort
 from planner.optimizer.objective import measure, name_weight
-from planner.optimizer.parametric import bands, boxes
-from planner.optimizer.solver import Effort
+from planner.optimizer.optimise import Certificate, Question, optimise, share
 from tests.world.random_cases import inputs_of, random_case, read
 from tests.world.random_hardware import Raw
 from tests.world.requests import Request, price
@@ -83,35 +82,8 @@ def test_a_plan_without_dominated_products_is_the_plan_of_all(seed: int) -> None
     case = with_clones(seed)
     if case.job.levels is not None:  # minutes of search
         return
-    whole = _optimise(case, "highs", 2e-6, Effort(), None, ties=True)
+    whole = Question(case, 2e-6, Effort(), ties=True).answer()
     check_same(case, optimise(case), whole)
-
-
-@pytest.mark.exhaustive(keep=15, most=50)
-@pytest.mark.parametrize("seed", range(6000, 6100))
-def test_families_one_by_one_are_one_search(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With many products each family of storage is a part of the search, as each type may be."""
-    case = with_clones(seed)
-    if case.job.levels is not None or case.max_families > 1:
-        return
-    whole = _optimise(case, "highs", 2e-6, Effort(), None, ties=True)
-    monkeypatch.setattr(master, "MANY_ITEMS", 0)
-    if seed % 2:
-        monkeypatch.setattr(master, "MANY_TYPES", 0)
-    check_same(case, _optimise(case, "highs", 2e-6, Effort(), None, ties=True), whole)
-
-
-@pytest.mark.parametrize("seed", (6214, 6255, 6286, 6298, 6318, 6362))
-def test_each_item_alone_first_is_what_models_prove(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Mixtures are looked at where each storage item alone leaves any: here one is the best."""
-    case = with_clones(seed)
-    monkeypatch.setattr(bands, "MANY", 0)
-    monkeypatch.setattr(boxes, "AT_ONCE", -1)
-    quick = _optimise(case, "highs", 2e-6, Effort(), None, ties=True)
-    models = _by_models(case, "highs", 2e-6, Effort(), None, ties=True, known=())
-    check_same(case, quick, models)
 
 
 def check_same(case: Case, answer: Certificate, whole: Certificate) -> None:

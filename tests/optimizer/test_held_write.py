@@ -11,7 +11,7 @@ from planner.case import Case, resolve, with_companions
 from planner.case.bounds import cap, unlimited
 from planner.inputs import Inputs
 from planner.optimizer import purchase
-from planner.optimizer.joint import optimise
+from planner.optimizer.optimise import optimise
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
 from tests.world.requests import Request, price, store

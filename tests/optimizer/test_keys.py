@@ -12,10 +12,7 @@ import planner
 from planner import paths
 from planner.case import resolve
 from planner.case.model import Key, by_item
-from planner.optimizer.build import build
-from planner.optimizer.joint import optimise
-from planner.optimizer.master import bounds_with
-from planner.optimizer.solver import Effort
+from planner.optimizer.optimise import optimise
 from tests.world.random_cases import inputs_of, random_case
 
 SITES = ("north", "south")
@@ -45,17 +42,6 @@ def test_units_spread_over_two_sites_are_worth_what_they_are_at_one(seed: int) -
     if one.operation is not None and two.operation is not None:
         assert two.operation.units == one.operation.units
         assert two.value == pytest.approx(one.value, rel=4e-6)
-
-
-def test_what_an_item_could_bring_is_told_with_several_sites_too() -> None:
-    case = resolve(inputs_of(random_case(3)))
-    several = replace(case, sites=SITES)
-    for offer in case.offers():
-        assert len([key for key in build(several, "async").counts if key.sku == offer.id]) == 2
-    names = [offer.id for offer in (*case.systems, *case.storage)]
-    known = bounds_with(case, names, "highs", Effort())
-    looser = bounds_with(several, names, "highs", Effort())
-    assert known.keys() == looser.keys()
 
 
 def test_only_one_file_knows_where_in_the_problem_the_job_stands() -> None:

@@ -16,7 +16,7 @@ from tests.oracle.candidates import Candidate, flops_needed
 from tests.oracle.fabric import design
 from tests.oracle.facility import ceil
 from tests.oracle.money import RESOURCES, Array, Market, within
-from tests.oracle.repair import Mended, mended
+from tests.oracle.repair import Mended, mended, pooled
 from tests.oracle.ways import Way, least_replicas, useful_tflops, ways
 
 LLAMA3_PER_GPU_DAY = 4.74e-4
@@ -103,8 +103,13 @@ def _types(market: Market, systems: Sequence[Candidate]) -> Iterator[tuple[int, 
     for size in range(1, min(market.problem.job.gpus.max_types, len(systems)) + 1):
         for types in combinations(range(len(systems)), size):
             items = [systems[t].item for t in types]
-            if wanted is None or len({design(i, wanted, market.catalog) for i in items}) == 1:
+            if wanted is None:
                 yield types
+                continue
+            designs = {design(item, wanted, market.catalog) for item in items}
+            if {each.switch for each in designs if each} == {wanted.switches[0]}:
+                if len(designs) == 1:
+                    yield types
 
 
 def _nothing() -> Array:
@@ -155,6 +160,30 @@ def usable_gpus(item: Item, job: Job) -> int:
     replica = job.parallelism.replica_gpus
     step = replica if replica <= most else job.parallelism.tensor
     return max(gpus for gpus in range(most + 1) if gpus % step == 0)
+
+
+def uses(job: Job, items: Sequence[Item]) -> list[Job]:
+    """Return the job for each number of GPUs of one system that it may use, where it says none.
+
+    Of systems whose trays a tensor group spans: trays that are left over in each are its spares.
+    """
+    found, given = [job], job.gpus.per_system
+    asked = dict(given) if isinstance(given, dict) else {}
+    if job.repair is None or job.repair.unit != "tray" or isinstance(given, int):
+        return found
+    for item in items:
+        if item.spare_unit is None or item.id in asked or pooled(item, job, job.repair)[1]:
+            continue
+        known = {usable_gpus(item, job)}
+        for most in range(_gpus(item) - 1, 0, -1):
+            gpus = job.gpus.model_copy(update={"per_system": {**asked, item.id: most}})
+            one = job.model_copy(update={"gpus": gpus})
+            if job.parallelism is None or most < job.parallelism.tensor:
+                break
+            if usable_gpus(item, one) not in known:
+                known.add(usable_gpus(item, one))
+                found.append(one)
+    return found
 
 
 def _enough(way: Way, job: Job, gpus: int) -> bool:

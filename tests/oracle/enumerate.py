@@ -6,15 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
+from itertools import product
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from planner.schema.catalog import Family, Item
+from planner.schema.catalog import Family, Figure, Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import FixedInterval, LostWorkInterval, Problem
-from tests.oracle import compute, levels, policy, stores, worth
+from tests.oracle import compute, fabric, levels, policy, stores, worth
 from tests.oracle.candidates import Candidate, candidates
 from tests.oracle.compute import Compute
 from tests.oracle.goodput import best_interval_s, goodput, peak_s
@@ -97,14 +98,18 @@ def best(
 ) -> Best | None:
     """Return the best plan by exhaustive enumeration, None where no plan is feasible.
 
-    With several options to spread a replica each is a problem of its own, and all plans compete.
+    With several options to spread a replica each is a problem of its own, and so is each compute
+    fabric that may be built, and each number of GPUs used of a system; all plans compete.
     """
-    job, known = problem.job, {item.id: _drawing(item, problem) for item in items}
+    every = {item.id: item for item in items}
+    known = {item.id: _worn(_drawing(item, problem), problem, every) for item in items}
+    job = problem.job
     markets = []
-    for option in job.options or (None,):
+    for option, network in product(job.options or (None,), fabric.built(problem.network)):
         jobs = (job.model_copy(update={"parallelisms": option}),)
-        alone = problem.model_copy(update={"jobs": jobs})
-        markets.append(Market(alone, known, prices, discounts, families))
+        for one in compute.uses(jobs[0], items):
+            alone = problem.model_copy(update={"jobs": (one,), "network": network})
+            markets.append(Market(alone, known, prices, discounts, families))
     # What is preferred is asked of the problem: a type may fit one of the options alone.
     kinds = frozenset().union(*(policy.preferred_kinds(market) for market in markets))
     found = [plan for market in markets for plan in _every(market, families, kinds)]
@@ -159,6 +164,28 @@ def _drawing(item: Item, problem: Problem) -> Item:
         return item
     consumes = item.consumes.model_copy(update={"it_power": provided})
     return item.model_copy(update={"consumes": consumes})
+
+
+def _worn(item: Item, problem: Problem, items: Mapping[str, Item]) -> Item:
+    """Return an item with what the problem counts as written to it at most, a day."""
+    if item.category != "storage":
+        return item
+    kind = problem.storage.endurance
+    rated = {"tlc": problem.storage.dwpd.tlc, "qlc": problem.storage.dwpd.qlc}
+    rated["scm"] = problem.storage.dwpd.scm
+    stated, raw = item.provides.endurance, dict.fromkeys(rated, 0.0)
+    bundle = [(items[part.id], part.quantity) for part in item.components]
+    for part, count in bundle or [(item, 1)]:
+        for drives in part.media:
+            if drives.type in raw:
+                raw[drives.type] += count * drives.raw_tb
+    each = [rated[name] * tb for name, tb in raw.items() if tb]
+    if kind == "off":
+        stated = None
+    elif stated is None and kind == "derived" and each:
+        stated = Figure(value=min(each), source="derived", confidence="low")
+    provides = item.provides.model_copy(update={"endurance": stated})
+    return item.model_copy(update={"provides": provides})
 
 
 class _Search:

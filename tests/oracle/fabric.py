@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 
 from planner.schema.catalog import Item, LinkEnd, Port, PortGroup, Switch
-from planner.schema.problem import ComputeFabric, EthernetFabric
+from planner.schema.problem import ComputeFabric, EthernetFabric, Network
 from tests.oracle.facility import SLIVER, Catalog, ceil
 
 
@@ -60,11 +61,10 @@ def fat_tree(rails: int, per_rail: int, radix: int, oversubscription: float) -> 
             return None
         return Tree(leaves, spines, 0, links, 0, links // spines, 0)
     down = radix // 2
-    if per_rail <= down:
-        shapes = [(rails // q, q * per_rail) for q in divisors(rails) if q * per_rail <= down]
-    else:
-        parts = math.ceil(per_rail / down)
-        shapes = [(rails * parts, math.ceil(per_rail / parts))]
+    shapes = [(rails // q, q * per_rail) for q in divisors(rails) if q * per_rail <= down]
+    # A rail in parts, of which no two are as large with another number of them.
+    parts = {math.ceil(per_rail / n): n for n in range(per_rail, 1, -1)}
+    shapes += [(rails * n, size) for size, n in parts.items() if size <= down]
     best = None
     for groups, size in sorted(shapes):
         tree = _three_tiers(leaves, groups, size, radix, uplinks)
@@ -121,14 +121,41 @@ class Design:
     rail_group: int = 0
 
 
+def built(network: Network) -> list[Network]:
+    """Return a network for each compute fabric that may be built: the job's switch stands first,
+    the others by name, for what the job does not use and its switch does not fit."""
+    wanted = network.compute
+    if wanted is None:
+        return [network]
+    found = []
+    for switch in wanted.switches:
+        others = sorted(set(wanted.switches) - {switch})
+        for planes, ratio in product(wanted.planes_allowed, wanted.oversubscriptions):
+            one = {"switches": (switch, *others), "planes": planes, "oversubscription": ratio}
+            found.append(network.model_copy(update={"compute": wanted.model_copy(update=one)}))
+    return found
+
+
+def planes_of(wanted: ComputeFabric) -> int:
+    """Return the planes of a fabric, of which one number is given."""
+    assert isinstance(wanted.planes, int)
+    return wanted.planes
+
+
+def ratio_of(wanted: ComputeFabric) -> float:
+    """Return the ratio of a fabric, of which one is given."""
+    assert isinstance(wanted.oversubscription, float)
+    return wanted.oversubscription
+
+
 def design(item: Item, wanted: ComputeFabric, catalog: Catalog) -> Design | None:
     """Return the design of a GPU type: the first switch whose protocol and speed fit."""
-    port = item.ports.compute
+    port, planes = item.ports.compute, planes_of(wanted)
     if port is None:
         return None
-    pieces = wanted.planes if port.split is not None and port.split.into == wanted.planes else 1
+    pieces = planes if port.split is not None and port.split.into == planes else 1
     count = port.count * pieces
-    if count % (wanted.planes * port.rails):
+    if count % (planes * port.rails):
         return None
     for name in wanted.switches:
         switch = switch_of(catalog[name])
@@ -142,7 +169,7 @@ def system_end(item: Item, wanted: ComputeFabric, plan: Design) -> LinkEnd | Non
     """Return the transceiver at a GPU type's compute ports: its own, or the switch's usual one."""
     port = item.ports.compute
     own = None if port is None else port.transceiver
-    if port is not None and port.split is not None and port.split.into == wanted.planes:
+    if port is not None and port.split is not None and port.split.into == planes_of(wanted):
         own = port.split.transceiver
     return own or (plan.group.link.system_end if plan.group.link else None)
 
@@ -169,10 +196,10 @@ def compute_fabric(
 
     With ``ends`` the systems have the switch's usual transceivers, else none.
     """
-    planes, built = wanted.planes, _plane(plan, wanted, systems)
-    if built is None:
+    planes, laid = planes_of(wanted), _plane(plan, wanted, systems)
+    if laid is None:
         return None
-    tree, transceivers = built
+    tree, transceivers = laid
     counts = Counter({plan.switch: planes * tree.switches})
     link = plan.group.link
     if link is not None:
@@ -193,8 +220,8 @@ def _plane(
     plan: Design, wanted: ComputeFabric, systems: int
 ) -> tuple[Tree, Mapping[int, int]] | None:
     """Return the tree of one plane, and its transceivers at switches."""
-    radix, ports = plan.group.count, plan.ports // wanted.planes
-    down, uplinks = split_ports(radix, wanted.oversubscription)
+    radix, ports = plan.group.count, plan.ports // planes_of(wanted)
+    down, uplinks = split_ports(radix, ratio_of(wanted))
     if wanted.single_switch and systems <= (radix - wanted.manager.ports) // ports:
         return Tree(1, 0, 0, 0, 0, 0, 0), {radix: 1}
     if wanted.leaf_pair and systems * ports + wanted.manager.ports <= 2 * down:
@@ -206,7 +233,7 @@ def _plane(
     if per_unit == 0:
         return None
     units = math.ceil((systems + wanted.manager.slots) / per_unit)
-    tree = fat_tree(plan.rails, units, radix, wanted.oversubscription)
+    tree = fat_tree(plan.rails, units, radix, ratio_of(wanted))
     return None if tree is None else (tree, switch_ends(tree, down, uplinks))
 
 
@@ -214,16 +241,13 @@ def _rail_groups(
     plan: Design, wanted: ComputeFabric, systems: int
 ) -> tuple[Tree, Mapping[int, int]] | None:
     """Return the tree of a plane of rail groups, and its transceivers at switches."""
-    radix, each = plan.group.count, plan.ports // wanted.planes // plan.rails
-    held = [
-        n
-        for n in range(1, plan.rail_group + 1)
-        if n * each <= split_ports(radix, wanted.oversubscription)[0]
-    ]
+    radix, each = plan.group.count, plan.ports // planes_of(wanted) // plan.rails
+    ratio = ratio_of(wanted)
+    held = [n for n in range(1, plan.rail_group + 1) if n * each <= split_ports(radix, ratio)[0]]
     if not held:
         return None
     used = held[-1] * each
-    uplinks = ceil(used / wanted.oversubscription)
+    uplinks = ceil(used / ratio)
     size = math.ceil(plan.rail_group / held[-1])
     free = (radix - used - uplinks) * size * plan.rails
     slots = 0 if free >= wanted.manager.ports else wanted.manager.slots

@@ -250,7 +250,7 @@ def test_where_nothing_binds_the_nearest_limit_is_told() -> None:
         return dict(answer.answer_lines(told, plan.totals, told.jobs[0]))["Binds"]
 
     assert binds([x for x in free if x.name != "overlap"]) == (
-        "no limit; nearest is power at the meter (9,972.2 of 10,000 kW)"
+        "no limit; nearest is write endurance (1,075.2 of 1,075.2 TB/day)"
     )
-    assert binds([x for x in free if x.name == "racks"]) == "no limit"  # 204 of 260
+    assert binds([x for x in free if x.name == "racks"]) == "no limit"  # 198 of 260
     assert binds([]) == "no limit"

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import pytest
 
-from planner.optimizer.levels import Drained, Kept, Swaps
 from planner.sizing import goodput as one_level
 from planner.sizing import two_levels
 from planner.sizing.availability import swap_factor
@@ -213,29 +212,6 @@ def test_factors_are_concave_in_the_logarithms_for_a_whole_k() -> None:
         for place in (0, 1):
             mean = (left[place] + right[place]) / 2
             assert at[place] >= mean - 1e-9 * (1 + abs(mean))
-
-
-def test_so_they_are_with_swaps() -> None:
-    """Over (interval, restart, lag) and (drain, restart), where the longest restart and the lag
-    take no longer than the time between failures; slopes are derivatives."""
-    rng, step = random.Random(104), 1e-5
-    for _ in range(20_000):
-        q2, every = 10 ** rng.uniform(-4, 0) * 0.9999, rng.randint(1, 64)
-        swaps = Swaps(rng.choice((1.0, rng.random())), math.exp(rng.uniform(-3, 5)))
-        rework, drain = Kept(every, q2, swaps), Drained(q2, swaps)
-        logs = [[math.log(t) for t in random_times(rng)] for _ in range(2)]
-        if rng.random() < 0.5:
-            logs[1] = [x + rng.gauss(0, 0.1) for x in logs[0]]
-        ends = [rework.nearest((x[0], x[1], x[2])) for x in logs]
-        mid = tuple((a + b) / 2 for a, b in zip(*ends, strict=True))
-        of_drain = [(x[3], end[1]) for x, end in zip(logs, ends, strict=True)]
-        between = tuple((a + b) / 2 for a, b in zip(*of_drain, strict=True))
-        for surface, at, both in ((rework, mid, ends), (drain, between, of_drain)):
-            mean = sum(surface.value(end) for end in both) / 2
-            assert surface.value(at) >= mean - 1e-9 * (1 + abs(mean))
-            up, down = ((*at[:1], at[1] + d, *at[2:]) for d in (step, -step))
-            slope = (surface.value(up) - surface.value(down)) / (2 * step)
-            assert surface.slopes(at)[1] == pytest.approx(slope, rel=1e-4, abs=1e-6)
 
 
 def test_with_log_k_relaxed_it_is_not_concave() -> None:

@@ -125,7 +125,9 @@ def test_what_a_plan_gives_away_is_told_as_on_its_own_screen() -> None:
         key="A", source="x", kind="plan", problem="p", status="optimal", message=None,
         given_away=plan.objective.given_away,
     )  # fmt: skip
-    assert status(side) == words.status(plan).replace("below", "behind")
+    assert words.status(plan).replace("below", "behind").startswith(status(side))
+    against = side.model_copy(update={"verdict": ("goodput is 40 %",)})
+    assert status(against) == "not to be built as it is: goodput is 40 %"
     assert status(side.model_copy(update={"given_away": 0.0})) == "proven best"
 
 

@@ -17,7 +17,7 @@ import pytest
 from planner.case import Case, resolve
 from planner.commands.report import Report, report
 from planner.inputs import Change, Inputs, applied
-from planner.optimizer.joint import Certificate, optimise
+from planner.optimizer.optimise import Certificate, optimise
 from planner.schema.catalog import Item
 from planner.schema.problem import Objective
 from planner.schema.sensitivity import Frontier, FrontierPoint
@@ -298,9 +298,9 @@ def test_too_little_time_proves_nothing() -> None:
 def test_a_walk_that_is_stopped_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     solve, asked_for = Question.solve, itertools.count()
 
-    def hurried(question: Question, case: Case, gap: float | None = None) -> Certificate:
+    def hurried(question: Question, case: Case, *given: Any, **named: Any) -> Certificate:
         limits = question.options if next(asked_for) < 6 else replace(EXACT, time_limit_s=1e-9)
-        return solve(replace(question, options=limits), case, gap)
+        return solve(replace(question, options=limits), case, *given, **named)
 
     monkeypatch.setattr(Question, "solve", hurried)
     answer = study(asked(0), EXACT, against="cost", points=EVERYTHING)

@@ -1,9 +1,8 @@
-"""What rows of a table share: cases that differ in little, and plans in figures alone."""
+"""What rows of a table share: plans in figures alone."""
 
 from __future__ import annotations
 
-import random
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,119 +10,26 @@ import pytest
 from planner import api, shipped
 from planner.assemble import assemble
 from planner.assemble.racks import rack_groups
-from planner.case import Case, resolve, resolve_like
+from planner.case import resolve
 from planner.case.resolve import limit_at, limits_of
-from planner.errors import InputError, VerificationError
+from planner.errors import VerificationError
 from planner.inputs import Change, Inputs, changed
 from planner.limits import SUPPLIES
 from planner.loader.vary import applied
-from planner.optimizer.joint import Certificate, optimise
+from planner.optimizer.optimise import Certificate, optimise
 from planner.schema.plan import Plan, RackGroup
 from planner.studies.request import SweepOptions
 from planner.studies.sensitivity import solve as solving
 from planner.studies.sensitivity.scenarios import Scenario
 from planner.studies.sensitivity.workers import Work
 from planner.verify import confirms, verify
-from tests.optimizer.test_names import everything_limited
+from tests.optimizer.limited import everything_limited
 from tests.oracle.test_bill import Bill, companion
-from tests.world.random_cases import inputs_of, random_case
+from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
-from tests.world.random_repair import repaired_case
 from tests.world.tampering import other, put
 
 GAP = 1e-3
-RUNNING = {
-    "jobs.0.failures.per_gpu_day": (1e-5, 1e-2),
-    "jobs.0.bytes_per_parameter": (2.0, 18.0),
-    "jobs.0.trained_share": (0.1, 1.0),
-    "jobs.0.restore.max_time": (10.0, 2000.0),
-    "jobs.0.restore.restart": (0.0, 2000.0),
-    "jobs.0.dataset": (0.0, 1e5),
-    "jobs.0.ingest_per_gpu": (0.0, 0.5),
-    "jobs.0.checkpoint.max_overlap": (0.01, 1.0),
-    "jobs.0.checkpoint.max_blocking": (0.01, 0.5),
-    "jobs.0.checkpoint.drain_slowdown": (0.0, 0.5),
-    "jobs.0.checkpoint.keep_last": (0, 9),
-    "jobs.0.checkpoint.milestones": (0, 99),
-    "storage.delivered_fraction.write": (0.05, 1.0),
-    "storage.delivered_fraction.read": (0.05, 1.0),
-    "targets.min_goodput": (0.1, 0.9),
-    "targets.min_useful_gpus": (1.0, 1e5),
-}
-"""Between what values each is drawn."""
-OTHERS = {
-    "jobs.0.checkpoint.stall": (0.0, 100.0),
-    "site.facility_power": (500.0, 50_000.0),
-    "budget.capex": (1e6, 1e9),
-    "site.racks": (5, 2000),
-    "storage.tolerate_down": (0, 2),
-    "storage.fill_limit": (0.3, 1.0),
-    "jobs.0.gpus.max": (64, 100_000),
-    "targets.min_gpus": (1, 64),
-}
-
-
-def told(case: Case) -> dict[str, str]:
-    """Return a case as texts: two that are alike to the last bit are the same."""
-    return {field.name: repr(getattr(case, field.name)) for field in fields(case)}
-
-
-def drawn(inputs: Inputs, seed: int) -> list[Change]:
-    """Return a few changes of what a problem has, some of them of prices and catalogs."""
-    draw, changes = random.Random(seed), []
-    ranges = RUNNING | (OTHERS if draw.random() < 0.4 else {})
-    for path in draw.sample(sorted(ranges), draw.randint(1, 4)):
-        low, high = ranges[path]
-        value = draw.randint(low, high) if isinstance(low, int) else draw.uniform(low, high)
-        changes.append(Change(path, value, ""))
-    for name in draw.sample(sorted(inputs.prices), draw.choice((0, 0, 1, 3))):
-        changes.append(Change(f"prices.{name}.list", draw.uniform(1.0, 1e6), ""))
-    if draw.random() < 0.3:
-        drawing = [i for i in inputs.items if i.consumes.it_power is not None]
-        for item in draw.sample(drawing, draw.choice((1, 3, len(drawing)))):
-            most = item.consumes.it_power.value * draw.choice((1.0, 1.0, 4.0))
-            value = draw.choice((0.0, *[draw.uniform(0.5, 1.2) * most] * 30))
-            changes.append(Change(f"catalog.{item.id}.consumes.it_power", value, ""))
-    return changes
-
-
-def shares_nothing_wrong(inputs: Inputs, seed: int) -> int:
-    """Hold what is taken over from a case against working it out; return how often some is."""
-    known, shared = resolve(inputs), 0
-    for number in range(4):
-        try:
-            new = applied(inputs, drawn(inputs, 100 * seed + number))
-        except KeyError:  # the problem has no such place
-            continue
-        try:
-            cold = resolve(new)
-        except InputError:  # what is drawn does not always go together
-            with pytest.raises(InputError):
-                resolve_like(new, inputs, known)
-            continue
-        warm = resolve_like(new, inputs, known)
-        assert told(warm) == told(cold)
-        shared += warm.companions is known.companions
-        inputs, known = new, warm
-    return shared
-
-
-@pytest.mark.parametrize("name", sorted(shipped.problem_files()))
-def test_cases_of_the_shipped_problems_share_what_is_the_same(name: str) -> None:
-    inputs = api.load(shipped.problem_files()[name])
-    assert sum(shares_nothing_wrong(inputs, seed) for seed in range(12)) > 5
-
-
-@pytest.mark.exhaustive(keep=3, most=20)
-@pytest.mark.parametrize("seed", range(40))
-def test_random_cases_share_what_is_the_same(seed: int) -> None:
-    for make in (random_case, lambda seed: repaired_case(seed, wide=True)):
-        try:
-            inputs = inputs_of(make(5_000 + seed))
-            resolve(inputs)
-        except InputError:
-            continue
-        shares_nothing_wrong(inputs, seed)
 
 
 def test_a_limit_follows_from_its_value_as_from_a_problem_with_it() -> None:

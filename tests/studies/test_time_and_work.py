@@ -6,14 +6,15 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import planner.infeasible
 from planner import api, shipped
 from planner.api import Options, load
-from planner.optimizer import joint, master
-from planner.optimizer.branch import Found
+from planner.optimizer import optimise
+from planner.optimizer.search import Answer, Search
 from planner.outputs import explain_text
 from planner.studies.alternatives import alternatives
 from planner.studies.compare.rules import rules_table
@@ -48,19 +49,21 @@ def test_the_proof_of_a_plan_needs_no_clock(small: str) -> None:
 
 
 @pytest.fixture
-def nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """What is built, which must be nothing."""
+def nothing_is_searched(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Boxes that are looked at, which must be none."""
     built: list[str] = []
-    for module in (joint, master):
-        make = module.build
-        monkeypatch.setattr(
-            module, "build", lambda *given, make=make: (built.append("model"), make(*given))[1]
-        )
+    look_at = Search.look_at
+
+    def noted(self: Search, *given: Any) -> None:
+        built.append("box")
+        look_at(self, *given)
+
+    monkeypatch.setattr(Search, "look_at", noted)
     yield built
     assert built == []
 
 
-@pytest.mark.usefixtures("nothing_is_built")
+@pytest.mark.usefixtures("nothing_is_searched")
 def test_after_the_time_no_search_is_begun(small: str) -> None:
     plan = api.solve_with(load(Path(small)), OVER)
     assert plan.status == "no_solution"
@@ -73,8 +76,7 @@ def test_after_the_time_no_question_is_begun_and_all_are_named(
     inputs = load(Path(small))
     plan = api.solve_with(inputs, Options())
     built: list[str] = []
-    for module in (joint, master):
-        monkeypatch.setattr(module, "build", lambda *_: built.append("model"))
+    monkeypatch.setattr(Search, "look_at", lambda *_: built.append("box"))
     found = explain(inputs, OVER, plan=plan)
     rules = rules_table(inputs, plan, OVER)
     assert built == []
@@ -119,21 +121,20 @@ def test_questions_share_the_work_that_is_allowed(monkeypatch: pytest.MonkeyPatc
 def test_a_choice_among_equals_that_is_cut_short_is_told(
     small: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prove = joint.run
+    run = Search.run
 
-    def proof_alone(*given: object, **least: object) -> Found:
-        stopped = Found(stopped=True)
-        return stopped if len(given) > 2 else prove(*given, **least)  # type: ignore[arg-type]
+    def proof_alone(self: Search, *given: Any) -> list[Answer]:
+        answers = run(self, *given)
+        return [answer._replace(ended=self.worth.kind == "work") for answer in answers]
 
-    monkeypatch.setattr(joint, "enumerated", lambda *_, **__: None)  # it has no time limit
     inputs = load(Path(small))
     chosen = api.solve_with(inputs, Options())
-    monkeypatch.setattr(joint, "run", proof_alone)
+    monkeypatch.setattr(Search, "run", proof_alone)
     plan = api.solve_with(inputs, Options())
-    note = "the end of the search cut short the choice of the cheapest among equally good plans"
     assert plan.status == "optimal"
-    assert plan.warnings[0] == note
-    assert note not in chosen.warnings
+    (cut,) = [each for each in plan.verdict if each.code == "search"]
+    assert cut.text.startswith("the end of the search came before the cheapest")
+    assert not [each for each in chosen.verdict if each.code == "search"]
 
 
 def test_one_clock_runs_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,11 +165,11 @@ def test_alternatives_leave_time_to_look_for_others(
 ) -> None:
     """Half of the time is for the best plan."""
     seen = []
-    optimise = joint.optimise
+    search = optimise.optimise
 
     def noted(*given: object, **how: object) -> object:
         seen.append(how["effort"].left_s)  # type: ignore[attr-defined]
-        return optimise(*given, **how)  # type: ignore[arg-type]
+        return search(*given, **how)  # type: ignore[arg-type]
 
     monkeypatch.setattr("planner.studies.alternatives.optimise", noted)
     found = alternatives(load(Path(small)), Options(time_limit_s=1000.0))

@@ -16,8 +16,8 @@ from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.loader import load
 from planner.loader.vary import Variable, checked
-from planner.optimizer.joint import optimise
 from planner.optimizer.objective import natural
+from planner.optimizer.optimise import optimise
 from planner.schema.sensitivity import End, Swing, Tornado
 from planner.studies import request as asked_of
 from planner.studies.registry import STUDIES

@@ -23,10 +23,8 @@ from planner.errors import InputError
 from planner.inputs import Change, Inputs, value_at
 from planner.loader import load
 from planner.loader.vary.apply import applied
-from planner.optimizer.joint import _by_models, optimise
 from planner.optimizer.objective import natural
-from planner.optimizer.parametric.search import Search
-from planner.optimizer.solver import Effort
+from planner.optimizer.optimise import optimise
 from planner.outputs import blocks, uncertain_text
 from planner.outputs.charts import picture
 from planner.processes import Progress
@@ -507,33 +505,6 @@ def test_the_same_seed_gives_the_same_bytes(small: str) -> None:
     assert made == [bytes_of(replace(draw, indices=True), saying(linear)) for draw in draws]
     assert len(set(made)) == 4
     assert bytes_of(draws[0], alone) == bytes_of(draws[0], alone)
-
-
-def test_what_shared_racks_refuse_is_packed_before_models_are_asked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """In this draw more seems to fit in its least form than does; models prove the same."""
-    inputs = load(Path(MAIN))
-    there = {each.path: each for each in unknowns(inputs, (), Draw())}
-    drawn = {
-        "prices.*.list": 1.1938110763576477,
-        "catalog.*.consumes.it_power": 1.0580792973899784,
-        "jobs.0.failures.per_gpu_day": 0.0004258014647805363,
-        "storage.delivered_fraction.write": 0.6426700860831486,
-        "jobs.0.bytes_per_parameter": 11.347016986964514,
-    }
-    some = uncertainty.scenarios([there[path] for path in drawn], np.array([[*drawn.values()]]))
-    gap = 1e-3
-    with monkeypatch.context() as patch:
-        patch.setattr(Search, "_begin", lambda self: pytest.fail("models are asked"))
-        answer = workers.Work({"": inputs}, SweepOptions(gap)).answers(some)[0]
-    assert answer.status == "optimal", answer.reason
-    assert answer.log_value is not None and answer.log_bound is not None
-    case = resolve(applied(inputs, some[0].changes))
-    models = _by_models(case, "highs", gap, Effort(), None, ties=False, known=())
-    assert models.value is not None and models.bound is not None
-    assert answer.log_value <= models.bound + 1e-9
-    assert models.value <= answer.log_bound + 1e-9
 
 
 def test_scenarios_that_are_packed_give_the_same_bytes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
 import os
 import random
 import re
@@ -21,7 +22,9 @@ from planner.assemble import assemble
 from planner.case import resolve
 from planner.errors import InputError
 from planner.inputs import inputs_to_text
-from planner.optimizer.joint import Certificate, optimise
+from planner.optimizer.optimise import Certificate, optimise
+from planner.optimizer.proof import DisagreementError
+from planner.optimizer.second_proof import SecondProof
 from planner.outputs import plan_json
 from planner.outputs.verification_text import render_verification
 from planner.schema.plan import Plan
@@ -42,7 +45,11 @@ Where = tuple[Step, ...]
 
 FREE = {"notes", "unit", "role", "label", "source", "binding", "position_ru"}
 FREE |= {"log_value", "gap_asked"}
-FREE |= {"storage_options", "next_step"}  # of other plans, each verified when it was made
+FREE |= {"variables", "rows", "form"}  # of the integer program
+FREE |= {
+    "beside_usd",
+    "fewer_systems",
+}  # of a rival's plan, which was computed again when it was made
 """Texts, and figures that rules leave open: seen by checksum, not by arithmetic."""
 
 
@@ -443,21 +450,25 @@ def test_a_problem_without_a_plan_is_asked_again(folder: Path, tmp_path: Path) -
     assert check(found, "limits").result == "not_checked"
 
 
-ANSWERS: list[tuple[str, tuple[Any, ...], CheckResult, str]] = [
-    ("optimal", ("infeasible", None, None, None), "fails", "CBC disagrees"),
-    ("optimal", ("unbounded", None, None, None), "fails", "CBC disagrees"),
-    ("optimal", ("no_solution", None, None, None), "not_checked", "CBC came to no bound"),
-    ("optimal", ("optimal", None, -1.0, -1.0), "fails", "CBC, asked again, disagrees"),
-    ("optimal", ("feasible", None, 0.0, 1.0), "not_checked", "CBC got no closer in the time"),
-    ("infeasible", ("no_solution", None, None, None), "not_checked", "CBC neither found a plan"),
-    ("infeasible", ("optimal", "a plan", 0.0, 0.0), "fails", "CBC found a plan"),
+ANSWERS: list[tuple[str, str, SecondProof, CheckResult, str]] = [
+    ("optimal", "infeasible", SecondProof(None, None, (), 1), "fails", "CBC disagrees"),
+    ("optimal", "unbounded", SecondProof(None, None, (), 1), "fails", "CBC disagrees"),
+    ("optimal", "no_solution", SecondProof(None, None, (), 1), "not_checked", "CBC came to no"),
+    ("optimal", "optimal", SecondProof(0.5, None, (), 1), "fails", "CBC, asked again, disagrees"),
+    ("optimal", "optimal", SecondProof(None, 2.0, (), 1), "fails", "CBC, asked again, disagrees"),
+    ("optimal", "optimal", SecondProof(None, None, ("a",), 1), "not_checked", "CBC, asked again"),
+    ("optimal", "optimal", SecondProof(3.0, None, (), 1), "not_checked", "CBC got no closer"),
+    ("infeasible", "infeasible", SecondProof(None, None, ("a",), 1), "not_checked", "CBC neither"),
+    ("infeasible", "infeasible", SecondProof(None, 1.0, (), 1), "fails", "CBC found a plan"),
 ]
+"""What a search ends with, and what is proven then: in times of the plan's best value."""
 
 
-@pytest.mark.parametrize(("status", "answer", "result", "said"), ANSWERS)
+@pytest.mark.parametrize(("status", "ended", "second", "result", "said"), ANSWERS)
 def test_every_answer_of_the_other_solver_is_told(
     status: str,
-    answer: tuple[Any, ...],
+    ended: Any,
+    second: SecondProof,
     result: str,
     said: str,
     folder: Path,
@@ -465,22 +476,30 @@ def test_every_answer_of_the_other_solver_is_told(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What the other solver says is put in its mouth; values are apart from the plan's by it."""
     path = file
     if status == "infeasible":
         path = tmp_path / "x.plan.json"
         write_plan(path, folder / "problem.yaml", INFEASIBLE)
-    mine = read_plan(path).objective.log_value or 0.0
-    ended, operation, value, bound = answer
-
-    def answered(*_: object, **__: object) -> Certificate:
-        moved = [None if each is None else each + mine for each in (value, bound)]
-        return Certificate(ended, operation, *moved, None, 1, 0.0, True)
-
-    monkeypatch.setattr(study, "optimise", answered)
+    best = read_plan(path).objective.best or 1.0
+    log = math.log(best) if ended == "optimal" else None
+    answer = Certificate(ended, None, log, log, None, 1, 0.0, late=False)
+    scaled = [None if each is None else each * best for each in second[:2]]
+    monkeypatch.setattr(study, "optimise", lambda *_, **__: answer)
+    monkeypatch.setattr(study, "prove", lambda *_, **__: None)
+    monkeypatch.setattr(study, "prove_again", lambda *_, **__: SecondProof(*scaled, *second[2:]))
     found = study.verify_file(path)
     assert check(found, "bound").result == result
     assert check(found, "bound").text.startswith(said)
+
+
+def test_a_program_that_disagrees_is_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def disagreeing(*_: object, **__: object) -> None:
+        raise DisagreementError("capital cost", 1.0, 2.0, "USD")
+
+    monkeypatch.setattr(study, "prove", disagreeing)
+    found = check(study.verify_file(file), "bound")
+    assert (found.result, found.text) == ("fails", "CBC, asked again, disagrees")
+    assert found.findings == ("capital cost: the integer program says 1 USD, the search 2",)
 
 
 def test_a_solver_that_breaks_off_proves_nothing(

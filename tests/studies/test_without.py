@@ -10,8 +10,8 @@ import pytest
 from planner import api
 from planner.case import resolve
 from planner.inputs import Inputs, changed
-from planner.optimizer.joint import optimise
 from planner.optimizer.objective import natural
+from planner.optimizer.optimise import optimise
 from planner.outputs import explain_text
 from planner.schema.explanation import Explanation, Without
 from planner.studies.explain import explain

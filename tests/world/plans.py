@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -26,6 +26,7 @@ from planner.schema.plan import (
     RackGroup,
     Site,
     Totals,
+    Verdict,
 )
 from planner.schema.problem import FailureRate, Job, Objective, Problem
 from planner.sizing import checkpoint as ckpt
@@ -98,6 +99,7 @@ def _without_room(
         status="optimal",
         problem=inputs.problem.name,
         description=inputs.problem.description,
+        verdict=_verdict(job, totals, lines),
         objective=_objective(asked, value[name]),
         site=site(inputs.problem),
         lines=tuple(lines),
@@ -107,6 +109,17 @@ def _without_room(
         provenance=PROVENANCE,
         **_searched(inputs),
     )
+
+
+def _verdict(job: JobPlan, totals: Totals, lines: Sequence[Line]) -> tuple[Verdict, ...]:
+    """Say what a plan with little goodput, or with much storage, must say."""
+    codes = ["goodput"] if job.goodput < 0.8 else []
+    owned = any(line.installed for line in lines if line.section == "Compute")
+    if totals.capex_usd and not owned:
+        stores = (line.extended_net_usd or 0.0 for line in lines if line.section == "Storage")
+        share = sum(stores) / totals.capex_usd
+        codes += ["storage"] if share > 0.1 else []
+    return tuple(Verdict(code=code, text="by hand") for code in codes)  # type: ignore[arg-type]
 
 
 def _searched(inputs: Inputs) -> dict[str, Any]:

@@ -105,6 +105,13 @@ def store(random: Random, name: str, family: str, endurance: bool) -> Raw:
         }
     if endurance:
         item["provides"]["endurance"] = figure(text(spread(random, 30, 3000), "TB/day"))
+    drives = Random(repr(item))
+    if drives.random() < 0.3:
+        for kind in drives.sample(("tlc", "qlc", "hdd"), drives.randint(1, 2)):
+            raw = text(spread(drives, 30, 3000), "TB")
+            item.setdefault("media", []).append(
+                {"type": kind, "raw": raw, "source": "made_up", "confidence": "low"}
+            )
     return item
 
 

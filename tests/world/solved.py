@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import pickle
 from collections.abc import Callable
@@ -14,8 +13,6 @@ from typing import Any
 from planner import api, shipped
 from planner.api import Options
 from planner.inputs import Inputs, inputs_to_text
-from planner.optimizer.joint import Certificate
-from planner.optimizer.solver import Effort
 from planner.outputs import plan_json
 from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
@@ -53,38 +50,6 @@ def _keep(kept: Path, found: object) -> None:
     begun.replace(kept)
 
 
-def once(optimise: Callable[..., Certificate]) -> Callable[..., Certificate]:
-    """Return the search of `planner.optimizer.joint`, done once for a case and its options.
-
-    What a search has taken is charged to whoever asks again; one that has less left, or a time
-    limit, or that saves its model, searches itself.
-    """
-
-    def known(*asked: Any, **named: Any) -> Certificate:
-        (effort,) = (each for each in asked if isinstance(each, Effort))
-        rest = [each for each in asked if each is not effort]
-        alone = math.isfinite(effort.left_s) or any(isinstance(each, Path) for each in rest)
-        if alone or not os.access(
-            os.environ[FOLDER], os.R_OK | os.W_OK | os.X_OK, effective_ids=True
-        ):
-            return optimise(*asked, **named)
-        key = sha256(pickle.dumps((rest, sorted(named.items())))).hexdigest()
-        kept = Path(os.environ[FOLDER]) / f"search-{key}"
-        if kept.exists():
-            answer: Certificate
-            answer, work = pickle.loads(kept.read_bytes())
-            if work < effort.left_work:
-                _charge(effort, work)
-                return answer
-        before = effort.work
-        answer = optimise(*asked, **named)
-        if answer.status in ("optimal", "infeasible") and not answer.ties_cut:
-            _keep(kept, (answer, effort.work - before))
-        return answer
-
-    return known
-
-
 def explained_once(explain: Callable[..., Explanation]) -> Callable[..., Explanation]:
     """Return `planner.studies.explain.explain`, done once in a process for the same problem.
 
@@ -102,12 +67,6 @@ def explained_once(explain: Callable[..., Explanation]) -> Callable[..., Explana
         return made[key]
 
     return known
-
-
-def _charge(effort: Effort | None, work: float) -> None:
-    while effort is not None:
-        effort.work += work
-        effort = effort.whole
 
 
 def write_plan(path: Path, problem: Path | str, *settings: str) -> Plan:

@@ -220,6 +220,7 @@ _PLAIN = (
     "jobs.*.dataset",
     "jobs.*.ingest_per_gpu",
     "network.*.oversubscription",
+    "storage.dwpd.*",
     "spares.*",
     "policy.split.*.max_share",
     "objective.indifference",

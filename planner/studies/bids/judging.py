@@ -18,9 +18,9 @@ from planner.figures import OBJECTIVES
 from planner.infeasible import clash
 from planner.inputs import Inputs
 from planner.levers import Lever
-from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import run_at
+from planner.optimizer.optimise import Certificate, optimise
 from planner.outputs.words import product
 from planner.schema.bids import (
     BidCharge,
@@ -245,7 +245,7 @@ class Judge:
 
     def _solve(self, case: Case) -> Certificate:
         options = self.options
-        return optimise(case, solver=options.solver, gap=options.gap, effort=options.effort)
+        return optimise(case, gap=options.gap, effort=options.effort)
 
     def _broken(self, bare: Judged, why: str) -> Judged:
         """Return offers that break limits: the most useful work they can do, and which limits.
@@ -274,7 +274,7 @@ class Judge:
         lots = {item.id for item in bare.inputs.items if item.category in LOTS}
         clashing = [
             lever
-            for lever in clash(bare.inputs, solver=self.options.solver, work=_WORK)
+            for lever in clash(bare.inputs, work=_WORK)
             if not is_of(lever, lots)  # that others are not on offer
         ]
         if not clashing:

@@ -572,4 +572,5 @@ def _side(key: str, side: Read) -> Side:
         message=side.reason,
         edits=side.edits,
         given_away=side.plan.objective.given_away,
+        verdict=tuple(each.text for each in side.plan.verdict),
     )

@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args
 from planner.errors import InputError
 from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.inputs import Change, Inputs, applied
-from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import natural
+from planner.optimizer.optimise import Certificate
 from planner.processes import Progress, ignore
 from planner.schema.plan import Status
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
@@ -162,7 +162,7 @@ class StorageStart:
         x = LESS_STORAGE.x(question.case, best.operation)
         name = question.case.objective
         top = Stop(x, x, best.operation, natural(name, best.value), natural(name, best.bound))
-        far = replace(question, reach=FAR * x, known={})
+        far = replace(question, reach=FAR * x)
         least, most = question.end(LESS_STORAGE), far.end(MORE_STORAGE)
         ends = (_storage_end(LESS_STORAGE, least), _storage_end(MORE_STORAGE, most))
         late = any(end.status != "optimal" for end in (least, most))
@@ -306,7 +306,7 @@ class Parts:
 
     def _found(self, part: Part) -> Side | Curve | tuple[FrontierMark, ...]:
         if part == "cost" or part == "power":
-            question = replace(self.question(part), known={})
+            question = self.question(part)
             best = self._best_drawn if part == "power" else self._best
             return limited_curve(question, AXES[part], best, self.points)
         if part == "marks":
@@ -341,7 +341,7 @@ class Parts:
 
     @cached_property
     def _storage_start(self) -> StorageStart:
-        return StorageStart.of(replace(self._any, known={}), self._best)
+        return StorageStart.of(self._any, self._best)
 
 
 SECONDS_ALONE = 1.0

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from planner.case import Case, resolve
 from planner.case.model import ObjectiveName
 from planner.case.suitability import needs_power
-from planner.errors import SolverError
 from planner.inputs import Change, Inputs, applied
-from planner.optimizer.joint import Certificate, optimise, share
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
-from planner.optimizer.parametric.reaching import Reach
+from planner.optimizer.optimise import Certificate, optimise, share
 from planner.processes import tell
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
@@ -33,14 +32,12 @@ class Question:
     """A problem whose useful work is to be most, its case, and how exactly to solve it.
 
     ``reach`` is how much write bandwidth is looked for where there may be ever more, GB/s.
-    ``known`` is what answers along an axis have found out of cells, by what limits it.
     """
 
     inputs: Inputs
     case: Case
     options: SweepOptions
     reach: float | None = None
-    known: dict[str, Reach] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, inputs: Inputs, options: SweepOptions, *, needs_draw: bool) -> Question:
@@ -64,17 +61,10 @@ class Question:
         limit: dict[str, Any] = {axis.limit: level}
         return case.under(case.limits.with_values(**limit))
 
-    def solve(self, case: Case, gap: float | None = None) -> Certificate:
-        """Return the first best plan of a case with its proof.
-
-        Where the solver contradicts itself nothing is known of the case, which is no end of the
-        study: the other cases stand on their own.
-        """
+    def solve(self, case: Case, gap: float | None = None, known: Sequence[Run] = ()) -> Certificate:
+        """Return the first best plan of a case with its proof."""
         gap = self.options.gap if gap is None else gap
-        try:
-            return optimise(case, gap=gap, effort=self.options.effort, ties=False)
-        except SolverError:
-            return Certificate("no_solution", None, None, None, None, 0, 0.0, False)
+        return optimise(case, gap=gap, effort=self.options.effort, ties=False, known=known)
 
     def best(self) -> Certificate:
         """Return the best plan of all, proven closely; of equal ones the first by tie-breaks."""
@@ -94,41 +84,7 @@ class Question:
             start: a plan that does it.
         """
         within = self._within_reach(case)
-        found = (
-            None
-            if self.options.effort.late
-            else self._farthest_by_search(axis, within, floor, start)
-        )
-        if found is not None:
-            return found
-        return self.solve(_aimed(case_no_worse(within, floor), axis)).operation
-
-    def _farthest_by_search(self, axis: Axis, case: Case, floor: float, start: Run) -> Run | None:
-        """Return the same to the gap: ask for plans farther along until there is provably none.
-
-        None where enumeration does not decide a question.
-        """
-        found, none_at, step = start, math.inf, self.options.gap
-        reach = self.known.setdefault(axis.limit, Reach())
-        for _ in range(MOST_ASKED):
-            here = axis.x(case, found)
-            if here <= 0.0:
-                return None
-            if none_at <= self.options.gap * (1.0 + STEP):
-                return found
-            ahead = step if math.isinf(none_at) else none_at / 2.0
-            level = here * math.exp(axis.direction * ahead)
-            limits: dict[str, Any] = {axis.limit: level}
-            held = case.under(case.limits.with_values(**limits))
-            answer = reach.plan(held, math.log(floor))
-            if answer == "open":
-                return None
-            if isinstance(answer, Run):
-                passed = axis.direction * math.log(axis.x(case, answer) / here)
-                found, none_at, step = answer, none_at - passed, 2.0 * step
-            else:
-                none_at = ahead
-        return None
+        return self.solve(_aimed(case_no_worse(within, floor), axis), known=[start]).operation
 
     def cheapest(self, axis: Axis, operation: Run) -> Run:
         """Return the cheapest plan with the work and the place of another, and no other systems."""
@@ -138,12 +94,7 @@ class Question:
         here, work = axis.x(self.case, operation), self.work(operation)
         fewer = replace(self.case, systems=systems).billed_as(self.case)
         fixed = self._limited(fewer, axis, here)
-        least = case_no_worse(fixed, work)
-        if least.objective == COST.objective and not self.options.effort.late:
-            cheaper = self._farthest_by_search(COST, fixed, work, operation)
-            if cheaper is not None:
-                return cheaper
-        found = self.solve(least).operation
+        found = self.solve(case_no_worse(fixed, work), known=[operation]).operation
         return operation if found is None else found
 
     def end(self, axis: Axis) -> Certificate:
@@ -197,8 +148,6 @@ def _with_known_draw(inputs: Inputs) -> Inputs:
 
 STEP = 1e-7
 """The least share by which one place lies beyond another."""
-MOST_ASKED = 100
-"""Levels that are asked for on the way to the farthest plan."""
 
 
 @dataclass(frozen=True)

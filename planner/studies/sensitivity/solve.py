@@ -16,22 +16,20 @@ from numpy.typing import NDArray
 from planner.assemble import assemble
 from planner.assemble.limits import systems_of_a_step
 from planner.assemble.racks import rack_groups
-from planner.case import Case, resolve, resolve_like
+from planner.case import Case, resolve
 from planner.case.resolve import limit_at
 from planner.errors import InputError, VerificationError
-from planner.figures import RATIOS
 from planner.infeasible import clash
 from planner.inputs import Change, Inputs, changed
 from planner.levers import Lever
 from planner.limits import COUNTED_IN, SUPPLIES, Limit
 from planner.loader.vary import applied, check_key, checked
 from planner.optimizer import purchase
-from planner.optimizer.goals import without_end
-from planner.optimizer.joint import Certificate, optimise, share
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
-from planner.optimizer.parametric import Found, Search
+from planner.optimizer.optimise import Certificate, share
 from planner.optimizer.purchase import amounts, given, used
+from planner.optimizer.sweep import Found, Sweep
 from planner.outputs.words import listed
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import PLANNED, RowStatus
@@ -239,7 +237,7 @@ def prepare(
 
     Args:
         inputs: those of its base.
-        like: another group, of which is taken over what is the same.
+        like: another group: where checks tell no difference they are not made again.
 
     Raises:
         InputError: what the scenarios share does not go together.
@@ -256,7 +254,7 @@ def prepare(
         top = replace(applied(inputs, changes), warnings=like.inputs.warnings)
     else:
         top = checked(inputs, changes)
-    case = resolve(top) if like is None else resolve_like(top, like.inputs, like.case)
+    case = resolve(top)
     limits = points.copy()
     for place, path in enumerate(group.paths):
         column = points[:, place].tolist()
@@ -270,30 +268,14 @@ def _typed(path: str, value: float) -> float | int:
 
 def solve(asked: PreparedGroup) -> list[Answer]:
     """Return an answer for each scenario of a group, in order."""
-    divided = not _stands_alone(asked.case)
     options = asked.options
-    search = Search(
-        asked.case,
-        asked.amounts,
-        asked.supplies,
-        options.gap,
-        divided=divided,
-        time_limit_s=options.time_limit_s,
-    )
-    sign = search.plans.sign
-
-    def alone(place: int) -> tuple[Run | None, float]:
-        end = _by_itself(asked, place)
-        if end.log_bound is None:
-            return end.operation, -math.inf if end.status == "infeasible" else math.inf
-        return end.operation, sign * end.log_bound
-
-    found = search.run(alone)
-    runs = {id(each.operation): each.operation for each in found}
-    endless = {key for key, run in runs.items() if without_end(asked.case, run)}
+    sign = 1.0 if asked.case.maximise else -1.0
+    found = Sweep(
+        asked.case, asked.amounts, asked.supplies, options.gap, options.time_limit_s
+    ).answers()
     answered = [
         Answer(asked.group.scenarios[place], "unbounded", certificate=each.certificate)
-        if id(each.operation) in endless
+        if each.endless
         else _answer(asked, place, each, sign)
         for place, each in enumerate(found)
     ]
@@ -304,26 +286,6 @@ def _with_view(asked: PreparedGroup, place: int, answer: Answer) -> Answer:
     """Return an answer with its packed scenario and what ``look`` returns of it."""
     case, look = asked.case_of(place), asked.options.look
     return replace(answer, numbers=case, seen=None if look is None else look(case, answer))
-
-
-def _stands_alone(case: Case) -> bool:
-    """Return whether a case must be optimised by itself: money per work counts in it."""
-    limits = case.limits
-    ratios = (limits["per_useful_gpu_hour"], limits["per_million_tokens"])
-    asked = case.objective in RATIOS or any(ratio is not None for ratio in ratios)
-    return asked or not (case.systems and case.storage)
-
-
-def _by_itself(asked: PreparedGroup, place: int) -> Answer:
-    scenario, options = asked.group.scenarios[place], asked.options
-    case = resolve(asked.inputs_of(place))
-    end = optimise(case, gap=options.gap, effort=options.effort, ties=False)
-    value = None if end.value is None else natural(case.objective, end.value)
-    bound = None if end.bound is None else natural(case.objective, end.bound)
-    return Answer(
-        scenario, end.status, value, bound, end.gap, end.operation, "alone",
-        log_value=end.value, log_bound=end.bound,
-    )  # fmt: skip
 
 
 def _answer(asked: PreparedGroup, place: int, found: Found, sign: float) -> Answer:

@@ -64,7 +64,7 @@ class Work:
     def _solved(self, group: Group) -> Iterator[tuple[PreparedGroup | None, list[Answer]]]:
         """Yield what is asked of a group with its answers, in parts where one has to stand apart.
 
-        Of the group before is taken over what is the same.
+        What was checked of the group before is not checked again.
         """
         like = self._last[0] if self._last else None
         try:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from planner import api
 from planner.case import with_companions
 from planner.case.money import unit_net_usd
-from planner.optimizer.master import Bound, bounds_with
 from planner.optimizer.objective import measure, natural
+from planner.optimizer.optimise import Bound, bounds_with
 from planner.schema.explanation import BreakEven, Forced, Item, ItemKind
 from planner.studies.why_not.plans import Contest, Rival
 from planner.studies.why_not.question import (
@@ -24,6 +24,8 @@ from planner.studies.why_not.question import (
     without_money,
 )
 
+BOUNDED = 1e-3
+"""How closely the loss of every item is bounded at first, as a share."""
 VALUE_NOISE = 2e-7
 """By how much a floor may be missed, as a share."""
 NOT_PREFERRED = "the problem prefers other vendors"
@@ -225,16 +227,16 @@ def items(study: Study, forced: Sequence[Forced], asked: Sequence[str]) -> tuple
 
 
 def _bound(study: Study, reasons: Sequence[ItemReason]) -> None:
-    """Bound every loss by linear programs: at today's prices, and whatever the price."""
+    """Bound every loss: at today's prices, and whatever the price."""
     names = [reason.name for reason in reasons]
-    case, solver = study.case, study.options.solver
-    today = bounds_with(case, names, solver, study.effort)
+    case = study.case
+    today = bounds_with(case, names, BOUNDED, study.effort)
     ever: Mapping[str, Bound] = today
     if costs_least(case):
         ever = {}
     elif limits_money(case):
         free = with_companions(study.inputs, without_money(case))
-        ever = bounds_with(free, names, solver, study.effort)
+        ever = bounds_with(free, names, BOUNDED, study.effort)
     for reason in reasons:
         bound = today[reason.name]
         reason.impossible = bound == "no plan"

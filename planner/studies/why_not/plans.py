@@ -16,10 +16,10 @@ from planner.errors import InputError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Change
 from planner.optimizer.goals import floors
-from planner.optimizer.joint import Certificate as Answer
-from planner.optimizer.joint import share
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
+from planner.optimizer.optimise import Certificate as Answer
+from planner.optimizer.optimise import share
 from planner.optimizer.purchase import bill, broken_rows
 from planner.processes import tell
 from planner.schema.explanation import Certificate, Forced, ForcedKind

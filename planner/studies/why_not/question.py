@@ -10,15 +10,16 @@ from typing import Any, Literal, get_args
 
 from planner.api import Options
 from planner.case import Case, Storage, resolve
+from planner.case.chosen import ways_of
 from planner.case.figures import it_power_kw
 from planner.errors import InputError
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs, changed
 from planner.limits import BY_NAME
-from planner.optimizer.joint import Certificate, optimise
+from planner.optimizer.effort import Effort
 from planner.optimizer.operate import Run
+from planner.optimizer.optimise import Certificate, optimise
 from planner.optimizer.purchase import bill
-from planner.optimizer.solver import Effort
 from planner.schema.explanation import Bought, Figures
 from planner.schema.plan import Plan
 from planner.schema.prices import Price
@@ -67,7 +68,7 @@ class Study:
     @property
     def ways(self) -> tuple[str, ...]:
         """The ways in which the job runs, by id."""
-        return tuple(name for job in self.plan.jobs for name in job.way_ids)
+        return ways_of(self.case, self.plan)
 
     @property
     def value(self) -> float:
@@ -126,7 +127,6 @@ class Study:
         self.proofs += 1
         answer = optimise(
             case,
-            solver=self.options.solver,
             gap=max(gap, self.options.gap),
             effort=self.effort,
             ties=False,

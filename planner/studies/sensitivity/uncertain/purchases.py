@@ -16,7 +16,6 @@ from planner.figures import FIGURES
 from planner.limits import BY_NAME
 from planner.optimizer import operate, purchase
 from planner.optimizer.goals import floors
-from planner.optimizer.guess import orderly
 from planner.optimizer.kernel import Kernel
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run, passed_by
@@ -85,7 +84,9 @@ def operated(case: Case, run: Run) -> Run | None:
         run: the purchase, as it is run in another scenario.
     """
     units = _units(case, run)
-    if units is None or not orderly(case, units) or purchase.broken_rows(case, units, run.ways):
+    if units is None or not purchase.orderly(case, units):
+        return None
+    if purchase.broken_rows(case, units, run.ways):
         return None
     return _best(case, replace(run, units=units))
 
@@ -144,7 +145,7 @@ def _known_as_arrays(case: Case) -> bool:
 def _available_counts(case: Case, run: Run) -> dict[str, int] | None:
     """Return the counts of a purchase, None where the case does not allow them."""
     units = _units(case, run)
-    if units is None or not orderly(case, units) or purchase.broken_by_counts(case, units):
+    if units is None or not purchase.orderly(case, units) or purchase.broken_by_counts(case, units):
         return None
     return units
 
@@ -158,7 +159,7 @@ def try_purchase(case: Case, run: Run) -> Tried:
     units = _units(case, run)
     if units is None:
         return Tried(None, {"products": None})
-    broken: dict[str, Passed] = {} if orderly(case, units) else {"orders": None}
+    broken: dict[str, Passed] = {} if purchase.orderly(case, units) else {"orders": None}
     broken |= limits_passed(case, units, run.ways)
     if "fabric" in broken:
         return Tried(None, broken)

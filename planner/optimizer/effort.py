@@ -1,0 +1,75 @@
+"""How far a search may go: a moment in time, and so much work, which no clock decides."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+MOST_WORK = 50_000.0
+"""What no search passes, so that each ends: then the best so far is taken, as at a time limit."""
+WORK_OF_BOX = 1.5e-3
+"""What looking at a box counts."""
+
+
+@dataclass
+class Effort:
+    """How far a search may go: up to a moment where the user gave a time, and for so much work.
+
+    Work is boxes looked at (`WORK_OF_BOX` each). It is the same on every machine, however busy, so
+    that an answer depends on a clock only where the user asked for one; as a rule a hundred take
+    one to five seconds. What is spent counts for the whole that this is a part of, too. ``boxes``
+    counts those of the process, for whoever shows how far it is.
+    """
+
+    boxes: ClassVar[int] = 0
+
+    deadline: float = math.inf
+    most_work: float = MOST_WORK
+    whole: Effort | None = None
+    work: float = 0.0
+
+    @classmethod
+    def within(cls, time_limit_s: float | None) -> Effort:
+        """Return what a time from now on allows; None: anything."""
+        return cls(math.inf if time_limit_s is None else time.monotonic() + time_limit_s)
+
+    @property
+    def left_s(self) -> float:
+        """Time left, s."""
+        return self.deadline - time.monotonic()
+
+    @property
+    def left_work(self) -> float:
+        """Work left, here and in the whole."""
+        here = self.most_work - self.work
+        return here if self.whole is None else min(here, self.whole.left_work)
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is over."""
+        return self.left_s <= 0.0
+
+    @property
+    def over(self) -> bool:
+        """Whether time or work is over."""
+        return self.left_work <= 0.0 or self.late
+
+    def part(self, most_work: float = MOST_WORK, *, share: float = 1.0) -> Effort:
+        """Return a part with so much work at most, and a share of the time left."""
+        deadline = self.deadline
+        if math.isfinite(deadline):
+            deadline = time.monotonic() + share * self.left_s
+        return Effort(deadline, most_work, self)
+
+    def look(self, boxes: int) -> None:
+        """Count boxes that were looked at."""
+        Effort.boxes += boxes
+        self.count(WORK_OF_BOX * boxes)
+
+    def count(self, work: float) -> None:
+        """Count work, for the whole, too."""
+        self.work += work
+        if self.whole is not None:
+            self.whole.count(work)

@@ -1,0 +1,500 @@
+"""The best plan of a problem with its certificate: what is asked of the search, and ties.
+
+Of equally good plans the one is taken that costs least, then draws least, then has fewest units,
+then goes first by its names: each asked again, with what was found before held. ``prefer`` and
+``indifference`` hold the objective less tightly.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from planner.case import Case
+from planner.case.bounds import cap, unlimited
+from planner.errors import SolverError
+from planner.figures import RATIOS
+from planner.optimizer import operate, purchase
+from planner.optimizer.columns import TCO, TIES, Columns, least_column
+from planner.optimizer.dominance import outgrown, without_dominated
+from planner.optimizer.effort import Effort
+from planner.optimizer.goals import TIE_TOLERANCE, floors
+from planner.optimizer.kernel import Numbers
+from planner.optimizer.objective import LOGARITHMIC, measure
+from planner.optimizer.operate import Run
+from planner.optimizer.operations import WORTH, ways_to_save
+from planner.optimizer.search import Answer, Held, Kind, Point, Search, Worth
+from planner.optimizer.space import Boxes, Space
+from planner.optimizer.teams import Counts
+from planner.optimizer.ways import needed
+
+Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
+CLOSE = 1e-7
+"""How closely the best is found before equally good plans are told apart, whatever the gap."""
+WHOLE = 0.5
+"""Counts that differ by less are the same."""
+_MOST: dict[str, Kind] = {
+    "most_storage": "storage_units",
+    "most_write": "bought_write",
+    "most_systems": "systems_in_use",
+}
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The answer with its proof.
+
+    ``value`` is the plan's, ``best`` the best that was found: the plan may give something away to
+    ``indifference`` and preferred vendors. ``gap`` is from ``best`` to ``bound``; it and
+    ``given_away`` are shares of the objective itself, the three values natural logarithms where
+    the objective is maximised by its logarithm. ``untouched`` is the cheapest plan as good as
+    ``best``, where the plan taken is not. ``ties_cut``: the search was cut short before one of
+    equally good plans was chosen. ``iterations`` are boxes that were looked at.
+    """
+
+    status: Status
+    operation: Run | None
+    value: float | None
+    bound: float | None
+    gap: float | None
+    iterations: int
+    seconds: float
+    late: bool
+    best: float | None = None
+    given_away: float | None = None
+    untouched: Run | None = None
+    ties_cut: bool = False
+
+    def __post_init__(self) -> None:
+        """Where nothing else is said, the plan is the best found and gives nothing away."""
+        if self.best is None and self.value is not None:
+            object.__setattr__(self, "best", self.value)
+            object.__setattr__(self, "given_away", 0.0)
+
+
+def optimise(
+    case: Case,
+    *,
+    gap: float = 2e-6,
+    effort: Effort | None = None,
+    ties: bool = True,
+    known: Sequence[Run] = (),
+) -> Certificate:
+    """Return the best plan of a case with its certificate.
+
+    Args:
+        gap: the largest distance to the bound, as a share of the objective.
+        effort: how far to go; beyond it the best plan so far is taken. Without: to the end.
+        ties: whether to choose among equally good plans; without, the first one found is taken,
+            nothing is given away, and it takes a fraction of the time.
+        known: plans of similar cases. Those that are plans of this one, too, are begun with: what
+            is worse is ruled out from the start.
+    """
+    started = time.monotonic()
+    effort, whole = effort or Effort(), case
+    case = reduced(case)
+    if not case.systems or not case.storage:
+        return Certificate("infeasible", None, None, None, None, 0, 0.0, effort.late)
+    answer = Question(case, gap, effort, ties=ties).answer(known)
+    left_out = len(case.offers()) < len(whole.offers())
+    if left_out and (answer.status == "unbounded" or outgrown(whole, answer.best)):
+        answer = Question(needed(whole), gap, effort, ties=ties).answer(known)
+    return replace(
+        answer,
+        operation=of_whole(whole, answer.operation),
+        untouched=of_whole(whole, answer.untouched),
+        seconds=time.monotonic() - started,
+    )
+
+
+def reduced(case: Case) -> Case:
+    """Return a case without products and ways that no plan needs."""
+    return needed(without_dominated(case))
+
+
+def of_whole(whole: Case, run: Run | None) -> Run | None:
+    """Return a plan as one of the whole case: products that were left out count 0."""
+    if run is None:
+        return None
+    return replace(run, units={**{offer.id: 0 for offer in whole.offers()}, **run.units})
+
+
+def worth_of(case: Case, columns: Columns) -> Worth:
+    """Return what a case asks for as a worth of purchases."""
+    if case.objective in WORTH:
+        return Worth("work")
+    if case.objective in RATIOS:
+        return Worth("ratio", columns.place(TCO))
+    if case.objective in _MOST:
+        return Worth(_MOST[case.objective])
+    column = least_column(case.objective)
+    assert column is not None, case.objective
+    return Worth("least", columns.place(column))
+
+
+def for_work(case: Case) -> Case:
+    """Return a case that asks for most work, in the unit that its objective or floor counts."""
+    if case.objective in WORTH:
+        return case
+    counted = case.job.mfu is not None and case.useful_pflops_floor() is not None
+    tokens = case.objective == "usd_per_million_tokens"
+    hours = case.objective == "usd_per_useful_gpu_hour"
+    name: Literal["goodput", "useful_gpus"] = "useful_gpus"
+    if tokens or (counted and not hours):
+        name = "goodput"
+    return replace(case, objective=name, indifference=0.0).billed_as(case)
+
+
+Start = list[tuple[Space, Boxes]] | None
+
+
+@dataclass
+class _Hold:
+    """What plans must keep from now on: limits on columns, and worths; and the boxes that have them
+    all, where these are known."""
+
+    limits: Numbers
+    held: list[Held] = field(default_factory=list)
+    begin: Start = None
+
+    def keep(self, worth: Worth, value: float, width: float) -> None:
+        """Hold a worth, less a width."""
+        if worth.kind == "least":
+            row = worth.column
+            self.limits[row] = np.minimum(self.limits[row], -value + width)
+        else:
+            self.held.append(Held(worth, value - width - 1e-12 * abs(value)))
+
+    def copy(self) -> _Hold:
+        """Return another that holds the same."""
+        return _Hold(self.limits.copy(), [*self.held], self.begin)
+
+
+class Question:
+    """One case, asked in its spaces: its objective, then by what equally good plans differ."""
+
+    def __init__(self, case: Case, gap: float, effort: Effort, *, ties: bool) -> None:
+        self.case, self.gap, self.effort, self.ties = case, gap, effort, ties
+        asked = {column for column in (least_column(case.objective),) if column is not None}
+        disliked = {"disliked"} if case.policy.disliked else set()
+        self.columns = Columns.of(case, {*TIES, *asked, *disliked} if ties else asked)
+        in_use = case.objective == "most_systems"
+        work = for_work(case)
+        self.spaces = [
+            Space(one, mode, self.columns, in_use=in_use) for one, mode in ways_to_save(work)
+        ]
+        self.worth = worth_of(case, self.columns)
+        self.logarithmic = case.objective in LOGARITHMIC
+        self.tolerance = min(TIE_TOLERANCE, gap / 2.0)
+        self.boxes = 0
+
+    def answer(self, known: Iterable[Run] = ()) -> Certificate:
+        """Return the plan to take, with its certificate."""
+        hold = _Hold(self.columns.limits(self.case)[:, None])
+        # The proof goes further than is asked, so that ties hold the same value always.
+        gap = min(self.gap / 20.0, CLOSE) if self.ties else self.gap / 20.0
+        given_away = max(self.case.given_away, self.tolerance)
+        keep = self._width(1.0, given_away) if self.logarithmic else given_away
+        first = self._ask(
+            self.worth,
+            hold,
+            self._points(known),
+            gap,
+            keep=keep * 1.001 if self.ties else None,
+        )
+        if first.point is None:
+            status: Status = "infeasible" if first.ended else "no_solution"
+            return self._certificate(status, first, first)
+        if self.endless(first):
+            return self._certificate("unbounded", first, first)
+        taken, settled, untouched = first, True, None
+        if self.ties:
+            taken, settled, untouched = self._settled(first, hold)
+        return self._certificate("optimal", first, taken, untouched=untouched, settled=settled)
+
+    def _width(self, value: float, share: float) -> float:
+        """Return a share of the objective as a width at a value of its worth."""
+        if self.case.objective in RATIOS:
+            return math.log1p(share)
+        return -math.log1p(-share) if self.logarithmic else share * max(abs(value), 1e-9)
+
+    def _ask(
+        self,
+        worth: Worth,
+        hold: _Hold,
+        known: Iterable[Point],
+        gap: float,
+        *,
+        relative: bool = True,
+        keep: float | None = None,
+    ) -> Answer:
+        """Return the purchase of most worth; what is near it is where ``hold`` begins then."""
+        relative = relative and not (worth == self.worth and self.logarithmic)
+        search = Search(
+            self.spaces, worth, hold.limits.copy(), gap, relative, hold.held, self.effort, keep
+        )
+        (answer,) = search.run(known, hold.begin)
+        self.boxes += search.boxes
+        if keep is not None:
+            hold.begin = search.kept_boxes()
+        return answer
+
+    def _points(self, runs: Iterable[Run]) -> list[Point]:
+        """Return known plans as purchases of the spaces, at the best number of GPUs."""
+        limits, found = self.columns.limits(self.case)[:, None], []
+        for run in runs:
+            for space in self.spaces:
+                box = space.box_of(run.units, run.ways) if run.mode == space.mode else None
+                if box is not None:
+                    search = Search([space], self.worth, limits, 0.0, effort=self.effort)
+                    search.look_at(space, box)
+                    found += [point for point in search.found if point is not None]
+        return found
+
+    # Ties.
+
+    def _settled(self, best: Answer, hold: _Hold) -> tuple[Answer, bool, Run | None]:
+        """Return the plan to take of those as good as the best, whether there was time to tell,
+        and the cheapest that gives nothing away where that may be another."""
+        assert best.point is not None
+        untouched: Run | None = None
+        if self.case.given_away > self.tolerance:
+            cheapest = self._cheapest(best, hold.copy())
+            untouched = None if cheapest.point is None else cheapest.point.operated()
+            best = best._replace(point=cheapest.point)  # it is as good, and the cheapest known
+            if not cheapest.ended:
+                return best, False, untouched
+        now = best
+        if self.case.policy.disliked:
+            preferred = self._preferred(best, hold)
+            if preferred is None:
+                return best, False, untouched
+            now = preferred
+        share = max(self.tolerance, self.case.indifference)
+        hold.keep(self.worth, now.value, self._width(now.value, share))
+        owned = self.case.indifference > 0.0 and any(o.installed for o in self.case.offers())
+        for name in TIES:
+            if self._is_asked(name):
+                continue
+            if name == "units" and owned:  # at equal money and power what is owned works
+                now = self._stage(self.worth, hold, now, self.tolerance / 5)
+                hold.keep(self.worth, now.value, self._width(now.value, self.tolerance))
+            whole = name == "units"
+            worth = Worth("least", self.columns.place(name))
+            now = self._stage(worth, hold, now, WHOLE if whole else self.tolerance / 5, not whole)
+            if not now.ended:
+                return now, False, untouched
+            hold.keep(worth, now.value, 0.0 if whole else self.tolerance * abs(now.value))
+        return self._best_use(now, hold), True, untouched
+
+    def _best_use(self, now: Answer, hold: _Hold) -> Answer:
+        """Return the same purchase in the mode and ways in which it does most work."""
+        assert now.point is not None
+        search = Search(self.spaces, Worth("work"), hold.limits, 0.0, held=hold.held)
+        search.take(now.point)
+        for space in self.spaces:
+            search.look_at(space, space.boxes_like(now.point.box))
+        (point,) = search.found
+        return now if point is None else now._replace(point=point)
+
+    def _is_asked(self, name: str) -> bool:
+        return self.worth.kind == "least" and self.columns.names[self.worth.column] == name
+
+    def _stage(
+        self, worth: Worth, hold: _Hold, now: Answer, gap: float, relative: bool = True
+    ) -> Answer:
+        """Return the purchase of most worth of those that keep what is held: that in hand does."""
+        assert now.point is not None
+        keep = self.tolerance * 1.001 if relative else 0.0
+        found = self._ask(worth, hold, [now.point], gap, relative=relative, keep=keep)
+        if found.point is None:  # by rounding the one in hand keeps a little less than is held
+            value = float(worth.of(now.point.corner)[0])
+            return Answer(now.point, value, value, found.ended)
+        return found
+
+    def _cheapest(self, best: Answer, hold: _Hold) -> Answer:
+        hold.keep(self.worth, best.value, self._width(best.value, self.tolerance))
+        if self._is_asked("capex_usd"):
+            return best
+        worth = Worth("least", self.columns.place("capex_usd"))
+        return self._stage(worth, hold, best, self.tolerance / 5)
+
+    def _preferred(self, best: Answer, hold: _Hold) -> Answer | None:
+        """Buy as little as ``within`` allows from vendors that are not preferred, and then the most
+        of the objective; None where time ran out."""
+        within = max(self.tolerance, self.case.policy.within)
+        hold.keep(self.worth, best.value, self._width(best.value, within))
+        least = Worth("least", self.columns.place("disliked"))
+        fewest = self._stage(least, hold, best, WHOLE, relative=False)
+        if not fewest.ended:
+            return None
+        hold.keep(least, fewest.value, 0.0)
+        share = max(self.tolerance, self.case.indifference)
+        keep = self._width(1.0, share) if self.logarithmic else share
+        assert fewest.point is not None
+        again = self._ask(self.worth, hold, [fewest.point], self.gap / 20.0, keep=keep * 1.001)
+        return again if again.ended and again.point is not None else None
+
+    # No end.
+
+    def endless(self, found: Answer) -> bool:
+        """Say whether more of something that nothing limits is better without end."""
+        point, case = found.point, self.case
+        assert point is not None
+        if self.worth.kind in ("least", "ratio"):
+            return False
+        for row, offer in enumerate(point.space.offers):
+            most = unlimited(case, offer)
+            count = int(point.box.low[row, 0])
+            if not count or cap(case, offer) != most or most <= (offer.high or 0):
+                continue
+            if count >= most:
+                return True
+            counts = point.box.low.copy()
+            counts[row] = most
+            more = point.box._replace(low=counts, high=counts)
+            search = Search([point.space], self.worth, self.columns.limits(case)[:, None], 0.0)
+            search.look_at(point.space, more)
+            if search.found[0] is not None and search.best[0] > found.value:
+                return True
+        return False
+
+    # The certificate.
+
+    def _certificate(
+        self,
+        status: Status,
+        best: Answer,
+        taken: Answer,
+        *,
+        bound: float | None = None,
+        untouched: Run | None = None,
+        settled: bool = True,
+    ) -> Certificate:
+        late = self.effort.late
+        if status not in ("optimal", "feasible"):
+            return Certificate(status, None, None, bound, None, self.boxes, 0.0, late)
+        assert best.point is not None and taken.point is not None
+        run, first = taken.point.operated(), best.point.operated()
+        if run is None or first is None:
+            raise SolverError("a purchase was counted on that cannot run")
+        sign, of = (1.0 if self.case.maximise else -1.0), measure(self.case, self.case.objective)
+        value, known = of(run), of(first)
+        known = max(known, value) if self.case.maximise else min(known, value)
+        proven = known + sign * max(best.bound - best.value, 0.0)
+        distance = share(self.case, known, proven) if math.isfinite(proven) else None
+        optimal = distance is not None and distance <= self.gap + 1e-12
+        return Certificate(
+            status="optimal" if optimal else "feasible",
+            operation=run,
+            value=value,
+            bound=None if distance is None else proven,
+            gap=distance,
+            iterations=self.boxes,
+            seconds=0.0,
+            late=late,
+            best=known,
+            given_away=_given_away(self.case, value, known),
+            untouched=untouched,
+            ties_cut=not settled,
+        )
+
+
+def _given_away(case: Case, value: float, best: float) -> float:
+    """Return how much less than the best the plan is worth, as a share of the best."""
+    if case.objective in LOGARITHMIC:
+        more = math.expm1(value - best)
+        return max(0.0, -more if case.maximise else more)
+    return abs(best - value) / max(abs(best), 1e-12)
+
+
+def share(case: Case, value: float, bound: float) -> float:
+    """Return the distance from value to bound as a share of the objective."""
+    if case.objective in LOGARITHMIC:
+        beyond = math.expm1(bound - value)
+        return max(0.0, beyond if case.maximise else -beyond)
+    distance = bound - value if case.maximise else value - bound
+    return max(0.0, distance) / max(abs(value), 1e-12)
+
+
+# What no plan with some item passes, for many items at once.
+
+
+Bound = float | Literal["no plan"] | None
+"""As the search scales the objective; None where the search was cut short."""
+
+
+def bounds_with(case: Case, ids: Iterable[str], gap: float, effort: Effort) -> dict[str, Bound]:
+    """Return for each item a value of the objective that no plan with it passes.
+
+    Args:
+        ids: GPU systems (which are then to be in use) and storage items.
+        gap: how close the values are to the best plan with the item, as a share.
+        effort: how far to go; beyond it nothing is told any more.
+    """
+    names = list(ids)
+    found: dict[str, Bound] = dict.fromkeys(names, "no plan")
+    if effort.over:
+        return dict.fromkeys(names)
+    if not names or not case.systems or not case.storage:
+        return found
+    ask = Question(case, gap, effort, ties=False)
+    space = ask.spaces[0]
+    rows = {offer.id: row for row, offer in enumerate(space.offers)}
+    demands = np.zeros((len(space.offers), len(names)), dtype=np.int64)
+    for place, name in enumerate(names):
+        demands[rows[name], place] = space.first[rows[name]]
+    limits = np.tile(ask.columns.limits(case)[:, None], (1, len(names)))
+    search = Search(
+        ask.spaces, ask.worth, limits, gap, not ask.logarithmic, effort=effort, demands=demands
+    )
+    begin = [(space, _in_use(space, demands)) for space in ask.spaces]
+    sign, of = (1.0 if case.maximise else -1.0), measure(case, case.objective)
+    for name, answer in zip(names, search.run(begin=begin), strict=True):
+        run = None if answer.point is None else answer.point.operated()
+        if run is not None:
+            found[name] = of(run) + sign * (answer.bound - answer.value)
+        elif not answer.ended:
+            found[name] = None
+    return found
+
+
+def _in_use(space: Space, demands: Counts) -> Boxes:
+    """Return every purchase for each scenario, with the GPU systems in use that it demands."""
+    boxes = space.whole(np.arange(demands.shape[1]))
+    runs = np.zeros((space.first_store, len(space.job.teams)), dtype=bool)
+    for team, rows in enumerate(space.job.rows_of):
+        runs[rows, team] = True
+    asked = demands[: space.first_store, boxes.owner] > 0
+    return boxes.at(np.asarray((runs[:, boxes.team] | ~asked).all(axis=0)))
+
+
+# Whether a plan in hand is one of another problem, too: found by arithmetic.
+
+
+def fitted(case: Case, run: Run) -> Run | None:
+    """Return an operation at its best under a case; None where that refuses its purchase or use.
+
+    Args:
+        run: an operation of another case with the same products.
+    """
+    ids = {offer.id for offer in case.offers()}
+    if any(count and name not in ids for name, count in run.units.items()):
+        return None
+    units = {name: run.units.get(name, 0) for name in ids}
+    if not purchase.orderly(case, units) or purchase.broken_rows(case, units, run.ways):
+        return None
+    if len(run.used) > case.job.max_types or run.mode not in case.job.modes:
+        return None
+    found = operate.operate(case, run.mode, units, run.used, run.gpus, run.ways)
+    if found is None or not floors(case)(found):
+        return None
+    held = units | {system.id: found.used.get(system.id, 0) for system in case.systems}
+    if not all(held[name] for name in case.must_use):
+        return None
+    return replace(found, units=units)

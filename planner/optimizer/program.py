@@ -1,0 +1,677 @@
+"""The integer program of a plan, in PuLP.
+
+The search decides the way (GPU types, set point, parallelism, mode) and the number of spares; of
+these the program decides every whole number of the bill, and with them bandwidth and useful work:
+
+    maximise    useful work, or minimise money, power, units
+    subject to  power, space, money, stock, policy        the bill within every limit
+                overlap, restore, ingest, capacity        storage does what the job asks of it
+                useful work <= its tangents               work is no more than it can be
+
+It reads from top to bottom: sets and parameters, variables, then a method for each constraint.
+Counts of companions follow from the purchase by rounding up, so they are variables too. Everything
+is in plain units; money is in millions of USD. docs/optimisation.md has the mathematics.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from pulp import LpAffineExpression, LpMaximize, LpMinimize, LpProblem, lpSum
+
+from planner.case import Case, Storage
+from planner.case.bandwidth import degraded, with_loss
+from planner.case.bounds import cap, cap_in_use
+from planner.case.model import Offer, Segment
+from planner.case.money import weights
+from planner.case.quantities import ROUNDING, Steps
+from planner.limits import MILLION, SUPPLIES
+from planner.optimizer.counts import Counts, Expression, Purchases, Rows, value_of
+from planner.optimizer.useful_work import Measure, Point, Tangent, Team, UsefulWork
+
+CLEAN = 1e-8
+"""A slope that can change work by less than this share is none: its range goes into the constant.
+Coefficients of 1e-15 beside 1 lead solvers astray."""
+TINY = 1e-9
+PIECES = 8
+"""A demand that is convex in the GPUs in use is held by so many tangents."""
+
+
+class Program(Rows):
+    """The program of a case and a team.
+
+    Attributes:
+        problem: the PuLP problem.
+        units: units in the cluster of each offer, whole; what no plan of the team buys is 0.
+        used: systems in use of each type, whole.
+        gpus: GPUs in use, N: whole replicas, or all that whole systems hold.
+        write, read: delivered bandwidth, GB/s; ``safe_write`` and ``safe_read`` with appliances
+            down, where the problem asks for it; ``data`` that of training data.
+        endured: TB a day that the flash bought endures; None where no item states it.
+        work: useful work by measure, where the problem asks for it.
+    """
+
+    def __init__(self, case: Case, team: Team) -> None:
+        # Sets and parameters
+        if case.rewired:  # the way names the compute fabric
+            case = replace(case, companions=case.companions_in([way.id for way in team.ways]))
+        self.case, self.job, self.team = case, case.job, team
+        self.useful = UsefulWork(case, team)
+        self.sizes_fall = sizes_fall(case)
+        self.systems = [system for system, _ in team.running]
+        self.ways = team.ways
+        self.offers = [offer for offer in case.offers() if self._may_be_bought(offer)]
+        self.storage = [item for item in self.offers if isinstance(item, Storage)]
+        stored = {item.family for item in self.storage}
+        self.families = [family for family in case.families if family.id in stored]
+        self.tops = {offer.id: self._most(offer) for offer in self.offers}
+        super().__init__(LpProblem("planner", LpMaximize if case.maximise else LpMinimize))
+        self.count = Counts(self, case, self.tops)
+        self.bought = Purchases(self, case, self.count)
+        self.tangents = 0
+
+        # Variables
+        self.units = self._counts_of_offers()
+        self.count.know(self.units)
+        self.used = {system.id: self._systems_in_use(system) for system in self.systems}
+        self.gpus_of = {way.id: self._gpus_in_use(system.id, way) for system, way in team.running}
+        self.gpus = lpSum(self.gpus_of.values())
+        self.most_gpus = self._most_gpus()
+        self.serves = {family.id: self.whole(f"family_{family.id}", 1) for family in self.families}
+        self.nameplate, self.loss = self._nameplate_bandwidth()
+        self.write = self.safe_write = self.number("write_gb_per_s")
+        self.read = self.safe_read = self.data = self.number("read_gb_per_s")
+        if case.tolerate_down:
+            self.safe_write = self.number("safe_write_gb_per_s")
+            self.safe_read = self.number("safe_read_gb_per_s")
+        if case.job.one_replica_reads and case.job.ingest_per_gpu_gb_per_s > 0:
+            self.data = self.number("data_gb_per_s")
+        rated = any(item.endurance_tb_per_day is not None for item in self.storage)
+        self.endured = self.number("endured_tb_per_day") if rated else None
+        self.work: dict[Measure, Expression] = {}
+        self.ceilings: dict[str, list[Expression]] = {}
+
+        # Constraints
+        self.standing_at_the_set_point()
+        self.hot_spares()
+        self.spare_units()
+        self.gpus_in_use()
+        self.storage_families()
+        self.least_orders()
+        self.demanded_items()
+        self.bandwidth_of_appliances()
+        self.bandwidth_with_appliances_down()
+        self.bandwidth_of_clients()
+        self.write_endurance()
+        self.checkpoints_fit()
+        self.restore_time()
+        self.ingest()
+        self.capacity()
+        self.vendor_rule()
+        self.held_write()
+        self.vendor_policy()
+        self.supplies()
+        self.stock()
+        self.rack_positions()
+
+    # Sets and parameters
+
+    def _may_be_bought(self, offer: Offer) -> bool:
+        """Say whether a plan of the team buys an offer: no idle GPU systems, unless asked for.
+
+        Asked for are those demanded or named by the policy; where a larger fabric has less of
+        something than a smaller one, any may be worth buying. None is bought on which a replica as
+        it is spread finds no place.
+        """
+        if any(offer.id in self.case.unplaced.get(way.id, ()) for way in self.team.ways):
+            return False
+        if cap(self.case, offer) == 0 == offer.low:
+            return False
+        if offer.id not in {system.id for system in self.case.systems}:
+            return True
+        policy = self.case.policy
+        named = {name for ids in policy.required for name in ids}
+        named |= {name for split in policy.splits for name, _ in split.weights}
+        in_use = {system.id for system, _ in self.team.running}
+        return offer.low > 0 or offer.id in in_use | named or self.sizes_fall
+
+    def _most(self, offer: Offer) -> int:
+        """Return the most units of an offer that any plan can hold."""
+        most = cap(self.case, offer)
+        idle = offer.low > 0 or self.sizes_fall or self._named(offer)
+        for system in self.systems:
+            if system.id == offer.id and not idle:
+                most = min(most, cap_in_use(self.case, system))
+        return max(most, offer.low)
+
+    def _named(self, offer: Offer) -> bool:
+        policy = self.case.policy
+        required = any(offer.id in ids for ids in policy.required)
+        return required or any(offer.id == n for split in policy.splits for n, _ in split.weights)
+
+    def _most_gpus(self) -> float:
+        most = sum(float(way.usable_gpus * self.tops[s.id]) for s, way in self.team.running)
+        return min(most, self.useful.gpus_range[1])
+
+    # Variables
+
+    def _counts_of_offers(self) -> dict[str, Expression]:
+        """x_k: units of each offer in the cluster, between what is demanded and its top."""
+        found = {}
+        for offer in self.offers:
+            found[offer.id] = self.whole(f"x_{offer.id}", self.tops[offer.id], float(offer.low))
+            if offer.high is not None and offer.low > offer.high:
+                self.row(f"demanded_{offer.id}", found[offer.id] <= offer.high)
+        return found
+
+    def _systems_in_use(self, system: Offer) -> Expression:
+        """u_k: systems of a type in use, at least one."""
+        return self.whole(f"used_{system.id}", max(1, self.tops[system.id]), 1.0)
+
+    def _gpus_in_use(self, system_id: str, way: Any) -> Expression:
+        """N_k = g_k u_k, or whole replicas: m v <= g u <= m v + g - 1, the fewest systems."""
+        usable = float(way.usable_gpus) * self.used[system_id]
+        if not self.job.whole_replicas:
+            return usable
+        most = way.most_gpus(max(1, self.tops[system_id])) // way.step_gpus
+        held = float(way.step_gpus) * self.whole(f"replicas_{way.id}", most)
+        self.row(f"replicas_{way.id}", held - usable <= 0.0)
+        self.row(f"fewest_{way.id}", usable - held <= float(way.usable_gpus - 1))
+        return held
+
+    def _nameplate_bandwidth(self) -> tuple[dict[str, Sides], dict[str, Sides]]:
+        """(read, write) of each storage item as a function of its units, and what a loss takes.
+
+        A table is straight between its rows: one piece is chosen, ``low f <= n <= high f``.
+        """
+        plates, losses = {}, {}
+        for item in self.storage:
+            units = self.units[item.id]
+            if item.segments:
+                plates[item.id], losses[item.id] = self._table(item, units)
+                continue
+            each = item.read_gb_per_s, item.write_gb_per_s
+            plates[item.id] = each[0] * units, each[1] * units
+            if self.case.tolerate_down:
+                some = self.whole(f"bought_{item.id}", 1)
+                self.row(f"bought_{item.id}", units - float(self.tops[item.id]) * some <= 0.0)
+                lost = [item.units_lost * side * some for side in each]
+                losses[item.id] = lost[0], lost[1]
+        return plates, losses
+
+    def _table(self, item: Storage, units: Expression) -> tuple[Sides, Sides]:
+        plates: list[Sides] = []
+        left: list[Sides] = []
+        parts, flags = [], []
+        pieces = with_loss(item) if self.case.tolerate_down else item.segments
+        for number, piece in enumerate(pieces):
+            name = f"{item.id}_{number}"
+            flag = self.whole(f"piece_{name}", 1)
+            part = self.number(f"units_{name}", float(piece.high))
+            self.row(f"piece_{name}_low", part - float(piece.low) * flag >= 0.0)
+            self.row(f"piece_{name}_high", part - float(piece.high) * flag <= 0.0)
+            at_low = piece.read_at_low, piece.write_at_low
+            slopes = piece.read_slope, piece.write_slope
+            plates.append(_along(piece, at_low, slopes, flag, part))
+            if self.case.tolerate_down:
+                left.append(_along(piece, *_with_loss(item, piece), flag, part))
+            parts.append(part)
+            flags.append(flag)
+        self.row(f"pieces_{item.id}", lpSum(parts) - units == 0.0)
+        self.row(f"one_piece_{item.id}", lpSum(flags) <= 1.0)
+        read, write = (lpSum(side) for side in zip(*plates, strict=True))
+        if not left:
+            return (read, write), (0.0, 0.0)
+        safe_read, safe_write = (lpSum(side) for side in zip(*left, strict=True))
+        return (read, write), (read - safe_read, write - safe_write)
+
+    # Constraints
+
+    def _at_most(self, delivered: Expression, limit: Expression, name: str) -> None:
+        """Add ``delivered <= limit``, and remember the limit: it is what a purchase delivers."""
+        self.ceilings.setdefault(delivered.name, []).append(limit)
+        self.row(name, delivered - limit <= 0.0)
+
+    def standing_at_the_set_point(self) -> None:
+        """Systems that are provisioned for another power than their own: all of the way in use."""
+        chosen = {way.id for way in self.ways}
+        for name, (system, way) in self.case.capped.items():
+            place = self.count[system.place] if name in chosen else 0.0
+            self.count.know({way.standing: place})
+
+    def hot_spares(self) -> None:
+        """u_k + hot(u_k) <= x_k: a fixed number of idle systems of a type in use, or a share."""
+        for system in self.systems:
+            idle: Expression = float(self.job.hot_spares)
+            if self.job.hot_share:
+                most = math.ceil(self.job.hot_share * self.tops[system.id] + 1.0)
+                more = self.whole(f"hot_{system.id}", most)
+                share = self.job.hot_share * self.used[system.id]
+                self.row(f"hot_{system.id}", more - share >= 0.0)
+                idle = idle + more
+            self.row(f"used_{system.id}", self.used[system.id] + idle <= self.units[system.id])
+
+    def spare_units(self) -> None:
+        """h + units in use <= units bought, where spares are of a pool: systems, or their trays."""
+        if self.job.repair is None:
+            return
+        for system, way in self.team.running:
+            unit = way.spare_unit
+            if unit.in_rack:
+                continue
+            in_use = self.used[system.id]
+            if unit.per_system > 1:
+                in_use = (1.0 / unit.gpus) * self.gpus_of[way.id]
+            bought = float(unit.per_system) * self.units[system.id]
+            self.row(f"spares_{system.id}", in_use - bought <= -float(self.team.spares))
+
+    def gpus_in_use(self) -> None:
+        """least <= N <= most: the job's limits, replicas that memory holds, micro-batches, swaps
+        that are short beside the time between failures, local copies that fit."""
+        low, high = self.useful.gpus_range
+        self.row("least_gpus", self.gpus >= min(low, 1e9))
+        if high < self.most_gpus + 1.0:
+            self.row("most_gpus", self.gpus <= max(high, -1.0))
+
+    def storage_families(self) -> None:
+        """z_f: families that serve; at most or exactly so many, none beyond its largest system.
+
+        x_k <= top_k z_f,   sum_{k of f} x_k >= z_f
+        """
+        serving = lpSum(self.serves.values())
+        exact = self.case.exact_families
+        if exact is None:
+            self.row("storage_families", serving <= self.case.max_families)
+        else:
+            self.row("storage_families", serving == exact)
+        self.row("some_storage", serving >= 1.0)
+        for item in self.storage:
+            most = float(self.tops[item.id]) * self.serves[item.family]
+            self.row(f"family_of_{item.id}", self.units[item.id] - most <= 0.0)
+        for family in self.families:
+            members = lpSum(self.units[i.id] for i in self.storage if i.family == family.id)
+            self.row(f"served_by_{family.id}", members - self.serves[family.id] >= 0.0)
+            if family.forced:
+                self.row(f"forced_{family.id}", self.serves[family.id] >= 1.0)
+            if family.max_units is not None:
+                self.row(f"family_max_units_{family.id}", members <= family.max_units)
+
+    def least_orders(self) -> None:
+        """x_k = 0, or at least the least order."""
+        for offer in self.offers:
+            if offer.min_units > 1:
+                some = self.whole(f"some_{offer.id}", 1)
+                units, most = self.units[offer.id], float(self.tops[offer.id])
+                self.row(f"least_{offer.id}", units - float(offer.min_units) * some >= 0.0)
+                self.row(f"none_or_{offer.id}", units - most * some <= 0.0)
+
+    def demanded_items(self) -> None:
+        """At least one unit of storage that a question asks about, and the least order of it."""
+        for item in self.storage:
+            if item.id in self.case.must_use:
+                least = float(max(1, item.min_units))
+                self.row(f"must_use_{item.id}", self.units[item.id] >= least)
+
+    def bandwidth_of_appliances(self) -> None:
+        """B <= eta_w sum_k write_k,  Q <= eta_r sum_k read_k: what arrives of the nameplate."""
+        read, write = self._delivered(self.nameplate.values())
+        self._at_most(self.write, write, "appliance_write")
+        self._at_most(self.read, read, "appliance_read")
+        if self.data is not self.read:
+            self._at_most(self.data, read, "appliance_data")
+
+    def bandwidth_with_appliances_down(self) -> None:
+        """B' <= B,  B' <= eta (sum_k write_k - loss_j) for every item j; the same of reads."""
+        if not self.case.tolerate_down:
+            return
+        self._at_most(self.safe_write, self.write, "safe_write")
+        self._at_most(self.safe_read, self.read, "safe_read")
+        read, write = self._delivered(self.nameplate.values())
+        for item in self.storage:
+            lost_read, lost_write = self._delivered([self.loss[item.id]])
+            self._at_most(self.safe_write, write - lost_write, f"safe_write_{item.id}")
+            self._at_most(self.safe_read, read - lost_read, f"safe_read_{item.id}")
+
+    def bandwidth_of_clients(self) -> None:
+        """B <= f C for every family that serves: C is what the GPU systems in use move, f of it
+        through the family's clients. Where one replica writes or reads, C is that of its systems.
+        """
+        writes = {system.id: system.client_write_gb_per_s for system in self.systems}
+        reads = {system.id: system.client_read_gb_per_s for system in self.systems}
+        of_write = {family.id: family.write_factor for family in self.families}
+        of_read = {family.id: family.read_factor for family in self.families}
+        one_writes, one_reads = self.job.one_replica_writes, self.job.one_replica_reads
+        self._clients("write", self.write, self._base(writes, one_writes), of_write)
+        self._clients("read", self.read, self._base(reads, one_reads), of_read)
+        if self.data is not self.read:
+            self._clients("data", self.data, self._base(reads, one_replica=False), of_read)
+
+    def _clients(
+        self, side: str, moved: Expression, base: Clients, factors: Mapping[str, float]
+    ) -> None:
+        clients, most = base
+        least, highest = min(factors.values(), default=1.0), max(factors.values(), default=1.0)
+        if least == highest:
+            self._at_most(moved, least * clients, f"client_{side}")
+            return
+        for family, factor in factors.items():
+            room = (highest - factor) * most  # where the family does not serve
+            limit = factor * clients + room - room * self.serves[family]
+            self._at_most(moved, limit, f"client_{side}_{family}")
+
+    def _base(self, limits: Mapping[str, float], one_replica: bool) -> Clients:
+        """Return what clients move before a family's factor, and the most that is, GB/s.
+
+        A system that moves more than all appliances together is never the limit.
+        """
+        enough = max(self._most_delivered(0), self._most_delivered(1), 1.0)
+        limits = {name: min(limit, enough) for name, limit in limits.items()}
+        if not one_replica:
+            most = sum(limit * max(1, self.tops[name]) for name, limit in limits.items())
+            return lpSum(limit * self.used[name] for name, limit in limits.items()), most
+        each = min(
+            math.ceil((way.replica_gpus or 0) / way.usable_gpus) * limits[system.id]
+            for system, way in self.team.running
+        )
+        return LpAffineExpression(constant=each), each
+
+    def _delivered(self, sides: Iterable[Sides]) -> tuple[Expression, Expression]:
+        """Return what arrives of (read, write) nameplates."""
+        sides = list(sides)
+        read = self.case.delivered_read * lpSum(side[0] for side in sides)
+        return read, self.case.delivered_write * lpSum(side[1] for side in sides)
+
+    def _most_delivered(self, side: int) -> float:
+        """Return the most that appliances deliver of reads (0) or writes (1), GB/s."""
+        share = (self.case.delivered_read, self.case.delivered_write)[side]
+        return share * sum(_most_nameplate(i, self.tops[i.id])[side] for i in self.storage)
+
+    def write_endurance(self) -> None:
+        """V <= sum_k endurance_k x_k, TB a day; a unit of an item that states none lifts it."""
+        if self.endured is None:
+            return
+        shortest_s = max(self.job.interval.low_s, 1.0)
+        if self.job.interval.policy == "lost_work":
+            shortest_s = max(1.0, self.useful.longest_interval_s(self.most_gpus))
+        most = self.useful.volume_demand_tb_per_day(1.0)
+        most *= self.useful.longest_interval_s(1.0) / shortest_s
+        endured = lpSum(
+            (most if item.endurance_tb_per_day is None else item.endurance_tb_per_day)
+            * self.units[item.id]
+            for item in self.storage
+        )
+        self.endured.upBound = most
+        self._at_most(self.endured, endured, "endurance")
+        self._at_least("volume", self.endured, self.useful.volume_demand_tb_per_day)
+
+    def checkpoints_fit(self) -> None:
+        """B' >= S / (share of the longest interval): a checkpoint drains within the allowed
+        overlap and before the next one begins, or blocks no more than is allowed.
+
+        Async: S / (B I) <= overlap and s + S / B <= I.  Sync: S / (B I) <= blocking.
+        With two levels I is that of checkpoints that go to storage. A vendor's rule replaces the
+        overlap limit.
+        """
+        self._at_least("checkpoint", self.safe_write, self.useful.write_demand_gb_per_s)
+
+    def _at_least(self, name: str, left: Expression, demand: Any) -> None:
+        """Add ``left >= demand(N)``, convex in N, by its tangents."""
+        low, high = max(1.0, self.useful.gpus_range[0]), self.most_gpus
+        ends = [demand(gpus) for gpus in (low, max(low, high))]
+        if high <= low or abs(ends[0] - ends[1]) <= ROUNDING * abs(ends[0]):
+            self.row(name, left >= min(ends[0], 1e12))
+            return
+        for number in range(PIECES + 1):
+            gpus = low + (high - low) * number / PIECES
+            step = 1e-4 * gpus
+            below, here, above = (demand(n) for n in (gpus - step, gpus, gpus + step))
+            if math.isfinite(above) and math.isfinite(below):
+                slope = (above - below) / (2.0 * step)
+                row = left - slope * self.gpus
+                self.row(f"{name}_{number}", row >= (here - slope * gpus) * (1.0 - ROUNDING))
+
+    def restore_time(self) -> None:
+        """F(N) S <= T Q',  F = a + c N: a restore reads the checkpoint F times within T."""
+        if self.job.max_restore_s is not None:
+            fixed, each = self.useful.fan_out
+            per_gb = self.job.checkpoint_gb / self.job.max_restore_s
+            copies = (each * per_gb) * self.gpus
+            self.row("restore_time", self.safe_read - copies >= fixed * per_gb)
+
+    def ingest(self) -> None:
+        """g N <= data: all systems in use read training data."""
+        if self.job.ingest_per_gpu_gb_per_s > 0:
+            need = self.job.ingest_per_gpu_gb_per_s * self.gpus
+            self.row("ingest", self.data - need >= 0.0)
+
+    def capacity(self) -> None:
+        """sum_k usable_k x_k >= TB needed."""
+        usable = lpSum(item.usable_tb * self.units[item.id] for item in self.storage)
+        self.row("capacity", usable >= self.job.capacity_needed_tb)
+
+    def vendor_rule(self) -> None:
+        """sum_k read_k x_k >= r U,  sum_k write_k x_k >= w U,  unit U >= GPUs bought, U whole."""
+        rule = self.case.rule
+        if rule is None:
+            return
+        systems = [s for s in self.case.systems if s.id in self.units]
+        gpus = lpSum(float(s.gpus) * self.units[s.id] for s in systems)
+        groups = gpus
+        if rule.per_gpus != 1:
+            most = sum(s.gpus * self.tops[s.id] for s in systems) // rule.per_gpus + 1
+            groups = self.whole("rule_units", most)
+            self.row("rule_units", float(rule.per_gpus) * groups - gpus >= 0.0)
+        read, write = (lpSum(side) for side in zip(*self.nameplate.values(), strict=True))
+        self.row("rule_read", read - rule.read_gb_per_s * groups >= 0.0)
+        self.row("rule_write", write - rule.write_gb_per_s * groups >= 0.0)
+
+    def held_write(self) -> None:
+        """least <= eta_w sum_k write_k <= most, where a question holds the bandwidth bought."""
+        limits = self.case.limits
+        least, most = limits["least_write_gb_per_s"], limits["most_write_gb_per_s"]
+        _, write = self._delivered(self.nameplate.values())
+        if least is not None:
+            self.row("least_write", write >= least)
+        if most is not None:
+            self.row("most_write", write <= most)
+
+    def vendor_policy(self) -> None:
+        """sum_{k of vendor} x_k >= 1;  sum_{k of vendor} w_k x_k <= share sum_k w_k x_k."""
+        policy, units = self.case.policy, self.units
+        for number, ids in enumerate(policy.required):
+            some = lpSum(units[name] for name in ids if name in units)
+            self.row(f"require_vendor_{number}", some >= 1.0)
+        for number, split in enumerate(policy.splits):
+            most = max((weight for _, weight in split.weights), default=1.0) or 1.0
+            weighted = {n: (w / most) * units[n] for n, w in split.weights if n in units}
+            whole = lpSum(weighted.values())
+            for place, (_, ids) in enumerate(split.vendors):
+                part = lpSum(weighted[name] for name in ids if name in weighted)
+                self.row(f"split_{number}_{place}", part - split.max_share * whole <= 0.0)
+
+    def supplies(self) -> None:
+        """sum_k w_k n_k <= limit, of everything in place or bought: power at the IT load and at
+        the meter, heat to air and to liquid, racks, weight; capex, TCO and yearly budgets."""
+        for limit in SUPPLIES:
+            most = self.case.limits[limit.field]
+            if most is not None:
+                spent = self.sum(limit.figure, limit.scale)
+                self.row(limit.name, spent <= most / limit.scale)
+
+    def stock(self) -> None:
+        """No more is bought of anything than can be had."""
+        for item in self.case.bill_items():
+            if item.stock is not None:
+                self.bought.hold_stock(item)
+
+    def rack_positions(self) -> None:
+        """Racks that only some positions of the hall take stand there (Hall's theorem)."""
+        for some in self.case.companions.positions:
+            stood = lpSum(factor * self.count[name] for factor, name in some.racks)
+            self.row(some.name, stood <= some.count)
+
+    # Useful work: variables below tangents, and what the problem asks of it
+
+    def measure_work(self) -> None:
+        """Add useful work in the measures that the problem asks for, and its floors:
+
+        N E >= U,  N E >= E_min N,  PFLOP/s >= F,  TCO <= c h N E,  TCO <= c t PFLOP/s
+        """
+        limits, case = self.case.limits, self.case
+        if limits["min_goodput"] is not None:
+            row = self.useful_work("gpus") - limits["min_goodput"] * self.gpus
+            self.row("min_goodput", row >= 0.0)
+        if limits["min_useful_gpus"] is not None:
+            self.row("min_useful_gpus", self.useful_work("gpus") >= limits["min_useful_gpus"])
+        floor = case.useful_pflops_floor()
+        if floor is not None:
+            self.row("min_useful_pflops", self.useful_work("pflops") >= floor)
+        for name, measure, each in self.ratios():
+            limit = limits[name]
+            if limit is not None:
+                worth = (limit * each / MILLION) * self.useful_work(measure)
+                self.row(name, self.sum("tco_usd", MILLION) - worth <= 0.0)
+
+    def ratios(self) -> Iterable[tuple[str, Measure, float]]:
+        """Yield each ratio of money to work, its measure, and what one unit of it is in the term:
+        GPU-hours, or million tokens."""
+        yield "per_useful_gpu_hour", "gpus", self.case.rates.hours
+        if self.job.active_parameters is not None:
+            yield "per_million_tokens", "pflops", self.case.million_tokens_per_pflops()
+
+    def useful_work(self, measure: Measure) -> Expression:
+        """Return useful work; without a law of scale one measure is a multiple of the other."""
+        if measure == "pflops" and self.job.scale is None:
+            return self.useful.pflops_per_gpu(1.0) * self.useful_work("gpus")
+        if measure not in self.work:
+            self.work[measure] = self.number(f"useful_{measure}")
+        return self.work[measure]
+
+    @property
+    def coordinates(self) -> dict[str, Expression]:
+        """What useful work depends on, by the names of a `Point`, as variables."""
+        found = {"gpus": self.gpus, "write": self.write, "read": self.read}
+        if self.case.tolerate_down:
+            found["safe_write"] = self.safe_write
+        if self.endured is not None:
+            found["endured"] = self.endured
+        return found
+
+    def delivered(self, values: Mapping[str, float], *, whole: bool = True) -> Point:
+        """Return the operating point of a solution: what its purchase delivers, whatever less the
+        solver was content with."""
+        found, known = {}, dict(values)
+        for name, variable in self.coordinates.items():
+            if name == "gpus":
+                gpus = max(value_of(variable, values), 1.0)
+                found[name] = float(round(gpus)) if whole else gpus
+                continue
+            high = [] if variable.upBound is None else [float(variable.upBound)]
+            high += [value_of(limit, known) for limit in self.ceilings[variable.name]]
+            known[variable.name] = found[name] = max(min(high), TINY)
+        found.setdefault("safe_write", found["write"])
+        return Point(**found)
+
+    def below(self, measure: Measure, tangent: Tangent) -> None:
+        """work <= value + slopes (p - at), clean: a slope whose whole range changes work by less
+        than a share of 1e-8 goes into the constant, and the row is divided by its largest
+        coefficient. Writes and safe writes are one where no appliance may be down."""
+        slopes, most = tangent.slopes._asdict(), self.most._asdict()
+        if not self.case.tolerate_down:
+            slopes["write"] += slopes.pop("safe_write")
+        right, kept = tangent.value, {}
+        for name in self.coordinates:
+            slope, at = slopes[name], getattr(tangent.at, name)
+            if abs(slope) * most[name] < CLEAN * tangent.value:
+                right += max(0.0, slope) * (most[name] - at)
+            else:
+                kept[name] = slope
+                right -= slope * at
+        largest = max([1.0, *map(abs, kept.values())])
+        variables = self.coordinates
+        row = (1.0 / largest) * self.work[measure]
+        row = row - lpSum((slope / largest) * variables[name] for name, slope in kept.items())
+        self.tangents += 1
+        self.row(f"work_{measure}_{self.tangents}", row <= right / largest)
+
+    @cached_property
+    def most(self) -> Point:
+        """The most of everything that useful work depends on."""
+        read, write = self._most_delivered(0), self._most_delivered(1)
+        endured = math.inf if self.endured is None else float(self.endured.upBound)
+        return Point(self.most_gpus, write, read, write, endured)
+
+    def operate_at(self, at: Point) -> None:
+        """N = N*, B >= B*, Q >= Q*, V >= V*: an operating point, or more than that."""
+        self.row("at_gpus", self.gpus == at.gpus)
+        self.row("at_write", self.write >= at.write)
+        self.row("at_read", self.read >= at.read)
+        if self.case.tolerate_down:
+            self.row("at_safe_write", self.safe_write >= at.safe_write)
+        if self.endured is not None:
+            self.row("at_endured", self.endured >= min(at.endured, self.endured.upBound))
+
+    # Objectives
+
+    def sum(self, figure: str, scale: float = 1.0) -> Expression:
+        """Return a sum over the bill, in so many of its unit."""
+        terms = weights(self.case, figure, self.count, self.bought)
+        return lpSum((factor / scale) * count for factor, count in terms)
+
+    def capex_musd(self) -> Expression:
+        """Return the capital cost, millions of USD."""
+        return self.sum("capex_usd", MILLION)
+
+    def disliked(self) -> Expression:
+        """Return the units from vendors that are not preferred."""
+        ids = self.case.policy.disliked
+        return lpSum(self.units[name] for name in ids if name in self.units)
+
+
+Sides = tuple[Expression, Expression]
+"""Of reads and of writes."""
+Clients = tuple[Expression, float]
+
+
+def sizes_fall(case: Case) -> bool:
+    """Say whether a larger size of some fabric has less of something than a smaller one."""
+    return any(
+        after < before
+        for quantity in case.companions.quantities
+        if isinstance(quantity, Steps)
+        for one, other in itertools.pairwise(quantity.sizes)
+        for before, after in zip(one.outputs, other.outputs, strict=True)
+    )
+
+
+def _along(
+    piece: Segment, at_low: tuple[float, float], slopes: tuple[float, float],
+    flag: Expression, part: Expression,
+) -> Sides:  # fmt: skip
+    """Return (read, write) on a straight piece of a table: at_low + slope (units - low)."""
+    read, write = (
+        (each - slope * piece.low) * flag + slope * part
+        for each, slope in zip(at_low, slopes, strict=True)
+    )
+    return read, write
+
+
+def _with_loss(item: Storage, piece: Segment) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return (read, write) at the start of a piece with units down, and the slopes from there."""
+    low, high = degraded(item, piece.low), degraded(item, piece.high)
+    span = max(1, piece.high - piece.low)
+    return low, ((high[0] - low[0]) / span, (high[1] - low[1]) / span)
+
+
+def _most_nameplate(item: Storage, units: int) -> tuple[float, float]:
+    """Return the most (read, write) bandwidth of at most so many units, GB/s."""
+    if not item.segments:
+        return item.read_gb_per_s * units, item.write_gb_per_s * units
+    spans = [(piece, piece.high - piece.low) for piece in item.segments]
+    read = max(max(p.read_at_low, p.read_at_low + p.read_slope * n) for p, n in spans)
+    return read, max(max(p.write_at_low, p.write_at_low + p.write_slope * n) for p, n in spans)

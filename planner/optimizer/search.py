@@ -1,0 +1,376 @@
+"""Best first through boxes of purchases: one search for every single-job question.
+
+What is asked is a worth: most work, least money or power, money per work. Boxes are cut to what
+still fits, bounded, and halved, the most promising first, until the best purchase found is within
+the gap of what is left. That bound is the certificate. Scenarios that differ in limits alone are
+searched together: each box has an owner, and what is found serves every one that it fits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from planner.case.model import Case
+from planner.optimizer.effort import Effort
+from planner.optimizer.goals import floors
+from planner.optimizer.kernel import Flags, Numbers
+from planner.optimizer.objective import LEAST_TCO_MUSD
+from planner.optimizer.operate import Run, operate
+from planner.optimizer.purchase import TOLERANCE
+from planner.optimizer.space import UNITS, WRITE, Boxes, Corner, Space
+from planner.optimizer.teams import Counts, run_team
+
+Kind = Literal["work", "least", "ratio", "storage_units", "bought_write", "systems_in_use"]
+
+FIRST, TOGETHER, MANY = 16, 64, 256
+"""Boxes of each scenario that are halved together: at first, at most, and in long searches."""
+LONG = 64
+"""Searches of more rounds are long."""
+MOST_BOXES = 2_000_000
+"""More open boxes than these are not kept: the search then ends with what it has."""
+ROUNDING = 1e-9
+
+
+class Worth(NamedTuple):
+    """What purchases are worth: it rises with work and with what is bought of storage and systems,
+    and falls with what is taken.
+
+    Attributes:
+        kind: "work" is the score of work, "least" a column, "ratio" work for money; the others
+            count storage units, write bandwidth and systems in use.
+        column: the place of the column that is to be least, or of the TCO.
+    """
+
+    kind: Kind
+    column: int = 0
+
+    def of(self, corner: Corner) -> Numbers:
+        """Return the worth of corners, -inf where the job cannot run."""
+        if self.kind == "work":
+            return corner.score
+        if self.kind == "ratio":
+            with np.errstate(invalid="ignore"):
+                return np.asarray(corner.score - np.log(self._money(corner.taken)))
+        found: dict[str, Numbers] = {
+            "storage_units": corner.goods[UNITS],
+            "bought_write": corner.goods[WRITE],
+            "systems_in_use": corner.systems,
+        }
+        value = -corner.taken[self.column] if self.kind == "least" else found[self.kind]
+        return np.where(np.isfinite(corner.score), value, -np.inf)
+
+    def most_taken(self, score: Numbers, least: Numbers) -> Numbers | None:
+        """Return how much of its column purchases of a score may take to be worth more than so
+        much; None where that is not limited."""
+        if self.kind == "least":
+            return -least
+        if self.kind == "ratio":
+            with np.errstate(over="ignore"):
+                return np.asarray(np.exp(score - least) * (1 + ROUNDING))
+        return None
+
+    def _money(self, taken: Numbers) -> Numbers:
+        return np.asarray(np.maximum(taken[self.column], LEAST_TCO_MUSD))
+
+
+class Held(NamedTuple):
+    """A worth that no purchase may fall below."""
+
+    worth: Worth
+    floor: float
+
+
+class Point(NamedTuple):
+    """A purchase found: where, what it does and takes, and how it runs where several types do."""
+
+    space: Space
+    box: Boxes
+    corner: Corner
+    run: Run | None
+
+    @property
+    def units(self) -> dict[str, int]:
+        """What is bought, by item; of what only stands there nothing."""
+        found = dict.fromkeys(self.space.kernel.offers, 0)
+        for offer, count in zip(self.space.offers, self.box.low[:, 0].tolist(), strict=True):
+            found[offer.id] = count
+        return found
+
+    def operated(self) -> Run | None:
+        """Return how the purchase runs."""
+        if self.run is not None:
+            return self.run
+        space, case = self.space, self.space.case
+        (way,) = space.job.teams[int(self.box.team[0])]
+        gpus, chosen = int(self.corner.gpus[0]), case.ways[way]
+        system = case.systems[space.job.rows_of[way][0]]
+        used = {system.id: chosen.systems_for(gpus)}
+        return operate(case, space.mode, self.units, used, gpus, (chosen.id,))
+
+
+class Answer(NamedTuple):
+    """What was found for a scenario, what no purchase is worth more than, and whether the search
+    ended by itself."""
+
+    point: Point | None
+    value: float
+    bound: float
+    ended: bool
+
+
+@dataclass
+class Search:
+    """A search for the purchases of most worth in spaces, for several scenarios at once.
+
+    Attributes:
+        spaces: each a mode of the same case.
+        worth: what is to be most.
+        limits: what may be taken of each column, a row each, a column for each scenario.
+        gap: how much more than the best found the bound may be: of the best where ``relative``.
+        held: other worths that must be reached.
+        effort: how far to go.
+        demands: counts that the purchases of each scenario have at least, a row for each offer.
+        keep: boxes whose bound is no more than so much below the best (as ``gap`` is) are kept, for
+            the next question about plans as good as that; None keeps none.
+    """
+
+    spaces: Sequence[Space]
+    worth: Worth
+    limits: Numbers
+    gap: float
+    relative: bool = False
+    held: Sequence[Held] = ()
+    effort: Effort = field(default_factory=Effort)
+    keep: float | None = None
+    demands: Counts | None = None
+
+    def __post_init__(self) -> None:
+        """Begin with nothing found."""
+        count = self.limits.shape[1]
+        self.best = np.full(count, -np.inf)
+        self.passed = np.full(count, -np.inf)  # the highest bound of what was closed
+        self.found: list[Point | None] = [None] * count
+        self.boxes = 0
+        self.kept: list[tuple[Space, Boxes]] = []
+
+    def run(
+        self, known: Iterable[Point] = (), begin: Sequence[tuple[Space, Boxes]] | None = None
+    ) -> list[Answer]:
+        """Return an answer for each scenario.
+
+        Args:
+            known: purchases to begin with, of the same spaces.
+            begin: boxes that hold every purchase in question; without, all purchases.
+        """
+        for point in known:
+            self.take(point)
+        if begin is None:
+            owners = np.arange(self.limits.shape[1])
+            begin = [(space, space.whole(owners)) for space in self.spaces]
+        open_ = [(space, self._bounded(space, self._demanded(boxes))) for space, boxes in begin]
+        count, rounds = FIRST, 0
+        while not self.effort.over and sum(boxes.size for _, boxes in open_) <= MOST_BOXES:
+            open_ = [(space, self._left(space, boxes)) for space, boxes in open_]
+            open_ = [(space, boxes) for space, boxes in open_ if boxes.size]
+            if not open_:
+                break
+            place = max(range(len(open_)), key=lambda n: float(open_[n][1].bound.max()))
+            space, boxes = open_[place]
+            some, rest = _most_promising(boxes, count)
+            rounds += 1
+            count = min(2 * count, TOGETHER if rounds < LONG else MANY)
+            self.look_at(space, some)
+            self._keep(space, some.at(some.single))
+            halves = self._bounded(space, space.halved(some.at(~some.single), self.limits))
+            open_[place] = space, Boxes.joined(rest, halves)
+            self.boxes += some.size + halves.size
+            self.effort.look(some.size + halves.size)
+        return self._answers([boxes for _, boxes in open_])
+
+    def _demanded(self, boxes: Boxes) -> Boxes:
+        """Return boxes with no less than what their scenarios demand."""
+        if self.demands is None:
+            return boxes
+        boxes = boxes._replace(low=np.maximum(boxes.low, self.demands[:, boxes.owner]))
+        return boxes.at(np.asarray((boxes.low <= boxes.high).all(axis=0)))
+
+    def _answers(self, left: Sequence[Boxes]) -> list[Answer]:
+        ends, bounds = np.ones(len(self.best), dtype=bool), np.maximum(self.best, self.passed)
+        for boxes in left:
+            np.maximum.at(bounds, boxes.owner, boxes.bound)
+            ends[boxes.owner[boxes.bound > self._enough()[boxes.owner]]] = False
+        bounds = np.where(np.isfinite(self.best) | ~ends, bounds, -np.inf)
+        each = zip(self.found, self.best.tolist(), bounds.tolist(), ends.tolist(), strict=True)
+        return [Answer(*one) for one in each]
+
+    def _near_best(self, more: float) -> Numbers:
+        """Return the best found and so much more, as ``gap`` counts it."""
+        width = more * np.maximum(np.abs(self.best), 1e-9) if self.relative else more
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isfinite(self.best), self.best + width, -np.inf)
+
+    def _enough(self) -> Numbers:
+        """Return how high a bound may be for the best found to be good enough."""
+        return self._near_best(self.gap)
+
+    def _of_use(self) -> Numbers:
+        """Return how high the bounds of boxes are that are looked into, or kept."""
+        return self.best if self.keep is None else self._near_best(-self.keep)
+
+    def _left(self, space: Space, boxes: Boxes) -> Boxes:
+        """Return the boxes that may hold something better; what the others hold is passed."""
+        open_ = boxes.bound > self._enough()[boxes.owner]
+        gone = boxes.at(~open_)
+        np.maximum.at(self.passed, gone.owner, gone.bound)
+        self._keep(space, gone)
+        return boxes.at(open_)
+
+    def _keep(self, space: Space, boxes: Boxes) -> None:
+        if self.keep is not None and boxes.size:
+            kept = boxes.at(boxes.bound >= self._of_use()[boxes.owner])
+            if kept.size:
+                self.kept.append((space, kept))
+
+    def kept_boxes(self) -> list[tuple[Space, Boxes]]:
+        """Return what was kept of each space, for a question of another worth."""
+        floor, found = self._of_use(), []
+        for space in self.spaces:
+            parts = [boxes for of, boxes in self.kept if of is space]
+            if parts:
+                boxes = Boxes.joined(*parts)
+                boxes = boxes.at(boxes.bound >= floor[boxes.owner])
+                found.append((space, boxes._replace(bound=np.full(boxes.size, np.inf))))
+        return found
+
+    # Bounds.
+
+    def _bounded(self, space: Space, boxes: Boxes) -> Boxes:
+        """Return boxes cut to what fits, with their bounds, without those that hold nothing."""
+        boxes = space.shared_out(boxes)
+        boxes = boxes.at(np.asarray((boxes.low <= boxes.high).all(axis=0)))
+        boxes = boxes.at(space.pleases(boxes.low, boxes.high))
+        taken, bills = space.taken(boxes, boxes.low, least=True)
+        most = self.limits[:, boxes.owner] * (1 + TOLERANCE)
+        if self.worth.kind == "least":
+            row = self.worth.column
+            most[row] = np.minimum(most[row], -self._of_use()[boxes.owner] * (1 + 1e-12))
+        fits = space.kernel.can_be_had(bills) & (taken <= most).all(axis=0)
+        begun = space.rounded_up(bills, boxes.low)[:, fits]
+        boxes, taken = boxes.at(fits), taken[:, fits]
+        room = most[:, fits] - taken + begun
+        while boxes.size:
+            boxes = space.cut(boxes, room)
+            corner = space.top(boxes, room, taken)
+            boxes = boxes._replace(bound=np.minimum(boxes.bound, self.worth.of(corner)))
+            keep = self._reached(corner) & (boxes.high[space.first_store :].sum(axis=0) > 0)
+            boxes, corner = boxes.at(keep), corner.at(keep)
+            taken, room, begun = taken[:, keep], room[:, keep], begun[:, keep]
+            less = self._less_room(space, boxes, corner, room, begun)
+            if less is None:
+                break
+            room = less
+        return self._left(space, boxes)
+
+    def _reached(self, corner: Corner) -> Flags:
+        """Say where the job can run and what is held may be reached."""
+        fine: Flags = np.isfinite(corner.score)
+        for worth, floor in self.held:
+            fine = fine & (worth.of(corner) >= floor)
+        return fine
+
+    def _less_room(
+        self, space: Space, boxes: Boxes, corner: Corner, room: Numbers, begun: Numbers
+    ) -> Numbers | None:
+        """Return the room where work is worth only so much money; None where no less of it."""
+        less = room.copy()
+        asked = [(self.worth, self._of_use()[boxes.owner])]
+        asked += [(worth, np.full(boxes.size, floor)) for worth, floor in self.held]
+        for worth, floor in asked:
+            most = worth.most_taken(corner.score, floor) if worth.kind == "ratio" else None
+            if most is not None:
+                row = worth.column
+                left = np.maximum(most - corner.taken[row], 0.0) + begun[row]
+                less[row] = np.minimum(less[row], left)
+        if space.tco is not None:
+            most = space.job.affordable(boxes.team, corner.score) * (1 + 1e-6)
+            left = most / space.columns.scale[space.tco] - corner.taken[space.tco]
+            less[space.tco] = np.minimum(less[space.tco], np.maximum(left, 0.0) + begun[space.tco])
+        shrinks = (less < room * 0.98 - 1e-12).any()
+        return less if shrinks else None
+
+    # Purchases.
+
+    def look_at(self, space: Space, boxes: Boxes) -> None:
+        """Take in the lowest corners of boxes that are better than what is known."""
+        boxes, corner = space.points(boxes, self.limits, self._useful)
+        value = self.worth.of(corner)
+        order = np.lexsort((-value, boxes.owner))
+        if space.job.several.any():
+            chosen = order.tolist()  # several types may do less than arrays say
+        else:
+            chosen = order[np.unique(boxes.owner[order], return_index=True)[1]].tolist()
+        for place in chosen:
+            if value[place] <= self._enough()[boxes.owner[place]]:
+                continue
+            here = np.array([place])
+            point = Point(space, boxes.at(here), corner.at(here), None)
+            self.take(point if not space.job.several[boxes.team[place]] else as_team(point))
+
+    def _useful(self, boxes: Boxes, corner: Corner) -> Flags:
+        """Say which purchases reach what is held and may be the best of their scenario."""
+        enough = self.worth.of(corner) > self._enough()[boxes.owner]
+        return self._reached(corner) & enough
+
+    def take(self, point: Point | None) -> None:
+        """Take a purchase in where it is better than what is known."""
+        if point is None or not self._reached(point.corner)[0]:
+            return
+        value = float(self.worth.of(point.corner)[0])
+        fits = (point.corner.taken <= self.limits * (1 + TOLERANCE)).all(axis=0)
+        if self.demands is not None:
+            fits &= (point.box.low >= self.demands).all(axis=0)
+        for owner in np.flatnonzero(fits & (self.best < value)).tolist():
+            self.best[owner], self.found[owner] = value, point
+
+
+def _most_promising(boxes: Boxes, count: int) -> tuple[Boxes, Boxes]:
+    """Return so many boxes of each owner with the highest bounds, and the others."""
+    order = np.lexsort((-boxes.bound, boxes.owner))
+    owner = boxes.owner[order]
+    rank = np.arange(len(order)) - np.searchsorted(owner, owner)
+    return boxes.at(order[rank < count]), boxes.at(order[rank >= count])
+
+
+def as_team(point: Point) -> Point | None:
+    """Return a purchase as several types run it; None where they cannot."""
+    space, case = point.space, point.space.case
+    ways = [case.ways[way] for way in space.job.teams[int(point.box.team[0])]]
+    meets, in_use = floors(case), space.in_use
+
+    def value(run: Run) -> float:
+        if not meets(run):
+            return -math.inf
+        return float(run.gpus) if in_use else score_of(case, run)
+
+    run = run_team(case, space.mode, point.units, ways, int(point.corner.gpus[0]), value)
+    if run is None:
+        return None
+    corner = point.corner._replace(
+        score=np.array([score_of(case, run)]),
+        gpus=np.array([run.gpus]),
+        systems=np.array([float(sum(run.used.values()))]),
+    )
+    return point._replace(corner=corner, run=run)
+
+
+def score_of(case: Case, run: Run) -> float:
+    """Return the score of work of an operation, as arrays have it."""
+    if case.objective == "gpus":
+        return float(run.gpus)
+    each = run.useful_pflops(case.job.mfu or 0.0)
+    return math.log(each if case.objective == "goodput" else run.useful_gpus)

@@ -1,0 +1,327 @@
+"""Integer programs of PuLP solved: HiGHS in process, CBC of PuLP as the cross-check.
+
+Status, bound and gap are those of the solver itself. PuLP's status is never trusted: it says
+Optimal on a time limit, and Infeasible where HiGHS says "unbounded or infeasible". Plans that are
+known are not handed over as a start: a solver that then finds nothing better would prove nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import highspy
+import numpy as np
+import pulp
+from numpy.typing import NDArray
+
+from planner.errors import SolverError
+from planner.whole_files import OTHER_NAME, whole
+
+SolverName = Literal["highs", "cbc"]
+Status = Literal["optimal", "infeasible", "unbounded", "limit"]
+NAMES: dict[SolverName, str] = {"highs": "HiGHS", "cbc": "CBC"}
+
+TOLERANCE = 1e-7
+"""Feasibility tolerance. HiGHS tells the truth from 1e-6 to 1e-7; below that its presolve lost
+optima and called the rest "Optimal" (tests/optimizer/test_solvers.py)."""
+LARGEST_COST = 1e4
+"""The largest cost that HiGHS sees. Its tolerance on reduced costs is per unit bought: beside
+costs of 1 a hundred thousand units of next to no use could hide a hundredth of the objective."""
+WORSE = 1e-5
+LONGEST_S = 600.0
+"""No program of a plan takes so long; a solver that does has lost its way."""
+
+
+@dataclass(frozen=True)
+class Solved:
+    """How a solve ended: its status, the best solution found, the bound that no solution passes.
+
+    Without an ``objective`` no solution was found, without a ``bound`` none was proven.
+    """
+
+    status: Status
+    objective: float | None = None
+    bound: float | None = None
+    values: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float | None:
+        """The distance from solution to bound, as a share of the solution."""
+        if self.objective is None or self.bound is None:
+            return None
+        return abs(self.bound - self.objective) / max(abs(self.objective), 1e-12)
+
+
+def solve(
+    problem: Any,
+    solver: SolverName = "highs",
+    *,
+    gap: float = 1e-7,
+    time_limit_s: float | None = None,
+    presolve: bool = True,
+    tolerance: float = TOLERANCE,
+    relaxed: bool = False,
+    known: float | None = None,
+) -> Solved:
+    """Solve a PuLP problem to a relative gap.
+
+    Args:
+        problem: the `pulp.LpProblem`; its variables are left as they are.
+        gap: how far the solver may stop from its bound, as a share of the objective.
+        time_limit_s: without one `LONGEST_S`.
+        presolve: whether the solver may simplify the problem first.
+        tolerance: by how much rows may be missed, 1e-7 to 1e-6.
+        relaxed: whether fractions will do in place of whole numbers.
+        known: what a solution is known to reach: HiGHS need not look at what is worse by more than
+            a share of 1e-5. It is told the value alone, and has to find a solution itself.
+
+    Raises:
+        SolverError: the solver is missing, cannot write its files, or ended without an answer.
+    """
+    if not 1e-7 <= tolerance <= 1e-6:
+        raise ValueError(f"tolerance {tolerance!r} is not between 1e-7 and 1e-6")
+    limit_s = LONGEST_S if time_limit_s is None else time_limit_s
+    if limit_s <= 0.0:
+        return Solved("limit")
+    asked = _Asked(gap, limit_s, presolve, tolerance, relaxed, known)
+    return _highs(problem, asked) if solver == "highs" else _cbc(problem, asked)
+
+
+class _Asked(NamedTuple):
+    gap: float
+    limit_s: float
+    presolve: bool
+    tolerance: float
+    relaxed: bool
+    known: float | None
+
+
+def write_model(problem: Any, path: Path) -> None:
+    """Write a problem as MPS or, by the ending .lp, as LP.
+
+    Neither format has a place for a constant in the objective: it becomes a column fixed at 1.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    objective = problem.objective
+    if objective.constant:
+        one = problem.add_variable("one", 1.0, 1.0)
+        problem.setObjective(objective - objective.constant + objective.constant * one)
+    with whole((path,), OTHER_NAME) as (temporary,):
+        if path.suffix.lower() == ".lp":
+            problem.writeLP(str(temporary))
+        else:
+            problem.writeMPS(str(temporary), with_objsense=True)
+    problem.setObjective(objective)
+
+
+# HiGHS in process: the problem as arrays.
+
+
+class _QuietHighs(highspy.Highs):
+    """HiGHS without the banner that it prints from 1.16 on when an instance is made."""
+
+    def enableCallbacks(self) -> None:  # noqa: N802 (the name is highspy's)
+        """Silence the instance before the first thing that it prints."""
+        self.setOptionValue("output_flag", False)
+        super().enableCallbacks()  # type: ignore[no-untyped-call]
+
+
+STOPPED = (
+    highspy.HighsModelStatus.kTimeLimit,
+    highspy.HighsModelStatus.kIterationLimit,
+    highspy.HighsModelStatus.kInterrupt,
+    highspy.HighsModelStatus.kSolutionLimit,
+)
+
+
+def _highs(problem: Any, asked: _Asked) -> Solved:
+    variables = problem.variables()
+    highs: Any = _QuietHighs()  # type: ignore[no-untyped-call]
+    for option, value in (
+        ("output_flag", False),
+        ("threads", 1),
+        ("random_seed", 0),
+        ("mip_rel_gap", asked.gap),
+        ("mip_abs_gap", 0.0),
+        ("mip_feasibility_tolerance", asked.tolerance),
+        ("primal_feasibility_tolerance", asked.tolerance),
+        ("dual_feasibility_tolerance", asked.tolerance),
+        ("mip_heuristic_run_feasibility_jump", False),
+        ("presolve", "choose" if asked.presolve else "off"),
+        ("time_limit", asked.limit_s),
+    ):
+        _accepted(highs.setOptionValue(option, value), option)
+    arrays, scale = _arrays(problem, variables, asked)
+    _accepted(highs.passModel(arrays), "the model")
+    highs.run()
+    kinds, status = highspy.HighsModelStatus, highs.getModelStatus()
+    if status == kinds.kInfeasible:
+        return Solved("infeasible")
+    if status == kinds.kUnbounded:
+        return Solved("unbounded")
+    if status == kinds.kUnboundedOrInfeasible:
+        return _told_apart(highs, arrays)
+    if status != kinds.kOptimal and status not in STOPPED:
+        raise SolverError(f"HiGHS ended with {highs.modelStatusToString(status)}")
+    return _read(highs, "optimal" if status == kinds.kOptimal else "limit", variables, scale)
+
+
+def _arrays(problem: Any, variables: list[Any], asked: _Asked) -> tuple[Any, float]:
+    """Return a PuLP problem as HiGHS takes it, and by what its objective is scaled."""
+    index = {variable: column for column, variable in enumerate(variables)}
+    costs = np.zeros(len(variables))
+    for variable, factor in problem.objective.items():
+        costs[index[variable]] += factor
+    most = float(np.abs(costs).max(initial=0.0))
+    scale = LARGEST_COST / most if most > 0.0 else 1.0
+    lp = highspy.HighsLp()
+    lp.num_col_ = len(variables)
+    lp.col_cost_ = costs * scale
+    lp.offset_ = problem.objective.constant * scale
+    maximise = problem.sense == pulp.LpMaximize
+    lp.sense_ = highspy.ObjSense.kMaximize if maximise else highspy.ObjSense.kMinimize
+    lp.col_lower_ = np.array([_end(variable.lowBound, -1) for variable in variables])
+    lp.col_upper_ = np.array([_end(variable.upBound, 1) for variable in variables])
+    whole, real = highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous
+    if not asked.relaxed:
+        lp.integrality_ = [whole if v.cat == pulp.LpInteger else real for v in variables]
+    starts, columns, factors = [0], list[int](), list[float]()
+    rows = problem.constraints()
+    for row in rows:
+        terms = [(index[variable], factor) for variable, factor in row.items() if factor]
+        columns += [column for column, _ in terms]
+        factors += [factor for _, factor in terms]
+        starts.append(len(columns))
+    lows = [_end(row.getLb(), -1) for row in rows]
+    highs = [_end(row.getUb(), 1) for row in rows]
+    if asked.known is not None and most > 0.0:  # the objective as a row, no worse than known
+        there = np.flatnonzero(costs)
+        columns += there.tolist()
+        factors += costs[there].tolist()
+        starts.append(len(columns))
+        worse = WORSE * max(abs(asked.known), 1.0)
+        right = asked.known - problem.objective.constant
+        lows.append(right - worse if maximise else -highspy.kHighsInf)
+        highs.append(highspy.kHighsInf if maximise else right + worse)
+    lp.num_row_ = len(lows)
+    lp.row_lower_, lp.row_upper_ = np.array(lows), np.array(highs)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = np.array(starts, dtype=np.int32)
+    lp.a_matrix_.index_ = np.array(columns, dtype=np.int32)
+    lp.a_matrix_.value_ = np.array(factors, dtype=np.float64)
+    return lp, scale
+
+
+def _read(highs: Any, status: Status, variables: list[Any], scale: float) -> Solved:
+    info = highs.getInfo()
+    whole = len(highs.getLp().integrality_) > 0 and _has_whole(variables)
+    bound = info.mip_dual_bound if whole else info.objective_function_value
+    proven = bound / scale if abs(bound) < 1e300 else None
+    if info.primal_solution_status != int(highspy.SolutionStatus.kSolutionStatusFeasible):
+        return Solved(status, bound=proven)
+    found: NDArray[np.float64] = np.array(highs.getSolution().col_value)
+    values = {v.name: value for v, value in zip(variables, found.tolist(), strict=True)}
+    return Solved(status, info.objective_function_value / scale, proven, values)
+
+
+def _has_whole(variables: list[Any]) -> bool:
+    return any(variable.cat == pulp.LpInteger for variable in variables)
+
+
+def _told_apart(highs: Any, arrays: Any) -> Solved:
+    """Solve with no objective: what is infeasible stays so, the rest was unbounded."""
+    arrays.col_cost_ = np.zeros(arrays.num_col_)
+    _accepted(highs.passModel(arrays), "the model")
+    highs.run()
+    infeasible = highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible
+    return Solved("infeasible" if infeasible else "unbounded")
+
+
+def _accepted(status: Any, what: str) -> None:
+    if status == highspy.HighsStatus.kError:
+        raise SolverError(f"HiGHS refused {what}")
+
+
+def _end(bound: float | None, side: int) -> float:
+    return side * highspy.kHighsInf if bound is None else float(bound)
+
+
+# CBC: a file of the problem, a log to read.
+
+
+class CbcError(SolverError):
+    """CBC gave no answer (exit code 2): on this machine it cannot run, or has no room for files."""
+
+    exit_code = 2
+
+    def __init__(self, error: Exception) -> None:
+        reason = getattr(error, "strerror", None) or "no answer"
+        fix = "is TMPDIR full? free some space there, or use --solver highs"
+        super().__init__(f"CBC failed: {reason.lower()}; {fix} [solver]")
+
+
+def _cbc(problem: Any, asked: _Asked) -> Solved:
+    variables = problem.variables()
+    if any(_is_empty(variable) for variable in variables):  # CBC refuses to read such a file
+        return Solved("infeasible")
+    try:
+        with tempfile.TemporaryDirectory(prefix="planner-") as folder:
+            log = Path(folder) / "cbc.log"
+            command = pulp.COIN_CMD(
+                path=pulp.PULP_CBC_CMD.pulp_cbc_path,
+                msg=False,
+                mip=not asked.relaxed,
+                threads=1,
+                timeLimit=asked.limit_s,
+                gapRel=asked.gap,
+                logPath=str(log),
+                options=[
+                    f"primalTolerance {asked.tolerance}",
+                    "integerTolerance 1e-7",
+                    *([] if asked.presolve else ["presolve off", "preprocess off"]),
+                ],
+            )
+            command.tmpDir = folder
+            problem.solve(command)
+            text = log.read_text("utf-8") if log.exists() else ""
+    except Exception as error:  # on a full disk PuLP reads files that were cut short
+        raise CbcError(error) from error
+    return _read_log(problem, text, variables)
+
+
+def _is_empty(variable: Any) -> bool:
+    low, high = variable.lowBound, variable.upBound
+    return low is not None and high is not None and low > high
+
+
+def _read_log(problem: Any, log: str, variables: list[Any]) -> Solved:
+    """Return what CBC found; where it is done it proved its solution to the gap asked."""
+    if problem.status == pulp.LpStatusInfeasible:
+        return Solved("infeasible")
+    if problem.status == pulp.LpStatusUnbounded:
+        return Solved("unbounded")
+    found = problem.sol_status in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible)
+    stopped = "Stopped on" in log or problem.sol_status != pulp.LpSolutionOptimal
+    values = {v.name: 0.0 if v.varValue is None else v.varValue for v in variables}
+    objective = problem.objective.constant + sum(
+        factor * values[variable.name] for variable, factor in problem.objective.items()
+    )
+    sign = -1.0 if problem.sense == pulp.LpMaximize else 1.0
+    printed = re.findall(r"(?:Lower bound|best possible|best bound):?\s+([-+0-9.eE]+)", log)
+    bound: float | None = None
+    if printed:
+        bound = sign * float(printed[-1]) + problem.objective.constant
+    elif not stopped:
+        bound = objective
+    if not found:
+        return Solved("limit", bound=bound)
+    if bound is not None and math.isfinite(bound) and sign * (bound - objective) > 0.0:
+        bound = objective  # printed with fewer digits than the solution
+    return Solved("limit" if stopped else "optimal", objective, bound, values)

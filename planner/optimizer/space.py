@@ -1,0 +1,640 @@
+"""Boxes of purchases: what the purchases of a box take at least, and do at most.
+
+A box is a team that runs the job (GPU systems with their set points, parallelism, mode and k), a
+group of storage families, and from so many to so many of each GPU system and storage item. More
+storage never does less work, and more of anything never takes less. So no purchase in a box is
+worth more than
+
+    worth(work at the box's top corner, what its lowest corner takes)
+
+for every worth that rises with work and falls with what is taken. That is the whole proof: every
+lever must keep it, and a test draws points in boxes of problems with every lever.
+
+What a box may still hold is cut first. Each count can rise only as far as the room that the limits
+leave beside the lowest corner; the bandwidth, capacity and GPUs of the top corner are at most what
+the best item for each limit would give for that room.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.case import Case
+from planner.case.bounds import cap, cap_in_use
+from planner.case.model import Mode, Offer
+from planner.case.quantities import ROUNDING
+from planner.optimizer.columns import TCO, WRITTEN, Columns, most_each
+from planner.optimizer.dominance import stands_in
+from planner.optimizer.kernel import Bills, Flags, Kernel, Numbers, Places
+from planner.optimizer.operations import (
+    PRICES,
+    Stores,
+    Uses,
+    endurance_tb_per_day,
+    nameplates,
+    stored,
+    worn_interval_s,
+)
+from planner.optimizer.purchase import TOLERANCE
+from planner.optimizer.teams import Counts, Teams
+
+NOISE = 1e-9
+MOST = 2**40
+"""More units of anything are as good as any number."""
+MOST_GROUPS = 40
+"""So many groups of storage families are told apart; beyond these all are one."""
+CUTS = 2
+"""So often the room of a box is worked out anew from what is left in it."""
+ENDLESS = 1e30
+"""The endurance of drives that are not rated, TB per day."""
+GOODS = ("read", "write", "usable", "endurance", "units")
+"""What storage gives: nameplate bandwidth, GB/s; TB; TB per day; and its units."""
+WRITE, UNITS = GOODS.index("write"), GOODS.index("units")
+
+
+class Boxes(NamedTuple):
+    """Boxes of purchases, an entry or a column for each.
+
+    Attributes:
+        team: the place of the team in `Teams.teams`.
+        group: the place of the group of storage families.
+        low, high: from and to so many of each offer: GPU systems, then storage, a row each.
+        bound: what no purchase in it is worth more than.
+        owner: the scenario that it belongs to.
+    """
+
+    team: Places
+    group: Places
+    low: Counts
+    high: Counts
+    bound: Numbers
+    owner: Places
+
+    def at(self, places: Places | Flags) -> Boxes:
+        """Return some of them."""
+        low, high = self.low[:, places], self.high[:, places]
+        return Boxes(
+            self.team[places],
+            self.group[places],
+            low,
+            high,
+            self.bound[places],
+            self.owner[places],
+        )
+
+    @classmethod
+    def joined(cls, *parts: Boxes) -> Boxes:
+        """Return several one after the other."""
+        return cls(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))
+
+    @property
+    def size(self) -> int:
+        """How many boxes there are."""
+        return len(self.team)
+
+    @property
+    def single(self) -> Flags:
+        """Where a box is one purchase."""
+        return np.asarray((self.low == self.high).all(axis=0))
+
+
+class Corner(NamedTuple):
+    """What boxes or purchases are worth: their score of work with the GPUs in use for it, what they
+    take of each column, and what their storage gives and systems are in use."""
+
+    score: Numbers
+    gpus: NDArray[np.int64]
+    taken: Numbers
+    goods: Numbers
+    systems: Numbers
+
+    def at(self, places: Places | Flags) -> Corner:
+        """Return some of them."""
+        return Corner(
+            self.score[places],
+            self.gpus[places],
+            self.taken[:, places],
+            self.goods[:, places],
+            self.systems[places],
+        )
+
+
+def _rounds_up(offer: Offer) -> bool:
+    """Say whether more of an offer may take less than so much each: of begun racks and packs."""
+    shares = offer.rack_use is not None and offer.rack_use.per_rack > 1
+    return shares or not offer.sold_plainly
+
+
+class Shares(NamedTuple):
+    """Vendors that share a category: what a unit of each offer weighs, 0 of other categories, the
+    rows of each vendor's offers, and the most that one may have."""
+
+    weights: Numbers
+    vendors: tuple[Places, ...]
+    max_share: float
+
+    def sums(self, counts: Counts, rows: Places | None = None) -> Numbers:
+        """Return what counts weigh, all of them or some rows."""
+        if rows is None:
+            return np.asarray(self.weights @ counts)
+        return np.asarray(self.weights[rows] @ counts[rows])
+
+
+class Group(NamedTuple):
+    """Storage families that serve together: which items, and the best factors of their clients."""
+
+    families: tuple[str, ...]
+    items: Flags
+    write_factor: float
+    read_factor: float
+
+
+class Space:
+    """The purchases of a case in one mode, with a local level at one k.
+
+    Args:
+        case: `Case.job` has one k, and the objective is one of work.
+        columns: what is limited and minimised.
+        in_use: count the GPUs in use as many as may be, not as most useful work.
+    """
+
+    def __init__(self, case: Case, mode: Mode, columns: Columns, *, in_use: bool = False) -> None:
+        self.case, self.mode, self.columns, self.in_use = case, mode, columns, in_use
+        self.kernel, self.job = Kernel(case), Teams(case, mode)
+        self.offers: tuple[Offer, ...] = (*case.systems, *case.storage)
+        self.first_store = len(case.systems)
+        place = {name: row for row, name in enumerate(self.kernel.offers)}
+        self.rows = np.array([place[offer.id] for offer in self.offers], dtype=np.int64)
+        self.installed = np.array([offer.installed for offer in self.offers], dtype=float)
+        self.takes = self._takes_each()
+        self.first = np.array([self._least_order(offer) for offer in self.offers], dtype=np.int64)
+        self.gpus_each = np.array([system.gpus for system in case.systems], dtype=np.int64)
+        priced = any(case.limits[name] is not None for name in PRICES)
+        self.tco = columns.place(TCO) if priced else None
+        self._know_storage()
+        self._know_policy()
+        numbers = {item.id: number for number, item in enumerate(self.kernel.items)}
+        self.rounding = [(o, numbers[o.id]) for o in self.offers if _rounds_up(o)]
+        self.instead = self._stand_ins()
+
+    def _know_policy(self) -> None:
+        """Take down what is asked of vendors, by rows of offers."""
+        policy, rows = self.case.policy, {offer.id: row for row, offer in enumerate(self.offers)}
+
+        def places(ids: Iterable[str]) -> Places:
+            return np.array([rows[name] for name in ids if name in rows], dtype=np.int64)
+
+        self.required = [places(ids) for ids in policy.required]
+        self.splits: list[Shares] = []
+        for split in policy.splits:
+            weights = np.zeros(len(self.offers))
+            for name, each in split.weights:
+                if name in rows:
+                    weights[rows[name]] = each
+            vendors = tuple(places(ids) for _, ids in split.vendors)
+            self.splits.append(Shares(weights, vendors, split.max_share))
+
+    def _stand_ins(self) -> list[tuple[int, int]]:
+        """Return pairs of storage items, by row: as many of the first do all that the second do,
+        but for what they hold, and take no more."""
+        if self.case.tolerate_down or WRITTEN in self.columns.names:
+            return []
+        rows = {offer.id: row for row, offer in enumerate(self.offers)}
+        pairs = [
+            (rows[one], rows[other]) for one, other in stands_in(self.case, self.columns.names)
+        ]
+        return [(one, other) for one, other in pairs if self.first[one] <= self.first[other]]
+
+    def _takes_each(self) -> Numbers:
+        """Return what one more unit takes at least, whatever else there is: a row each."""
+        case, columns = self.case, self.columns
+        numbers = {item.id: number for number, item in enumerate(self.kernel.items)}
+        takes = np.zeros((len(self.offers), len(columns.names)))
+        for column, name in enumerate(columns.figures):
+            for row, offer in enumerate(self.offers):
+                use = offer.rack_use
+                if name == "racks":
+                    takes[row, column] = use.racks_each / use.per_rack if use else 0.0
+                    continue
+                standing, bought = self.kernel.weights(case, name)
+                each = standing[self.kernel.index[offer.place]] * self._least_share(row)
+                takes[row, column] = each + bought[numbers[offer.id]]
+        takes[:, len(columns.figures) :] = columns.weights
+        return takes / columns.scale
+
+    def _least_share(self, row: int) -> float:
+        if row >= self.first_store:
+            return 1.0
+        return min(1.0, *(way.power_share for way in self.case.systems[row].ways))
+
+    @staticmethod
+    def _least_order(offer: Offer) -> int:
+        segments = getattr(offer, "segments", ())
+        return max(1, offer.min_units, segments[0].low if segments else 1)
+
+    def _know_storage(self) -> None:
+        """Take down what each item gives at most, what may be mixed, and what that gives for each
+        thing it takes."""
+        items = self.case.storage
+        each = [
+            (*most_each(i), i.usable_tb, min(endurance_tb_per_day(i), ENDLESS), 1.0) for i in items
+        ]
+        self.gives = np.array(each, dtype=float).reshape(len(items), len(GOODS)).T
+        self.usable = self.gives[GOODS.index("usable")]
+        self.families = self.case.families
+        members = [[item.family == family.id for item in items] for family in self.families]
+        self.members = np.array(members, dtype=bool).reshape(len(self.families), len(items))
+        most = [math.inf if f.max_units is None else f.max_units for f in self.families]
+        self.most_units = np.array(most, dtype=float)
+        self.groups = self._groups()
+        takes = self.takes[self.first_store :]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rate = np.where(self.gives[:, :, None] > 0, self.gives[:, :, None] / takes[None], 0.0)
+        shape = (len(GOODS), len(self.columns.names))
+        self.rate = np.array(
+            [rate[:, group.items].max(axis=1) if group.items.any() else np.zeros(shape)
+             for group in self.groups]
+        ).reshape(len(self.groups), *shape)  # fmt: skip
+
+    def _groups(self) -> list[Group]:
+        """Return the families that may serve together; those that must are in each."""
+        case, names = self.case, [family.id for family in self.families]
+        sizes = range(1, min(case.max_families, len(names)) + 1)
+        if case.exact_families is not None:
+            sizes = range(case.exact_families, case.exact_families + 1)
+        sets = [some for size in sizes for some in itertools.combinations(names, size)]
+        needed = {f.id for f in self.families if f.forced}
+        needed |= {i.family for i in case.storage if i.low or i.id in case.must_use}
+        sets = [some for some in sets if needed <= {*some}]
+        if len(sets) > MOST_GROUPS and len(sizes):
+            sets = [some for some in sets if len(some) == 1] + [tuple(names)]
+        return [self._group(some) for some in sets]
+
+    def _group(self, names: tuple[str, ...]) -> Group:
+        here = [family for family in self.families if family.id in names]
+        items = np.array([item.family in names for item in self.case.storage], dtype=bool)
+        factors = [max(f.write_factor for f in here), max(f.read_factor for f in here)]
+        return Group(names, items, *factors)
+
+    # The widest boxes.
+
+    def whole(self, owners: Places) -> Boxes:
+        """Return every purchase: a box for each team and group of storage, for each owner."""
+        team, group = map(
+            np.ravel,
+            np.meshgrid(np.arange(len(self.job.teams)), np.arange(len(self.groups)), indexing="ij"),
+        )
+        low = np.zeros((len(self.offers), len(team)), dtype=np.int64)
+        high = low.copy()
+        for row, _ in enumerate(self.case.systems):
+            low[row], high[row] = self._range_of_system(row, team)
+        self._range_of_storage(group, low, high)
+        bound = np.full(len(team), np.inf)
+        boxes = Boxes(team, group, low, high, bound, np.zeros(len(team), dtype=np.int64))
+        boxes = boxes.at((low <= high).all(axis=0) & self._complete()[team])
+        places = np.tile(np.arange(boxes.size), len(owners))
+        return boxes.at(places)._replace(owner=np.repeat(owners, boxes.size))
+
+    def box_of(self, units: Mapping[str, int], ways: Collection[str]) -> Boxes | None:
+        """Return one purchase, run in some ways, as a box; None where it is none of this space."""
+        places = sorted(n for n, way in enumerate(self.case.ways) if way.id in ways)
+        bought = {item.family for item in self.case.storage if units.get(item.id)}
+        groups = [n for n, group in enumerate(self.groups) if bought <= {*group.families}]
+        if tuple(places) not in self.job.teams or not groups:
+            return None
+        counts = np.array([[units.get(offer.id, 0)] for offer in self.offers], dtype=np.int64)
+        team, group = np.array([self.job.teams.index(tuple(places))]), np.array(groups[:1])
+        box = Boxes(team, group, counts, counts, np.full(1, np.inf), np.zeros(1, dtype=np.int64))
+        return box if self._complete()[team[0]] else None
+
+    def boxes_like(self, box: Boxes) -> Boxes:
+        """Return a purchase once for each team that has the same types."""
+        rows = {*self.job.rows_of[int(box.team[0])]}
+        teams = [team for team, of in enumerate(self.job.rows_of) if {*of} == rows]
+        alike = box.at(np.zeros(len(teams), dtype=np.int64))
+        fine = [
+            not any(
+                self._refuses(t, self.offers[r].id)
+                for r in np.flatnonzero(box.low[: self.first_store, 0])
+            )
+            for t in teams
+        ]
+        return alike._replace(team=np.array(teams, dtype=np.int64)).at(np.array(fine, dtype=bool))
+
+    def _complete(self) -> Flags:
+        """Say which teams have every GPU system that must be in use."""
+        must = {row for row, s in enumerate(self.case.systems) if s.id in self.case.must_use}
+        return np.array([must <= {*rows} for rows in self.job.rows_of], dtype=bool)
+
+    def _range_of_system(self, row: int, team: Places) -> tuple[Places, Places]:
+        """Return from and to so many of a GPU system with each team."""
+        case, system = self.case, self.case.systems[row]
+        runs = np.array([row in rows for rows in self.job.rows_of], dtype=bool)[team]
+        teams = range(len(self.job.teams))
+        refused = np.array([self._refuses(place, system.id) for place in teams], dtype=bool)
+        idle = max(system.low, system.min_units) if system.low else 0
+        free = bool(case.policy.required or case.policy.splits)  # idle systems may please vendors
+        most = cap(case, system) if free else cap_in_use(case, system)
+        low = np.where(runs, max(1, system.min_units, system.low), idle)
+        high = np.where(runs, most, most if free else idle)
+        return low, np.where(refused[team], 0, high)
+
+    def _refuses(self, team: int, system_id: str) -> bool:
+        """Say whether a replica, spread as the team does, finds no place on a GPU system."""
+        ways = (self.case.ways[way].id for way in self.job.teams[team])
+        return any(system_id in self.case.unplaced.get(way, ()) for way in ways)
+
+    def _range_of_storage(self, group: Places, low: Counts, high: Counts) -> None:
+        for row, item in enumerate(self.case.storage, self.first_store):
+            needed = item.low > 0 or item.id in self.case.must_use
+            most = min(cap(self.case, item), MOST)
+            inside = np.array([g.items[row - self.first_store] for g in self.groups], dtype=bool)
+            high[row] = np.where(inside[group], most, 0)
+            low[row] = max(item.low, int(self.first[row])) if needed else 0
+
+    # Bounds.
+
+    def taken(self, boxes: Boxes, counts: Counts, *, least: bool) -> tuple[Numbers, Bills]:
+        """Return what purchases take of each column, a row each, and their bills.
+
+        Args:
+            counts: a row for each offer, a column for each box.
+            least: no more than that, and never less with more bought; see `Kernel.bills`.
+        """
+        columns, units = self.columns, np.zeros((len(self.kernel.offers), boxes.size), np.int64)
+        units[self.rows] = counts
+        bills = self.kernel.bills(units, self.job.ways_of[:, boxes.team], least=least)
+        found = np.empty((len(columns.names), boxes.size))
+        split = len(columns.figures)
+        found[:split] = self.kernel.sums(self.case, bills, columns.figures)
+        found[split:] = columns.weights.T @ counts
+        if not least and WRITTEN in columns.counted:
+            found[columns.place(WRITTEN)] = self._written(counts[self.first_store :])
+        return found / columns.scale[:, None], bills
+
+    def _written(self, stores: Counts) -> Numbers:
+        written = np.zeros(stores.shape[1])
+        for item, units in zip(self.case.storage, stores, strict=True):
+            written += nameplates(item, units.astype(float))[1] * (units > 0)
+        return np.asarray(self.case.delivered_write * written)
+
+    def rounded_up(self, bills: Bills, counts: Counts) -> Numbers:
+        """Return what purchases take by rounding up alone: more may take so much less than each by
+        itself does. What is owned and not in the cluster is in place already."""
+        columns, found = self.columns, np.zeros((len(self.columns.names), counts.shape[1]))
+        for offer, row in self.rounding:
+            has = np.rint(bills.counts[self.kernel.index[offer.place]])
+            need = has + np.ceil(offer.spare_share * has - ROUNDING) - offer.installed
+            over = np.maximum(bills.purchased[row] - np.maximum(need, 0.0), 0.0)
+            for column, name in enumerate(columns.figures):
+                if name != "racks":
+                    found[column] += self.kernel.weights(self.case, name)[1][row] * over
+                elif offer.rack_use is not None:
+                    use = offer.rack_use
+                    began = np.ceil(has / use.per_rack) - has / use.per_rack
+                    found[column] += use.racks_each * began
+        idle = np.maximum(self.installed[:, None] - counts, 0.0)
+        return np.asarray(found / columns.scale[:, None] + self.takes.T @ idle)
+
+    def cut(self, boxes: Boxes, room: Numbers) -> Boxes:
+        """Return boxes with no more of anything than there is room for.
+
+        Args:
+            room: what may be taken beside the lowest corners, a row for each column.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = np.where(
+                self.takes[:, :, None] > 0, room[None] / self.takes[:, :, None], np.inf
+            ).min(axis=1, initial=np.inf)
+        stores = boxes.low[self.first_store :]
+        left = self.most_units[:, None] - self.members @ stores
+        for row, members in enumerate(self.members):
+            if np.isfinite(self.most_units[row]):
+                here = np.flatnonzero(members) + self.first_store
+                each[here] = np.minimum(each[here], left[row])
+        more = np.floor(np.minimum(each * (1 + NOISE) + NOISE, float(MOST))).astype(np.int64)
+        high = np.minimum(boxes.high, boxes.low + np.maximum(more, 0))
+        holds = self.usable @ stores
+        for one, other in self.instead:
+            low, less = boxes.low[other], self.usable[one - self.first_store]
+            less = less - self.usable[other - self.first_store]
+            goes = holds + less * low >= self.case.job.capacity_needed_tb
+            high[other, goes] = low[goes]
+        few = (boxes.low == 0) & (high < self.first[:, None])
+        return boxes._replace(high=np.where(few, 0, high))
+
+    def top(self, boxes: Boxes, room: Numbers, taken: Numbers) -> Corner:
+        """Return what boxes do at most, with what their lowest corners take."""
+        goods = self._top_goods(boxes, room)
+        stores, usable = self._stores_of(boxes, goods)
+        count, most = self.job.of_systems(boxes.team, boxes.high[: self.first_store])
+        most = self._together(boxes, room, most)
+        fine = self.serves(boxes.low, stores, usable)
+        score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
+        running = self._running(boxes.team, boxes.high)
+        return Corner(score, gpus, taken, goods, running)
+
+    def top_stores(self, boxes: Boxes, room: Numbers) -> tuple[Stores, Numbers]:
+        """Return what the storage of boxes gives at most, and what it holds, TB."""
+        return self._stores_of(boxes, self._top_goods(boxes, room))
+
+    def _top_goods(self, boxes: Boxes, room: Numbers) -> Numbers:
+        low, high = boxes.low[self.first_store :], boxes.high[self.first_store :]
+        with np.errstate(invalid="ignore"):
+            fits = self.rate[boxes.group] * room.T[:, None, :]
+        most_more = np.nan_to_num(fits, nan=np.inf).min(axis=2, initial=np.inf).T
+        return np.asarray(self.gives @ low + np.minimum(self.gives @ (high - low), most_more))
+
+    def _stores_of(self, boxes: Boxes, goods: Numbers) -> tuple[Stores, Numbers]:
+        read, write, usable, endured = goods[:4] * (1 + NOISE)
+        factors = np.array([[g.write_factor, g.read_factor] for g in self.groups])[boxes.group]
+        worn = worn_interval_s(self.case, endured)
+        return Stores(write, read, write, read, worn, factors[:, 0], factors[:, 1]), usable
+
+    def _together(self, boxes: Boxes, room: Numbers, most: Counts) -> Counts:
+        """Return the most GPUs of teams where several types share the room."""
+        found = most.copy()
+        for place in np.unique(boxes.team[self.job.several[boxes.team]]).tolist():
+            here, rows = np.flatnonzero(boxes.team == place), self.job.rows_of[place]
+            usable = np.array([self.job.gpus_of_system[way] for way in self.job.teams[place]])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                rate = np.where(self.takes[rows] > 0, usable[:, None] / self.takes[rows], np.inf)
+                more = rate.max(axis=0)[:, None] * room[:, here]
+            more = np.nan_to_num(more, nan=np.inf).min(axis=0, initial=np.inf)
+            more = np.minimum(more, float(MOST)) * (1 + NOISE)
+            limit = usable @ boxes.low[rows][:, here] + more
+            step = int(self.job.step[place])
+            steps = np.floor(limit / step + NOISE).astype(np.int64) * step
+            found[here] = np.minimum(most[here], steps)
+        return found
+
+    def serves(self, counts: Counts, stores: Stores, usable: Numbers) -> Flags:
+        """Say where storage is enough, whatever the job does with it."""
+        case, rule = self.case, self.case.rule
+        fine: Flags = usable >= case.job.capacity_needed_tb * (1 - TOLERANCE)
+        least = case.limits["least_write_gb_per_s"]
+        if least is not None:
+            fine &= case.delivered_write * stores.write >= least * (1 - TOLERANCE)
+        if rule is not None:
+            groups = -(-(self.gpus_each @ counts[: self.first_store]) // rule.per_gpus)
+            fine &= stores.read >= groups * rule.read_gb_per_s * (1 - TOLERANCE)
+            fine &= stores.write >= groups * rule.write_gb_per_s * (1 - TOLERANCE)
+        return fine
+
+    def _best(
+        self, team: Places, count: Counts, most: Counts, stores: Stores, taken: Numbers, fine: Flags
+    ) -> tuple[Numbers, NDArray[np.int64]]:
+        score, gpus = np.full(len(team), -np.inf), np.zeros(len(team), dtype=np.int64)
+        rows = np.flatnonzero(fine)
+        if len(rows):
+            tco = None
+            if self.tco is not None:
+                tco = taken[self.tco][rows] * self.columns.scale[self.tco]
+            of = team[rows], count[rows], most[rows], stores.at(rows)
+            score[rows], gpus[rows] = self.job.best(*of, tco)
+        return score, gpus
+
+    def _running(self, team: Places, counts: Counts) -> Numbers:
+        """Return the systems of the types that run the job, where they are counted."""
+        if not self.in_use:
+            return np.zeros(len(team))
+        return np.array(
+            [counts[self.job.rows_of[t], k].sum() for k, t in enumerate(team.tolist())], dtype=float
+        )
+
+    # Single purchases.
+
+    def points(
+        self, boxes: Boxes, limits: Numbers, useful: Callable[[Boxes, Corner], Flags]
+    ) -> tuple[Boxes, Corner]:
+        """Return the lowest corners of boxes that may be made and are of use, exactly.
+
+        Args:
+            limits: of each owner, a column each.
+            useful: says which are worth a bill in full, by what they do and take at least.
+        """
+        boxes = boxes.at(self.orderly(boxes.low, boxes.group) & self.pleases(boxes.low))
+        for least in (True, False):
+            taken, bills = self.taken(boxes, boxes.low, least=least)
+            most = limits[:, boxes.owner] * (1 + TOLERANCE)
+            fits = self.kernel.can_be_had(bills) & (taken <= most).all(axis=0)
+            boxes, taken = boxes.at(fits), taken[:, fits]
+            corner = self._exactly(boxes, taken)
+            fits = useful(boxes, corner)
+            boxes, corner = boxes.at(fits), corner.at(fits)
+        return boxes, corner
+
+    def _exactly(self, boxes: Boxes, taken: Numbers) -> Corner:
+        """Return what the lowest corners do, by what they take."""
+        stores, usable = stored(self.case, boxes.low[self.first_store :])
+        fine = self.serves(boxes.low, stores, usable)
+        count, most = self.job.of_systems(boxes.team, boxes.low[: self.first_store])
+        score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
+        if self.in_use:
+            gpus = self._most_in_use(boxes.team, count, most, stores, gpus)
+        goods: Numbers = self.gives @ boxes.low[self.first_store :]
+        goods[WRITE] = stores.write
+        each = self.job.gpus_of_system[self.job.ways_of[0, boxes.team]]
+        return Corner(score, gpus, taken, goods, np.ceil(gpus / each).astype(float))
+
+    def _most_in_use(
+        self, team: Places, count: Counts, most: Counts, stores: Stores, best: Counts
+    ) -> Counts:
+        """Return the most GPUs that may be in use: from the best on useful work falls."""
+        step = self.job.step[team]
+        low, high = np.zeros_like(best), np.asarray((most - best) // step)
+        while (low < high).any():
+            middle = (low + high + 1) // 2
+            gpus = np.asarray(best + middle * step, dtype=np.int64)
+            score, _ = self.job.worth(Uses(team, count, gpus, stores))
+            fine = np.isfinite(score)
+            low, high = np.where(fine, middle, low), np.where(fine, high, middle - 1)
+        return np.asarray(best + low * step, dtype=np.int64)
+
+    def orderly(self, counts: Counts, group: Places) -> Flags:
+        """Say which counts may be ordered: least orders, families in use and their units."""
+        fine: Flags = ((counts == 0) | (counts >= self.first[:, None])).all(axis=0)
+        units = self.members @ counts[self.first_store :]
+        fine &= (units <= self.most_units[:, None]).all(axis=0)
+        serving = (units > 0).sum(axis=0)
+        sizes = np.array([len(g.families) for g in self.groups])[group]
+        exact, most = self.case.exact_families, self.case.max_families
+        if len(self.groups) and sizes.max(initial=0) > most:  # all are one group
+            sizes = np.where(sizes > most, np.minimum(np.maximum(serving, 2), most), sizes)
+        fine &= serving == (sizes if exact is None else exact)
+        forced = np.array([family.forced for family in self.families], dtype=bool)
+        return np.asarray(fine & ((units > 0) | ~forced[:, None]).all(axis=0) & (serving > 0))
+
+    def pleases(self, counts: Counts, high: Counts | None = None) -> Flags:
+        """Say where vendors have what is asked of them, or may have it up to ``high``."""
+        most = counts if high is None else high
+        fine = np.ones(counts.shape[1], dtype=bool)
+        for rows in self.required:
+            fine &= most[rows].sum(axis=0) >= 1
+        for split in self.splits:
+            for rows in split.vendors:
+                mine, others = split.sums(counts, rows), split.sums(most) - split.sums(most, rows)
+                fine &= mine <= split.max_share * (mine + others) * (1 + TOLERANCE)
+        return fine
+
+    def shared_out(self, boxes: Boxes) -> Boxes:
+        """Return boxes as vendors' shares leave them: the others have at least what goes with the
+        fewest of one, and one no more than goes with the most of the others."""
+        low, high = boxes.low, boxes.high
+        for split in self.splits:
+            if split.max_share >= 1.0:
+                continue
+            times = split.max_share / (1.0 - split.max_share) * (1 + 1e-6)
+            for rows in split.vendors:
+                others = np.setdiff1d(np.flatnonzero(split.weights), rows)
+                low = _raised(low, high, others, split, split.sums(low, rows) / times)
+                high = _lowered(low, high, rows, split, split.sums(high, others) * times)
+        return boxes._replace(low=low, high=high)
+
+    # Dividing boxes.
+
+    def halved(self, boxes: Boxes, limits: Numbers) -> Boxes:
+        """Return the two halves of each box, across its widest side: GPU systems first."""
+        most = limits.max(axis=1, initial=0.0)
+        with np.errstate(invalid="ignore"):
+            share = self.takes / np.where(np.isfinite(most) & (most > 0), most, np.inf)
+        share = np.maximum(share.max(axis=1, initial=0.0), 1e-12)
+        share[: self.first_store] *= 1e6
+        which = np.argmax((boxes.high - boxes.low) * share[:, None], axis=0)
+        here = np.arange(boxes.size)
+        low, high = boxes.low[which, here], boxes.high[which, here]
+        first = self.first[which]
+        middle = np.where((low == 0) & (first > 1), 0, (low + high) // 2)
+        below, above = boxes.high.copy(), boxes.low.copy()
+        below[which, here], above[which, here] = middle, np.maximum(middle + 1, first)
+        halves = Boxes.joined(boxes._replace(high=below), boxes._replace(low=above))
+        return halves.at(np.asarray((halves.low <= halves.high).all(axis=0)))
+
+
+def _raised(low: Counts, high: Counts, rows: Places, split: Shares, need: Numbers) -> Counts:
+    """Return lowest counts of which some offers together weigh no less than is needed."""
+    found, most = low.copy(), split.sums(high, rows)
+    for row in rows.tolist():
+        each = split.weights[row]
+        rest = most - each * high[row]
+        least = np.ceil((need - rest) / each - NOISE)
+        found[row] = np.maximum(low[row], np.minimum(least, float(MOST)).astype(np.int64))
+    return found
+
+
+def _lowered(low: Counts, high: Counts, rows: Places, split: Shares, most: Numbers) -> Counts:
+    """Return highest counts of which some offers together weigh no more than may be."""
+    found, least = high.copy(), split.sums(low, rows)
+    for row in rows.tolist():
+        each = split.weights[row]
+        if each > 0:
+            rest = least - each * low[row]
+            left = np.floor(np.minimum((most - rest) / each + NOISE, float(MOST)))
+            found[row] = np.minimum(high[row], left.astype(np.int64))
+    return found

@@ -1,0 +1,193 @@
+"""All scenarios of a sweep at once: those that differ in limits on what is taken alone.
+
+Some scenarios are searched together, spread over all that are open, the loosest among them. A plan
+that is found serves every scenario that it fits, and what no plan passes there holds wherever no
+limit is looser. So a few searches settle thousands, each with its certificate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.case import Case
+from planner.limits import Limit
+from planner.optimizer.dominance import outgrown, without_dominated
+from planner.optimizer.effort import Effort
+from planner.optimizer.kernel import Flags, Numbers, Places
+from planner.optimizer.objective import measure
+from planner.optimizer.operate import Run
+from planner.optimizer.optimise import Question, of_whole
+from planner.optimizer.purchase import TOLERANCE
+from planner.optimizer.search import Answer, Point, Search
+from planner.optimizer.ways import needed
+
+FIRST, TOGETHER = 8, 64
+"""Scenarios that are searched together: at first, then twice as many each time, and at most."""
+NEAR = 0.5
+"""How much of the gap a search leaves open: what it proves serves others, too."""
+
+
+class Found(NamedTuple):
+    """A scenario's answer: the best plan known, its score, and what no plan's score passes.
+
+    Scores are the objective as the search scales it, more of it is better. ``certificate`` says
+    what proved it: a "search" of this scenario, or what others proved ("reused").
+    """
+
+    operation: Run | None
+    score: float
+    bound: float
+    certificate: Literal["search", "reused"]
+    endless: bool = False
+
+
+@dataclass
+class Sweep:
+    """Scenarios of a case.
+
+    Attributes:
+        case: the case under limits that no scenario's are looser than.
+        limits: a row for each scenario, a column for each supply, in the unit of its row.
+        supplies: what is limited.
+        gap: as a share of the objective.
+        time_limit_s: how long to work on one scenario.
+    """
+
+    case: Case
+    limits: NDArray[np.float64]
+    supplies: Sequence[Limit]
+    gap: float
+    time_limit_s: float | None = None
+
+    def answers(self) -> list[Found]:
+        """Return an answer for each scenario, in order."""
+        case = needed(without_dominated(self.case))
+        if len(case.offers()) < len(self.case.offers()) and outgrown(self.case, None):
+            case = needed(self.case)
+        if not case.systems or not case.storage:
+            return [Found(None, -math.inf, -math.inf, "search") for _ in self.limits]
+        self.question = Question(case, self.gap, Effort(), ties=False)
+        columns = self.question.columns
+        most = np.tile(columns.limits(case), (len(self.limits), 1))
+        for supply, column in zip(self.supplies, self.limits.T, strict=True):
+            most[:, columns.place(supply.figure)] = column
+        self.most = most
+        self.points: list[Point] = []
+        self.score, self.bound = np.full((2, len(most)), np.inf)
+        self.score *= -1.0
+        self.best = np.full(len(most), -1, dtype=np.int64)
+        self._settle()
+        return self._answers()
+
+    def _settle(self) -> None:
+        loosest = self.most.max(axis=0)
+        limited = np.isfinite(loosest) & (loosest > 0)
+        share = self.most[:, limited] / loosest[limited]
+        order = np.argsort(-share.sum(axis=1), kind="stable")
+        self.worked = np.zeros(len(order), dtype=bool)
+        count = FIRST
+        while True:
+            open_ = self._open()[order] & ~self.worked[order]
+            left = order[open_]
+            if not len(left):
+                return
+            spread = np.linspace(0, len(left) - 1, min(count, len(left))).astype(np.int64)
+            self._search(left[np.unique(spread)])
+            count = min(2 * count, TOGETHER)
+
+    def _width(self) -> Numbers:
+        if self.question.logarithmic:
+            return np.full(len(self.score), math.log1p(self.gap) * (1 - 1e-9))
+        return np.asarray(self.gap * np.maximum(np.abs(self.score), 1e-9) * (1 - 1e-9))
+
+    def _open(self) -> Flags:
+        """Say which scenarios may have a better plan than is known, by more than the gap."""
+        with np.errstate(invalid="ignore"):
+            known = np.where(np.isfinite(self.score), self.score + self._width(), -np.inf)
+        return np.asarray(self.bound > known)
+
+    def _search(self, some: Places) -> None:
+        """Search scenarios; take over what is found and proven for all the others."""
+        self.worked[some] = True
+        limit = None if self.time_limit_s is None else self.time_limit_s * len(some)
+        ask, effort = self.question, Effort.within(limit)
+        gap = self.gap * NEAR
+        search = Search(
+            ask.spaces, ask.worth, self.most[some].T.copy(), gap, not ask.logarithmic, effort=effort
+        )
+        known = {int(place) for place in self.best[some] if place >= 0}
+        for place, answer in zip(
+            some.tolist(), search.run(self.points[n] for n in sorted(known)), strict=True
+        ):
+            if answer.point is not None:
+                self._take(answer.point, answer.value)
+            tighter = (self.most <= self.most[place] * (1 + 1e-12)).all(axis=1)
+            self.bound[tighter] = np.minimum(self.bound[tighter], answer.bound)
+
+    def _take(self, point: Point, value: float) -> None:
+        better = (point.corner.taken[:, 0] <= self.most * (1 + TOLERANCE)).all(axis=1)
+        better &= self.score < value
+        if better.any():
+            self.points.append(point)
+            self.score[better], self.best[better] = value, len(self.points) - 1
+
+    def _answers(self) -> list[Found]:
+        """Return the answers: as few plans as are good enough, each where it is best."""
+        few = self._few()
+        sign, of = (1.0 if self.case.maximise else -1.0), measure(self.case, self.case.objective)
+        runs: dict[int, tuple[Run, float]] = {}
+        endless = set[int]()
+        for place in set(few[few >= 0].tolist()):
+            run = of_whole(self.case, self.points[place].operated())
+            assert run is not None
+            runs[place] = run, sign * of(run)
+            value = self._value(place)
+            if self.question.endless(Answer(self.points[place], value, value, ended=True)):
+                endless.add(place)
+        found = []
+        for row, place in enumerate(few.tolist()):
+            how: Literal["search", "reused"] = "search" if self.worked[row] else "reused"
+            bound = float(self.bound[row])
+            if place < 0:
+                found.append(Found(None, -math.inf, bound, how))
+                continue
+            run, score = runs[place]
+            # Ratios are scaled by what the term holds: bounds are as far from the best as they are.
+            proven = score + (max(bound, self._value(place)) - self._value(place))
+            found.append(Found(run, score, proven, how, place in endless))
+        return found
+
+    def _value(self, place: int) -> float:
+        return float(self.question.worth.of(self.points[place].corner)[0])
+
+    def _few(self) -> Places:
+        """Return the point of each scenario, -1 for none: of few that together are good enough the
+        best that fits, so that looser limits never show less."""
+        if not self.points:
+            return self.best
+        taken = np.column_stack([point.corner.taken[:, 0] for point in self.points])
+        value = np.array([self._value(place) for place in range(len(self.points))])
+        fits = np.ones((len(self.points), len(self.most)), dtype=bool)
+        for of, most in zip(taken, self.most.T, strict=True):
+            fits &= of[:, None] <= most * (1 + TOLERANCE)
+        with np.errstate(invalid="ignore"):
+            floors = np.minimum(self.score, self.bound - self._width())
+        good = fits & (value[:, None] >= floors)
+        chosen, left = list[int](), self.best >= 0
+        for row in np.argsort(-self.score, kind="stable").tolist():
+            if left[row]:
+                some = np.flatnonzero(good[:, row])
+                serves = (good[some] & left).sum(axis=1)
+                chosen.append(int(some[np.argmax(serves)]))
+                left &= ~good[chosen[-1]]
+        few = np.array(sorted(set(chosen)), dtype=np.int64)
+        if not len(few):
+            return self.best
+        worth = np.where(fits[few], value[few, None], -np.inf)
+        return np.where(self.best >= 0, few[np.argmax(worth, axis=0)], -1)

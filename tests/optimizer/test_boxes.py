@@ -1,0 +1,233 @@
+"""Boxes of purchases: what is said of a box holds for every purchase in it, with every lever."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner import api
+from planner.case import Case, resolve
+from planner.errors import InputError
+from planner.infeasible.moves import _movable, price_of, weighted_case
+from planner.infeasible.oracle import Oracle, off
+from planner.levers import levers
+from planner.limits import BY_NAME
+from planner.optimizer.columns import TIES, Columns
+from planner.optimizer.effort import Effort
+from planner.optimizer.elastic import least_missed
+from planner.optimizer.goals import floors
+from planner.optimizer.operate import missed_by, operate
+from planner.optimizer.operations import ways_to_save
+from planner.optimizer.optimise import Question, for_work, optimise
+from planner.optimizer.purchase import broken_rows, orderly
+from planner.optimizer.search import Point, as_team
+from planner.optimizer.space import Boxes, Space
+from tests.test_all_levers import together
+from tests.world.random_cases import Case as Drawn
+from tests.world.random_cases import inputs_of, random_case
+from tests.world.requests import Request
+
+SIDE = 400
+"""Boxes hold no more than so many of anything: of the rest the same is said."""
+NOISE = 1e-9
+
+FAMILIES: dict[str, Callable[[int], Drawn]] = {
+    "plain": random_case,
+    "wide": lambda seed: random_case(seed, wide=True),
+    "levers": together,
+}
+
+
+def cases(family: str, first: int, count: int) -> Iterator[Case]:
+    for seed in range(first, first + count):
+        try:
+            case = resolve(inputs_of(FAMILIES[family](seed)))
+        except InputError:  # what is drawn does not always go together
+            continue
+        if case.systems and case.storage:
+            yield case
+
+
+def spaces(case: Case) -> list[Space]:
+    work = for_work(case)
+    columns = Columns.of(case, {*TIES, "tco_usd"})
+    return [Space(one, mode, columns) for one, mode in ways_to_save(work)]
+
+
+def drawn(space: Space, rng: np.random.Generator, count: int = 120) -> tuple[Boxes, Boxes]:
+    """Return random boxes of a space, and a random purchase in each."""
+    boxes = space.whole(np.zeros(1, dtype=np.int64))
+    if not boxes.size:
+        return boxes, boxes
+    boxes = boxes.at(rng.integers(0, boxes.size, count))
+    low, high = boxes.low, np.minimum(boxes.high, boxes.low + SIDE)
+
+    def between(start: Any, end: Any) -> Any:
+        return start + np.floor(rng.random(start.shape) * (end - start + 1) * 0.999).astype(int)
+
+    least = between(low, np.maximum(low, (high * rng.random(low.shape)).astype(int)))
+    most = between(least, high)
+    here = between(least, most)
+    return boxes._replace(low=least, high=most), boxes._replace(low=here, high=here)
+
+
+@pytest.mark.exhaustive(keep=3)
+@pytest.mark.parametrize("chunk", range(5))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_purchase_does_more_or_takes_less_than_its_box(family: str, chunk: int) -> None:
+    rng, tested = np.random.default_rng(chunk), 0
+    for case in cases(family, 9_860_000 + 1_000 * chunk, 12):
+        for space in spaces(case):
+            boxes, points = drawn(space, rng)
+            if not boxes.size:
+                continue
+            endless = np.full((len(space.columns.names), boxes.size), np.inf)
+            least, _ = space.taken(boxes, boxes.low, least=True)
+            top = space.top(boxes, endless, least)
+            kept, corner = space.points(
+                points._replace(owner=np.arange(points.size)),
+                endless,
+                lambda _, at: at.score > -1e99,
+            )
+            places = kept.owner
+            tested += len(places)
+            alone = ~space.job.several[kept.team]
+            beyond = corner.score[alone] - top.score[places][alone]
+            assert (beyond <= NOISE).all(), (case.job, beyond.max())
+            room = NOISE * np.maximum(1.0, np.abs(corner.taken))
+            assert (least[:, places] <= corner.taken + room).all()
+            assert (corner.goods <= top.goods[:, places] * (1 + NOISE)).all()
+            for place in np.flatnonzero(~alone)[:3].tolist():
+                here = np.array([place])
+                run = as_team(Point(space, kept.at(here), corner.at(here), None))
+                if run is not None:
+                    assert run.corner.score[0] <= top.score[places][place] + NOISE
+    assert tested > 60
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_room_cuts_no_purchase_that_fits(family: str) -> None:
+    rng, tested = np.random.default_rng(1), 0
+    for case in cases(family, 9_870_000, 12):
+        for space in spaces(case):
+            boxes, points = drawn(space, rng)
+            if not boxes.size:
+                continue
+            full, _ = space.taken(points, points.low, least=False)
+            least, bills = space.taken(boxes, boxes.low, least=True)
+            room = full * (1 + NOISE) - least + space.rounded_up(bills, boxes.low)
+            space.instead = []  # what stands in for something else cuts that on purpose
+            cut = space.cut(boxes, room)
+            fine = ((points.low == 0) | (points.low >= space.first[:, None])).all(axis=0)
+            units = space.members @ points.low[space.first_store :]
+            fine &= (units <= space.most_units[:, None]).all(axis=0)
+            tested += int(fine.sum())
+            assert (points.low <= cut.high)[:, fine].all()
+    assert tested > 100
+
+
+def elastic(seed: int) -> Case | None:
+    """Return a random problem whose limits may be missed at a price, most of them too tight."""
+    inputs, draw = inputs_of(random_case(seed)), Random(seed)
+    oracle = Oracle(inputs, Effort())
+    movable = _movable(oracle, levers(inputs))
+    free = oracle.decided(off(movable))
+    if free.case is None:
+        return None
+    prices = [price_of(inputs, free.case, lever, draw.choice((1.0, 3.0))) for lever in movable]
+    found = []
+    for price in prices:
+        if price is not None and draw.random() < 0.8:
+            share = draw.choice((1.0, 0.8, 0.6, 0.4))
+            value = price.value * (share if BY_NAME[price.name].sense == "<=" else 1.0 / share)
+            value = min(value, 0.999) if price.name == "min_goodput" else value
+            scale = price.scale if price.name == "capacity" else abs(value)
+            found.append(price._replace(value=value, scale=scale))
+    return weighted_case(free.case, tuple(found)) if found else None
+
+
+def test_no_purchase_misses_less_than_the_least() -> None:
+    rng, tested = np.random.default_rng(2), 0
+    for seed in range(9_880_000, 9_880_040):
+        case = elastic(seed)
+        if case is None:
+            continue
+        answer = least_missed(case, 1e-4, Effort())
+        assert answer.status in ("optimal", "infeasible")
+        if answer.operation is not None:
+            assert answer.value == pytest.approx(missed_by(case, answer.operation))
+            assert not broken_rows(case, answer.operation.units, answer.operation.ways)
+        for space in spaces(replace(case, elastic=(), objective="cost")):
+            _, points = drawn(space, rng, 30)
+            for place in range(points.size):
+                tested += _misses_no_less(case, space, points.at(np.array([place])), answer.bound)
+    assert tested > 100
+
+
+def _misses_no_less(case: Case, space: Space, box: Boxes, bound: float | None) -> bool:
+    team = int(box.team[0])
+    if space.job.several[team]:
+        return False
+    units = Point(space, box, None, None).units  # type: ignore[arg-type]
+    way, row = case.ways[space.job.teams[team][0]], space.job.rows_of[team][0]
+    if not orderly(case, units) or broken_rows(case, units, {way.id}):
+        return False
+    gpus = way.most_gpus(units[case.systems[row].id])
+    used = {case.systems[row].id: way.systems_for(gpus)}
+    run = operate(case, space.mode, units, used, gpus, (way.id,))
+    if run is None or not floors(case)(run):
+        return False
+    assert bound is not None, "there is a plan"
+    return bool(missed_by(case, run) >= bound - NOISE)
+
+
+def test_the_end_of_work_is_the_bound_that_is_left() -> None:
+    case = resolve(inputs_of(random_case(9)))
+    whole = optimise(case)
+    assert whole.best is not None and whole.bound is not None
+    cut = Question(case, 2e-6, Effort(most_work=0.02), ties=True).answer()
+    assert cut.status in ("feasible", "no_solution")
+    if cut.bound is not None and cut.best is not None:
+        sign = 1.0 if case.maximise else -1.0
+        assert sign * cut.bound >= sign * whole.best - NOISE
+        assert sign * cut.best <= sign * whole.bound + NOISE
+
+
+def test_fewest_replicas_are_of_all_types_together() -> None:
+    """Of one system each of two types there are two replicas, which are asked for."""
+    request = Request(maximize="gpus")
+    request.items.append({**request.items[0], "id": "twin"})
+    request.prices["twin"] = request.prices["gpu"]
+    request.job |= {
+        "parameters": "1 B",
+        "parallelism": {"tensor": 8, "pipeline": 1, "min_replicas": 2},
+        "gpus": {"max_types": 2},
+    }
+    request.more["items"] = {"gpu": {"max": 1}, "twin": {"max": 1}}
+    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    assert plan.status == "optimal"
+    assert plan.jobs[0].gpus_used == 16
+    assert len(plan.jobs[0].gpu_types) == 2
+
+
+def test_what_is_owned_works_where_it_takes_no_more() -> None:
+    """A spare that is owned stood idle, because fewer units came before more work."""
+    request = Request(maximize="goodput")
+    request.job |= {
+        "training": {"mfu": 0.4},
+        "repair": {"share": "100 %", "time": "48 h", "unit": "system"},
+        "failures": {"per_gpu_day": 0.01},
+        "gpus": {"min": 16, "max": 16},
+    }
+    request.more["items"] = {"gpu": {"installed": 4, "max": 4}, "box": {"fixed": 2}}
+    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    assert plan.status == "optimal"
+    working = next(line.working for line in plan.lines if line.sku == "gpu")
+    assert working == 4
+    assert math.isfinite(plan.jobs[0].goodput)

@@ -1,0 +1,356 @@
+"""The integer program of a plan: known answers, agreement with the search, planted lies."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pulp
+import pytest
+
+from planner import api, shipped
+from planner.case import Case, resolve
+from planner.errors import InputError, SolverError, VerificationError
+from planner.loader import load
+from planner.optimizer import proof, solvers
+from planner.optimizer.optimise import Certificate, optimise
+from planner.optimizer.proof import GAP, Proof, Stage, prove, team_of
+from planner.optimizer.second_proof import prove_again
+from planner.optimizer.solvers import Solved
+from planner.optimizer.useful_work import Point, Team, UsefulWork
+from tests.oracle.enumerate import best as enumerated_best
+from tests.test_all_levers import together
+from tests.world.random_cases import inputs_of, random_case
+from tests.world.requests import Request, gpu_system, price
+
+WITH_A_PLAN = sorted(set(shipped.problem_files()) - {"infeasible_restore"})
+FORMS = {"gpt3_octet": "demands", "megatron_1t": "demands"}
+"""Both save synchronously."""
+
+
+def searched(name: str) -> tuple[Case, Certificate]:
+    """Return a shipped problem with the answer of the search."""
+    case = resolve(load(shipped.problem_files()[name]))
+    return case, optimise(case)
+
+
+def by_hand(request: Request) -> tuple[Case, Certificate, Proof]:
+    """Return a problem made by hand with its answer and proof."""
+    case = resolve(inputs_of(request.case()))
+    answer = optimise(case)
+    return case, answer, prove(case, answer)
+
+
+# Every shipped problem.
+
+
+@pytest.mark.parametrize("name", WITH_A_PLAN)
+def test_each_shipped_plan_is_solved_by_pulp(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    solve = solvers.solve
+
+    def noting(problem: Any, *given: Any, **named: Any) -> Solved:
+        asked.append(problem)
+        return solve(problem, *given, **named)
+
+    monkeypatch.setattr(solvers, "solve", noting)
+    plan = api.solve(shipped.problem_files()[name], options=api.Options(rivals=False))
+    found, goal = plan.objective.program, plan.objective
+    assert asked and all(isinstance(each, pulp.LpProblem) and each.isMIP() for each in asked)
+    assert found is not None and goal.best is not None and plan.totals is not None
+    assert (found.form, found.status) == (FORMS.get(name, "tangents"), "optimal")
+    assert found.variables == asked[-1].numVariables() and found.rows > 10
+    assert found.capex_usd == pytest.approx(plan.totals.capex_usd, rel=1e-6)
+    assert found.capex_bound_usd is not None and plan.totals.capex_usd is not None
+    assert found.capex_bound_usd <= plan.totals.capex_usd * (1.0 + 1e-6)
+    if found.form == "tangents":
+        assert found.bound is not None
+        assert found.bound == pytest.approx(goal.best, rel=2e-6)
+        sign = 1.0 if goal.sense == "maximize" else -1.0
+        assert sign * (found.bound - goal.best) >= -1e-6 * goal.best
+
+
+@pytest.mark.parametrize("name", WITH_A_PLAN)
+def test_both_tolerances_give_the_same_bounds(name: str) -> None:
+    case, answer = searched(name)
+    loose, tight = (prove(case, answer, tolerance=each) for each in (1e-6, 1e-7))
+    assert loose.capex_bound_usd == pytest.approx(tight.capex_bound_usd, rel=GAP)
+    if tight.bound is not None:
+        assert loose.bound == pytest.approx(tight.bound, rel=2.0 * GAP)
+
+
+@pytest.mark.parametrize("name", ["enterprise_1MW", "space_limited"])
+def test_cbc_proves_the_same(name: str) -> None:
+    case, answer = searched(name)
+    by_highs, by_cbc = prove(case, answer), prove(case, answer, solver="cbc")
+    assert by_cbc.bound == pytest.approx(by_highs.bound, rel=2.0 * GAP)
+    assert by_cbc.capex_bound_usd == pytest.approx(by_highs.capex_bound_usd, rel=2.0 * GAP)
+
+
+@pytest.mark.parametrize("name", ["enterprise_1MW", "full_bill", "infeasible_restore"])
+def test_nothing_is_better_with_type_way_and_spares_free(name: str) -> None:
+    case, answer = searched(name)
+    known = None if answer.operation is None else proof._best_value(case, answer)
+    again = prove_again(case, known, solver="highs")
+    assert (again.better, again.open) == (None, ())
+    if known is not None:
+        assert again.bound == pytest.approx(known, rel=3e-6)
+
+
+# Answers worked out by hand.
+
+
+def test_power_buys_four_systems_and_two_stores() -> None:
+    """50 kW hold four systems of 10 kW and two stores of 5 kW; a drain needs 100/60 GB/s."""
+    case, answer, found = by_hand(Request(maximize="gpus"))
+    assert (found.form, found.value, found.bound) == ("linear", 32.0, 32.0)
+    assert found.capex_usd == pytest.approx(4 * 100_000 + 2 * 10_000)
+    assert answer.operation is not None and answer.operation.gpus == 32
+    assert prove_again(case, 32.0, solver="highs").better is None
+
+
+def test_useful_work_is_that_of_the_formula() -> None:
+    """E = (1 - 5/600) exp(-(50 + 650)/M) z/(e^z - 1), z = 600/M, M = 86400/(0.01 * 32) s."""
+    _, _, found = by_hand(Request(maximize="useful_gpus"))
+    rate = 0.01 * 32 / 86_400.0
+    z = 600.0 * rate
+    lost_s = 100.0 / 2.0 + 600.0 + 100.0 / 8.0  # drain, restart, restore
+    kept = (1.0 - 5.0 / 600.0) * math.exp(-rate * lost_s) * z / math.expm1(z)
+    assert found.value == pytest.approx(32.0 * kept, rel=1e-7)
+    assert found.bound == pytest.approx(32.0 * kept, rel=1e-6)
+
+
+def test_the_bill_is_the_cheapest_that_is_as_good() -> None:
+    """200 kW hold 19 systems and two stores; a tenth of the work may go: 18 do 95 %, 17 do 89 %."""
+    request = Request(maximize="useful_gpus")
+    request.site["it_power"] = "200 kW"
+    request.more["objective"]["indifference"] = 0.1
+    _, answer, found = by_hand(request)
+    assert found.capex_usd == pytest.approx(18 * 100_000 + 2 * 10_000)
+    assert answer.untouched is not None and answer.untouched.gpus == 19 * 8
+
+
+def test_a_pack_and_spare_parts_are_bought_whole() -> None:
+    """17 GPUs take three systems; of two stores and a spare one there are two packs."""
+    request = Request(minimize="cost")
+    request.more["targets"] = {"min_gpus": 17}
+    request.more["spares"] = {"storage": 0.1}
+    request.prices["box"] = price("10000") | {"pack": 2}
+    _, _, found = by_hand(request)
+    assert found.capex_usd == pytest.approx(3 * 100_000 + 4 * 10_000)
+
+
+def test_fewest_systems_that_hold_whole_replicas() -> None:
+    request = Request(maximize="gpus")
+    request.job["parallelism"] = {"tensor": 4, "pipeline": 5}  # 20 GPUs: three systems a replica
+    request.job["gpus"] = {"whole": "replicas"}
+    _, _, found = by_hand(request)
+    assert (found.value, found.capex_usd) == (20.0, 3 * 100_000 + 2 * 10_000)
+
+
+# The search against the program: lies are caught.
+
+
+def test_a_plan_that_does_a_little_less_is_refused() -> None:
+    """A best plan 0.1 % worse than there is, stated as the best."""
+    case, answer = searched("10MW")
+    best = answer.untouched
+    assert best is not None and answer.best is not None
+    less = replace(best, gpus=best.gpus - 8, goodput=best.goodput, used={"nvidia_dgx_b200": 508})
+    less = replace(best, goodput=best.goodput * 0.999)
+    lie = replace(answer, untouched=less, best=answer.best + math.log(0.999))
+    with pytest.raises(VerificationError, match=r"useful work: the integer program says 3,521\.7"):
+        prove(case, lie)
+
+
+def test_a_bill_that_is_not_the_cheapest_is_refused() -> None:
+    case, answer = searched("10MW")
+    assert answer.untouched is not None  # it costs more, and is as good as it has to be
+    with pytest.raises(VerificationError, match="capital cost: the integer program says 259"):
+        prove(case, replace(answer, operation=answer.untouched))
+
+
+def test_money_that_is_not_the_least_is_refused() -> None:
+    case, answer = searched("enterprise_1MW")
+    assert answer.operation is not None
+    name = next(item.id for item in case.storage if answer.operation.units[item.id])
+    more = {**answer.operation.units, name: answer.operation.units[name] + 1}
+    dearer = replace(answer.operation, units=more)
+    with pytest.raises(VerificationError, match="capex: the integer program says"):
+        prove(case, replace(answer, operation=dearer, untouched=None))
+
+
+def test_a_way_that_the_search_left_out_is_found() -> None:
+    """The program of the way taken has nothing to find; that with the way free has."""
+    request = Request(maximize="useful_gpus")
+    request.items.append(gpu_system("better", 16, "10 kW"))
+    request.prices["better"] = price("150000")
+    whole = resolve(inputs_of(request.case()))
+    only = tuple(system for system in whole.systems if system.id == "gpu")
+    answer = optimise(replace(whole, systems=only))
+    known = math.exp(answer.best or 0.0)
+    again = prove_again(whole, known, solver="highs")
+    assert again.better is not None and again.better > 1.9 * known
+
+
+def test_a_false_optimum_is_asked_again_and_then_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As HiGHS gave at tolerances of 1e-8: "Optimal", gap 0, and a plan is better."""
+    case = replace(searched("space_limited")[0], indifference=0.0)
+    answer, solve = optimise(case), solvers.solve
+    presolved: list[bool] = []
+
+    def lying(problem: Any, *given: Any, **named: Any) -> Solved:
+        presolved.append(named["presolve"])
+        found = solve(problem, *given, **named)
+        if named["presolve"]:
+            return replace(found, objective=100.0, bound=100.0)
+        return found
+
+    monkeypatch.setattr(solvers, "solve", lying)
+    honest = prove(case, answer)
+    assert honest.bound == pytest.approx(457.572261, rel=1e-6) and False in presolved
+    monkeypatch.setattr(
+        solvers, "solve", lambda *given, **named: Solved("optimal", 100.0, 100.0, {"x": 1.0})
+    )
+    with pytest.raises(SolverError, match="HiGHS says no better than 100 PFLOP/s, yet a plan has"):
+        prove(case, answer)
+
+
+def test_no_plan_known_is_told_to_the_solver() -> None:
+    """A start would hide a program that has no better plan because it has none but the start."""
+    case, answer = searched("space_limited")
+    stage = Stage.of(case, answer.untouched or answer.operation, demands=False)  # type: ignore[arg-type]
+    assert all(variable.varValue is None for variable in stage.program.problem.variables())
+
+
+# Random problems.
+
+
+def check(case: Case) -> str:
+    """Return what the proof of a case came to; an error where program and search disagree."""
+    answer = optimise(case)
+    if answer.operation is None:
+        return answer.status
+    found = prove(case, answer)
+    assert found.capex_gap is not None and found.capex_gap <= 1e-6
+    assert found.gap is None or found.gap <= 2e-6
+    assert found.form == "demands" or found.bound is not None
+    return found.form
+
+
+@pytest.mark.exhaustive(keep=2, most=20)
+@pytest.mark.parametrize("chunk", range(40))
+def test_program_and_search_agree_on_random_problems(chunk: int) -> None:
+    forms = [check(resolve(inputs_of(random_case(seed)))) for seed in chunk_of(chunk, 25)]
+    assert "tangents" in forms
+
+
+@pytest.mark.exhaustive(keep=2, most=20)
+@pytest.mark.parametrize("chunk", range(40))
+def test_program_and_search_agree_with_every_lever(chunk: int) -> None:
+    for seed in chunk_of(chunk, 10):
+        try:
+            case = resolve(inputs_of(together(seed)))
+        except InputError:
+            continue
+        check(case)
+
+
+def chunk_of(number: int, size: int) -> range:
+    return range(number * size, (number + 1) * size)
+
+
+@pytest.mark.exhaustive(keep=1, most=8)
+@pytest.mark.parametrize("chunk", range(8))
+def test_no_bound_is_beaten_by_enumeration(chunk: int) -> None:
+    """With types, ways and spares free: what was enumerated without the program."""
+    for seed in chunk_of(chunk, 12):
+        made = random_case(seed)
+        case = resolve(inputs_of(made))
+        truth = enumerated_best(
+            made.problem, made.items, made.families, made.prices, made.discounts
+        )
+        again = prove_again(case, None if truth is None else truth.top, solver="highs")
+        assert again.better is None, (seed, truth, again)
+        if truth is not None and again.bound is not None:
+            assert again.bound == pytest.approx(truth.top, rel=3e-6)
+
+
+# Tangents.
+
+
+def points(useful: UsefulWork, random: Random, count: int) -> list[Point]:
+    """Return operating points in which work is worth having: goodput of a fifth or more."""
+    low, high = useful.gpus_range
+    size, found = useful.job.checkpoint_gb, list[Point]()
+    for _ in range(50 * count):
+        gpus = math.exp(random.uniform(math.log(max(low, 1.0)), math.log(min(high, 1e5))))
+        write, read = (size / 60.0 * math.exp(random.uniform(-4.0, 4.0)) for _ in range(2))
+        safe = write * random.choice((1.0, 1.0, 0.7))
+        endured = size * 86.4 / 600.0 * math.exp(random.uniform(-3.0, 3.0))
+        at = Point(gpus, write, read, safe, endured)
+        if (useful.goodput(at) or 0.0) > 0.2:
+            found.append(at)
+    return found[:count]
+
+
+@pytest.mark.exhaustive(keep=2, most=20)
+@pytest.mark.parametrize("chunk", range(30))
+def test_no_tangent_cuts_off_useful_work(chunk: int) -> None:
+    """Concavity is proven piece by piece (docs/optimisation.md) and tried for ever."""
+    random, tried = Random(chunk), 0
+    for seed in chunk_of(chunk, 8):
+        for make in (random_case, together):
+            try:
+                case = resolve(inputs_of(make(seed)))
+            except InputError:
+                continue
+            for useful in concave_works(case, random):
+                tried += holds_everywhere(useful, random)
+    assert tried > 500
+
+
+def concave_works(case: Case, random: Random) -> list[UsefulWork]:
+    found = []
+    for system in case.systems:
+        for way in system.ways[:2]:
+            for mode in case.job.modes:
+                levels = case.job.levels
+                every = random.choice(levels.every) if mode == "local" and levels else 1
+                even = case.job.scale is not None and case.job.scale.even and way.gpus_max
+                spares = random.choice((0, 1, 3, 8))
+                batches = ((2, 2),) if even else ()
+                useful = UsefulWork(
+                    case, Team(((system, way),), mode, every, spares, spares, batches)
+                )
+                low, high = useful.gpus_range
+                if useful.concave and max(low, 1.0) <= min(high, 1e5):
+                    found.append(useful)
+    return found
+
+
+def holds_everywhere(useful: UsefulWork, random: Random) -> int:
+    some, tried = points(useful, random, 12), 0
+    most = Point(*(max(each) for each in zip(*some, strict=True))) if some else None
+    for at in some:
+        assert most is not None
+        tangent = useful.tangent(at, "gpus", most)
+        for other in some if tangent is not None else ():
+            assert tangent is not None
+            value = useful.value(other, "gpus") or 0.0
+            assert tangent.of(other) >= value * (1.0 - 1e-7), (useful.team, at, other)
+            tried += 1
+    return tried
+
+
+def test_work_of_a_plan_is_that_of_the_program() -> None:
+    for name in WITH_A_PLAN:
+        case, answer = searched(name)
+        run = answer.operation
+        assert run is not None
+        useful = UsefulWork(case, team_of(case, run))
+        if case.job.repair is None or not case.job.repair.shrinks:
+            at = proof.point_of(case, run)
+            assert useful.value(at, "gpus") == pytest.approx(run.useful_gpus, rel=1e-9)

@@ -1,0 +1,184 @@
+"""Integer programs of PuLP in HiGHS and CBC: status, values and bounds as the solvers tell them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import highspy
+import pulp
+import pytest
+
+from planner.errors import InputError, SolverError
+from planner.optimizer import solvers
+from planner.optimizer.solvers import SolverName, solve, write_model
+
+either = pytest.mark.parametrize("solver", ["highs", "cbc"])
+TOLERANCE = Path(__file__).parent / "trap" / "tolerance.mps"
+TRUE_OPTIMUM = 26_765.0216
+
+
+def small() -> Any:
+    """Return max 5a + 4b + 1, 6a + 4b <= 24, a + 2b <= 6: 22 at (3, 1.5), 21 in whole numbers."""
+    problem = pulp.LpProblem("small", pulp.LpMaximize)
+    a, b = (problem.add_variable(name, 0.0, None, pulp.LpInteger) for name in "ab")
+    problem.setObjective(5 * a + 4 * b + 1)
+    problem.addConstraint(6 * a + 4 * b <= 24.0, "one")
+    problem.addConstraint(a + 2 * b <= 6.0, "two")
+    return problem
+
+
+@either
+def test_optimum_values_and_bound(solver: SolverName) -> None:
+    found = solve(small(), solver)
+    assert (found.status, found.objective) == ("optimal", pytest.approx(21.0))
+    assert found.values == pytest.approx({"a": 4.0, "b": 0.0})
+    assert found.bound == pytest.approx(21.0, rel=1e-6)
+    relaxed = solve(small(), solver, relaxed=True)
+    assert (relaxed.objective, relaxed.bound) == (pytest.approx(22.0), pytest.approx(22.0))
+
+
+@either
+def test_a_minimum_with_a_constant(solver: SolverName) -> None:
+    problem = small()
+    a, b = problem.variables()
+    problem.sense = pulp.LpMinimize
+    problem.setObjective(a - b + 10.0)
+    found = solve(problem, solver)
+    assert (found.objective, found.bound) == (pytest.approx(7.0), pytest.approx(7.0))
+
+
+@either
+def test_infeasible_and_unbounded_are_two_things(solver: SolverName) -> None:
+    problem = small()
+    problem.addConstraint(2 * problem.variables()[0] + 2 * problem.variables()[1] == 3.0, "odd")
+    assert solve(problem, solver, relaxed=True).status == "optimal"
+    assert solve(problem, solver).status == "infeasible"
+    endless = pulp.LpProblem("endless", pulp.LpMaximize)
+    a, b = (endless.add_variable(name, 0.0, None, pulp.LpInteger) for name in "ab")
+    endless.setObjective(a + b)
+    endless.addConstraint(a - b <= 1.0, "one")
+    assert solve(endless, solver).status == "unbounded"
+    endless.addConstraint(2 * a + 2 * b == 3.0, "odd")
+    assert solve(endless, solver).status == "infeasible"
+
+
+@either
+def test_an_empty_range_of_a_variable_is_infeasible(solver: SolverName) -> None:
+    problem = small()
+    problem.variables()[0].lowBound, problem.variables()[0].upBound = 3.0, 2.0
+    assert solve(problem, solver).status == "infeasible"
+
+
+def split_market() -> Any:
+    """Return a small problem that takes long: five sums of forty whole numbers must come out."""
+    problem = pulp.LpProblem("market", pulp.LpMinimize)
+    x = [problem.add_variable(f"x{j:02d}", 0.0, 1.0, pulp.LpInteger) for j in range(40)]
+    missed, random = [], Random(1)
+    for i in range(5):
+        each = [random.randrange(100) for _ in range(40)]
+        over, under = (problem.add_variable(f"{name}{i}", 0.0) for name in ("over", "under"))
+        both = pulp.lpSum(c * v for c, v in zip(each, x, strict=True)) + under - over
+        problem.addConstraint(both == sum(each) // 2, f"sum{i}")
+        missed += [over, under]
+    problem.setObjective(pulp.lpSum(missed) + 1.0)
+    return problem
+
+
+@either
+def test_a_time_limit_is_no_optimum(solver: SolverName) -> None:
+    """PuLP calls what either solver has then found optimal."""
+    found = solve(split_market(), solver, time_limit_s=0.5)
+    assert found.status == "limit"
+    assert found.bound is not None and found.bound < 1.5
+    assert solve(split_market(), solver, time_limit_s=0.0).status == "limit"
+
+
+def read_model(path: Path) -> Any:
+    """Return an MPS file as a PuLP problem; PuLP itself does not read bounds of whole numbers."""
+    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    highs.setOptionValue("output_flag", False)
+    highs.readModel(str(path))
+    lp = highs.getLp()
+    problem = pulp.LpProblem("read", pulp.LpMaximize)
+    columns = [
+        problem.add_variable(
+            f"c{n}",
+            None if low < -1e29 else low,
+            None if high > 1e29 else high,
+            ("Continuous", "Integer")[int(kind)],
+        )
+        for n, (low, high, kind) in enumerate(
+            zip(lp.col_lower_, lp.col_upper_, lp.integrality_, strict=True)
+        )
+    ]
+    problem.setObjective(pulp.lpDot(lp.col_cost_, columns) + lp.offset_)
+    rows: list[Any] = [[] for _ in lp.row_lower_]
+    starts = lp.a_matrix_.start_
+    for column, variable in enumerate(columns):
+        for place in range(starts[column], starts[column + 1]):
+            rows[lp.a_matrix_.index_[place]].append(lp.a_matrix_.value_[place] * variable)
+    for n, (terms, low, high) in enumerate(zip(rows, lp.row_lower_, lp.row_upper_, strict=True)):
+        if low > -1e29:
+            problem.addConstraint(pulp.lpSum(terms) >= low, f"low{n}")
+        if high < 1e29:
+            problem.addConstraint(pulp.lpSum(terms) <= high, f"high{n}")
+    return problem
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-7])
+@pytest.mark.parametrize("presolve", [True, False])
+def test_no_tolerance_allowed_loses_an_optimum(tolerance: float, presolve: bool) -> None:
+    """At 1e-8 HiGHS 1.15 and 1.16 call 26,763.58 optimal, gap 0."""
+    found = solve(read_model(TOLERANCE), gap=1e-9, presolve=presolve, tolerance=tolerance)
+    assert found.objective == pytest.approx(TRUE_OPTIMUM, abs=1e-2)
+    assert found.bound == pytest.approx(TRUE_OPTIMUM, abs=1e-2)
+
+
+def test_tolerances_at_which_highs_errs_are_refused() -> None:
+    with pytest.raises(ValueError, match="tolerance 1e-08"):
+        solve(small(), tolerance=1e-8)
+
+
+def test_a_missing_cbc_and_a_full_disk_are_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(solvers.tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(SolverError, match="CBC failed: no such file or directory"):
+        solve(small(), "cbc")
+    monkeypatch.setattr(solvers.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", str(tmp_path / "cbc"))
+    with pytest.raises(SolverError, match="CBC failed") as raised:
+        solve(small(), "cbc")
+    assert "\n" not in str(raised.value)
+
+
+def test_solving_prints_nothing() -> None:
+    """HiGHS 1.16 prints a banner when an instance is made."""
+    code = "from tests.optimizer.test_solvers import small; from planner.optimizer import solvers;"
+    code += "print([solvers.solve(small(), s).objective for s in ('highs', 'cbc')])"
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root)
+    assert (done.stdout, done.stderr) == ("[21.0, 21.0]\n", "")
+
+
+@pytest.mark.parametrize("name", ["model.mps", "model.lp"])
+def test_a_written_model_has_the_same_optimum(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("old")
+    write_model(small(), tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    highs.setOptionValue("output_flag", False)
+    assert highs.readModel(str(tmp_path / name)) == highspy.HighsStatus.kOk
+    highs.run()
+    assert highs.getInfo().objective_function_value == pytest.approx(21.0)
+
+
+def test_no_model_is_left_half_written(tmp_path: Path) -> None:
+    (tmp_path / "model.mps").mkdir()
+    with pytest.raises(InputError, match=r"model\.mps: cannot write"):
+        write_model(small(), tmp_path / "model.mps")
+    assert [path.name for path in tmp_path.iterdir()] == ["model.mps"]
