@@ -30,7 +30,7 @@ from planner.outputs.verification_text import render_verification
 from planner.schema.plan import Plan
 from planner.schema.verification import Check, CheckResult, Verification
 from planner.studies.verification import from_data, read_plan
-from planner.verify import faults
+from planner.verifier import faults
 from tests.world.commands import ran
 from tests.world.files import FILES
 from tests.world.solved import write_plan
