@@ -120,7 +120,7 @@ def steps(path: Path) -> None:
     from planner.case import resolve
     from planner.loader import load
     from planner.optimizer.optimise import optimise
-    from planner.verify import verify
+    from planner.verifier import verify
 
     clock, said = time.process_time(), []
 

@@ -151,7 +151,7 @@ def solve_with(
     from planner.assemble.cables import links_of
     from planner.assemble.rivals import with_options
     from planner.optimizer.optimise import optimise
-    from planner.verify import unit_faults, verify
+    from planner.verifier import unit_faults, verify
 
     options = options.started()
     currency.show(inputs.problem.shown_in)

@@ -28,7 +28,7 @@ COMMANDS = """
 0 catalog check --as-of 2026-11-01 --json
 0 check gpt3_octet.yaml --json
 0 size gpt3_octet.yaml --json
-0 solve gpt3_octet.yaml --bill csv --bill json --cables --netbox --appendix
+0 solve gpt3_octet.yaml --bill csv --bill json --cables --netbox
 0 solve gpt3_octet.yaml --json
 0 solve gpt3_octet.yaml --json --solver cbc -o cbc
 0 solve gpt3_octet.yaml --json --set 'policy={require_vendors: [DDN]}' -o vendor
@@ -57,7 +57,6 @@ mine.yaml
 gpt3_octet.xlsx
 gpt3_octet.plan.json
 gpt3_octet.bill.csv
-gpt3_octet.appendix.xlsx
 gpt3_octet.customer.xlsx
 gpt3_octet.sweep.parquet
 gpt3_octet.sweep.xlsx

@@ -26,8 +26,8 @@ from planner.schema.beside import Cable, CableSchedule
 from planner.schema.catalog import Copper, Item, LengthOnOffer, Lengths, PortGroup
 from planner.schema.plan import PartByLength, Plan
 from planner.schema.site import Floor
-from planner.verify import recheck
-from planner.verify.basis import Basis
+from planner.verifier import recheck
+from planner.verifier.basis import Basis
 from planner.workbook import write
 from tests.test_superpod import SUPERPOD
 from tests.world.commands import ran

@@ -20,7 +20,7 @@ from planner.levers import applied, levers
 from planner.loader import load_with_findings
 from planner.loader.contradictions import contradictions
 from planner.schema.catalog import Figure
-from planner.verify import verify
+from planner.verifier import verify
 from tests.infeasible.plant import drawn, has_plan
 from tests.levers.test_looser import SEEDS
 from tests.world.files import CATALOG, FILES, PROBLEM, changed, line_of

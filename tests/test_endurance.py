@@ -9,7 +9,7 @@ import pytest
 from planner import api
 from planner.levers import levers
 from planner.schema.plan import Plan
-from planner.verify import faults
+from planner.verifier import faults
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
 from tests.world.requests import Request

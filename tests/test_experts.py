@@ -16,9 +16,9 @@ from planner.loader import load
 from planner.outputs.console import render
 from planner.schema.plan import Plan
 from planner.schema.running import Parallelism
-from planner.verify import verify
-from planner.verify.rates import parameters_share
-from planner.verify.rates import replica_gpus as gpus_of_replica
+from planner.verifier import verify
+from planner.verifier.rates import parameters_share
+from planner.verifier.rates import replica_gpus as gpus_of_replica
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.world.random_cases import Case, inputs_of, random_case, read, write_case

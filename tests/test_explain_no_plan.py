@@ -312,7 +312,7 @@ def test_whenever_time_runs_out_what_is_said_is_true(
     inputs = planted.inputs
     whole = solve_with(inputs, Options()).infeasibility
     assert whole is not None
-    oracle = Oracle(inputs, "highs", Effort())  # it knows what it was asked before
+    oracle = Oracle(inputs, Effort())  # it knows what it was asked before
     for questions in (0, 1, 2, 3, 5, 8, 13, 21, 34, 55):
         with monkeypatch.context() as patch:
             stop_after(patch, questions)

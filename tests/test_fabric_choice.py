@@ -14,7 +14,7 @@ from planner.case.chosen import ways_of
 from planner.errors import VerificationError
 from planner.optimizer.purchase import bill
 from planner.schema.plan import Plan
-from planner.verify import faults, verify
+from planner.verifier import faults, verify
 from tests.test_exactness import faults as enumerated_faults
 from tests.world.random_cases import Case, inputs_of, random_case
 

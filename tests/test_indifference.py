@@ -10,7 +10,7 @@ from planner.outputs import console
 from planner.outputs.audience import for_audience
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
-from planner.verify import verify
+from planner.verifier import verify
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request
 

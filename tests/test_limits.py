@@ -42,7 +42,7 @@ from planner.schema.catalog import Category, Item
 from planner.schema.plan import Line, Plan, Totals
 from planner.studies.changes import no_worse
 from planner.studies.sensitivity.solve import COUNTED
-from planner.verify import verify
+from planner.verifier import verify
 from planner.workbook import write
 from planner.workbook.edits import Draft, EditError, set_limit
 from tests.optimizer.limited import everything_limited

@@ -21,7 +21,7 @@ from planner.outputs.console import render
 from planner.outputs.size_screen import render as render_size
 from planner.schema.plan import LocalPlan, Plan, StallPlan
 from planner.sizing_report import size_report
-from planner.verify import verify
+from planner.verifier import verify
 from tests.test_exactness import faults
 from tests.workbook.conftest import made
 from tests.workbook.test_plan_figures import unlike_plan

@@ -18,7 +18,7 @@ from planner.outputs.console import render
 from planner.outputs.explain_text import render as render_explanation
 from planner.schema.plan import Line, Plan
 from planner.studies.explain import explain
-from planner.verify import verify
+from planner.verifier import verify
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
 from tests.world.requests import Request, gpu_system, price, store

@@ -13,7 +13,7 @@ from planner.loader.catalog_checks import check_family
 from planner.outputs.console import render
 from planner.schema.catalog import Source
 from planner.schema.plan import Line, Plan
-from planner.verify import verify
+from planner.verifier import verify
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
 from tests.world.requests import Request, gpu_system, price, store

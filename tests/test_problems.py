@@ -14,7 +14,7 @@ from planner.loader import load, load_with_findings
 from planner.loader.yaml12 import read
 from planner.outputs import console
 from planner.schema.plan import JobPlan, LimitReport, Plan, Totals
-from planner.verify import verify
+from planner.verifier import verify
 from tests.world.solved import solved as solved_once
 
 PROBLEMS = shipped.problem_files()

@@ -16,7 +16,7 @@ from planner.errors import InputError, VerificationError
 from planner.levers.problem import cluster_levers
 from planner.schema.plan import LimitReport, Plan
 from planner.schema.site import RackPositions, Site
-from planner.verify import verify
+from planner.verifier import verify
 from tests.oracle.test_bill import Bill
 from tests.test_exactness import faults
 from tests.world.random_cases import Case, inputs_of, random_case

@@ -12,7 +12,7 @@ from planner.errors import InputError
 from planner.outputs import console
 from planner.schema.plan import LimitReport, Plan
 from planner.sizing_report import size_report
-from planner.verify import recheck
+from planner.verifier import recheck
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.test_local_level import with_levels

@@ -16,7 +16,7 @@ from planner.inputs import Inputs
 from planner.levers import levers
 from planner.outputs import console
 from planner.schema.plan import Plan, Repair
-from planner.verify import faults, recheck
+from planner.verifier import faults, recheck
 from tests.test_exactness import disagreements
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure

@@ -15,7 +15,7 @@ from planner.loader import load
 from planner.outputs import console
 from planner.schema.plan import Plan
 from planner.sizing.checkpoint import usable_gpus
-from planner.verify import verify
+from planner.verifier import verify
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.world.random_cases import inputs_of, random_case, read, write_case

@@ -21,7 +21,7 @@ from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective, Quantity
 from planner.shipped import problem_files
-from planner.verify import verify
+from planner.verifier import verify
 from tests.test_exactness import inputs_of
 from tests.world.files import FILES, changed
 from tests.world.random_cases import random_case

@@ -14,7 +14,7 @@ from planner.outputs.audience import Audience, for_audience
 from planner.outputs.bill import bill
 from planner.outputs.console import render
 from planner.schema.plan import Line, Plan
-from planner.verify import verify
+from planner.verifier import verify
 from tests.oracle.test_bill import Bill, bill_of_two, companion, group, port, switch
 from tests.workbook.conftest import made
 from tests.workbook.office import to_read

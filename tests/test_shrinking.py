@@ -23,7 +23,7 @@ from planner.schema.plan import Plan, ShrunkPlan
 from planner.sizing.availability import Restarts, Shrinking, availability, shrunk
 from planner.studies.simulation import SimulationOptions, study
 from planner.studies.worth import Worths
-from planner.verify import recheck
+from planner.verifier import recheck
 from tests.oracle import repair as oracle
 from tests.oracle.enumerate import best
 from tests.simulation import closed_forms

@@ -14,7 +14,7 @@ from planner.inputs import Change, Inputs, changed, inputs_from_text, inputs_to_
 from planner.loader.vary.apply import applied
 from planner.outputs.bill import bill
 from planner.schema.plan import Plan
-from planner.verify import recheck
+from planner.verifier import recheck
 from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM
 from tests.world.files import changed as edited

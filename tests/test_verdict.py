@@ -9,7 +9,7 @@ from planner.assemble.verdict import verdict
 from planner.outputs import answer, console
 from planner.outputs.audience import for_audience
 from planner.schema.plan import Plan
-from planner.verify import faults
+from planner.verifier import faults
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request
 

@@ -21,11 +21,11 @@ from planner.schema.plan import NotConsidered, Plan
 from planner.schema.problem import Quantity
 from planner.sizing import demand, goodput
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.verify import published, unit_faults, verify
-from planner.verify.basis import cents, present_years
-from planner.verify.goodput import Times, daly_s, exact_s, losses, young_s
-from planner.verify.goodput import goodput as goodput_of
-from planner.verify.limits import Reached
+from planner.verifier import published, unit_faults, verify
+from planner.verifier.basis import cents, present_years
+from planner.verifier.goodput import Times, daly_s, exact_s, losses, young_s
+from planner.verifier.goodput import goodput as goodput_of
+from planner.verifier.limits import Reached
 from tests.world.catalog import inputs_of
 from tests.world.known_plans import PLANS, full, sync_bundle, two_of_each, vendor_rule
 from tests.world.plans import Made
@@ -385,7 +385,7 @@ def test_verify_shares_no_code_with_what_it_judges() -> None:
             if isinstance(node, ast.ImportFrom) and node.module:
                 modules.add(node.module)
     judged = ("planner.optimizer", "planner.case", "planner.assemble", "planner.sizing")
-    assert "planner.verify.basis" in modules
+    assert "planner.verifier.basis" in modules
     assert not {module for module in modules if module.startswith(judged)}
 
 

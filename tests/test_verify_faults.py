@@ -12,7 +12,7 @@ from planner.inputs import Inputs
 from planner.schema.catalog import Figure
 from planner.schema.plan import Plan, RackGroup
 from planner.schema.prices import ExchangeRate
-from planner.verify import verify
+from planner.verifier import verify
 from tests.test_verify import everything
 from tests.world.catalog import figures, hardware, inputs_of, problem
 from tests.world.known_plans import full, sync_bundle, two_of_each, vendor_rule

@@ -18,7 +18,7 @@ from planner.outputs.console import render
 from planner.schema.plan import Plan
 from planner.sizing.throughput import MemoryNeed
 from planner.sizing_report import size_report
-from planner.verify import verify
+from planner.verifier import verify
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.world.commands import once

@@ -44,7 +44,9 @@ def _exceeded(case: Case, operation: Run) -> Iterator[str]:
             units = {**operation.units, system.id: count}
             yield from purchase.broken_rows(case, units, operation.ways)
         run = _with_more(case, operation, system)
-        if run is not None and worth(run) > worth(operation):
+        if run is None or "fabric" in purchase.broken_rows(case, run.units, run.ways):
+            continue  # no fabric is so large: there is no bill of it
+        if worth(run) > worth(operation):
             yield from operate.passed_by(case, run)
 
 

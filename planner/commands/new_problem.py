@@ -22,6 +22,7 @@ from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Inputs
 from planner.loader import load_with_findings
 from planner.loader.vary.place import Slot, field_of, number_of, raw, short, slot_for, slot_of
+from planner.paths import job_path
 from planner.schema.catalog import Item
 from planner.schema.problem import Problem
 from planner.whole_files import write_all
@@ -156,8 +157,9 @@ QUESTIONS: Mapping[str, Prompt] = {
                          needed=True),
     "budget": Prompt("--budget", "Budget to buy", "60 MUSD", "budget.capex"),
     "parameters": Prompt("--model", "Parameters of the model to train", "405 B",
-                         "jobs.0.parameters", needed=True),
-    "tokens": Prompt("--tokens", "Tokens to train it on", "15 T", "jobs.0.training.tokens"),
+                         job_path("parameters"), needed=True),
+    "tokens": Prompt("--tokens", "Tokens to train it on", "15 T",
+                     job_path("training.tokens")),
     "prices": Prompt("--prices", "Price book, a file or a shipped one",
                      otherwise="estimates_2026"),
     "vendors": Prompt("--vendors", "Vendors that may sell", "DDN, VAST", nothing="any"),

@@ -186,7 +186,8 @@ class Question:
         in_use = case.objective == "most_systems"
         work = for_work(case)
         self.spaces = [
-            Space(one, mode, self.columns, in_use=in_use) for one, mode in ways_to_save(work)
+            Space(one, mode, self.columns, whole=work, in_use=in_use)
+            for one, mode in ways_to_save(work)
         ]
         self.worth = worth_of(case, self.columns)
         self.logarithmic = case.objective in LOGARITHMIC

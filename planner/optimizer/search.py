@@ -102,10 +102,10 @@ class Point(NamedTuple):
         return found
 
     def operated(self) -> Run | None:
-        """Return how the purchase runs."""
+        """Return how the purchase runs, with a local level at the k that is best."""
         if self.run is not None:
             return self.run
-        space, case = self.space, self.space.case
+        space, case = self.space, self.space.of_every
         (way,) = space.job.teams[int(self.box.team[0])]
         gpus, chosen = int(self.corner.gpus[0]), case.ways[way]
         system = case.systems[space.job.rows_of[way][0]]
@@ -185,6 +185,10 @@ class Search:
             rounds += 1
             count = min(2 * count, TOGETHER if rounds < LONG else MANY)
             self.look_at(space, some)
+            if not np.isfinite(
+                self.best
+            ).all():  # where least is asked for, floors are met at the top
+                self.look_at(space, some._replace(low=some.high))
             self._keep(space, some.at(some.single))
             halves = self._bounded(space, space.halved(some.at(~some.single), self.limits))
             open_[place] = space, Boxes.joined(rest, halves)

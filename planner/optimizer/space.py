@@ -161,10 +161,20 @@ class Space:
     Args:
         case: `Case.job` has one k, and the objective is one of work.
         columns: what is limited and minimised.
+        whole: the case with every k, where it has several.
         in_use: count the GPUs in use as many as may be, not as most useful work.
     """
 
-    def __init__(self, case: Case, mode: Mode, columns: Columns, *, in_use: bool = False) -> None:
+    def __init__(
+        self,
+        case: Case,
+        mode: Mode,
+        columns: Columns,
+        *,
+        whole: Case | None = None,
+        in_use: bool = False,
+    ) -> None:
+        self.of_every = case if whole is None else whole
         self.case, self.mode, self.columns, self.in_use = case, mode, columns, in_use
         self.kernel, self.job = Kernel(case), Teams(case, mode)
         self.offers: tuple[Offer, ...] = (*case.systems, *case.storage)

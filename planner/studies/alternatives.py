@@ -27,7 +27,7 @@ from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.studies.changes import apply, no_worse, storage_of, systems_of
 from planner.studies.request import Found, Request
-from planner.verify import verify
+from planner.verifier import verify
 
 LABELS: dict[DirectionName, str] = {
     "storage_vendor": "another storage vendor",

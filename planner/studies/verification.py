@@ -28,7 +28,7 @@ from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.schema.verification import Check, Verification
 from planner.studies.reassembly import assembly_faults, is_repeatable, search_faults
 from planner.studies.request import Found, Request
-from planner.verify import (
+from planner.verifier import (
     faults,
     origin_faults,
     program_faults,

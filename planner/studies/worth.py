@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from planner.api import Options
+from planner.assemble.limits import binding
 from planner.case import Case, resolve
 from planner.errors import Finding, InputError, did_you_mean
 from planner.infeasible.moves import threshold
@@ -152,7 +153,7 @@ class Prober:
         answer = optimise(
             case,
             gap=options.gap,
-            effort=options.effort,
+            effort=options.effort.part(QUESTION_WORK),
             ties=False,
             known=self.runs[-MOST_KNOWN:],
         )
@@ -241,6 +242,10 @@ NO_LIMITS = (job_path("parallelism."),)
 PAUSES = (".stall", ".stall_overhead", ".restart", ".restart.remote", ".restart.local")
 
 
+QUESTION_WORK = 100.0
+"""Search effort of one question, some ten seconds; beyond it the question is undecided."""
+
+
 @dataclass(frozen=True)
 class Idle:
     """Limits without which no plan is better, by path, and the plans met on the way there."""
@@ -296,7 +301,11 @@ class Worths:
 
     @cached_property
     def _tight(self) -> frozenset[str]:
-        return frozenset(limit.name for limit in self.plan.limits if limit.binding)
+        """Limits that bind the plan, or the best one that it may be slightly worse than."""
+        named = frozenset(limit.name for limit in self.plan.limits if limit.binding)
+        if self.base is None or self.base.operation is None:
+            return named
+        return named | binding(self.base.case, self.base.operation)
 
     def _binds(self, lever: Lever) -> bool:
         return lever.limit in self._tight

@@ -29,7 +29,7 @@ from planner.outputs import plan_json
 from planner.outputs.restated import restated
 from planner.schema.plan import Plan
 from planner.schema.verification import Audit, Edit, Shortage, Stale, breaches_of
-from planner.verify import faults
+from planner.verifier import faults
 from planner.workbook import basis, performance, quote, write
 from planner.workbook.book import Book, Input, Place
 from planner.workbook.edits import Draft, NothingRunsError, apply, case_of, evaluate

@@ -26,7 +26,7 @@ from planner.schema.problem import MOST_SPARES, Extra, FixedInterval, Problem, Q
 from planner.schema.running import FailureRate
 from planner.schema.site import Pue
 from planner.schema.verification import Edit
-from planner.verify import Recheck, recheck
+from planner.verifier import Recheck, recheck
 
 _MOST_YEARS = 50.0
 """Longer than any term."""

@@ -91,7 +91,7 @@ def test_looser_limits_lose_no_plan(start: int) -> None:
 @pytest.mark.parametrize(("name", "settings"), WITH_PLAN)
 def test_no_shipped_problem_loses_its_plan(name: str, settings: tuple[str, ...]) -> None:
     inputs = load(PROBLEMS[name], settings=settings)
-    oracle, everything, random = Oracle(inputs, "highs", Effort()), levers(inputs), Random(1)
+    oracle, everything, random = Oracle(inputs, Effort()), levers(inputs), Random(1)
     assert oracle.possible(()) is True
     lost = [lever.path for lever in everything if oracle.possible(lever.off) is not True]
     assert lost == []
@@ -104,7 +104,7 @@ def test_no_shipped_problem_loses_its_plan(name: str, settings: tuple[str, ...])
 def test_given_up_limits_leave_counts_that_a_solver_ends_with(name: str) -> None:
     """With counts of 10^10 HiGHS tightened bounds without end, under no limit of work."""
     inputs = load(PROBLEMS[name])
-    case = Oracle(inputs, "highs", Effort()).case(off(levers(inputs)))
+    case = Oracle(inputs, Effort()).case(off(levers(inputs)))
     assert case is not None
     assert max(cap(case, offer) for offer in case.offers()) < 1e9
 

@@ -77,7 +77,7 @@ def test_a_frame_is_scenarios(here: Path) -> None:
 WRONG: dict[str, tuple[Call, str]] = {
     "list of one problem": (lambda _: planner.solve(["small.yaml"]), "found a list"),
     "frame as problem": (lambda frame: planner.explain(frame), "found a DataFrame; a DataFrame"),
-    "frame as plan": (lambda frame: planner.verify(frame), "found a DataFrame"),
+    "frame as plan": (lambda frame: planner.simulate(frame), "found a DataFrame"),
     "frame among bids": (lambda frame: planner.bid("small.yaml", [frame]), "found a DataFrame"),
     "missing bids": (lambda _: planner.bid("small.yaml", ["offer.csv"]), "offer.csv"),
     "nothing": (lambda _: planner.solve(None), "found None"),
@@ -99,9 +99,9 @@ WRONG: dict[str, tuple[Call, str]] = {
         lambda frame: planner.load({"name": frame}),
         "the problem cannot be read: found a DataFrame",
     ),
-    "dict as plan": (lambda _: planner.workbook({"x": 1}, "x.xlsx"), "unknown key 'x'"),
+    "dict as plan": (lambda _: planner.write_workbook({"x": 1}, "x.xlsx"), "unknown key 'x'"),
     "list as file": (
-        lambda _: planner.workbook("small.yaml", ["x.xlsx"]),
+        lambda _: planner.write_workbook("small.yaml", ["x.xlsx"]),
         "found a list; give its path",
     ),
     "problem option": (

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from planner.schema.catalog import Item, Precision
 from planner.schema.problem import Job, Problem
-from planner.verify.allowed import WEIGHT_BYTES
-from planner.verify.rates import (
+from planner.verifier.allowed import WEIGHT_BYTES
+from planner.verifier.rates import (
     Pace,
     least_replicas,
     measured_rate,

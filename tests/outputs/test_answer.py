@@ -12,7 +12,7 @@ from planner.outputs.why_text import needed
 from planner.outputs.words import about, duration, proof, quantity, size, years
 from planner.schema.plan import LimitReport, NextStep, Plan
 from planner.terminal import STANDARD
-from planner.verify import recheck
+from planner.verifier import recheck
 from tests.world.gear_plans import plan as made
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request

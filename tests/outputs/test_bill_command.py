@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from tests.bad_input.conftest import Answer, RowRunner, Runner, run, run_row
+from tests.bad_input.conftest import Answer, RowRunner, run, run_row
 from tests.bad_input.row import Row
 from tests.world.files import SOLVE
 
@@ -140,26 +138,6 @@ def test_all_files_are_written_or_none(name: str, run_row: RowRunner, tmp_path: 
     answer = solve(run_row, f"{BOTH} -o out")
     assert (answer.exit_code, answer.out, new(answer)) == (2, "", [])
     assert answer.err.startswith(f"planner: out/{name}: cannot write: there is a folder")
-
-
-def test_former_files_stay_where_the_last_is_locked(
-    run_row: RowRunner, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    solve(run_row, BOTH)
-    before = {path.name: path.read_bytes() for path in tmp_path.glob("problem.*")}
-    replace = Path.replace
-
-    def locked(self: Path, target: Path) -> Path:
-        if target.name == "problem.bill.json":
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
-        return replace(self, target)
-
-    monkeypatch.setattr(Path, "replace", locked)
-    command = ["solve", "problem.yaml", "--bill", "csv", "--bill", "json"]
-    answer = run([*command, "--set", "name=Another"])
-    assert answer.exit_code == 2
-    assert answer.err.startswith("planner: problem.bill.json: cannot write: permission denied")
-    assert before == {name: (tmp_path / name).read_bytes() for name in before}
 
 
 def test_files_can_be_made_again_to_the_byte(

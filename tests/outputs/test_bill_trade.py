@@ -9,7 +9,7 @@ import pytest
 
 from planner import api
 from planner.outputs.bill import bill
-from planner.verify import recheck
+from planner.verifier import recheck
 from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM
 from tests.world.files import changed as edited

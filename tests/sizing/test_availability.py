@@ -20,7 +20,7 @@ from planner.sizing.availability import (
     waiting,
     waiting_odds,
 )
-from planner.verify.goodput import longest_swap_share, waiting_share
+from planner.verifier.goodput import longest_swap_share, waiting_share
 from tests.oracle.repair import states
 
 LLAMA3 = 4.74e-4

@@ -20,7 +20,7 @@ from planner.schema.comparison import Alternatives
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.studies.alternatives import alternatives
-from planner.verify import verify
+from planner.verifier import verify
 from tests.oracle import compute, stores
 from tests.oracle.candidates import candidates
 from tests.oracle.enumerate import _Found, _Search, best

@@ -22,7 +22,7 @@ from planner.studies.request import SweepOptions
 from planner.studies.sensitivity import solve as solving
 from planner.studies.sensitivity.scenarios import Scenario
 from planner.studies.sensitivity.workers import Work
-from planner.verify import confirms, verify
+from planner.verifier import confirms, verify
 from tests.optimizer.limited import everything_limited
 from tests.oracle.test_bill import Bill, companion
 from tests.world.random_cases import inputs_of

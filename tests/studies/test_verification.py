@@ -30,7 +30,7 @@ from planner.outputs.verification_text import render_verification
 from planner.schema.plan import Plan
 from planner.schema.verification import Check, CheckResult, Verification
 from planner.studies.verification import from_data, read_plan
-from planner.verify import faults
+from planner.verifier import faults
 from tests.world.commands import ran
 from tests.world.files import FILES
 from tests.world.solved import write_plan
@@ -46,10 +46,7 @@ Where = tuple[Step, ...]
 FREE = {"notes", "unit", "role", "label", "source", "binding", "position_ru"}
 FREE |= {"log_value", "gap_asked"}
 FREE |= {"variables", "rows", "form"}  # of the integer program
-FREE |= {
-    "beside_usd",
-    "fewer_systems",
-}  # of a rival's plan, which was computed again when it was made
+FREE |= {"storage_options", "next_step"}  # of other plans, each verified when it was made
 """Texts, and figures that rules leave open: seen by checksum, not by arithmetic."""
 
 

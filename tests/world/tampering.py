@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from planner.errors import VerificationError
 from planner.inputs import Inputs
 from planner.schema.plan import Plan
-from planner.verify import verify
+from planner.verifier import verify
 
 DataPath = tuple[str | int, ...]
 

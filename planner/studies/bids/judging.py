@@ -46,7 +46,7 @@ from planner.studies.bids.wanted import (
     movable,
     objections,
 )
-from planner.verify import recheck, verify
+from planner.verifier import recheck, verify
 from planner.workbook.edits import Draft, case_of
 
 Money = Literal["tco", "capex"]

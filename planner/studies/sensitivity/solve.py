@@ -42,7 +42,7 @@ from planner.studies.sensitivity.scenarios import (
     Row,
     Scenario,
 )
-from planner.verify import confirms, passed, verify
+from planner.verifier import confirms, passed, verify
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,15 @@ from planner.paths import value_at
 from planner.schema.plan import LimitReport, ObjectiveReport, Plan
 from planner.schema.problem import CustomRule, FixedInterval, LostWorkInterval, Problem, Split
 from planner.schema.site import Site
-from planner.verify.basis import Basis
-from planner.verify.bill import Bill
-from planner.verify.goodput import DAY_S, peak
-from planner.verify.job import Run
-from planner.verify.ledger import RELATIVE, Ledger, agrees, write
-from planner.verify.operation import Operation, hot_spares
-from planner.verify.published import RULES
-from planner.verify.racks import rack_needs, takes
-from planner.verify.rates import batch_gpus, replica_gpus
+from planner.verifier.basis import Basis
+from planner.verifier.bill import Bill
+from planner.verifier.goodput import DAY_S, peak
+from planner.verifier.job import Run
+from planner.verifier.ledger import RELATIVE, Ledger, agrees, write
+from planner.verifier.operation import Operation, hot_spares
+from planner.verifier.published import RULES
+from planner.verifier.racks import rack_needs, takes
+from planner.verifier.rates import batch_gpus, replica_gpus
 
 BEST_WITHIN = 1e-6
 GAP_NOISE = 1e-9

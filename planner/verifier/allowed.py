@@ -8,12 +8,12 @@ from planner.figures import FIGURES, OBJECTIVES, STATED
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
 from planner.schema.problem import Job, Problem
-from planner.verify.basis import DECIDED, Basis
-from planner.verify.fabric import Devices, plug_of, port_group
-from planner.verify.ledger import Ledger
-from planner.verify.limits import given
-from planner.verify.racks import fits
-from planner.verify.rates import (
+from planner.verifier.basis import DECIDED, Basis
+from planner.verifier.fabric import Devices, plug_of, port_group
+from planner.verifier.ledger import Ledger
+from planner.verifier.limits import given
+from planner.verifier.racks import fits
+from planner.verifier.rates import (
     least_replicas,
     measured_rate,
     parameters_share,

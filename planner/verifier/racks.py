@@ -11,8 +11,8 @@ from itertools import pairwise
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan, RackGroup
 from planner.schema.site import RackPositions
-from planner.verify.basis import DECIDED, Basis, RackClassName, Space
-from planner.verify.ledger import RELATIVE, Ledger, round_up
+from planner.verifier.basis import DECIDED, Basis, RackClassName, Space
+from planner.verifier.ledger import RELATIVE, Ledger, round_up
 
 ANY_NUMBER = 10**9
 """Devices without height, draw and weight that fit into a rack."""

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from planner.schema.plan import ShrunkPlan
 from planner.schema.running import Repair
-from planner.verify import goodput as physics
-from planner.verify.goodput import DAY_S, States, Times
-from planner.verify.job import HOURS_PER_YEAR, Run
-from planner.verify.rates import gpus_of, least_replicas, usable_gpus, whole_replica
+from planner.verifier import goodput as physics
+from planner.verifier.goodput import DAY_S, States, Times
+from planner.verifier.job import HOURS_PER_YEAR, Run
+from planner.verifier.rates import gpus_of, least_replicas, usable_gpus, whole_replica
 
 
 class Unit(NamedTuple):

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.schema.plan import JobPlan, LocalPlan
-from planner.verify import goodput as physics
-from planner.verify.goodput import DAY_S, Times
-from planner.verify.job import Run, failure_classes
-from planner.verify.ledger import Ledger, agrees, round_up
-from planner.verify.rates import Pace, gpus_of, replica_gpus, usable_gpus, whole_replica
-from planner.verify.repairs import Repairs
+from planner.verifier import goodput as physics
+from planner.verifier.goodput import DAY_S, Times
+from planner.verifier.job import Run, failure_classes
+from planner.verifier.ledger import Ledger, agrees, round_up
+from planner.verifier.rates import Pace, gpus_of, replica_gpus, usable_gpus, whole_replica
+from planner.verifier.repairs import Repairs
 
 
 @dataclass(frozen=True)

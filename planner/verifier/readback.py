@@ -17,7 +17,7 @@ from planner import shipped
 from planner.figures import ITEM_UNITS
 from planner.paths import field_of
 from planner.schema.plan import Plan
-from planner.verify.ledger import Ledger
+from planner.verifier.ledger import Ledger
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs

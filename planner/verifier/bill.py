@@ -12,10 +12,10 @@ from planner.figures import STATED
 from planner.schema.catalog import Item
 from planner.schema.plan import Line, Plan
 from planner.schema.prices import SupportShare
-from planner.verify.basis import BTU_PER_H_PER_KW, DECIDED, Basis, cents, is_percentage
-from planner.verify.fabric import check_fabrics, late_consoles, slowest, switches_of
-from planner.verify.ledger import Either, Ledger, agrees, round_up
-from planner.verify.racks import Room, fits, network_racks, own_racks, rack_class
+from planner.verifier.basis import BTU_PER_H_PER_KW, DECIDED, Basis, cents, is_percentage
+from planner.verifier.fabric import check_fabrics, late_consoles, slowest, switches_of
+from planner.verifier.ledger import Either, Ledger, agrees, round_up
+from planner.verifier.racks import Room, fits, network_racks, own_racks, rack_class
 
 HALF_A_CENT = 0.005
 MOST_PER_RACK = 10**6

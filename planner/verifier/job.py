@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from planner.schema.catalog import Item
 from planner.schema.plan import FailureClass, StallPlan
 from planner.schema.problem import Job
-from planner.verify.basis import Basis
-from planner.verify.goodput import DAY_S, Times
-from planner.verify.published import BYTES_PER_PARAMETER, DEFAULT_FAILURES, FAILURES_PER_GPU_DAY
-from planner.verify.rates import Pace, gpus_of, replica_gpus, usable_gpus
+from planner.verifier.basis import Basis
+from planner.verifier.goodput import DAY_S, Times
+from planner.verifier.published import BYTES_PER_PARAMETER, DEFAULT_FAILURES, FAILURES_PER_GPU_DAY
+from planner.verifier.rates import Pace, gpus_of, replica_gpus, usable_gpus
 
 CLIENT_GB_PER_S_PER_GPU = 1.0
 """One buffered thread per GPU (S. Kartik, C. Tartow, VAST Data, 2024-01-10)."""

@@ -17,8 +17,8 @@ from typing import NamedTuple
 from planner.schema.catalog import FormLink, Item, Link, LinkEnd, PortGroup
 from planner.schema.plan import FabricReport, Plan
 from planner.schema.problem import ComputeFabric, EthernetFabric, StorageFabric
-from planner.verify.basis import DECIDED, Basis
-from planner.verify.ledger import Ledger, divisors, round_up
+from planner.verifier.basis import DECIDED, Basis
+from planner.verifier.ledger import Ledger, divisors, round_up
 
 MANAGED = ("in_band", "converged", "out_of_band")
 """Networks whose own switches have their consoles on reserved ports."""

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from planner.figures import OBJECTIVES
 from planner.schema.beside import StorageOption
-from planner.verify.ledger import Either, Ledger
-from planner.verify.limits import Found
-from planner.verify.operation import operate
+from planner.verifier.ledger import Either, Ledger
+from planner.verifier.limits import Found
+from planner.verifier.operation import operate
 
 ENOUGH = 1e-6
 """Share by which a figure may differ: tolerances of the search."""

@@ -13,7 +13,7 @@ from planner.figures import DRAW, STATED, UNSTATED, Stated
 from planner.schema.catalog import Item, ServiceCount
 from planner.schema.prices import Price, SupportMoney, SupportShare
 from planner.schema.problem import Job, Problem, Quantity
-from planner.verify.ledger import Either, round_up
+from planner.verifier.ledger import Either, round_up
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs

@@ -8,10 +8,10 @@ from typing import Any
 from planner.figures import STATED
 from planner.schema.catalog import Item
 from planner.schema.plan import Line, Plan
-from planner.verify.basis import BTU_PER_H_PER_KW, Basis, present_years
-from planner.verify.bill import Bill, gpus
-from planner.verify.job import HOURS_PER_YEAR
-from planner.verify.ledger import Ledger
+from planner.verifier.basis import BTU_PER_H_PER_KW, Basis, present_years
+from planner.verifier.bill import Bill, gpus
+from planner.verifier.job import HOURS_PER_YEAR
+from planner.verifier.ledger import Ledger
 
 
 def check_totals(

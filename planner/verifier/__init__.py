@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from planner.errors import VerificationError
 from planner.schema.beside import Cable
 from planner.schema.plan import JobPlan, Plan
-from planner.verify.allowed import check_allowed, check_searched
-from planner.verify.basis import DECIDED, Basis
-from planner.verify.beside import check_beside
-from planner.verify.bill import check_lines, count_needed, read_counts
-from planner.verify.cabling import check_cabling
-from planner.verify.fabric import choose_fabric, plug_of
-from planner.verify.job import Run
-from planner.verify.ledger import Ledger, Recheck
-from planner.verify.limits import (
+from planner.verifier.allowed import check_allowed, check_searched
+from planner.verifier.basis import DECIDED, Basis
+from planner.verifier.beside import check_beside
+from planner.verifier.bill import check_lines, count_needed, read_counts
+from planner.verifier.cabling import check_cabling
+from planner.verifier.fabric import choose_fabric, plug_of
+from planner.verifier.job import Run
+from planner.verifier.ledger import Ledger, Recheck
+from planner.verifier.limits import (
     Found,
     Reached,
     check_limits,
@@ -29,12 +29,12 @@ from planner.verify.limits import (
     facility_limit_kw,
     given,
 )
-from planner.verify.operation import check_job, operate
-from planner.verify.program import program_faults
-from planner.verify.racks import check_racks
-from planner.verify.rates import check_paces, choose_option
-from planner.verify.readback import check_units
-from planner.verify.totals import check_totals
+from planner.verifier.operation import check_job, operate
+from planner.verifier.program import program_faults
+from planner.verifier.racks import check_racks
+from planner.verifier.rates import check_paces, choose_option
+from planner.verifier.readback import check_units
+from planner.verifier.totals import check_totals
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from planner.schema.beside import Cable, CableEnd
 from planner.schema.catalog import Item, PortGroup
 from planner.schema.plan import Plan, RackGroup
-from planner.verify.basis import RACK_UNIT_M, Basis
-from planner.verify.ledger import Either, Ledger
+from planner.verifier.basis import RACK_UNIT_M, Basis
+from planner.verifier.ledger import Either, Ledger
 
 STEP_M = 5
 Order = tuple[str, str, str | None, float | None, int]

@@ -9,8 +9,8 @@ from planner.schema.catalog import Achieved, Item
 from planner.schema.plan import JobPlan, WayPlan
 from planner.schema.problem import Job
 from planner.schema.running import Parallelism, Scale
-from planner.verify.basis import Basis
-from planner.verify.ledger import Ledger, round_up
+from planner.verifier.basis import Basis
+from planner.verifier.ledger import Ledger, round_up
 
 SAME_CAP = 1e-9
 DEGREES = ("tensor", "pipeline", "context", "experts", "expert_tensor", "expert_parameters")
