@@ -114,7 +114,7 @@ def test_a_limit_on_a_new_figure_touches_five_files() -> None:
     }  # fmt: skip
     # What adds it up, shows it or checks it knows it from the table alone.
     followers = naming(r"\bSTATED\b") - files
-    assert {path.split("/")[1] for path in followers} >= {"assemble", "case", "outputs", "verify"}
+    assert {path.split("/")[1] for path in followers} >= {"assemble", "case", "outputs", "verifier"}
     named = naming(r"\b(line|totals|row|self)\.(unit_)?weight_kg\b")
     assert not followers & named
 
