@@ -13,7 +13,7 @@ from planner import units
 from planner.errors import Finding, InputError, did_you_mean
 from planner.foreign_files import regular
 from planner.simulation.laws import Array, Law, empirical
-from planner.telemetry.tables import Table, read_table
+from planner.telemetry.tables import RawTable, read_table
 from planner.telemetry.times import read_times
 
 _MOST_BYTES = 200_000_000
@@ -64,11 +64,11 @@ def read_failures(path: Path, column: str | None = None, form: str | None = None
     return empirical(tuple(gaps.tolist()))
 
 
-def _line(table: Table, frame: pd.DataFrame) -> int | None:
+def _line(table: RawTable, frame: pd.DataFrame) -> int | None:
     return table.first_line if len(frame) == len(table.frame) else None
 
 
-def _column(names: list[str], asked: str | None, path: Path, table: Table) -> str:
+def _column(names: list[str], asked: str | None, path: Path, table: RawTable) -> str:
     if asked in names:
         return str(asked)
     if asked is None and len(names) == 1:
@@ -82,7 +82,7 @@ def _column(names: list[str], asked: str | None, path: Path, table: Table) -> st
     raise InputError(Finding("column", message, str(path), table.names_line, fix=fix))
 
 
-def _gaps(cells: pd.Series[Any], path: Path, table: Table) -> Array | None:
+def _gaps(cells: pd.Series[Any], path: Path, table: RawTable) -> Array | None:
     """Return times between interruptions, s; None where the cells are dates."""
     unit = _UNIT.search(str(cells.name))
     named = None if unit is None else unit[1] or unit[2]
@@ -109,7 +109,7 @@ def _gaps(cells: pd.Series[Any], path: Path, table: Table) -> Array | None:
 
 
 def _wrong(
-    message: str, fix: str | None, cells: pd.Series[Any], place: int, path: Path, table: Table
+    message: str, fix: str | None, cells: pd.Series[Any], place: int, path: Path, table: RawTable
 ) -> InputError:
     line = None if table.first_line is None else table.first_line + int(cells.index[place])
     return InputError(Finding("failures", message, str(path), line, fix=fix))

@@ -60,7 +60,7 @@ _PARSER_LINE = re.compile(r"line (\d+)")
 
 
 @dataclass(frozen=True)
-class Table:
+class RawTable:
     """Cells of a file by column, and the line of its first row (None for files without lines)."""
 
     frame: pd.DataFrame
@@ -179,7 +179,7 @@ def _sum_by_time(raw: Raw) -> Raw:
     return Raw(raw.cluster, raw.file, time, total(raw.write), read, raw.is_rate, raw.dated, True)
 
 
-def _spread_series(table: Table, options: ReadOptions) -> Table:
+def _spread_series(table: RawTable, options: ReadOptions) -> RawTable:
     """Return a table in long form (a row per series and time) with a column per series.
 
     Long form is recognised by a column of values beside a column of text that names writes.
@@ -202,7 +202,7 @@ def _spread_series(table: Table, options: ReadOptions) -> Table:
             if len(rows) < len(frame):  # several hosts: refused, since no sum was asked for
                 return table
             wide = rows.pivot(index=keys, columns=name, values=values[0]).reset_index()
-            return Table(wide.rename_axis(columns=None), None)
+            return RawTable(wide.rename_axis(columns=None), None)
     return table
 
 
@@ -213,7 +213,7 @@ def _read_figures(
     frame: pd.DataFrame,
     names: Sequence[str],
     columns: Columns,
-    table: Table,
+    table: RawTable,
     options: ReadOptions,
     file: str,
 ) -> tuple[Numbers, bool]:
@@ -230,7 +230,7 @@ def _read_figures(
 
 
 def _numbers(
-    cells: pd.Series[Any], unit: Unit | None, table: Table, options: ReadOptions, file: str
+    cells: pd.Series[Any], unit: Unit | None, table: RawTable, options: ReadOptions, file: str
 ) -> tuple[Numbers, Unit | None]:
     """Return a column of traffic as numbers, and their unit."""
     kind = cells.dtype
@@ -268,7 +268,7 @@ def _own_units(
     numbers: Numbers,
     text: pd.Series[Any],
     own: pd.Series[Any],
-    table: Table,
+    table: RawTable,
     options: ReadOptions,
     file: str,
 ) -> tuple[Numbers, Unit]:
@@ -292,7 +292,7 @@ def _own_units(
     return numbers * factors[codes], (1.0, is_rate)
 
 
-def _refuse_cell(message: str, fix: str, table: Table, file: str, place: int) -> InputError:
+def _refuse_cell(message: str, fix: str, table: RawTable, file: str, place: int) -> InputError:
     if table.first_line is None:
         return refusal(file, f"row {place + 1}: {message}", fix)
     return refusal(file, message, fix, line=table.first_line + place)
@@ -303,7 +303,7 @@ def _refuse_cell(message: str, fix: str, table: Table, file: str, place: int) ->
 
 def read_table(
     path: Path, what: str, options: ReadOptions | None = None, *, as_text: bool = False
-) -> Table:
+) -> RawTable:
     """Return the table in a file, recognised by its first bytes.
 
     Args:
@@ -337,10 +337,10 @@ def read_table(
     return _read_csv(path, head, what, as_text)
 
 
-def _read_parquet(path: Path, options: ReadOptions | None) -> Table:
+def _read_parquet(path: Path, options: ReadOptions | None) -> RawTable:
     try:
         if options is None:
-            return Table(parquet.read_table(path).to_pandas(), None)
+            return RawTable(parquet.read_table(path).to_pandas(), None)
         schema = parquet.read_schema(path)
         columns = find_columns(schema.names, options, str(path), None)
         wanted = columns.names
@@ -349,7 +349,7 @@ def _read_parquet(path: Path, options: ReadOptions | None) -> Table:
         coded = [n for n in (columns.cluster, columns.host) if n is not None]
         coded = [name for name in coded if pa.types.is_string(schema.field(name).type)]
         found = parquet.ParquetFile(path, read_dictionary=coded).read(wanted)
-        return Table(found.to_pandas(), None)
+        return RawTable(found.to_pandas(), None)
     except (OSError, pa.ArrowException, MemoryError, OverflowError, UnicodeDecodeError) as error:
         raise unreadable(path, error) from None
 
@@ -359,7 +359,7 @@ def _require_cells(name: str, kind: Any, path: Path) -> None:
         raise refusal(path, f"column '{name}' holds {str(kind)[:60]}, not numbers, times or names")
 
 
-def _read_xlsx(path: Path, what: str) -> Table:
+def _read_xlsx(path: Path, what: str) -> RawTable:
     book = open_xlsx(path, without=f"save the {what} as CSV", shown=True)
     sheet = book.worksheets[0]
     rows = [list(row) for row in sheet.iter_rows(values_only=True)]
@@ -370,10 +370,10 @@ def _read_xlsx(path: Path, what: str) -> Table:
     names = [str(rows[top][at]).strip() for at in named]
     cells = [[row[at] for at in named] for row in rows[top + 1 :]]
     frame = pd.DataFrame(cells, columns=pd.Index(_distinct(names)))
-    return Table(frame.dropna(how="all").infer_objects(), top + 2)
+    return RawTable(frame.dropna(how="all").infer_objects(), top + 2)
 
 
-def _read_json(path: Path, what: str) -> Table:
+def _read_json(path: Path, what: str) -> RawTable:
     data = contents(path, most_bytes=_MOST_JSON_BYTES, what=what)
     fix = "it has an object per line, or a list of objects, each a sample"
     if data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
@@ -388,7 +388,7 @@ def _read_json(path: Path, what: str) -> Table:
         raise refusal(path, "holds no samples", fix)
     if any(isinstance(cell, dict | list) for row in rows for cell in row.values()):
         raise refusal(path, "holds lists or objects inside a sample", fix)
-    return Table(pd.DataFrame.from_records(rows), None)
+    return RawTable(pd.DataFrame.from_records(rows), None)
 
 
 def _read_json_line(line: bytes, path: Path, number: int, fix: str) -> Any:
@@ -398,7 +398,7 @@ def _read_json_line(line: bytes, path: Path, number: int, fix: str) -> Any:
         raise refusal(path, "is no JSON object", fix, line=number) from None
 
 
-def _read_csv(path: Path, head: bytes, what: str, as_text: bool) -> Table:
+def _read_csv(path: Path, head: bytes, what: str, as_text: bool) -> RawTable:
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         text = head.decode(encoding, errors="ignore" if len(head) == _HEAD_BYTES else "strict")
@@ -436,7 +436,7 @@ def _read_csv(path: Path, head: bytes, what: str, as_text: bool) -> Table:
     if not len(frame):
         fix = f"a {what} has a line of names and a line per row"
         raise InputError(Finding(what, "no rows", str(path), place + 1, fix=fix))
-    return Table(frame, place + 2)
+    return RawTable(frame, place + 2)
 
 
 def _unpack(path: Path) -> io.BytesIO:
