@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import socket
 import subprocess
 import sys
@@ -29,7 +30,10 @@ from threading import Thread, local
 from typing import Any
 
 MOST_TRIES = 8
-"""A task that so many processes did not come back from is given up."""
+"""A task that so many processes did not come back from is given up, or done by this process where
+the last of them was killed."""
+_KILLED = (-signal.SIGKILL, -signal.SIGTERM, -signal.SIGHUP, -signal.SIGINT)
+"""How processes end that somebody else ends: their task is not to blame."""
 
 
 @dataclass(frozen=True)
@@ -204,8 +208,13 @@ class Processes:
         self._there.remove(process)
         process.end()
         if process.task is not None:
-            if not work.again(process.task):
-                yield process.task, LOST
+            if work.again(process.task):
+                return
+            if isinstance(process, _Process) and process.code in _KILLED:
+                self._go_on_alone()
+                work.first(process.task)
+                return
+            yield process.task, LOST
             return
         self._false_starts += 1
         if self._false_starts >= _STARTS:
@@ -234,8 +243,12 @@ class _Tasks:
         self._tries[task[0]] += 1
         if self._tries[task[0]] >= MOST_TRIES:
             return False
-        self._first.appendleft(task)
+        self.first(task)
         return True
+
+    def first(self, task: Task) -> None:
+        """Put back a task, to be done before those that wait."""
+        self._first.appendleft(task)
 
 
 class _Here:
@@ -310,6 +323,11 @@ class _Process:
     def pid(self) -> int:
         """The number that the system gave it."""
         return self._child.pid
+
+    @property
+    def code(self) -> int | None:
+        """How it ended: its exit code, or the signal that ended it as a negative number."""
+        return self._child.returncode
 
     def begin(self, work: Processes) -> None:
         """Tell it what is done with each task."""

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ def slowly_doubled(large: bytes, task: tuple[int, bytes]) -> tuple[int, bytes]:
 
 def died(task: int) -> int:
     if task == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
+        os._exit(1)
     return task
 
 
@@ -108,6 +109,24 @@ def done(pool: Processes, count: int) -> dict[int, Any]:
 def test_a_task_that_ends_every_process_is_given_up() -> None:
     found = in_time(lambda: done(Processes(2, died), 6))
     assert found == {n: LOST if n == 3 else n for n in range(6)}
+
+
+def test_tasks_whose_every_process_is_killed_are_done_by_this_one() -> None:
+    pool, over = Processes(2, where), threading.Event()
+
+    def kill_all() -> None:
+        while not over.wait(0.01):
+            for pid in pool.pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
+
+    killer = threading.Thread(target=kill_all, daemon=True)
+    killer.start()
+    found = in_time(lambda: done(pool, 5))
+    over.set()
+    killer.join()
+    assert {n: result[0] for n, result in found.items()} == {n: n for n in range(5)}
+    assert os.getpid() in {pid for _, pid in found.values()}
 
 
 @pytest.mark.parametrize("alone_s", [None, 600.0])
