@@ -190,11 +190,19 @@ class Search:
             ).all():  # where least is asked for, floors are met at the top
                 self.look_at(space, some._replace(low=some.high))
             self._keep(space, some.at(some.single))
-            halves = self._bounded(space, space.halved(some.at(~some.single), self.limits))
+            halves = self._bounded(
+                space, space.halved(some.at(~some.single), self.limits, self._systems_first(space))
+            )
             open_[place] = space, Boxes.joined(rest, halves)
             self.boxes += some.size + halves.size
             self.effort.look(some.size + halves.size)
         return self._answers([boxes for _, boxes in open_])
+
+    def _systems_first(self, space: Space) -> bool:
+        """Whether GPU systems are halved first: not where little storage is all that counts."""
+        if self.worth.kind != "least":
+            return True
+        return bool(space.takes[: space.first_store, self.worth.column].any())
 
     def _demanded(self, boxes: Boxes) -> Boxes:
         """Return boxes with no less than what their scenarios demand."""
@@ -343,8 +351,10 @@ class Search:
 
 
 def _most_promising(boxes: Boxes, count: int) -> tuple[Boxes, Boxes]:
-    """Return so many boxes of each owner with the highest bounds, and the others."""
-    order = np.lexsort((-boxes.bound, boxes.owner))
+    """Return so many boxes of each owner with the highest bounds, and the others; of equal bounds
+    the smallest boxes first, which soon are purchases."""
+    width = np.log1p(boxes.high - boxes.low).sum(axis=0)
+    order = np.lexsort((width, -boxes.bound, boxes.owner))
     owner = boxes.owner[order]
     rank = np.arange(len(order)) - np.searchsorted(owner, owner)
     return boxes.at(order[rank < count]), boxes.at(order[rank >= count])

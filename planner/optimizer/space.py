@@ -609,13 +609,13 @@ class Space:
 
     # Dividing boxes.
 
-    def halved(self, boxes: Boxes, limits: Numbers) -> Boxes:
-        """Return the two halves of each box, across its widest side: GPU systems first."""
+    def halved(self, boxes: Boxes, limits: Numbers, systems_first: bool = True) -> Boxes:
+        """Return the two halves of each box, across its widest side: GPU systems first or last."""
         most = limits.max(axis=1, initial=0.0)
         with np.errstate(invalid="ignore"):
             share = self.takes / np.where(np.isfinite(most) & (most > 0), most, np.inf)
         share = np.maximum(share.max(axis=1, initial=0.0), 1e-12)
-        share[: self.first_store] *= 1e6
+        share[: self.first_store] *= 1e6 if systems_first else 1e-6
         which = np.argmax((boxes.high - boxes.low) * share[:, None], axis=0)
         here = np.arange(boxes.size)
         low, high = boxes.low[which, here], boxes.high[which, here]

@@ -27,6 +27,7 @@ from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.studies.changes import apply, no_worse, storage_of, systems_of
 from planner.studies.request import Found, Request
+from planner.studies.worth import QUESTION_WORK
 from planner.verifier import verify
 
 LABELS: dict[DirectionName, str] = {
@@ -306,7 +307,7 @@ class Search:
         return optimise(
             case,
             gap=self.options.gap,
-            effort=self.options.effort,
+            effort=self.options.effort.part(QUESTION_WORK),
             ties=ties,
         )
 
