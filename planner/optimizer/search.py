@@ -191,18 +191,22 @@ class Search:
                 self.look_at(space, some._replace(low=some.high))
             self._keep(space, some.at(some.single))
             halves = self._bounded(
-                space, space.halved(some.at(~some.single), self.limits, self._systems_first(space))
+                space,
+                space.halved(
+                    some.at(~some.single), self.limits, self._systems_first(space, rounds)
+                ),
             )
             open_[place] = space, Boxes.joined(rest, halves)
             self.boxes += some.size + halves.size
             self.effort.look(some.size + halves.size)
         return self._answers([boxes for _, boxes in open_])
 
-    def _systems_first(self, space: Space) -> bool:
-        """Whether GPU systems are halved first: not where little storage is all that counts."""
-        if self.worth.kind != "least":
-            return True
-        return bool(space.takes[: space.first_store, self.worth.column].any())
+    def _systems_first(self, space: Space, rounds: int) -> bool:
+        """Whether GPU systems are halved first: where storage alone counts, in every other round
+        or, if little of it is asked for, never."""
+        if self.worth.kind == "least":
+            return bool(space.takes[: space.first_store, self.worth.column].any())
+        return self.worth.kind not in ("storage_units", "bought_write") or rounds % 2 == 0
 
     def _demanded(self, boxes: Boxes) -> Boxes:
         """Return boxes with no less than what their scenarios demand."""

@@ -25,6 +25,10 @@ from planner.studies.why_not.question import case_no_worse
 Work = Literal["goodput", "useful_gpus"]
 END_GAP = 1e-6
 """How exactly the end of a frontier is proven, as a share."""
+FAR_GAP = 0.1
+"""The same of the far end of a curve, which is beyond any plan worth building."""
+END_WORK = 60.0
+"""Search effort of an end, or of how far a step goes: some seconds."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,10 @@ class Question:
             start: a plan that does it.
         """
         within = self._within_reach(case)
-        return self.solve(_aimed(case_no_worse(within, floor), axis), known=[start]).operation
+        case = _aimed(case_no_worse(within, floor), axis)
+        effort = self.options.effort.part(END_WORK)
+        gap = self.options.gap
+        return optimise(case, gap=gap, effort=effort, ties=False, known=[start]).operation
 
     def cheapest(self, axis: Axis, operation: Run) -> Run:
         """Return the cheapest plan with the work and the place of another, and no other systems."""
@@ -99,8 +106,9 @@ class Question:
 
     def end(self, axis: Axis) -> Certificate:
         """Return the plan that goes farthest along an axis, whatever it works."""
-        within = self._within_reach(self.case)
-        return self.solve(_aimed(within, axis), END_GAP)
+        gap = END_GAP if self.reach is None else FAR_GAP
+        case = _aimed(self._within_reach(self.case), axis)
+        return optimise(case, gap=gap, effort=self.options.effort.part(END_WORK), ties=False)
 
     def _within_reach(self, case: Case) -> Case:
         return case if self.reach is None else self._limited(case, LESS_STORAGE, self.reach)
