@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from planner import shipped, units
 from planner.case import suitability
 from planner.errors import Finding, InputError, did_you_mean
+from planner.figures import FIGURES, capital
 from planner.inputs import Inputs
 from planner.loader import load_with_findings
 from planner.loader.vary.place import Slot, field_of, number_of, raw, short, slot_for, slot_of
@@ -150,7 +151,10 @@ class Prompt:
 
 QUESTIONS: Mapping[str, Prompt] = {
     "name": Prompt("--name", "Name of the problem and its file", otherwise="my-cluster"),
-    "power": Prompt("--power", "Power at the meter", "3 MW", "site.facility_power", needed=True),
+    "power": Prompt(
+        "--power", capital(FIGURES["facility_power_kw"].label), "3 MW", "site.facility_power",
+        needed=True,
+    ),
     "pue": Prompt("--pue", "PUE, power at the meter by IT power", "", "site.pue", "1.25"),
     "racks": Prompt("--racks", "Racks that the room takes", "24", "site.racks", needed=True),
     "rack_power": Prompt("--rack-power", "Power of a rack", "130 kW", "site.rack.power",

@@ -112,39 +112,6 @@ def test_a_full_disk(run_row: RowRunner, tmp_path: Path) -> None:
     assert left == []
 
 
-def test_what_was_there_stays_where_the_second_file_is_locked(
-    run_row: RowRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "problem.xlsx").write_bytes(b"the plan of last week")
-    (tmp_path / "problem.plan.json").write_bytes(b"{}")
-    replace = Path.replace
-
-    def locked(self: Path, target: Path) -> Path:
-        if target.name == "problem.plan.json":
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
-        return replace(self, target)
-
-    monkeypatch.setattr(Path, "replace", locked)
-    wrong = "permission denied; close it where it is open"
-    assert_refused(run_row(solve_into(".")), "problem.plan.json", wrong)
-    assert (tmp_path / "problem.xlsx").read_bytes() == b"the plan of last week"
-    assert (tmp_path / "problem.plan.json").read_bytes() == b"{}"
-
-
-def test_a_new_first_file_is_taken_back_where_the_second_is_locked(
-    run_row: RowRunner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    replace = Path.replace
-
-    def locked(self: Path, target: Path) -> Path:
-        if target.name == "problem.plan.json":
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
-        return replace(self, target)
-
-    monkeypatch.setattr(Path, "replace", locked)
-    assert_refused(run_row(solve_into("out")), "out/problem.plan.json", "permission denied")
-
-
 def test_init_does_not_write_over_a_file(run: Runner, tmp_path: Path) -> None:
     (tmp_path / "10MW.yaml").write_text("mine")
     answer = run(["init"])
