@@ -318,6 +318,10 @@ class Space:
         groups = [n for n, group in enumerate(self.groups) if bought <= {*group.families}]
         if tuple(places) not in self.job.teams or not groups:
             return None
+        for offer in self.offers:  # what the case allows and demands of each
+            most = math.inf if offer.high is None else offer.high
+            if not offer.low <= units.get(offer.id, 0) <= most:
+                return None
         counts = np.array([[units.get(offer.id, 0)] for offer in self.offers], dtype=np.int64)
         team, group = np.array([self.job.teams.index(tuple(places))]), np.array(groups[:1])
         box = Boxes(team, group, counts, counts, np.full(1, np.inf), np.zeros(1, dtype=np.int64))

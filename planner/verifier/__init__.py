@@ -18,7 +18,7 @@ from planner.verifier.basis import DECIDED, Basis
 from planner.verifier.beside import check_beside
 from planner.verifier.bill import check_lines, count_needed, read_counts
 from planner.verifier.cabling import check_cabling
-from planner.verifier.fabric import choose_fabric, plug_of
+from planner.verifier.fabric import choose_fabric, shared_plug
 from planner.verifier.job import Run
 from planner.verifier.ledger import Ledger, Recheck
 from planner.verifier.limits import (
@@ -296,7 +296,7 @@ def _has_decisions(ledger: Ledger, basis: Basis, plan: Plan, counts: dict[str, i
         ok = type(busy) is int and 1 <= busy <= there
         ledger.require(ok, f"jobs.systems_used: plan says {busy} of {there} {sku}")
     if basis.problem.network.compute is not None:
-        one = len({plug_of(basis, sku) for sku in types}) <= 1
+        one = len(types) == 1 or shared_plug(basis, types) is not None
         ledger.require(one, "jobs.gpu_types: not in one compute fabric")
     whole = type(job.gpus_used) is int and job.gpus_used > 0
     ledger.require(whole, f"jobs.gpus_used: {job.gpus_used!r} is not a whole number of at least 1")

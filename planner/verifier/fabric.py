@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -194,6 +194,18 @@ def planes_of(asked: ComputeFabric) -> int:
     return asked.planes_allowed[0]
 
 
+def shared_plug(basis: Basis, skus: Collection[str]) -> Plug | None:
+    """Return how GPU systems of one fabric plug in, with the protocol that any of them needs; None
+    where their ports differ or are missing."""
+    plugs = [plug_of(basis, sku) for sku in skus]
+    known = [plug for plug in plugs if plug is not None]
+    protocols = {plug.protocol for plug in known} - {None}
+    alike = {plug._replace(protocol=None) for plug in known}
+    if len(known) < len(plugs) or len(alike) != 1 or len(protocols) > 1:
+        return None
+    return alike.pop()._replace(protocol=next(iter(protocols), None))
+
+
 def plug_of(basis: Basis, sku: str, planes: int | None = None) -> Plug | None:
     """Return how a GPU system plugs in, None without ports or where planes do not divide them.
 
@@ -308,16 +320,15 @@ class _Check:
         served = [sku for report in reports for sku in report.serves]
         systems = self.basis.of_kind(self.counts, "gpu_system") if self.network.compute else {}
         self.ledger.same("fabrics.compute.serves", sorted(served), sorted(systems))
-        plugs = [(r.switch_sku, plug_of(self.basis, r.serves[0])) for r in reports if r.serves]
+        plugs = [(r.switch_sku, shared_plug(self.basis, r.serves)) for r in reports if r.serves]
         once = len(set(plugs)) == len(plugs)
         self.ledger.require(once, "fabrics.compute: one fabric listed as two")
 
     def compute(self, report: FabricReport) -> None:
         """Check a compute fabric."""
         ledger, asked, name = self.ledger, self.network.compute, name_of(report)
-        plugs = {plug_of(self.basis, sku) for sku in report.serves}
-        plug = next(iter(plugs), None)
-        if asked is None or plug is None or len(plugs) != 1:
+        plug = shared_plug(self.basis, report.serves)
+        if asked is None or plug is None:
             ledger.fail(f"{name}.serves: systems with other ports, or none")
             return
         group = port_group(self.basis, plug, report.switch_sku)

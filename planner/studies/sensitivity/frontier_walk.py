@@ -11,6 +11,7 @@ from planner.case import Case, resolve
 from planner.case.model import ObjectiveName
 from planner.case.suitability import needs_power
 from planner.inputs import Change, Inputs, applied
+from planner.optimizer.effort import MOST_WORK
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise, share
@@ -65,10 +66,17 @@ class Question:
         limit: dict[str, Any] = {axis.limit: level}
         return case.under(case.limits.with_values(**limit))
 
-    def solve(self, case: Case, gap: float | None = None, known: Sequence[Run] = ()) -> Certificate:
-        """Return the first best plan of a case with its proof."""
+    def solve(
+        self,
+        case: Case,
+        gap: float | None = None,
+        known: Sequence[Run] = (),
+        most_work: float = MOST_WORK,
+    ) -> Certificate:
+        """Return the first best plan of a case with its proof, or the incumbent of so much work."""
         gap = self.options.gap if gap is None else gap
-        return optimise(case, gap=gap, effort=self.options.effort, ties=False, known=known)
+        effort = self.options.effort.part(most_work)
+        return optimise(case, gap=gap, effort=effort, ties=False, known=known)
 
     def best(self) -> Certificate:
         """Return the best plan of all, proven closely; of equal ones the first by tie-breaks."""
@@ -89,9 +97,7 @@ class Question:
         """
         within = self._within_reach(case)
         case = _aimed(case_no_worse(within, floor), axis)
-        effort = self.options.effort.part(END_WORK)
-        gap = self.options.gap
-        return optimise(case, gap=gap, effort=effort, ties=False, known=[start]).operation
+        return self.solve(case, known=[start], most_work=END_WORK).operation
 
     def cheapest(self, axis: Axis, operation: Run) -> Run:
         """Return the cheapest plan with the work and the place of another, and no other systems."""
@@ -108,7 +114,7 @@ class Question:
         """Return the plan that goes farthest along an axis, whatever it works."""
         gap = END_GAP if self.reach is None else FAR_GAP
         case = _aimed(self._within_reach(self.case), axis)
-        return optimise(case, gap=gap, effort=self.options.effort.part(END_WORK), ties=False)
+        return self.solve(case, gap, most_work=END_WORK)
 
     def _within_reach(self, case: Case) -> Case:
         return case if self.reach is None else self._limited(case, LESS_STORAGE, self.reach)
