@@ -128,7 +128,9 @@ def test_the_study_is_tables_and_pictures(study: FleetStudy) -> None:
 
 def test_storage_that_suffices_delivers_and_takes_the_least_power(study: FleetStudy) -> None:
     """No more power than any appliance of the catalogs by itself; a DGX B200 takes 14.3 kW."""
-    inputs = api.load(PROBLEM, settings=("consider.gpu_systems=[nvidia_dgx_b200]",))
+    inputs = api.load(
+        PROBLEM, settings=("consider.gpu_systems=[nvidia_dgx_b200]", "storage.endurance=off")
+    )
     one = ClusterStorage(cluster="c", gpus=1024, demand_gb_per_s=76.7, seen_gb_per_s=400.0)
     (found,) = add_storage(study.model_copy(update={"storage": (one,)}), inputs).storage
     delivered = inputs.problem.storage.delivered_fraction.write
