@@ -380,7 +380,7 @@ def test_the_intervals_agree_with_the_sizing_model(stall_per_mtti: float) -> Non
 
 def test_verify_shares_no_code_with_what_it_judges() -> None:
     modules = set()
-    for path in (Path(planner.__file__).parent / "verify").glob("*.py"):
+    for path in (Path(planner.__file__).parent / "verifier").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module:
                 modules.add(node.module)

@@ -79,8 +79,9 @@ def verify(inputs: Inputs, plan: Plan, schedule: Schedule | None = None) -> None
     """
     found = recheck(inputs, plan, schedule=schedule)
     broken = tuple(f"{name}: {text}" for name, text in found.breaches)
-    if found.disagreements or broken:
-        raise VerificationError((*found.disagreements, *broken))
+    wrong = (*found.disagreements, *broken, *program_faults(plan))
+    if wrong:
+        raise VerificationError(wrong)
 
 
 def confirms(inputs: Inputs, plan: Plan) -> bool:

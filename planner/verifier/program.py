@@ -14,7 +14,11 @@ FIGURES = 1e-9
 def program_faults(plan: Plan) -> tuple[str, ...]:
     """Return where the integer program's figures do not follow from one another or the plan's."""
     found = plan.objective.program
-    return () if found is None else tuple(_faults(plan, found))
+    if found is None:
+        return ()
+    if not isinstance(found, ProgramReport):
+        return ("objective.program: not the record of a program",)
+    return tuple(_faults(plan, found))
 
 
 def _faults(plan: Plan, found: ProgramReport) -> Iterator[str]:
