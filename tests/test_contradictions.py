@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,15 +18,11 @@ from planner.inputs import Inputs, weights_gb_per_gpu
 from planner.levers import applied, levers
 from planner.loader import load_with_findings
 from planner.loader.contradictions import contradictions
-from planner.schema.catalog import Figure
-from planner.verifier import verify
 from tests.infeasible.plant import drawn, has_plan
 from tests.levers.test_looser import SEEDS
 from tests.world.files import CATALOG, FILES, PROBLEM, changed, line_of
-from tests.world.known_plans import full
 from tests.world.random_cases import inputs_of
 from tests.world.requests import two_systems
-from tests.world.tampering import disagreements, put
 
 PLACE = "    failures: llama3\n"
 """Where the job takes further demands."""
@@ -325,26 +320,6 @@ def test_what_only_looks_like_a_contradiction(name: str, tmp_path: Path) -> None
     assert [finding.code for finding in findings if finding.code == "contradiction"] == []
 
 
-def test_a_contradiction_made_by_set_names_the_set(
-    tmp_path: Path, run: Callable[..., tuple[int, str, str]]
-) -> None:
-    lay_out(tmp_path, FILES)
-    code, out, err = run("solve", "problem.yaml", "--set", "jobs.0.gpus.max=31")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("planner: --set jobs.0.gpus.max=31: jobs.0.gpus.max: one replica takes")
-
-
-def test_each_contradiction_is_told(
-    tmp_path: Path, run: Callable[..., tuple[int, str, str]]
-) -> None:
-    files = CASES[0].files(job("gpus: {max: 8}") | also(targets="{min_gpus: 9, min_goodput: 1}"))
-    lay_out(tmp_path, files)
-    code, _, err = run("solve", "problem.yaml")
-    assert code == 2
-    paths = [re.split(": ", line)[2] for line in err.splitlines()]
-    assert paths == ["jobs.0.gpus.max", "jobs.0.gpus.max", "targets.min_goodput"]
-
-
 # No plan is ever refused.
 
 
@@ -405,32 +380,3 @@ def test_weights_fit_to_the_last_byte_or_not(parameters: str, precision: str, ta
     request.job["training"] = {"mfu": 0.5, "precision": precision}
     plan = solve_inputs(inputs_of(request.case()))
     assert {line.sku for line in plan.lines if line.section == "Compute"} == {taken}
-
-
-def test_without_parallelism_memory_is_nobodys_business() -> None:
-    request = two_systems("4000 B", tensor=8, pipeline=1)
-    del request.job["parallelism"]
-    inputs = inputs_of(request.case())
-    assert weights_gb_per_gpu(inputs.problem.job) is None
-    assert {system.id for system in resolve(inputs).systems} == {"small", "large", "silent"}
-
-
-def with_memory(inputs: Inputs, sku: str, memory_gb: float) -> Inputs:
-    of = Figure(value=memory_gb, source="sheet", confidence="high")
-    items = tuple(put(i, ("gpu", "memory"), of) if i.id == sku else i for i in inputs.items)
-    return replace(inputs, items=items)
-
-
-def test_the_verifier_refuses_gpus_that_hold_no_weights() -> None:
-    """70 B parameters over 32 GPUs: 4.375 GB of weights each, 2.1875 GB of them in fp8."""
-    made = full()
-    verify(with_memory(made.inputs, "gpu_a", 4.375), made.plan)
-    small = with_memory(made.inputs, "gpu_a", 4.37)
-    says = "lines.gpu_a: its memory does not hold the weights of a replica"
-    assert says in disagreements(small, made.plan)
-    alone = put(small.problem, ("jobs", 0, "parallelisms"), None)
-    assert "memory" not in disagreements(replace(small, problem=alone), made.plan)
-    halved = put(small.problem, ("jobs", 0, "training", "precision"), "fp8")
-    assert "memory" not in disagreements(replace(small, problem=halved), made.plan)
-    quarter = with_memory(replace(small, problem=halved), "gpu_a", 2.18)
-    assert "its memory does not hold" in disagreements(quarter, made.plan)
