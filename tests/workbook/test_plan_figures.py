@@ -17,9 +17,9 @@ from planner.workbook.book import Book
 from tests.workbook.conftest import CREATED, SOLVABLE, Made, made, shipped
 from tests.workbook.excel import unlike
 from tests.workbook.office import convert, needs_office, values
-from tests.world import known_plans
 from tests.world.gear_plans import infeasible, plan
 from tests.world.setups import CASES
+from tests.world.known_plans import KNOWN
 from tests.world.solved import solved
 
 VARIANTS = {
@@ -46,16 +46,14 @@ VARIANTS = {
     ),
     "two_types": ("jobs.0.repair=null", "jobs.0.gpus.max_types=2", "storage.max_families=2"),
 }
-KNOWN = ("full", "sync_bundle", "vendor_rule", "types_of_one_size")
 
 
 def all_books() -> dict[str, Made]:
-    """Return the workbooks of shipped problems, variants of one, and of plans made by hand."""
+    """Return the workbooks of shipped problems, variants of one, and of small ones."""
     found = {problem: shipped(problem) for problem in SOLVABLE}
     for name, settings in VARIANTS.items():
         found[name] = shipped("10MW", *settings)
-    found |= {f"case {name}": made(plan(setup)) for name, setup in CASES.items()}
-    found |= {f"known {name}": made(getattr(known_plans, name)().plan) for name in KNOWN}
+    found |= {f"known {name}": made(known().plan) for name, known in KNOWN.items()}
     return found
 
 
