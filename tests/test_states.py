@@ -25,14 +25,6 @@ def test_where_nothing_is_taken_out_it_is_the_goodput() -> None:
     assert kept([5, 0], 1 / HOUR / 5, rhythm(0.0)) == pytest.approx(expected, rel=1e-12)
 
 
-def test_one_replica_without_spares_waits() -> None:
-    """Nothing fails while it waits: the time out over the time that it runs is share x repair/M."""
-    one = goodput(600.0, 10.0, 30.0, 200.0, HOUR) / (1.0 + 0.4 * 9000.0 / HOUR)
-    assert kept([1, 0], 1 / HOUR, rhythm(0.4)) == pytest.approx(one, rel=1e-12)
-    swaps = one * (0.6 + 0.4 * math.exp(-300.0 / HOUR))
-    assert kept([1, 0], 1 / HOUR, rhythm(0.4, 300.0)) == pytest.approx(swaps, rel=1e-12)
-
-
 HARD = (
     ([2, 1, 1, 0, 0], 0.8, 1.0, 0.25, 0.1, 0.02, 0.05),
     ([2, 2, 1, 1, 0], 1.0, 2.0, 0.25, 0.3, 0.1, 0.0),
