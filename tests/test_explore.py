@@ -82,7 +82,11 @@ def request(url, method, path, body, headers):
 
 
 def ask(url, path="/solve", values=(), chosen=(), **more):
-    return post(url, path, {"values": dict(values), "chosen": dict(chosen), "tab": "one", "stage": 2, **more})
+    return post(
+        url,
+        path,
+        {"values": dict(values), "chosen": dict(chosen), "tab": "one", "stage": 2, **more},
+    )
 
 
 def test_a_move_gives_the_plan_of_the_command_it_shows(url):
