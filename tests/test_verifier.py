@@ -172,7 +172,7 @@ WRONG: list[tuple[str, DataPath, Any, str]] = [
     ("limited", (*JOB, "interval_s"), math.nan, "jobs.interval_s: nan is not a"),
     ("limited", (*JOB, "interval_s"), 20_000.0, "is outside 60 to 14400"),
     ("limited", (*JOB, "goodput"), math.nan, "jobs.goodput: plan says nan"),
-    ("limited", ("objective", "bound"), 0.5, "objective.bound: 0.5 is worse than"),
+    ("limited", ("objective", "bound"), 0.5, "objective: 0.5 is worse than"),
     ("limited", ("objective", "gap"), 1e-3, "objective.gap: plan says 0.001"),
     ("limited", ("objective", "best"), None, "objective.best: missing"),
     ("limited", ("status",), "infeasible", "a plan that is infeasible has none"),
