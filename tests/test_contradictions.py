@@ -13,8 +13,7 @@ import pytest
 
 from planner import cli
 from planner.api import solve_inputs
-from planner.case import resolve
-from planner.inputs import Inputs, weights_gb_per_gpu
+from planner.inputs import Inputs
 from planner.levers import applied, levers
 from planner.loader import load_with_findings
 from planner.loader.contradictions import contradictions
@@ -305,13 +304,6 @@ def test_a_contradiction_is_one_line_with_its_place(
     assert f"error: problem.yaml:{line}: {case.path}: {case.says}" in out
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_the_least_correction_is_no_contradiction(case: Case, tmp_path: Path) -> None:
-    inputs, findings = load_with_findings(lay_out(tmp_path, case.files(case.near)))
-    assert [finding.message for finding in findings if finding.severity == "error"] == []
-    assert list(contradictions(inputs)) == []
-
-
 @pytest.mark.parametrize("name", NO_CONTRADICTION)
 def test_what_only_looks_like_a_contradiction(name: str, tmp_path: Path) -> None:
     case = Case(name, NO_CONTRADICTION[name], {}, "", "", "", "")
@@ -348,21 +340,6 @@ def test_no_problem_that_has_a_plan_is_contradictory() -> None:
 
 
 # Memory: the weights of a replica have to fit into its GPUs.
-
-
-def test_a_gpu_that_holds_no_weights_is_left_out_and_the_others_stay() -> None:
-    # 2 bytes of 400 B parameters over 8 GPUs: 100 GB each.
-    inputs = inputs_of(two_systems("400 B", tensor=8, pipeline=1).case())
-    assert list(contradictions(inputs)) == []
-    assert weights_gb_per_gpu(inputs.problem.job) == pytest.approx(100.0)
-    case = resolve(inputs)
-    assert {system.id for system in case.systems} == {"large", "silent"}
-    plan = solve_inputs(inputs)
-    (reason,) = [entry.reason for entry in plan.not_considered if entry.sku == "small"]
-    assert "80 GB" in reason
-    assert "100 GB of weights" in reason
-    assert "parallelism of the job 'train'" in reason
-    assert {line.sku for line in plan.lines if line.section == "Compute"} == {"large"}
 
 
 @pytest.mark.parametrize(
