@@ -180,6 +180,8 @@ FIGURES: dict[str, Figure] = {
                "work lost because the newest checkpoint had not arrived when it was needed"),
         Figure("loss.restart", "restarts", "share", "loss", 2),
         Figure("loss.restore", "restores", "share", "loss", 2, "reading the checkpoint back"),
+        Figure("loss.other", "other lost time", "share", "loss", 2,
+               "evaluation, restarts by people, network faults, slow starts"),
         Figure("loss.waiting", "waiting for repairs", "share", "loss", 2,
                "more units are out for repair than stood by"),
         # The same where a simulation counts it: it tells stalls from slowdown.

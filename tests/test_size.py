@@ -30,6 +30,7 @@ consider: {gpu_systems: [nvidia_dgx_h100]}
 storage: {delivered_fraction: {read: 1, write: 1}}
 jobs:
   - name: one
+    lost_time: none
     checkpoint:
       size: 13.8 TB
       keep_last: 0

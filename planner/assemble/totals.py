@@ -147,9 +147,10 @@ def _goodput(case: Case, o: Run, slowdown: float) -> dict[str, Any]:
             o.interval_s, o.drain_s, recovery_s, o.mtti_s, slowdown
         )
     return {
-        "goodput_first_order": (1.0 - o.waiting) * first_order,
-        "goodput_understated": understated,
-        "loss": Loss(**vars(parts)),
+        "goodput_first_order": (1.0 - o.waiting) * first_order * job.progress,
+        "goodput_understated": understated * job.progress,
+        "loss": Loss(**vars(parts), other=o.goodput * job.lost_time / job.progress),
+        "lost_time": job.lost_time,
     }
 
 

@@ -491,6 +491,12 @@ class Job:
     derived_stall: bool = False
     levels: Levels | None = None
     repair: Repair | None = None
+    lost_time: float = 0.0
+
+    @property
+    def progress(self) -> float:
+        """Share of the time between restarts that makes progress."""
+        return 1.0 - self.lost_time
 
     @property
     def longest_local_restart_s(self) -> float:

@@ -407,6 +407,7 @@ def job_numbers(problem: Problem) -> JobNumbers:
         derived_stall=checkpoint.stall_s == "derived",
         levels=_levels(job),
         repair=_repair(job.repair),
+        lost_time=job.lost_share,
     )
 
 

@@ -523,7 +523,7 @@ def _run(
     waiting = flow.waiting
     if flow.shrunk is not None and kept > 0.0:
         waiting = short_of_units(job, run, flow.shrunk)
-    return replace(run, waiting=waiting, goodput=kept * (1.0 - waiting))
+    return replace(run, waiting=waiting, goodput=kept * (1.0 - waiting) * job.progress)
 
 
 def on_two_levels(job: Job, run: Run) -> TwoLevels:

@@ -250,7 +250,10 @@ class Operation:
             runs &= stopped <= MOST_STALLED * interval
             patient = np.exp(times.log_kept(interval, mtti)) * self.kept_by_swaps(mtti)
             goodput = patient * (1.0 - waiting)
-        patient, goodput = (np.where(moves & runs, kept, 0.0) for kept in (patient, goodput))
+        progress = job.progress
+        patient, goodput = (
+            np.where(moves & runs, progress * kept, 0.0) for kept in (patient, goodput)
+        )
         each = most_each = self._rates(use, job.scale) * 1e-3
         if self.concave is not job.scale:
             most_each = self._rates(use, self.concave) * 1e-3

@@ -34,9 +34,11 @@ from planner.schema.catalog import Category
 from planner.schema.prices import CurrencyCode, Exchange
 from planner.schema.running import (
     DEFAULT_FAILURES,
+    DEFAULT_LOST_TIME,
     FailurePreset,
     FailureRate,
     LocalLevel,
+    LostTime,
     Options,
     Parallelism,
     PowerPoints,
@@ -358,7 +360,11 @@ BytesPreset = Literal["mixed_adam", "fp32_adam", "bf16_moments", "weights_only",
 
 
 class Job(Model):
-    """One training job."""
+    """One training job.
+
+    ``lost_time`` is the share of its time between restarts in which it makes no progress: for
+    evaluation, restarts by people, network faults, slow starts. ``none`` counts failures alone.
+    """
 
     name: Text
     parameters: Parameters | None = None
@@ -370,6 +376,7 @@ class Job(Model):
     restart: Restart = Restart.model_construct()
     failures: FailurePreset | FailureRate = DEFAULT_FAILURES
     repair: Repair | None = None
+    lost_time: LostTime = DEFAULT_LOST_TIME
     training: Training = Training.model_construct()
     power: PowerPoints | None = None
     gpus: GpuRange = GpuRange.model_construct()
@@ -403,6 +410,11 @@ class Job(Model):
         if isinstance(given, str):
             return given
         return given.rate if given.per_gpu_day is None else given.per_gpu_day
+
+    @property
+    def lost_share(self) -> float:
+        """Share of the time between restarts without progress."""
+        return 0.0 if self.lost_time == "none" else self.lost_time
 
     @property
     def failure_shares(self) -> dict[str, float]:

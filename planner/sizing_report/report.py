@@ -134,7 +134,7 @@ def _local_rows(
             write_gb_per_s=write,
             write_mb_per_s_per_gpu=1000 * write / cluster.gpus,
             overlap_share=found.drain_s / found.remote_interval_s,
-            goodput_share=goodput(found),
+            goodput_share=goodput(found) * job.progress,
         )
 
 

@@ -196,6 +196,7 @@ class Run:
         mtti_s = DAY_S / (self.failures * self.gpus)
         stopped_s = stall_s + slowed_s
         found = Times(self.interval_s, stopped_s, drain_s, job.restart_s, restore_s, mtti_s)
+        found = replace(found, idle=job.lost_share)
         local = job.checkpoint.local
         if self.every and local is not None and job.restart.local_s is not None:
             found = replace(

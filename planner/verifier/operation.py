@@ -125,6 +125,7 @@ def _asked(run: Run) -> dict[str, Any]:
     own |= {"readers": job.restore.readers, "interval_policy": saved.interval.policy}
     own |= {"max_overlap": saved.max_overlap if storage.rule == "demand" else None}
     own |= {"max_blocking": saved.max_blocking, "tolerate_down": storage.tolerate_down}
+    own |= {"lost_time": job.lost_share}
     own |= {"whole_replicas": whole_replica(job) is not None}
     return own | {"tensor_gpus": None if option is None else option.tensor}
 

@@ -216,6 +216,7 @@ _PLAIN = (
     "jobs.*.restore.restart",
     "jobs.*.failures.per_gpu_day",
     "jobs.*.failures.rate",
+    "jobs.*.lost_time",
     "jobs.*.repair.swap",
     "jobs.*.dataset",
     "jobs.*.ingest_per_gpu",
