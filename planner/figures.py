@@ -210,6 +210,12 @@ FIGURES: dict[str, Figure] = {
         Figure("usable_tb", "usable capacity", "TB", "storage", 1),
         Figure("capacity_needed_tb", "usable capacity needed", "TB", "storage", 1),
         Figure("other_data_tb", "other data held", "TB", "storage", 1, "data set and exports"),
+        Figure("bulk.needed_tb", "bulk capacity needed", "TB", "storage", 1,
+               "data set, milestones and exports, up to the fill limit"),
+        Figure("bulk.usable_tb", "usable bulk capacity", "TB", "storage", 1),
+        Figure("bulk.read_gb_per_s", "delivered bulk read bandwidth", "GB/s", "storage", 1),
+        Figure("bulk.staging_gb_per_s", "staging bandwidth beside checkpoints", "GB/s", "storage",
+               1),
         Figure("write_volume_tb_per_day", "checkpoint volume written", "TB/day", "storage", 1),
         Figure("tolerate_down", "appliances that may be down", "appliances", "storage", 0),
         # The site: power, heat, space, delivery.

@@ -360,6 +360,8 @@ class _Jobs:
         if job.ingest_per_gpu_gb_per_s:
             ports = op.client_read[team] * np.ceil(self.many / op.usable[team] - NOISE)
             arrives = np.minimum(case.delivered_read * stores.read, ports * stores.read_factor)
+            if job.bulk_needed_tb:
+                arrives = np.minimum(arrives, op.staged(stores))
             self.runs &= self.few * job.ingest_per_gpu_gb_per_s <= arrives * (1 + 1e-7)
         self._reach_floors()
 

@@ -117,6 +117,7 @@ class Line(PlanModel):
     read_gb_per_s: Customer[float] = 0.0
     write_gb_per_s: Customer[float] = 0.0
     usable_tb: Customer[float | None] = None
+    bulk_tb: Customer[float] = Field(default=0.0, exclude_if=_is_empty)
     notes: tuple[str, ...] = ()
     category: Customer[Category | Literal[""]] = ""
     role: Customer[str | None] = None
@@ -458,6 +459,22 @@ class WayPlan(PlanModel):
     expert_parameters: Customer[float | None] = Field(default=None, exclude_if=_is_none)
 
 
+class BulkPlan(PlanModel):
+    """The bulk tier: data set, milestones and exports, beside the flash tier.
+
+    Training data leaves it at up to ``read_gb_per_s`` and is staged on flash at up to
+    ``staging_gb_per_s``, beside checkpoints.
+    """
+
+    dataset_tb: Customer[float]
+    archives_tb: Customer[float]
+    staged_tb: Customer[float]
+    needed_tb: Customer[float]
+    usable_tb: Customer[float]
+    read_gb_per_s: Customer[float]
+    staging_gb_per_s: Customer[float]
+
+
 class JobPlan(PlanModel):
     """How the job runs on the plan: every figure of the sizing model, and its inputs.
 
@@ -551,6 +568,7 @@ class JobPlan(PlanModel):
     rate_share: Customer[float] = Field(default=1.0, exclude_if=_is_one)
     client_data_limit_gb_per_s: Customer[float | None] = Field(default=None, exclude_if=_is_none)
     lost_time: Customer[float] = Field(default=0.0, exclude_if=_is_empty)
+    bulk: Customer[BulkPlan | None] = Field(default=None, exclude_if=_is_none)
 
     @property
     def spares_move(self) -> bool:

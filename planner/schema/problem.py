@@ -356,6 +356,36 @@ class GpuRange(Model):
         return self
 
 
+class DataSet(Model):
+    """Training data and where it is held.
+
+    On the ``bulk`` tier the data set, milestones and exports are on object or capacity storage
+    beside the flash tier; ``staged`` of it is on flash at a time, and moves there at the rate of
+    ingest.
+    """
+
+    size_tb: CapacityOrZero = Field(alias="size")
+    tier: Literal["flash", "bulk"] = "flash"
+    staged_tb: CapacityOrZero = Field(default=0.0, alias="staged")
+
+    @model_validator(mode="after")
+    def _staged_is_a_part(self) -> Self:
+        if self.staged_tb > self.size_tb:
+            raise ValueError(f"staged {self.staged_tb:g} TB is more than size {self.size_tb:g} TB")
+        if self.staged_tb and self.tier == "flash":
+            raise ValueError("staged needs tier: bulk; on flash the whole data set is held")
+        return self
+
+
+def _data_kind(value: object) -> str:
+    return "tiered" if isinstance(value, (dict, DataSet)) else "size"
+
+
+Data = Annotated[
+    Annotated[CapacityOrZero, Tag("size")] | Annotated[DataSet, Tag("tiered")],
+    Discriminator(_data_kind),
+]
+
 BytesPreset = Literal["mixed_adam", "fp32_adam", "bf16_moments", "weights_only", "megatron_1t"]
 
 
@@ -380,8 +410,24 @@ class Job(Model):
     training: Training = Training.model_construct()
     power: PowerPoints | None = None
     gpus: GpuRange = GpuRange.model_construct()
-    dataset_tb: CapacityOrZero = Field(default=0.0, alias="dataset")
+    dataset: Data = 0.0
     ingest_per_gpu_gb_per_s: BandwidthOrZero = Field(default=0.0, alias="ingest_per_gpu")
+
+    @property
+    def tiered(self) -> DataSet:
+        """The data set with its tier."""
+        given = self.dataset
+        return given if isinstance(given, DataSet) else DataSet.model_construct(size_tb=given)
+
+    @property
+    def in_bulk(self) -> bool:
+        """Whether data set, milestones and exports are on the bulk tier."""
+        return self.tiered.tier == "bulk"
+
+    @property
+    def dataset_tb(self) -> float:
+        """Training data on flash, TB."""
+        return self.tiered.staged_tb if self.in_bulk else self.tiered.size_tb
 
     @property
     def options(self) -> tuple[Parallelism, ...]:

@@ -219,6 +219,7 @@ _PLAIN = (
     "jobs.*.lost_time",
     "jobs.*.repair.swap",
     "jobs.*.dataset",
+    "jobs.*.dataset.size",
     "jobs.*.ingest_per_gpu",
     "network.*.oversubscription",
     "storage.dwpd.*",
