@@ -18,7 +18,7 @@ from planner.loader.catalog_checks import catalog_figures
 from planner.loader.price_building import OLD_MONTHS, is_old, is_to_come, latest_day, today
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
-from planner.paths import job_path
+from planner.paths import job_path, of_job
 from planner.schema.catalog import Figure, Item, Source
 from planner.schema.plan import Assumption, FabricReport, JobPlan, Line
 from planner.schema.running import DEFAULT_FAILURES
@@ -609,7 +609,7 @@ def _lost_time(inputs: Inputs, job: JobPlan) -> Iterator[str]:
         work = f"{job.useful_pflops * worth:,.0f} PFLOP/s"
     yield (
         f"lost time besides failures of {100 * job.lost_time:g} % assumed, worth {work}; published "
-        f"{100 * LOST_TIME.low:g} to {100 * LOST_TIME.high:g} %: set {job_path('lost_time')}"
+        f"{100 * LOST_TIME.low:g} to {100 * LOST_TIME.high:g} %: set {of_job('lost_time', job.name)}"
     )
 
 
