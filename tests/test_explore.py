@@ -1,5 +1,6 @@
 """The page with sliders: driven in Chromium as a person does, and its guards by bare requests."""
 
+import csv
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ import pytest
 from planner.api import load, solve
 from planner.commands import explore
 from planner.errors import InputError
+from tests.world.commands import ran
 
 PROBLEM = Path(__file__).parents[1] / "problems" / "10MW.yaml"
 POWER, MFU = "site.facility_power", "jobs.0.training.mfu"
@@ -292,3 +294,21 @@ def test_a_phone_shows_the_page_without_sideways_scrolling(browser, url):
         assert 0 <= top < 800 - head["height"], "the plan is out of sight while a slider moves"
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_mailed_sweep_shows_the_plan_of_each_position(browser, tmp_path):
+    found = tmp_path / "page.html"
+    problem = str(PROBLEM.with_name("gpt3_octet.yaml"))
+    vary = ("--vary", "site.pue=1.1,1.2,1.3", "--vary", "jobs.0.training.mfu=30%,40%")
+    ended = ran("sweep", problem, *vary, "-o", str(tmp_path), "--html", str(found), "-q")
+    assert ended.code == 0, ended.err
+    table = (tmp_path / "gpt3_octet.sweep.csv").read_text("utf-8")
+    rows = csv.DictReader(table.splitlines())
+    browser.get(found.as_uri())
+    for _ in range(3):
+        browser.find_element("name", "axis1").send_keys("\ue012")  # arrow left
+    browser.find_element("name", "axis1").send_keys("\ue014")  # arrow right
+    row = next(each for each in rows if float(each["jobs.0.training.mfu [share]"]) == 0.4)
+    tile = browser.find_element("css selector", ".tile b").text
+    assert float(tile.split()[0]) == pytest.approx(float(row["objective"]), rel=1e-3)
+    assert [each for each in browser.get_log("browser") if each["level"] == "SEVERE"] == []

@@ -376,7 +376,7 @@ def _choices(inputs: Inputs) -> Iterator[Choice]:
         return vendors and item.id in inputs.prices and not (rule is not None and rule.exclude)
 
     systems = [
-        (item.id, _named(item.vendor, item.model))
+        (item.id, item.product)
         for item in inputs.items
         if item.category == "gpu_system"
         and offered(item)

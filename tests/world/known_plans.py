@@ -28,7 +28,8 @@ def _solved(inputs: Inputs) -> Known:
 
 
 def _problem(name: str, job: dict[str, Any], **more: Any) -> Known:
-    asked = {"name": name, "storage": STORAGE, **more, "jobs": ({"name": name, **job},)}
+    job = {"name": name, "lost_time": "none", **job}
+    asked = {"name": name, "storage": STORAGE, **more, "jobs": (job,)}
     return _solved(inputs_of(asked, ITEMS))
 
 
