@@ -326,7 +326,8 @@ class Space:
             return None
         for offer in self.offers:  # what the case allows and demands of each
             most = math.inf if offer.high is None else offer.high
-            if not offer.low <= units.get(offer.id, 0) <= most:
+            least = max(offer.low, 1 if offer.id in self.case.must_use else 0)
+            if not least <= units.get(offer.id, 0) <= most:
                 return None
         counts = np.array([[units.get(offer.id, 0)] for offer in self.offers], dtype=np.int64)
         team, group = np.array([self.job.teams.index(tuple(places))]), np.array(groups[:1])

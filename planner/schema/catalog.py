@@ -510,6 +510,12 @@ class Item(Model):
         return self.tier == "bulk"
 
     @property
+    def product(self) -> str:
+        """Manufacturer and model, the manufacturer once."""
+        named = self.model.casefold().startswith(self.vendor.casefold())
+        return self.model if named else f"{self.vendor} {self.model}"
+
+    @property
     def is_percentage(self) -> bool:
         """Whether a price of it is a percentage of what hardware costs, which no cents round."""
         return self.service is not None and self.service.per == "hardware"
