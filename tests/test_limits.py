@@ -41,7 +41,7 @@ from planner.schema import problem as schema
 from planner.schema.catalog import Category, Item
 from planner.schema.plan import Line, Plan, Totals
 from planner.studies.changes import no_worse
-from planner.studies.sensitivity.solve import COUNTED
+from planner.studies.scenario_plans import COUNTED
 from planner.verifier import verify
 from planner.workbook import write
 from planner.workbook.edits import Draft, EditError, set_limit

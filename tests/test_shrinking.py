@@ -21,8 +21,8 @@ from planner.outputs import console, simulation_text
 from planner.outputs.blocks import screen as shown
 from planner.schema.plan import Plan, ShrunkPlan
 from planner.sizing.availability import Restarts, Shrinking, availability, shrunk
+from planner.studies.explain import questions_of, without
 from planner.studies.simulation import SimulationOptions, study
-from planner.studies.worth import Worths
 from planner.verifier import recheck
 from tests.oracle import repair as oracle
 from tests.oracle.enumerate import best
@@ -272,9 +272,9 @@ def test_the_screen_says_it() -> None:
 
 def test_explain_says_what_it_is_worth() -> None:
     inputs, plan = by_hand()
-    worths = Worths.of(inputs, plan, api.Options(), {})
-    labels = [each.label for each in worths.open]
-    row = worths.without(labels.index("waiting where units are short"))
+    about = questions_of(inputs, plan, api.Options(), {})
+    label = "waiting where units are short"
+    row = without(*about.prober(), next(each for each in about.levers if each.label == label))
     assert not isinstance(row, str)
     waits = api.solve_inputs(inputs_of(request(when_short="wait").case()), explain=False)
     assert row.setting == "jobs.0.repair.when_short=wait"
