@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from planner.api import Options, solve_with
 from planner.commands import running
 from planner.commands.report import as_png, pictures, write_workbook
 from planner.commands.solve import study_sheet
+from planner.currency import shown_in
+from planner.inputs import Inputs
+from planner.loader.vary import NoPlaceError
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
+from planner.studies.distributions import Field
 from planner.studies.registry import SWEEP
 from planner.studies.request import Found, Request
 from planner.studies.scenario_plans import table_rows
@@ -29,6 +35,7 @@ def run(
     scenarios: Path | None,
     named: tuple[str, ...],
     workbook: bool,
+    html: Path | None,
 ) -> Found:
     """Solve the scenarios of a problem and write the table of them.
 
@@ -38,13 +45,15 @@ def run(
         scenarios: a table of scenarios.
         named: scenarios of the problem by name, or ``all``.
         workbook: whether to write the workbook and the picture, too.
+        html: where the page with sliders goes, None for none.
 
     Raises:
         InputError: the problem or what to vary is wrong, or a file cannot be written.
     """
-    inputs, options, folder = request.inputs, request.each(), request.folder or Path()
+    inputs, folder = request.inputs, request.folder or Path()
     names = tuple(name for name in named if name != "all") if named else None
     chosen = scenarios_of(inputs, vary=vary, table=scenarios, named=names, problem=request.path)
+    options = request.rows(len(chosen))
     rows: dict[int, Row] = {}
     stopped = ""
     try:
@@ -60,6 +69,8 @@ def run(
     first = {name: column[:SHOWN] for name, column in table.values.items()}
     if base is not None and rows:
         written += _write_shown(base, table.record, first, folder, request.stem)
+    if html is not None:
+        written += _write_page(html, table.record, first, inputs)
     return Found(
         (table.record,), (_ended(table.record),), shown={"rows": first}, written=written,
         stopped=stopped,
@@ -78,7 +89,7 @@ def _write(table: SweepTable, stem: Path) -> tuple[Path, ...]:
 
 
 def _write_shown(
-    base: Plan, study: Sweep, rows: dict[str, list[object]], folder: Path, stem: str
+    base: Plan, study: Sweep, rows: dict[str, list[Any]], folder: Path, stem: str
 ) -> tuple[Path, ...]:
     """Write the pictures and the workbook of a sweep; return their names."""
     shown = {"rows": rows}
@@ -87,6 +98,22 @@ def _write_shown(
         write_all(drawn)
     sheets = [study_sheet(SWEEP, study, as_png(drawn), **shown)]
     return (*drawn, *write_workbook(folder, f"{SWEEP.book.format(stem=stem)}.xlsx", base, sheets))
+
+
+def _write_page(
+    path: Path, study: Sweep, rows: dict[str, list[Any]], inputs: Inputs
+) -> tuple[Path, ...]:
+    """Write the page with sliders, which begin where the problem is; return its name."""
+    from planner.outputs.sweep_page import page
+
+    now = {}
+    for column in study.columns:
+        if column.kind == "input":
+            with suppress(NoPlaceError):
+                now[column.path] = Field(inputs, column.path).base
+    with shown_in(study.shown_in):
+        write_all({path: page(study, rows, now)})
+    return (path,)
 
 
 def _ended(study: Sweep) -> str:

@@ -20,7 +20,7 @@ from planner.paths import job_path
 from planner.schema.catalog import Confidence
 from planner.schema.running import DEFAULT_FAILURES
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.sizing.goodput import FAILURES_PER_GPU_DAY
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
 from planner.studies.scenarios import label, labels
 from planner.units import QuantityError
 
@@ -458,6 +458,10 @@ def _usual(inputs: Inputs, case: Case) -> Iterator[Usual]:
         yield "prices.*.list", *_PRICES[known[0]]
     yield "catalog.*.consumes.it_power", *_POWER
     yield _failures(inputs)
+    if "lost_time" not in inputs.problem.job.model_fields_set:
+        low, high = LOST_TIME.low, LOST_TIME.high
+        reason = f"published runs lost {100 * low:g} to {100 * high:g} %"
+        yield job_path("lost_time"), f"uniform({low:g}, {high:g})", reason
     assumed = inputs.problem.storage.delivered_fraction.write
     low, high = min(_LEAST_WRITTEN, assumed), max(_MOST_WRITTEN, assumed)
     reason = (

@@ -26,7 +26,7 @@ from planner.loader.vary import checked
 from planner.optimizer import purchase
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import Certificate, share
+from planner.optimizer.optimise import Certificate, share, share_given_away
 from planner.optimizer.purchase import amounts, given, used
 from planner.optimizer.sweep import Found, Sweep
 from planner.outputs.words import listed
@@ -51,9 +51,10 @@ Numbers = NDArray[np.float64]
 class Answer(NamedTuple):
     """A scenario's best plan with its proof.
 
-    ``value`` and ``bound`` are in the objective's own unit, ``score`` and ``score_bound`` as the
-    search scales it; ``gap`` is a share of the value. ``certificate``: proven by work on this
-    scenario ("search") or by what was proven for others ("reused").
+    ``value`` and ``bound`` are in the objective's own unit; ``value`` is the best known, or that of
+    the plan that `solve` takes of those near it. ``gap`` is a share, from the best to the bound.
+    ``score``, ``score_best`` and ``score_bound`` are as the search scales them. ``certificate``:
+    proven by work on this scenario ("search") or by what was proven for others ("reused").
     """
 
     scenario: Scenario
@@ -66,6 +67,7 @@ class Answer(NamedTuple):
     reason: str = ""
     score: float | None = None
     score_bound: float | None = None
+    score_best: float | None = None
 
 
 # Groups and pieces
@@ -207,8 +209,15 @@ def prepare(base: Inputs, group: Group, options: SweepOptions) -> Prepared:
 def solve(asked: Prepared) -> list[Answer]:
     """Return an answer for each scenario of a group, in order."""
     options = asked.options
-    found = Sweep(asked.case, asked.allowed, asked.supplies, options.gap, options.time_limit_s)
-    pairs = zip(asked.group.scenarios, found.answers(), strict=True)
+    found = Sweep(
+        asked.case,
+        asked.allowed,
+        asked.supplies,
+        options.gap,
+        options.time_limit_s,
+        options.ties,
+    ).answers()
+    pairs = zip(asked.group.scenarios, found, strict=True)
     return [_answer(asked.case, options.gap, scenario, each) for scenario, each in pairs]
 
 
@@ -222,7 +231,7 @@ def _answer(case: Case, gap_asked: float, scenario: Scenario, found: Found) -> A
     sign = 1.0 if case.maximise else -1.0
     score, bound = sign * found.score, sign * found.bound
     known = math.isfinite(bound)
-    gap = share(case, score, bound) if known else None
+    gap = share(case, sign * found.best, bound) if known else None
     return Answer(
         scenario,
         "optimal" if gap is not None and gap <= gap_asked + 1e-9 else "feasible",
@@ -233,6 +242,7 @@ def _answer(case: Case, gap_asked: float, scenario: Scenario, found: Found) -> A
         certificate=found.certificate,
         score=score,
         score_bound=bound if known else None,
+        score_best=sign * found.best,
     )
 
 
@@ -484,15 +494,20 @@ def _verified(asked: Prepared, place: int, answer: Answer) -> Plan:
     Raises:
         VerificationError: it does not agree with its re-computation, or breaks a limit.
     """
+    score, best = answer.score, answer.score_best
+    assert score is not None
+    assert best is not None
     proven = Certificate(
         "optimal" if answer.status == "optimal" else "feasible",
         answer.operation,
-        answer.score,
+        score,
         answer.score_bound,
         answer.gap,
         iterations=0,
         seconds=0.0,
         late=False,
+        best=best,
+        given_away=share_given_away(asked.case, score, best),
     )
     plan = confirmed(asked.inputs, asked.case, proven, asked.options.gap)
     if over := passed(asked.inputs_of(place), plan):

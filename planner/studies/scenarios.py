@@ -321,10 +321,11 @@ def item_columns(bases: Iterable[Inputs], used: Collection[str]) -> Iterator[Col
         used: names of columns with units in any row.
     """
     kinds = ("gpu_system", "storage")
-    offers = {i.id: i.category for base in bases for i in base.items if i.category in kinds}
-    for name, _ in sorted(offers.items(), key=lambda pair: (pair[1], pair[0])):
-        if COUNT_PREFIX + name in used:
-            yield Column(name=COUNT_PREFIX + name, label=name, unit="units", kind="count")
+    offers = {i.id: i for base in bases for i in base.items if i.category in kinds}
+    for item in sorted(offers.values(), key=lambda item: (item.category, item.id)):
+        name = COUNT_PREFIX + item.id
+        if name in used:
+            yield Column(name=name, label=item.product, unit="units", kind="count")
 
 
 def types(all_columns: Iterable[Column], texts: Collection[str]) -> dict[str, str]:

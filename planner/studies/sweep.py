@@ -10,7 +10,7 @@ from planner.figures import OBJECTIVES, objective_unit
 from planner.inputs import Inputs
 from planner.loader.vary import applied
 from planner.schema.plan import Plan
-from planner.schema.sensitivity import VARIED, Column, Sweep
+from planner.schema.sensitivity import EXACT_GAP, VARIED, Column, Sweep
 from planner.studies.request import SweepOptions, head_of
 from planner.studies.scenarios import (
     COUNT_PREFIX,
@@ -91,7 +91,9 @@ def _record(
         "unit": objective_unit(objective),
     }
     if base is not None and objective == base.objective.name:
-        head |= {"base": base.objective.best, "base_bound": base.objective.bound}
+        exact = options.gap <= EXACT_GAP
+        value = base.objective.value if exact else base.objective.best
+        head |= {"base": value, "base_bound": base.objective.bound}
     return Sweep(
         **head,
         columns=shown,

@@ -22,8 +22,8 @@ from planner.studies.request import SweepOptions
 from planner.studies.scenarios import Scenario
 from planner.verifier import confirms, verify
 from tests.optimizer.limited import everything_limited
-from tests.oracle.test_bill import Bill, companion
 from tests.studies.rows import rows_of
+from tests.world.bills import Bill, companion
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
 from tests.world.tampering import other, put
