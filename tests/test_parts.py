@@ -70,7 +70,8 @@ def test_spare_parts_come_in_packs_and_some_may_be_there() -> None:
 
 def test_a_spare_part_on_the_screen() -> None:
     screen = render(solved(bundled(storage=0.3)))
-    assert any(row.split()[:4] == ["2", "Beta", "node", "in"] for row in screen.splitlines())
+    rows = [row.split() for row in screen.splitlines()]
+    assert any(row[:5] == ["2", "Beta", "node", "(in", "store)"] for row in rows)
 
 
 @pytest.mark.parametrize(
