@@ -15,6 +15,7 @@ from planner.outputs.why_text import explanation
 from planner.outputs.words import (
     INDENT,
     NETWORKS,
+    about,
     days,
     given_away,
     in_money,
@@ -113,6 +114,8 @@ def _line(line: Line, price: str) -> tuple[str, ...]:
         said.append("in store")
     elif not line.working:
         said.append("idle")
+    if line.bulk_tb:
+        said.append(f"{about(line.bulk_tb)} TB of bulk data")
     if line.installed:
         said.append(f"{min(line.installed, line.quantity):,} installed")
     if line.idle and line.working:
