@@ -159,7 +159,7 @@ def test_the_file_has_a_row_for_every_link(schedule: CableSchedule) -> None:
 
 def test_the_command_writes_the_file_and_the_sheet(problem: Path, tmp_path: Path) -> None:
 
-    assert ran("solve", str(problem), "--cables", "-o", str(tmp_path)).code == 0
+    assert ran("solve", str(problem), "--also", "cables", "-o", str(tmp_path)).code == 0
     found = rows((tmp_path / "problem.cables.csv").read_bytes())
     sheet = load_bytes(tmp_path / "problem.xlsx")["Cables"]
     shown = [row[0] for row in sheet.iter_rows(values_only=True)]

@@ -208,7 +208,7 @@ def test_products_that_could_not_be_considered_are_one_line() -> None:
     del request.items[-1]["consumes"]["it_power"]
     request.items.append(gpu_system("unwanted", 8, "9 kW"))
     request.more["items"] = {"unwanted": {"exclude": True}}
-    wanted = "cannot be planned here (planner catalog list --unplannable): "
+    wanted = "cannot be planned here (planner catalog --incomplete): "
     wanted += "new (no price in the price books); "
     assert f"known, but {wanted}secret (not known: power draw)" in solved(request).warnings
 

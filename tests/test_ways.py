@@ -571,7 +571,7 @@ RACK = "nvidia_gb200_nvl72"
 
 
 def test_a_catalog_shows_set_points_and_rates_with_their_sources() -> None:
-    done = once("catalog", "show", RACK)
+    done = once("catalog", RACK)
     assert done.code == 0
     assert "training with GPUs capped at 0.8: 0.888 of the rate (0.84 to 0.962)  [low]" in done.out
     assert "llama3.1_405b in fp8 on 2,496 GPUs: 1,774 TFLOP/s a GPU  [medium] MLCommons" in done.out

@@ -1,128 +1,149 @@
-"""Sweeps: the table as Parquet and CSV, its workbook and picture, a summary on the screen."""
+"""Sweeps: their modes, and the files of a grid: table, workbook, pictures, record."""
 
 from __future__ import annotations
 
-import hashlib
-import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from planner import __version__
 from planner.api import Options, solve_with
-from planner.commands import running
-from planner.commands.report import as_png, pictures, write_workbook
-from planner.commands.solve import list_files, study_sheet
-from planner.errors import StoppedError
-from planner.inputs import Inputs
+from planner.commands.results import Study, as_png, page_of_study, pictures, write_workbook
+from planner.commands.solve import study_sheet
+from planner.commands.views import VIEWS
+from planner.errors import Finding, InputError
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
-from planner.studies.registry import SWEEP
-from planner.studies.request import Found, Request, SweepOptions
+from planner.studies.request import Found, Request, whole
+from planner.studies.sensitivity import frontier, tornado
+from planner.studies.sensitivity.frontier import Against
 from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import scenarios as scenarios_of
 from planner.studies.sensitivity.sweep import RunningSweep, SweptRows, beside
+from planner.studies.sensitivity.uncertain import uncertainty
 from planner.studies.sensitivity.workers import Workers
 from planner.whole_files import write_all
 
 SHOWN = 20_000
-"""So many rows of a table are looked at for the workbook, the picture and the screen."""
+"""Rows of a table that workbook, picture and screen are made of, at most."""
 
 
-@dataclass(frozen=True)
-class Variation:
-    """What to vary: ``--vary``, a table of scenarios, named scenarios (None; all where empty)."""
+class Sweeping(NamedTuple):
+    """Options of a sweep that some modes have; None for their default."""
 
     vary: tuple[str, ...] = ()
-    table: Path | None = None
-    named: tuple[str, ...] | None = None
+    scenarios: str | None = None
+    against: tuple[Against, ...] = ()
+    points: int | None = None
+    samples: int | None = None
+    seed: int | None = None
+    indices: bool = False
 
 
-def run(
-    request: Request,
-    *,
-    vary: tuple[str, ...],
-    scenarios: Path | None,
-    named: tuple[str, ...],
-    workbook: bool,
-) -> Found:
+_MODES = {
+    "grid": {"vary", "scenarios"},
+    "frontier": {"against", "points"},
+    "tornado": {"vary"},
+    "uncertain": {"vary", "samples", "seed", "indices"},
+}
+"""The options of each mode."""
+
+
+def sweeping(mode: str, given: Sweeping) -> tuple[str, Study]:
+    """Return the unit of progress and the study of a mode.
+
+    Raises:
+        InputError: an option is of another mode, or is wrong.
+    """
+    for name, value in given._asdict().items():
+        if value and name not in _MODES[mode]:
+            others = " or ".join(each for each, options in _MODES.items() if name in options)
+            message = f"--{name} is of --mode {others}, and this is --mode {mode}"
+            raise InputError(Finding("option", message, fix="leave it out"))
+    vary = given.vary
+    if mode == "frontier":
+        points = whole("--points", 50 if given.points is None else given.points, 3)
+        return "points at most", partial(frontier.run, against=given.against, points=points)
+    if mode == "tornado":
+        return "ends", partial(tornado.run, vary=vary, by=tornado.BY)
+    if mode == "uncertain":
+        samples = whole("--samples", 256 if given.samples is None else given.samples, 2)
+        seed = whole("--seed", 1 if given.seed is None else given.seed, 0)
+        study = partial(uncertainty.run, dist=vary, method="lhs", samples=samples, seed=seed)
+        return "scenarios", partial(study, indices=given.indices)
+    return "scenarios", partial(run, vary=vary, scenarios=given.scenarios)
+
+
+@contextmanager
+def swept(
+    request: Request, vary: Sequence[str], scenarios: Path | None, named: Sequence[str]
+) -> Iterator[SweptRows]:
+    """Solve the scenarios of a problem and yield their table; nothing is left on disk.
+
+    Args:
+        request: the problem, and how to solve each scenario.
+        vary: what to vary, each as ``PATH=VALUES``.
+        scenarios: a table of scenarios.
+        named: scenarios of the problem by name, or ``all``.
+
+    Raises:
+        InputError: the problem or what to vary is wrong.
+    """
+    every = tuple(name for name in named if name != "all") if named else None
+    chosen = scenarios_of(
+        request.inputs, vary=tuple(vary), table=scenarios, named=every, problem=request.path
+    )
+    with closing(Journal()) as journal:
+        course = RunningSweep(request.inputs, chosen, request.each(), journal, request.progress)
+        with Workers(course.work, course.pieces) as workers:
+            course.run(workers)
+        yield course.table()
+
+
+def base_plan(request: Request) -> Plan:
+    """Return the plan of the problem itself, with which a sweep is compared."""
+    return solve_with(request.inputs, Options(gap=request.each().gap, explain=False))
+
+
+def run(request: Request, *, vary: Sequence[str], scenarios: str | None) -> Found:
     """Solve the scenarios of a problem and write the table of them.
 
     Args:
         request: the problem, how to solve each scenario, and where files go.
         vary: what to vary, each as ``PATH=VALUES``.
-        scenarios: a table of scenarios.
-        named: scenarios of the problem by name, or ``all``.
-        workbook: whether to write the workbook and the picture, too.
+        scenarios: a CSV file of scenarios, names of the problem's own with commas, or ``all``.
 
     Raises:
         InputError: the problem or what to vary is wrong, or a file cannot be written.
     """
-    every = tuple(name for name in named if name != "all") if named else None
-    asked, options = Variation(vary, scenarios, every), request.each()
-    inputs, folder = request.inputs, request.folder or Path()
-    chosen = scenarios_of(
-        inputs, vary=asked.vary, table=asked.table, named=asked.named, problem=request.path
-    )
-    partial = folder / f".{request.stem}.sweep.partial"
-    with _journal(partial, _key(inputs, asked, options)) as journal:
-        course = RunningSweep(inputs, chosen, options, journal, request.progress)
-        stopped = _run(course)
-        base = solve_with(inputs, Options(gap=options.gap, explain=False)) if workbook else None
-        study, rows, written = _write(course.table(), folder / f"{request.stem}.sweep", base)
-        if base is not None and study.rows:
-            written += _write_shown(base, study, rows, folder, request.stem)
-        if not stopped:
-            journal.forget()
-    kept = _kept(study, partial) if stopped else ""
-    return Found((study,), (_ended(study),), shown={"rows": rows}, written=written, stopped=kept)
+    folder = request.folder or Path()
+    table, named = _table_or_names(scenarios)
+    with swept(request, vary, table, named) as rows:
+        base = base_plan(request)
+        study, shown, written = _write(rows, folder / f"{request.stem}.sweep", base)
+    found = Found((study,), (_status(study),), plan=lambda: base, shown={"rows": shown})
+    if study.rows:
+        written += _write_shown(base, study, shown, folder, request.stem)
+        page = page_of_study(found, folder, request.stem, base)
+        write_all(page)
+        written += tuple(page)
+    return replace(found, written=written)
 
 
-@contextmanager
-def _journal(folder: Path, key: str) -> Iterator[Journal]:
-    """Yield the journal; however the sweep ends, nobody else is kept out and nothing idle stays."""
-    with closing(Journal(folder, key)) as journal:
-        try:
-            yield journal
-        except KeyboardInterrupt:
-            if journal.empty:
-                raise
-            running.interrupt_handled()
-            kept = f"what is done is kept in {list_files([folder])}"
-            text = f"interrupted: {kept}; the same command goes on from there"
-            raise StoppedError(text) from None
-        finally:
-            if journal.empty:
-                journal.forget()
-
-
-def _run(course: RunningSweep) -> bool:
-    """Work on every piece; say whether the user stopped it before its end."""
-    try:
-        with Workers(course.work, course.pieces, kept=True) as workers:
-            course.run(workers)
-    except KeyboardInterrupt:
-        if not course.done:
-            raise
-        running.interrupt_handled()
-        return True
-    return False
-
-
-def _key(inputs: Inputs, asked: Variation, options: SweepOptions) -> str:
-    """Return what tells one sweep from another: its inputs, what is varied, how it is solved."""
-    table = asked.table.read_bytes() if asked.table is not None else b""
-    parts = [
-        __version__, inputs.sha256, inputs.scenario, inputs.overrides, asked.vary, asked.named,
-        hashlib.sha256(table).hexdigest(), options.gap, options.time_limit_s,
-    ]  # fmt: skip
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+def _table_or_names(scenarios: str | None) -> tuple[Path | None, list[str]]:
+    """Return the file of scenarios, or the names of scenarios."""
+    if scenarios is None:
+        return None, []
+    if scenarios.lower().endswith(".csv") or os.path.lexists(scenarios):
+        return Path(scenarios), []
+    return None, [name.strip() for name in scenarios.split(",")]
 
 
 def _write(
-    table: SweptRows, stem: Path, base: Plan | None
+    table: SweptRows, stem: Path, base: Plan
 ) -> tuple[Sweep, dict[str, Sequence[Any]], tuple[Path, ...]]:
     from planner.outputs import sweep_files
 
@@ -139,20 +160,14 @@ def _write_shown(
     base: Plan, study: Sweep, rows: dict[str, Sequence[Any]], folder: Path, stem: str
 ) -> tuple[Path, ...]:
     """Write the pictures and the workbook of a sweep; return their names."""
-    shown = {"rows": rows}
-    drawn = pictures(SWEEP, study, shown, folder, stem)
+    view, shown = VIEWS[Sweep], {"rows": rows}
+    drawn = pictures(view, study, shown, folder, view.file_stem(stem))
     if drawn:  # where no scenario has a plan there is nothing to draw
         write_all(drawn)
-    sheets = [study_sheet(SWEEP, study, as_png(drawn), **shown)]
-    return (*drawn, *write_workbook(folder, f"{SWEEP.book.format(stem=stem)}.xlsx", base, sheets))
+    sheets = [study_sheet(view, study, as_png(drawn), **shown)]
+    return (*drawn, *write_workbook(folder, f"{view.file_stem(stem)}.xlsx", base, sheets))
 
 
-def _kept(study: Sweep, folder: Path) -> str:
-    done = f"{study.rows:,} of {study.asked:,} scenarios"
-    kept = f"which are in the files and kept in {list_files([folder])}"
-    return f"interrupted after {done}, {kept}; the same command goes on from there"
-
-
-def _ended(study: Sweep) -> str:
+def _status(study: Sweep) -> str:
     worst = ("failed", "no_solution", "feasible")
     return next((name for name in worst if study.statuses.get(name)), "optimal")

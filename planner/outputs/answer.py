@@ -215,13 +215,14 @@ def _storage(plan: Plan, job: JobPlan) -> str:
 
 
 def _more(plan: Plan, parts: Collection[str]) -> str:
-    """Return the options that tell more, with what each tells."""
+    """Return the option that shows more, with its choices."""
     notes = len(plan.warnings) + len(plan.idle)
     options = {
-        "lines": "--lines the bill",
-        "run": "--run how the job runs",
-        "network": "--network" if plan.fabrics else "",
-        "notes": f"--notes all {notes}" if notes > MOST_NOTES else "",
-        "proof": "--proof",
+        "lines": "lines (the bill)",
+        "run": "run (operation)",
+        "network": "network" if plan.fabrics else "",
+        "notes": f"notes (all {notes})" if notes > MOST_NOTES else "",
+        "proof": "proof",
     }
-    return ", ".join(text for part, text in options.items() if text and part not in parts)
+    left = [text for part, text in options.items() if text and part not in parts]
+    return f"--show {', '.join(left)}" if left else ""

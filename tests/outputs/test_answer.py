@@ -53,7 +53,7 @@ def test_it_fits_a_page_and_says_what_more_there_is(name: str) -> None:
         assert [line for line in lines if line.startswith(f"{label} ")], label
     assert "HiGHS" not in shown
     assert lines[-1].startswith("More ")
-    assert "--lines" in shown
+    assert "--show lines" in shown
 
 
 def test_what_is_asked_is_no_part_of_what_is_known() -> None:
@@ -70,7 +70,7 @@ def test_a_part_is_the_one_of_the_whole_screen(part: str) -> None:
     added = asked.removeprefix(asked[: len(asked) - len(console.render_parts(plan, [part]))])
     assert added
     assert added.strip("\n") in console.render(plan)
-    assert f"--{part}" not in asked.split(added)[0].splitlines()[-2]
+    assert part not in asked.split(added)[0].splitlines()[-2].split()
     assert first.splitlines()[:8] == asked.splitlines()[:8]
 
 
@@ -86,7 +86,7 @@ def test_at_most_five_notes_of_two_lines_each() -> None:
     shown = answer.render(plan)
     assert shown.count("  - long") == 5
     assert shown.count("...") == 5
-    assert "--notes all 9" in shown
+    assert "notes (all 9)" in shown
     assert "  - long" not in answer.render(plan, ["lines", "notes"]).split("Read this too")[0]
 
 

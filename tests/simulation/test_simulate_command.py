@@ -145,12 +145,13 @@ def test_the_same_seed_gives_the_same_files(folder: Path, tmp_path: Path) -> Non
     assert (one.code, one.err) == (0, "")
     assert one == two
     names = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert names == ["small.loss.png", "small.loss.svg", "small.simulation.json"]
+    ends = ("json", "loss.png", "loss.svg")
+    assert names == [f"small.simulation.{end}" for end in ends]
     for name in names:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    record = Simulation.model_validate_json((tmp_path / "one" / names[2]).read_bytes())
+    record = Simulation.model_validate_json((tmp_path / "one" / names[0]).read_bytes())
     assert record == Simulation.model_validate_json(one.out)
-    other = ran("simulate", plan, *FEW, "--no-intervals", "--json", "--seed", "2")
+    other = ran("simulate", plan, *FEW, "--json", "--seed", "2")
     assert json.loads(other.out)["jobs"][0]["goodput"] != json.loads(one.out)["jobs"][0]["goodput"]
 
 
@@ -161,13 +162,15 @@ def test_the_picture_of_losses_adds_up(plan: Plan) -> None:
         assert math.fsum(layer.ends[1:]) == pytest.approx(layer.ends[0])
 
 
-def test_a_problem_file_and_a_scenario_are_solved_first(folder: Path, tmp_path: Path) -> None:
-    problem = str(folder / "problem.yaml")
-    done = ran("simulate", problem, *FEW, "--scenario", "half_power", "-o", str(tmp_path))
+def test_a_problem_file_is_solved_first(folder: Path, tmp_path: Path) -> None:
+    problem = folder / "problem.yaml"
+    done = ran("simulate", str(problem), *FEW, "-o", str(tmp_path))
     assert done.code == 0
-    assert done.out.startswith("Small hall, half_power  (simulated: 20 runs of")
-    assert (tmp_path / "problem.half_power.simulation.json").is_file()
-    none = ran("simulate", problem, "--set", "site.facility_power=1 kW")
+    assert done.out.startswith("Small hall  (simulated: 20 runs of")
+    assert (tmp_path / "problem.simulation.json").is_file()
+    hopeless = folder / "hopeless.yaml"
+    hopeless.write_text(problem.read_text("utf-8") + "targets: {min_gpus: 100000}\n", "utf-8")
+    none = ran("simulate", str(hopeless))
     assert none.code == 3
     assert "no plan, so nothing to simulate" in none.out
 
@@ -178,7 +181,7 @@ WRONG = {
     ("--failures", "weibull"): "'' is no shape of a Weibull distribution; write weibull:0.7",
     ("--failures", "weibull:0"): "'0' is no shape of a Weibull distribution",
     ("--failures", "none.csv"): "none.csv: there is no such file",
-    ("--column", "gap_h"): "--column is about a file of failures",
+    ("--failures", "weibull:1=gap_h"): "--column is about a file of failures",
     ("--scaled",): "--scaled is about a file of failures",
     ("--replications", "1"): "--replications 1 must lie between 2 and 100,000",
     ("--length", "1 min"): "ends before the first checkpoint",
@@ -186,7 +189,6 @@ WRONG = {
     ("--length", "soon"): "--length: cannot read 'soon' as time",
     ("--interval", "1 s"): "--interval 1 s is no longer than the 5 s that the GPUs stand still",
     ("--seed", "-1"): "--seed -1 must be 0 or more",
-    ("--set", "site.pue=1.2"): "--set and --scenario change problem files, and this is none",
 }
 
 

@@ -9,9 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,6 @@ from planner.outputs import sweep_files
 from planner.processes import Processes
 from planner.schema.sensitivity import VARIED, Sweep
 from planner.studies.request import SweepOptions
-from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import Row, scenarios
 from planner.studies.sensitivity.solve import pieces
 from planner.studies.sensitivity.workers import Numbered, Work, Workers
@@ -37,7 +34,7 @@ FILES = (".sweep.parquet", ".sweep.csv", ".sweep.json")
 
 
 def swept(small: str, folder: Path, *arguments: str) -> Ran:
-    return ran("sweep", small, "-o", str(folder), "--no-workbook", "--jobs", "1", *arguments)
+    return ran("sweep", small, "-o", str(folder), "--workers", "1", *arguments)
 
 
 def table(folder: Path) -> list[dict[str, Any]]:
@@ -107,7 +104,7 @@ def test_what_is_wrong_in_the_middle_spoils_only_its_own_row(small: str, tmp_pat
 
 
 def test_catalogs_prices_and_named_scenarios_can_be_varied(small: str, tmp_path: Path) -> None:
-    swept(small, tmp_path, "--vary", "prices.*.list=x1,x2", "--named", "all")
+    swept(small, tmp_path, "--vary", "prices.*.list=x1,x2", "--scenarios", "all")
     rows = table(tmp_path)
     assert [row["name"] for row in rows] == ["half_power"] * 2
     assert rows[1]["capex_usd"] == pytest.approx(2 * rows[0]["capex_usd"], rel=0.2)
@@ -119,8 +116,8 @@ def test_catalogs_prices_and_named_scenarios_can_be_varied(small: str, tmp_path:
 @pytest.mark.exhaustive(keep=0)
 def test_every_number_of_processes_gives_the_same_bytes(small: str, tmp_path: Path) -> None:
     for jobs in ("1", "2"):
-        ran("sweep", small, "--vary", PIECES, "-o", str(tmp_path / jobs), "--no-workbook",
-            "--jobs", jobs)  # fmt: skip
+        ran("sweep", small, "--vary", PIECES, "-o", str(tmp_path / jobs),
+            "--workers", jobs)  # fmt: skip
     for suffix in FILES:
         one, two = ((tmp_path / jobs / f"problem{suffix}").read_bytes() for jobs in ("1", "2"))
         assert one == two, suffix
@@ -128,7 +125,7 @@ def test_every_number_of_processes_gives_the_same_bytes(small: str, tmp_path: Pa
 
 def test_a_workbook_and_pictures_come_with_it(small: str, tmp_path: Path) -> None:
     done = ran("sweep", small, "--vary", "site.facility_power=200kW:400kW:50kW",
-               "-o", str(tmp_path), "--jobs", "1")  # fmt: skip
+               "-o", str(tmp_path), "--workers", "1")  # fmt: skip
     assert done.code == 0
     book = openpyxl.load_workbook(tmp_path / "problem.sweep.xlsx")
     assert book.sheetnames == ["Sweep", "Sweep data"]
@@ -153,7 +150,7 @@ class Stops:
 
 
 def test_where_no_scenario_has_a_plan_nothing_is_drawn(small: str, tmp_path: Path) -> None:
-    vary = ("--vary", "site.facility_power=1kW,2kW", "--jobs", "1", "-o", str(tmp_path))
+    vary = ("--vary", "site.facility_power=1kW,2kW", "--workers", "1", "-o", str(tmp_path))
     done = ran("sweep", small, *vary)
     assert "infeasible" in done.out or "no plan" in done.out, done.err
     assert {path.suffix for path in tmp_path.iterdir()} >= {".csv", ".xlsx"}
@@ -163,66 +160,10 @@ def test_where_no_scenario_has_a_plan_nothing_is_drawn(small: str, tmp_path: Pat
 def stop_after(monkeypatch: pytest.MonkeyPatch, pieces: int, error: BaseException) -> None:
     from contextlib import nullcontext
 
-    def workers(work: Work, count: int, *, kept: bool) -> Any:
+    def workers(work: Work, count: int) -> Any:
         return nullcontext(Stops(work, pieces, error))
 
     monkeypatch.setattr(command, "Workers", workers)
-
-
-def test_an_interrupted_sweep_leaves_a_table_and_goes_on(
-    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    swept(small, tmp_path / "whole", "--vary", PIECES)
-    with monkeypatch.context() as patch:
-        stop_after(patch, 1, KeyboardInterrupt())
-        done = swept(small, tmp_path, "--vary", PIECES)
-    assert done.code == 130
-    assert "interrupted after 16 of 40 scenarios, which are in the files and kept in" in done.err
-    assert "the same command goes on from there" in done.err
-    partial = table(tmp_path)
-    whole = table(tmp_path / "whole")
-    assert partial == [row for row in whole if row["scenario"] in {r["scenario"] for r in partial}]
-    assert (record(tmp_path).rows, record(tmp_path).asked) == (16, 40)
-    with monkeypatch.context() as patch:
-        stop_after(patch, 2, AssertionError("a piece was done again"))
-        assert swept(small, tmp_path, "--vary", PIECES).code == 0
-    for suffix in FILES:
-        there = (tmp_path / f"problem{suffix}").read_bytes()
-        assert there == (tmp_path / "whole" / f"problem{suffix}").read_bytes()
-    assert not (tmp_path / ".problem.sweep.partial").exists()
-
-
-def test_another_sweep_takes_no_rows_of_one_that_was_interrupted(
-    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        stop_after(patch, 1, KeyboardInterrupt())
-        swept(small, tmp_path, "--vary", PIECES)
-    assert swept(small, tmp_path, "--vary", "site.facility_power=1MW,2MW").code == 0
-    assert [row["site.facility_power [kW]"] for row in table(tmp_path)] == [1000.0, 2000.0]
-
-
-def test_a_full_disk_is_one_line_and_loses_nothing_that_is_done(
-    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    save, saved = sweep_files.save, []
-
-    def full(path: Path, rows: Any) -> None:
-        if saved:
-            path.write_bytes(b"half")
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        saved.append(path)
-        save(path, rows)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(sweep_files, "save", full)
-        done = swept(small, tmp_path, "--vary", PIECES)
-    assert done.code == 2
-    assert done.err.count("\n") == 1 and "no space left" in done.err and "is kept" in done.err
-    assert not list(tmp_path.glob("problem*")), "nothing half-written"
-    assert len(list((tmp_path / ".problem.sweep.partial").glob("*.parquet"))) == 1
-    assert swept(small, tmp_path, "--vary", PIECES).code == 0
-    assert Counter(row["status"] for row in table(tmp_path)) == {"optimal": 40}
 
 
 @pytest.mark.exhaustive(keep=0)
@@ -243,101 +184,31 @@ def test_a_worker_that_is_killed_takes_nothing_with_it(small: str) -> None:
     assert {row["status"] for rows in found.values() for row in rows} == {"optimal"}
 
 
-def test_a_link_where_pieces_are_kept_is_not_followed(small: str, tmp_path: Path) -> None:
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    (mine / "key").write_text("mine")
-    (mine / "00000000.parquet").write_text("mine")
-    out = tmp_path / "out"
-    out.mkdir()
-    partial = out / ".problem.sweep.partial"
-    partial.symlink_to(mine)
-    done = swept(small, out, "--vary", POWER)
-    assert done.code == 2 and done.err.count("\n") == 1
-    assert "this is a link" in done.err and "remove the link" in done.err
-    assert {path.name: path.read_text() for path in mine.iterdir()} == {
-        "key": "mine", "00000000.parquet": "mine",
-    }  # fmt: skip
-    partial.unlink()
-    partial.mkdir()
-    (partial / "00000000.new").symlink_to(mine / "key")
-    done = swept(small, out, "--vary", POWER)
-    assert done.code == 2 and "00000000.new: a sweep keeps nothing but plain files" in done.err
-    assert (mine / "key").read_text() == "mine" and partial.is_dir()
-
-
-def test_what_no_sweep_put_there_stays(small: str, tmp_path: Path) -> None:
-    partial = tmp_path / ".problem.sweep.partial"
-    partial.mkdir()
-    (partial / "notes.txt").write_text("mine")
-    (partial / "00000007.parquet").write_text("of another sweep")
-    assert swept(small, tmp_path, "--vary", "site.pue=1.1,1.2").code == 0
-    assert [path.name for path in partial.iterdir()] == ["notes.txt"]
-
-
-def test_of_two_sweeps_into_one_folder_one_is_refused(small: str, tmp_path: Path) -> None:
-    partial = tmp_path / ".problem.sweep.partial"
-    with closing(Journal(partial, "of another sweep")) as other:
-        other.put(0, [{"status": "optimal"}])
-        done = swept(small, tmp_path, "--vary", PIECES)
-        assert done.code == 2 and done.err.count("\n") == 1
-        said = f"another sweep is writing these results (process {os.getpid()}); wait for its end"
-        assert said in done.err
-        assert other.has(0), "it took away what the other one keeps"
-    assert not list(tmp_path.glob("problem*"))
-    assert swept(small, tmp_path, "--vary", "site.pue=1.1,1.2").code == 0  # its lock went with it
-    assert not partial.exists()
-
-
-def test_a_lock_of_a_killed_sweep_keeps_nobody_out(tmp_path: Path) -> None:
-    script = (
-        "import os, signal, sys; from pathlib import Path\n"
-        "from planner.studies.sensitivity.journal import Journal\n"
-        "Journal(Path(sys.argv[1]), 'same').put(0, [{'status': 'optimal'}])\n"
-        "os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    subprocess.run([sys.executable, "-c", script, tmp_path / "kept"], check=False, timeout=60)
-    with closing(Journal(tmp_path / "kept", "same")) as journal:
-        assert journal.values(0) == {"status": ["optimal"]}
-
-
-def test_a_piece_that_did_not_get_onto_the_disk_is_done_again(tmp_path: Path) -> None:
-    with closing(Journal(tmp_path / "kept", "same")) as journal:
-        journal.put(3, [{"status": "optimal"}])
-        assert journal.has(3) and not journal.has(4)
-        path = tmp_path / "kept" / "00000003.parquet"
-        path.write_bytes(path.read_bytes()[:-9])
-        assert not journal.has(3)
-        path.write_bytes(b"")
-        assert not journal.has(3)
-
-
-def test_what_ends_before_anything_is_done_leaves_nothing(
+def test_an_interrupted_sweep_leaves_nothing(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(whole_files, "put_in_place", [])
-    stop_after(monkeypatch, 0, KeyboardInterrupt())
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    stop_after(monkeypatch, 1, KeyboardInterrupt())
     done = swept(small, tmp_path / "new", "--vary", PIECES)
     assert (done.code, done.out) == (130, "")
-    said = "nothing was written or changed; the same command starts from the beginning"
-    assert done.err == f"planner: interrupted: {said}\n"
+    assert done.err == "planner: interrupted: nothing was written or changed\n"
     assert not (tmp_path / "new").exists()
+    assert not list((tmp_path / "temporary").iterdir())
 
 
-def test_an_interruption_while_results_are_written_keeps_what_is_done(
+def test_a_full_disk_is_one_line_and_leaves_nothing(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stopped(*_: object) -> None:
-        raise KeyboardInterrupt
+    def full(_path: Path, _rows: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with monkeypatch.context() as patch:
-        patch.setattr(command, "_write", stopped)
-        done = swept(small, tmp_path, "--vary", PIECES)
-    assert (done.code, done.err.count("\n")) == (130, 1)
-    assert "what is done is kept in" in done.err and "goes on from there" in done.err
-    with monkeypatch.context() as patch:
-        stop_after(patch, 0, AssertionError("a piece was done again"))
-        assert swept(small, tmp_path, "--vary", PIECES).code == 0
+    monkeypatch.setattr(sweep_files, "save", full)
+    done = swept(small, tmp_path, "--vary", PIECES)
+    assert done.code == 2
+    assert done.err.count("\n") == 1 and "no space left" in done.err
+    assert not list(tmp_path.glob("problem*"))
 
 
 def test_objectives_can_be_varied_and_are_not_compared(small: str, tmp_path: Path) -> None:
@@ -373,12 +244,12 @@ def test_a_name_that_is_no_text_is_refused_before_anything_is_solved(
         (("--vary", "site.facility_power=1MW:2MW"), "site.facility_power"),
         (("--vary", "site.facility_power=1:2:1"), "kW"),
         (("--scenarios", "nowhere.csv"), "nowhere.csv"),
-        (("--named", "nobody"), "nobody"),
-        (("--vary", "site.pue=1.1,1.2", "--jobs", "-1"), "--jobs"),
+        (("--scenarios", "nobody"), "nobody"),
+        (("--vary", "site.pue=1.1,1.2", "--workers", "-1"), "--workers"),
         (("--vary", "site.pue=1.1,1.2", "--gap", "2"), "--gap"),
-        (("--vary", "site.pue=1.1,1.2", "--dask", "tcp://127.0.0.1:1"), "no Dask scheduler"),
-        (("--vary", "site.pue=1.1,1.2", "--dask", "nonsense://"), "no Dask scheduler"),
-        (("--vary", "site.pue=1.1,1.2", "--dask", "tls://127.0.0.1:1"), "needs certificates"),
+        (("--vary", "site.pue=1.1,1.2", "--workers", "tcp://127.0.0.1:1"), "no Dask scheduler"),
+        (("--vary", "site.pue=1.1,1.2", "--workers", "nonsense://"), "no Dask scheduler"),
+        (("--vary", "site.pue=1.1,1.2", "--workers", "tls://127.0.0.1:1"), "needs certificates"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(
@@ -386,7 +257,7 @@ def test_what_is_wrong_is_said_in_a_line(
     said: str,
 ) -> None:  # fmt: skip
     monkeypatch.setattr("planner.studies.workforce.SECONDS_TO_CONNECT", 1)
-    done = ran("sweep", small, "-o", str(tmp_path), "--no-workbook", *arguments)
+    done = ran("sweep", small, "-o", str(tmp_path), *arguments)
     assert done.code == 2 and said in done.err
     assert done.err.startswith("planner: ") and done.err.count("\n") == 1
     assert not list(tmp_path.glob("problem*"))

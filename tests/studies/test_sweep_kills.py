@@ -17,7 +17,7 @@ from planner.processes import Processes
 from planner.studies.sensitivity.workers import Workers
 from tests.world.commands import ran
 
-MANY = ("--vary", "site.pue=1.1:1.5:lin:64", "--no-workbook")
+MANY = ("--vary", "site.pue=1.1:1.5:lin:64")
 KILLS = 12
 
 
@@ -50,11 +50,11 @@ def test_killed_workers_change_no_byte(
         killer.workers.append(Workers(*arguments, **named, alone_s=None))
         return killer.workers[-1]
 
-    assert ran("sweep", small, *MANY, "--jobs", "1", "-o", str(tmp_path / "one")).code == 0
+    assert ran("sweep", small, *MANY, "--workers", "1", "-o", str(tmp_path / "one")).code == 0
     monkeypatch.setattr(command, "Workers", workers)
     killer.start()
     try:
-        done = ran("sweep", small, *MANY, "--jobs", "2", "-o", str(tmp_path / "two"))
+        done = ran("sweep", small, *MANY, "--workers", "2", "-o", str(tmp_path / "two"))
     finally:
         killer.over.set()
         killer.join()

@@ -325,11 +325,11 @@ def named_bases(inputs: Inputs, problem: Path, names: Sequence[str]) -> list[Bas
     Raises:
         InputError: there is no such scenario, or every one of them is refused.
     """
-    origin = "--named"
+    origin = "--scenarios"
     if inputs.scenario is not None:
         fix = "give the one or the other"
         raise InputError(
-            Finding("scenario", "--named does not go with --scenario", origin, fix=fix)
+            Finding("scenario", "--scenarios does not go with --scenario", origin, fix=fix)
         )
     there = scenario_names(problem)
     if not there:
@@ -443,7 +443,7 @@ def scenarios(
         InputError: what is asked for cannot be read, or leaves no scenario to ask.
     """
     if not vary and table is None and named is None:
-        message, fix = "nothing is varied", "give --vary, --scenarios or --named"
+        message, fix = "nothing is varied", "give --vary or --scenarios"
         raise InputError(Finding("vary", message, fix=fix))
     bases, own = [Base("", inputs)], Columns()
     if named is not None:

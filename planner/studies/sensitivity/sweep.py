@@ -85,10 +85,7 @@ class RunningSweep:
 
     def _waiting(self) -> Iterator[Numbered]:
         for number, places in self._numbered():
-            if self.journal.has(number):
-                self._count(number, len(places))
-            else:
-                yield number, tuple(self.with_cells(place)[0] for place in places)
+            yield number, tuple(self.with_cells(place)[0] for place in places)
 
     def with_cells(self, place: int) -> tuple[Scenario, tuple[Cell, ...]]:
         """Return the scenario of a place with its inputs' cells; those of a block are kept."""
