@@ -147,6 +147,7 @@ def solve(
 
     from planner import api
     from planner.commands import solve as command
+    from planner.commands.page import EDITIONS
     from planner.commands.results import list_written
 
     request = _request(problem, set_, scenario, gap, time_limit, solver=solver.value)
@@ -167,7 +168,7 @@ def solve(
             parts=get_args(command.Part) if full else parts,
             also=more,
             html=html,
-            edition=command.EDITIONS[audience.value],
+            edition=EDITIONS[audience.value],
             studies=list(command.sheets(inputs, plan, options, studies)),
         )
     list_written(written, quiet=quiet)
@@ -447,6 +448,22 @@ def verify(
 
 
 @app.command()
+def explore(
+    problem: ProblemFile,
+    set_: Settings = None,
+    scenario: Scenario = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for a free one.")] = 8400,
+) -> None:
+    """Explore a problem in a browser: sliders of its inputs, solved again at each move.
+
+    Listens on this machine alone. Needs the extra 'web'.
+    """
+    from planner.commands.explore import serve
+
+    serve(problem, tuple(set_ or ()), scenario, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
+
+
+@app.command()
 def init(
     answers: Annotated[
         list[str] | None,
@@ -575,6 +592,7 @@ EXAMPLES = {
     "check": "planner check 10MW.yaml --against 10MW",
     "compare": "planner compare 10MW.yaml --rules",
     "explain": "planner explain 10MW.yaml --why-not ddn_ai400x2",
+    "explore": "planner explore 10MW.yaml",
     "init": "planner init power='3 MW' racks=24 rack-power='130 kW' model='405 B'",
     "quote bid": "planner quote bid 10MW.yaml acme.xlsx beta.csv",
     "quote import": "planner quote import acme.xlsx --vendor ACME",

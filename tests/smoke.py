@@ -45,6 +45,7 @@ COMMANDS = """
 0 sweep gpt3_octet.yaml --mode tornado --vary site.pue=1.1:1.2 --json
 0 sweep gpt3_octet.yaml --mode uncertain --samples 4 --json
 0 quote rfq gpt3_octet.yaml
+0 explore --help
 0 quote import quote.csv --vendor DDN --date 2026-11-01 --json
 0 quote bid gpt3_octet.yaml quote.csv --json
 0 characterize gpt3_octet.trace.csv --problem gpt3_octet.yaml -o . --json

@@ -1,14 +1,31 @@
-"""The HTML page of plans, side by side, and of studies of them."""
+"""Editions for readers outside, and the HTML page of plans and studies."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from planner.commands.solve import Edition
-from planner.outputs.audience import for_audience
+from planner.outputs.audience import Audience, for_audience
+from planner.schema.base import Prices
 from planner.schema.plan import Plan
+
+
+class Edition(NamedTuple):
+    """Readers of files, and the prices that these show; None for those of the audience."""
+
+    audience: Audience = "internal"
+    prices: Prices | None = None
+
+
+EDITIONS = {
+    "internal": Edition(),
+    "customer": Edition("customer"),
+    "customer-list": Edition("customer", "list+net"),
+    "customer-no-prices": Edition("customer", "none"),
+    "partner": Edition("partner"),
+}
+"""Editions by the word that asks for them."""
 
 
 def page_of(

@@ -7,20 +7,19 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import BaseModel
 
 from planner.api import Options
+from planner.commands.page import Edition, page_of
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader.price_building import today
 from planner.outputs import answer, plan_json
-from planner.outputs.audience import Audience
 from planner.outputs.blocks import Block, Heading, Text
 from planner.outputs.restated import currency_of, restated, restated_columns
 from planner.outputs.words import listed as listed_words
-from planner.schema.base import Prices
 from planner.schema.plan import Plan
 from planner.studies.request import one_of, stem_of
 from planner.terminal import say
@@ -39,23 +38,6 @@ Studies = Sequence[Sheet]
 
 FOR_THE_PLAN = 0.5
 """The share of a time limit that finding the plan may take where studies of it follow."""
-
-
-class Edition(NamedTuple):
-    """Readers of files, and the prices that these show; None for those of the audience."""
-
-    audience: Audience = "internal"
-    prices: Prices | None = None
-
-
-EDITIONS = {
-    "internal": Edition(),
-    "customer": Edition("customer"),
-    "customer-list": Edition("customer", "list+net"),
-    "customer-no-prices": Edition("customer", "none"),
-    "partner": Edition("partner"),
-}
-"""Editions by the word that asks for them."""
 
 
 def words_of(option: str, given: Sequence[str], choices: Sequence[str]) -> tuple[str, ...]:
@@ -114,8 +96,6 @@ def deliver(
         if "netbox" in also:
             extra |= _netbox(inputs, plan, path)
         if html:
-            from planner.commands.page import page_of
-
             extra |= page_of(_file(path, "html"), [(name, plan)], (), edition)
         contents = _contents(plan, carried, path, also, edition, studies) | extra
         write_all(contents)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from planner.api import Options, solve_with
-from planner.commands.results import Study, as_png, page_of_study, pictures, write_workbook
+from planner.commands.results import Study, as_png, pictures, write_workbook
 from planner.commands.solve import study_sheet
 from planner.commands.views import VIEWS
+from planner.currency import shown_in
 from planner.errors import Finding, InputError
+from planner.inputs import Inputs
+from planner.loader.vary import NoPlaceError
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
 from planner.studies.request import Found, Request, whole
@@ -24,6 +27,7 @@ from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import scenarios as scenarios_of
 from planner.studies.sensitivity.sweep import RunningSweep, SweptRows, beside
 from planner.studies.sensitivity.uncertain import uncertainty
+from planner.studies.sensitivity.uncertain.distributions import Field
 from planner.studies.sensitivity.workers import Workers
 from planner.whole_files import write_all
 
@@ -97,7 +101,8 @@ def swept(
         request.inputs, vary=tuple(vary), table=scenarios, named=every, problem=request.path
     )
     with closing(Journal()) as journal:
-        course = RunningSweep(request.inputs, chosen, request.each(), journal, request.progress)
+        options = request.rows(len(chosen))
+        course = RunningSweep(request.inputs, chosen, options, journal, request.progress)
         with Workers(course.work, course.pieces) as workers:
             course.run(workers)
         yield course.table()
@@ -127,9 +132,7 @@ def run(request: Request, *, vary: Sequence[str], scenarios: str | None) -> Foun
     found = Found((study,), (_status(study),), plan=lambda: base, shown={"rows": shown})
     if study.rows:
         written += _write_shown(base, study, shown, folder, request.stem)
-        page = page_of_study(found, folder, request.stem, base)
-        write_all(page)
-        written += tuple(page)
+        written += _write_page(folder / f"{request.stem}.sweep.html", study, shown, request.inputs)
     return replace(found, written=written)
 
 
@@ -166,6 +169,22 @@ def _write_shown(
         write_all(drawn)
     sheets = [study_sheet(view, study, as_png(drawn), **shown)]
     return (*drawn, *write_workbook(folder, f"{view.file_stem(stem)}.xlsx", base, sheets))
+
+
+def _write_page(
+    path: Path, study: Sweep, rows: dict[str, Sequence[Any]], inputs: Inputs
+) -> tuple[Path, ...]:
+    """Write the page with sliders, which begin where the problem is; return its name."""
+    from planner.outputs.sweep_page import page
+
+    now = {}
+    for column in study.columns:
+        if column.kind == "input":
+            with suppress(NoPlaceError):
+                now[column.path] = Field(inputs, column.path).base
+    with shown_in(study.shown_in):
+        write_all({path: page(study, rows, now)})
+    return (path,)
 
 
 def _status(study: Sweep) -> str:

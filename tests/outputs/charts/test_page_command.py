@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.commands.page import page_of
-from planner.commands.solve import EDITIONS
+from planner.commands.page import EDITIONS, page_of
 from planner.currency import Currency, shown_in
 from planner.schema.plan import Plan
 from tests.outputs.charts.test_rules_chart import table
