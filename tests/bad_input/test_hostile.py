@@ -27,7 +27,6 @@ READERS = {
     "plan": "verify {}",
     "compared": "compare {0} {0}",
     "simulated": "simulate {}",
-    "bid": "quote bid problem.yaml {}",
 }
 """Every command that reads a file, and what kind it reads."""
 

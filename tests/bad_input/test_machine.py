@@ -122,7 +122,7 @@ def test_what_the_system_refuses_anywhere(
 @pytest.mark.parametrize(
     ("command", "begin", "indent"),
     [
-        ("catalog check many.yaml", "catalog: many\nitems:\n- id: a\n", "  "),
+        ("catalog --check many.yaml", "catalog: many\nitems:\n- id: a\n", "  "),
         ("check many.yaml", "", ""),
         ("catalog --check --prices many.yaml", "price_book: a\nprices:\n  dgx:\n", "    "),
     ],

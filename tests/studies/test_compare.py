@@ -290,7 +290,7 @@ def test_the_workbook_of_the_command_holds_the_same_numbers(
     run: Callable[..., Ran], plans: tuple[Path, Path, Path], tmp_path: Path
 ) -> None:
     ran = run(*plans, "-o", "out")
-    assert ran.err == f"wrote {Path('out', 'compare.xlsx')}\n"
+    assert ran.err == "wrote out/compare.html and out/compare.xlsx\n"
     document = openpyxl.load_workbook(tmp_path / "out" / "compare.xlsx")
     assert document.sheetnames == ["Comparison", "Comparison data"]
     found = compared(*plans)
