@@ -365,7 +365,7 @@ class Cluster:
             raise self._wrong("the Dask scheduler has gone", fix) from None
 
     def _wrong(self, message: str, fix: str) -> InputError:
-        return InputError(Finding("dask", message, f"--dask {self.address}", fix=fix))
+        return InputError(Finding("dask", message, f"--workers {self.address}", fix=fix))
 
 
 def _done(do: Callable[[Any], Any], task: Any) -> Any:

@@ -94,7 +94,7 @@ def test_a_scheduler_that_is_not_there_is_told_in_a_line(
     for study in STUDIES:
         with pytest.raises(InputError, match="no Dask scheduler answers") as caught:
             study(inputs, 1, "tcp://127.0.0.1:1")
-        assert "--dask tcp://127.0.0.1:1" in str(caught.value)
+        assert "--workers tcp://127.0.0.1:1" in str(caught.value)
 
 
 def halves(task: int) -> int:

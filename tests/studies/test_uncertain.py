@@ -179,7 +179,7 @@ def test_what_cannot_be_is_refused_in_one_line(small: str, dist: str, said: str)
         unknowns(read(small)[0], [dist], Draw())
     text = str(caught.value)
     assert said in text
-    assert text.startswith(f"--dist {dist[:40]}")
+    assert text.startswith(f"--vary {dist[:40]}")
     assert text.endswith("[dist]")
     assert "\n" not in text
 

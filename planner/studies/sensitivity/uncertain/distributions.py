@@ -396,7 +396,7 @@ def _ends(field: Field, lowest: str, highest: str) -> tuple[float, float]:
     return low, high
 
 
-FIX = "write for example --dist 'site.facility_power=uniform(8 MW, 12 MW)'"
+FIX = "write for example --vary 'site.facility_power=uniform(8 MW, 12 MW)'"
 _CALL = re.compile(r"([A-Za-z_]+)\s*\((.*)\)\Z", re.DOTALL)
 _INTERVAL = re.compile(r"(?:interval\s+)?(\S.*?)\s*\.\.\s*(\S.*)\Z")
 _NUMBER = re.compile(r"x?\s*[+-]?\.?\d")
@@ -410,7 +410,7 @@ def unknown(inputs: Inputs, option: str) -> Unknown:
     Raises:
         InputError: it cannot be read, the path leads nowhere, or no such values may stand there.
     """
-    origin = f"--dist {option if len(option) <= _CLIP else option[: _CLIP - 3] + '...'}"
+    origin = f"--vary {option if len(option) <= _CLIP else option[: _CLIP - 3] + '...'}"
     path, separator, text = option.partition("=")
     if not separator or not path.strip() or not text.strip():
         raise InputError(Finding("dist", "not PATH=DISTRIBUTION", origin, fix=FIX))

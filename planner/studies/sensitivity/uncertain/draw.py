@@ -209,7 +209,7 @@ def unknowns(inputs: Inputs, dists: Sequence[str], draw: Draw) -> tuple[Unknown,
     except InputError as error:
         message = error.findings[0].message.replace("varied", "drawn")
         fix = "give one distribution for it"
-        raise InputError(Finding("dist", message, "--dist", fix=fix)) from None
+        raise InputError(Finding("dist", message, "--vary", fix=fix)) from None
     return found
 
 
