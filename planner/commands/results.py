@@ -17,6 +17,7 @@ from planner.commands.running import show_progress
 from planner.commands.solve import Sheet, created_today, list_files, study_sheet
 from planner.commands.views import VIEWS, View
 from planner.currency import shown_in
+from planner.errors import StoppedError
 from planner.outputs.blocks import render
 from planner.outputs.restated import currency_of
 from planner.schema.plan import Plan
@@ -54,6 +55,7 @@ def run_study(
 
     Raises:
         InputError: an option or a file is wrong, or a file cannot be written.
+        StoppedError: the user interrupted it; rows solved until then are written.
     """
     with show_progress(command, counts, quiet=quiet) as progress:
         found = study(replace(request, progress=progress))
@@ -68,6 +70,8 @@ def run_study(
     if text:
         say(text, strong=strong)
     list_written(written, quiet=quiet)
+    if found.stopped:
+        raise StoppedError(found.stopped)
     return max(EXIT_CODES[each] for each in found.ended)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from planner.api import Options, solve_with
+from planner.commands import running
 from planner.commands.results import Study, as_png, pictures, write_workbook
 from planner.commands.solve import study_sheet
 from planner.commands.views import VIEWS
@@ -20,15 +20,14 @@ from planner.inputs import Inputs
 from planner.loader.vary import NoPlaceError
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
+from planner.studies import frontier, tornado, uncertain
+from planner.studies.distributions import Field
+from planner.studies.frontier import Against
 from planner.studies.request import Found, Request, whole
-from planner.studies.sensitivity import frontier, tornado
-from planner.studies.sensitivity.frontier import Against
-from planner.studies.sensitivity.journal import Journal
-from planner.studies.sensitivity.scenarios import scenarios as scenarios_of
-from planner.studies.sensitivity.sweep import RunningSweep, SweptRows, beside
-from planner.studies.sensitivity.uncertain import uncertainty
-from planner.studies.sensitivity.uncertain.distributions import Field
-from planner.studies.sensitivity.workers import Workers
+from planner.studies.scenario_plans import table_rows
+from planner.studies.scenarios import Row
+from planner.studies.scenarios import scenarios as scenarios_of
+from planner.studies.sweep import SweepTable, sweep_table
 from planner.whole_files import write_all
 
 SHOWN = 20_000
@@ -70,47 +69,52 @@ def sweeping(mode: str, given: Sweeping) -> tuple[str, Study]:
     vary = given.vary
     if mode == "frontier":
         points = whole("--points", 50 if given.points is None else given.points, 3)
-        return "points at most", partial(frontier.run, against=given.against, points=points)
+        return "parts", partial(frontier.run, against=given.against, points=points)
     if mode == "tornado":
         return "ends", partial(tornado.run, vary=vary, by=tornado.BY)
     if mode == "uncertain":
         samples = whole("--samples", 256 if given.samples is None else given.samples, 2)
         seed = whole("--seed", 1 if given.seed is None else given.seed, 0)
-        study = partial(uncertainty.run, dist=vary, method="lhs", samples=samples, seed=seed)
+        study = partial(uncertain.run, dist=vary, method="lhs", samples=samples, seed=seed)
         return "scenarios", partial(study, indices=given.indices)
     return "scenarios", partial(run, vary=vary, scenarios=given.scenarios)
 
 
-@contextmanager
-def swept(
-    request: Request, vary: Sequence[str], scenarios: Path | None, named: Sequence[str]
-) -> Iterator[SweptRows]:
-    """Solve the scenarios of a problem and yield their table; nothing is left on disk.
+def solve_grid(
+    request: Request,
+    vary: Sequence[str],
+    scenarios: Path | None,
+    named: Sequence[str],
+    *,
+    interrupted: bool = False,
+) -> tuple[SweepTable, Plan]:
+    """Return the table of a problem's scenarios and the plan of the problem itself.
 
     Args:
         request: the problem, and how to solve each scenario.
         vary: what to vary, each as ``PATH=VALUES``.
         scenarios: a table of scenarios.
         named: scenarios of the problem by name, or ``all``.
+        interrupted: whether an interruption returns the rows solved so far.
 
     Raises:
         InputError: the problem or what to vary is wrong.
     """
-    every = tuple(name for name in named if name != "all") if named else None
+    names = tuple(name for name in named if name != "all") if named else None
+    inputs = request.inputs
     chosen = scenarios_of(
-        request.inputs, vary=tuple(vary), table=scenarios, named=every, problem=request.path
+        inputs, vary=tuple(vary), table=scenarios, named=names, problem=request.path
     )
-    with closing(Journal()) as journal:
-        options = request.rows(len(chosen))
-        course = RunningSweep(request.inputs, chosen, options, journal, request.progress)
-        with Workers(course.work, course.pieces) as workers:
-            course.run(workers)
-        yield course.table()
-
-
-def base_plan(request: Request) -> Plan:
-    """Return the plan of the problem itself, with which a sweep is compared."""
-    return solve_with(request.inputs, Options(gap=request.each().gap, explain=False))
+    options = request.rows(len(chosen))
+    rows: dict[int, Row] = {}
+    try:
+        table_rows(chosen.bases, chosen, options, rows, request.progress)
+    except KeyboardInterrupt:
+        if not rows or not interrupted:
+            raise
+        running.interrupt_handled()
+    base = solve_with(inputs, Options(gap=options.gap, explain=False))
+    return sweep_table(inputs, chosen, options, rows, base), base
 
 
 def run(request: Request, *, vary: Sequence[str], scenarios: str | None) -> Found:
@@ -125,15 +129,26 @@ def run(request: Request, *, vary: Sequence[str], scenarios: str | None) -> Foun
         InputError: the problem or what to vary is wrong, or a file cannot be written.
     """
     folder = request.folder or Path()
-    table, named = _table_or_names(scenarios)
-    with swept(request, vary, table, named) as rows:
-        base = base_plan(request)
-        study, shown, written = _write(rows, folder / f"{request.stem}.sweep", base)
-    found = Found((study,), (_status(study),), plan=lambda: base, shown={"rows": shown})
+    file, named = _table_or_names(scenarios)
+    table, base = solve_grid(request, vary, file, named, interrupted=True)
+    study = table.record
+    written = _write(table, folder / f"{request.stem}.sweep")
+    first = {name: column[:SHOWN] for name, column in table.values.items()}
     if study.rows:
-        written += _write_shown(base, study, shown, folder, request.stem)
-        written += _write_page(folder / f"{request.stem}.sweep.html", study, shown, request.inputs)
-    return replace(found, written=written)
+        written += _write_shown(base, study, first, folder, request.stem)
+        written += _write_page(folder / f"{request.stem}.sweep.html", study, first, request.inputs)
+    stopped = ""
+    if study.rows < study.asked:
+        done = f"{study.rows:,} of {study.asked:,} scenarios"
+        stopped = f"interrupted after {done}; they are written"
+    return Found(
+        (study,),
+        (_status(study),),
+        plan=lambda: base,
+        shown={"rows": first},
+        written=written,
+        stopped=stopped,
+    )
 
 
 def _table_or_names(scenarios: str | None) -> tuple[Path | None, list[str]]:
@@ -145,22 +160,19 @@ def _table_or_names(scenarios: str | None) -> tuple[Path | None, list[str]]:
     return None, [name.strip() for name in scenarios.split(",")]
 
 
-def _write(
-    table: SweptRows, stem: Path, base: Plan
-) -> tuple[Sweep, dict[str, Sequence[Any]], tuple[Path, ...]]:
+def _write(table: SweepTable, stem: Path) -> tuple[Path, ...]:
     from planner.outputs import sweep_files
 
-    names = [stem.with_name(f"{stem.name}{suffix}") for suffix in (".parquet", ".csv", ".json")]
-    counted = sweep_files.write_files(
-        names[0], names[1], table.columns, table.types, table.blocks(), SHOWN
+    parquet, csv, json = (
+        stem.with_name(f"{stem.name}{suffix}") for suffix in (".parquet", ".csv", ".json")
     )
-    study = beside(table.record(counted.statuses, counted.proofs), base)
-    write_all({names[2]: (study.model_dump_json(indent=2) + "\n").encode()})
-    return study, dict(counted.first), tuple(names)
+    sweep_files.write_files(parquet, csv, table.record.columns, table.types, table.values)
+    write_all({json: (table.record.model_dump_json(indent=2) + "\n").encode()})
+    return parquet, csv, json
 
 
 def _write_shown(
-    base: Plan, study: Sweep, rows: dict[str, Sequence[Any]], folder: Path, stem: str
+    base: Plan, study: Sweep, rows: Mapping[str, Sequence[Any]], folder: Path, stem: str
 ) -> tuple[Path, ...]:
     """Write the pictures and the workbook of a sweep; return their names."""
     view, shown = VIEWS[Sweep], {"rows": rows}
@@ -172,7 +184,7 @@ def _write_shown(
 
 
 def _write_page(
-    path: Path, study: Sweep, rows: dict[str, Sequence[Any]], inputs: Inputs
+    path: Path, study: Sweep, rows: Mapping[str, Sequence[Any]], inputs: Inputs
 ) -> tuple[Path, ...]:
     """Write the page with sliders, which begin where the problem is; return its name."""
     from planner.outputs.sweep_page import page

@@ -17,9 +17,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -193,8 +191,7 @@ def sweep(
         time_limit: how long each may take.
         workers: number of processes, 0 for one per core; or the address of a Dask scheduler.
     """
-    from planner.commands.sweep import base_plan, swept
-    from planner.studies.sensitivity.sweep import beside
+    from planner.commands.sweep import solve_grid
 
     request = request_of(
         (problem,), settings, scenario, gap=gap, time_limit=time_limit, workers=workers
@@ -203,12 +200,10 @@ def sweep(
         message = "named scenarios are read from the problem file, and this problem is in memory"
         raise InputError(Finding("scenario", message, fix="give the file"))
     named = (named,) if isinstance(named, str) else named
-    with as_csv(scenarios) as path, swept(request, varied(vary), path, named) as done:
-        blocks = list(done.blocks())
-    table = {c.name: tuple(chain(*(block[c.name] for block in blocks))) for c in done.columns}
-    statuses, proofs = Counter(table["status"]), Counter(c or "" for c in table["certificate"])
-    study = beside(done.record(statuses, proofs), base_plan(request))
-    return SweepTable(**dict(study), table=table)
+    with as_csv(scenarios) as path:
+        found, _ = solve_grid(request, varied(vary), path, named)
+    table = {name: tuple(column) for name, column in found.values.items()}
+    return SweepTable(**dict(found.record), table=table)
 
 
 def frontier(
@@ -233,7 +228,7 @@ def frontier(
         time_limit: of each solve.
         workers: number of processes, 0 for one per core; or the address of a Dask scheduler.
     """
-    from planner.studies.sensitivity.frontier import AGAINST, run
+    from planner.studies.frontier import AGAINST, run
 
     request = request_of(
         (problem,), settings, scenario, gap=gap, time_limit=time_limit, workers=workers
@@ -264,7 +259,7 @@ def tornado(
         time_limit: of each solve.
         workers: number of processes, 0 for one per core; or the address of a Dask scheduler.
     """
-    from planner.studies.sensitivity.tornado import run
+    from planner.studies.tornado import run
 
     request = request_of(
         (problem,), settings, scenario, gap=gap, time_limit=time_limit, workers=workers
@@ -300,7 +295,7 @@ def uncertain(
         time_limit: of each solve.
         workers: number of processes, 0 for one per core; or the address of a Dask scheduler.
     """
-    from planner.studies.sensitivity.uncertain.uncertainty import run
+    from planner.studies.uncertain import run
 
     request = request_of(
         (problem,), settings, scenario, gap=gap, time_limit=time_limit, workers=workers

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from planner import units
 from planner.errors import Finding, InputError
 from planner.outputs.words import clean
-from planner.processes import Progress, ignore
+from planner.studies.pool import Progress, ignore
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -45,8 +45,7 @@ class SweepOptions:
     """How exactly to solve each scenario (a share), how long at most, in how many processes.
 
     0 of them: as many as there are cores. ``dask`` is the address of a Dask scheduler whose workers
-    do the work instead. ``look`` is given each scenario in numbers with its
-    answer, where they are worked on; answers bring what it returns, and the scenario in numbers.
+    do the work instead.
     ``ties``: of equally good plans rows state the one that `solve` takes.
     """
 
@@ -54,7 +53,6 @@ class SweepOptions:
     time_limit_s: float | None = None
     jobs: int = 0
     dask: str | None = None
-    look: Callable[[Any, Any], object] | None = None
     ties: bool = False
 
     @property
@@ -167,6 +165,7 @@ class Found:
         text: what to print where there is no record.
         written: files that are there already.
         plans: the plans that it compares, by name.
+        stopped: message of a study that the user interrupted, with the files written.
     """
 
     records: tuple[BaseModel, ...] = ()
@@ -178,6 +177,7 @@ class Found:
     text: str = ""
     written: tuple[Path, ...] = ()
     plans: tuple[tuple[str, Plan], ...] = ()
+    stopped: str = ""
 
 
 def request_for(

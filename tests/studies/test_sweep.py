@@ -1,4 +1,4 @@
-"""`planner sweep` as a user runs it: its table, bad scenarios, interruptions, workers that die."""
+"""`planner sweep` as a user runs it: its table, bad scenarios, an interruption."""
 
 from __future__ import annotations
 
@@ -6,25 +6,19 @@ import csv
 import errno
 import json
 import os
-import signal
-import subprocess
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import openpyxl
+import pyarrow.parquet as pq
 import pytest
 
 from planner import api, whole_files
-from planner.commands import sweep as command
 from planner.outputs import sweep_files
-from planner.processes import Processes
 from planner.schema.sensitivity import VARIED, Sweep
-from planner.studies.request import SweepOptions
-from planner.studies.sensitivity.scenarios import Row, scenarios
-from planner.studies.sensitivity.solve import pieces
-from planner.studies.sensitivity.workers import Numbered, Work, Workers
+from planner.studies import scenario_plans
 from tests.world.commands import Ran, ran
 
 POWER = "site.facility_power=100kW:400kW:lin:130"
@@ -38,7 +32,8 @@ def swept(small: str, folder: Path, *arguments: str) -> Ran:
 
 
 def table(folder: Path) -> list[dict[str, Any]]:
-    return sweep_files.load(folder / "problem.sweep.parquet")
+    read: list[dict[str, Any]] = pq.read_table(folder / "problem.sweep.parquet").to_pylist()
+    return read
 
 
 def record(folder: Path) -> Sweep:
@@ -53,7 +48,7 @@ def test_the_table_says_what_went_in_and_what_came_out(small: str, tmp_path: Pat
     low, high = table(tmp_path)
     plan = api.solve(small, settings=("site.facility_power=300 kW", best))
     assert low["site.facility_power [kW]"] == 300.0 and high["site.facility_power [kW]"] == 1000.0
-    assert low["status"] == "optimal" and low["certificate"] in ("search", "reused", "alone")
+    assert low["status"] == "optimal" and low["certificate"] in ("search", "reused")
     assert low["objective"] == pytest.approx(plan.objective.value, rel=4e-6)
     assert low["objective"] <= low["bound"] <= low["objective"] * (1 + 2.1e-6)
     assert plan.totals is not None
@@ -135,20 +130,6 @@ def test_a_workbook_and_pictures_come_with_it(small: str, tmp_path: Path) -> Non
     assert record(tmp_path).base is not None
 
 
-class Stops:
-    """Does some pieces and then ends as its user or the system would have it."""
-
-    def __init__(self, work: Work, pieces: int, error: BaseException) -> None:
-        self.work, self.left, self.error = work, pieces, error
-
-    def rows(self, pieces: Iterable[Numbered]) -> Iterator[tuple[int, list[Row]]]:
-        for number, piece in pieces:
-            if not self.left:
-                raise self.error
-            self.left -= 1
-            yield number, self.work.rows(piece)
-
-
 def test_where_no_scenario_has_a_plan_nothing_is_drawn(small: str, tmp_path: Path) -> None:
     vary = ("--vary", "site.facility_power=1kW,2kW", "--workers", "1", "-o", str(tmp_path))
     done = ran("sweep", small, *vary)
@@ -157,58 +138,51 @@ def test_where_no_scenario_has_a_plan_nothing_is_drawn(small: str, tmp_path: Pat
     assert not [*tmp_path.glob("*.png")]
 
 
-def stop_after(monkeypatch: pytest.MonkeyPatch, pieces: int, error: BaseException) -> None:
-    from contextlib import nullcontext
+def stop_after(monkeypatch: pytest.MonkeyPatch, pieces: int) -> None:
+    """Have the user interrupt a sweep after so many pieces."""
+    results = scenario_plans.results
 
-    def workers(work: Work, count: int) -> Any:
-        return nullcontext(Stops(work, pieces, error))
+    def interrupted(*given: Any, **named: Any) -> Iterator[Any]:
+        yield from islice(results(*given, **named), pieces)
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "Workers", workers)
-
-
-@pytest.mark.exhaustive(keep=0)
-def test_a_worker_that_is_killed_takes_nothing_with_it(small: str) -> None:
-    inputs = api.load(Path(small))
-    some = list(scenarios(inputs, vary=("site.pue=1.1:1.5:lin:80",)))
-    parts = list(enumerate(pieces(some)))
-    found: dict[int, list[Row]] = {}
-    with Workers(Work({"": inputs}, SweepOptions(jobs=2)), alone_s=None) as workers:
-        for number, rows in workers.rows(parts):
-            if not found:
-                assert isinstance(workers.others, Processes)
-                os.kill(workers.others.pids[0], signal.SIGKILL)
-            found[number] = rows
-    assert sorted(found) == [number for number, _ in parts]
-    alone = Work({"": inputs}, SweepOptions())
-    assert all(found[number] == alone.rows(piece) for number, piece in parts[:2])
-    assert {row["status"] for rows in found.values() for row in rows} == {"optimal"}
+    monkeypatch.setattr(scenario_plans, "results", interrupted)
 
 
-def test_an_interrupted_sweep_leaves_nothing(
+def test_an_interrupted_sweep_leaves_the_table_of_what_is_done(
+    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept(small, tmp_path / "whole", "--vary", PIECES)
+    stop_after(monkeypatch, 1)
+    done = swept(small, tmp_path, "--vary", PIECES)
+    assert done.code == 130
+    assert "interrupted after 16 of 40 scenarios; they are written" in done.err
+    assert table(tmp_path) == table(tmp_path / "whole")[:16]
+    assert (record(tmp_path).rows, record(tmp_path).asked) == (16, 40)
+
+
+def test_what_ends_before_anything_is_done_leaves_nothing(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(whole_files, "put_in_place", [])
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    (tmp_path / "temporary").mkdir()
-    stop_after(monkeypatch, 1, KeyboardInterrupt())
+    stop_after(monkeypatch, 0)
     done = swept(small, tmp_path / "new", "--vary", PIECES)
     assert (done.code, done.out) == (130, "")
-    assert done.err == "planner: interrupted: nothing was written or changed\n"
+    assert done.err.startswith("planner: interrupted: nothing was written")
     assert not (tmp_path / "new").exists()
-    assert not list((tmp_path / "temporary").iterdir())
 
 
 def test_a_full_disk_is_one_line_and_leaves_nothing(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_path: Path, _rows: Any) -> None:
+    def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(sweep_files, "save", full)
-    done = swept(small, tmp_path, "--vary", PIECES)
+    monkeypatch.setattr(sweep_files, "_write_heads", full)
+    done = swept(small, tmp_path, "--vary", "site.pue=1.1,1.2")
     assert done.code == 2
     assert done.err.count("\n") == 1 and "no space left" in done.err
-    assert not list(tmp_path.glob("problem*"))
+    assert not list(tmp_path.glob("problem*")), "nothing half-written"
 
 
 def test_objectives_can_be_varied_and_are_not_compared(small: str, tmp_path: Path) -> None:
@@ -256,7 +230,7 @@ def test_what_is_wrong_is_said_in_a_line(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...],
     said: str,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("planner.studies.workforce.SECONDS_TO_CONNECT", 1)
+    monkeypatch.setattr("planner.studies.pool.SECONDS_TO_CONNECT", 1)
     done = ran("sweep", small, "-o", str(tmp_path), *arguments)
     assert done.code == 2 and said in done.err
     assert done.err.startswith("planner: ") and done.err.count("\n") == 1
@@ -267,19 +241,3 @@ def test_json_is_the_record(small: str, tmp_path: Path) -> None:
     done = swept(small, tmp_path, "--vary", "site.pue=1.1,1.2", "--json", "--quiet")
     assert json.loads(done.out) == json.loads((tmp_path / "problem.sweep.json").read_text())
     assert done.err == ""
-
-
-def test_a_script_needs_no_guard_to_use_several_processes(small: str, tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(
-        "from pathlib import Path\n"
-        "from planner import api\n"
-        "from planner.studies.sensitivity.scenarios import scenarios\n"
-        "from planner.studies.request import SweepOptions\n"
-        "from planner.studies.sensitivity.workers import answers\n"
-        f"inputs = api.load(Path({small!r}))\n"
-        "some = list(scenarios(inputs, vary=('site.pue=1.1:1.5:lin:20',)))\n"
-        "print(len(answers(inputs, some, SweepOptions(jobs=2))))\n"
-    )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "20\n", "")
