@@ -130,7 +130,7 @@ def kept(run: Solved, operation: Run, interval_s: float) -> float:
     slowdown = job.drain_slowdown if run.mode == "async" else 0.0
     restart_s = job.restart_s + o.restore_s
     kept = goodput(interval_s, o.stall_s, o.drain_s, restart_s, o.mtti_s, slowdown)
-    return kept * job.progress
+    return kept * (1.0 - job.lost_time)
 
 
 def shortest(run: Solved, operation: Run) -> float:
