@@ -56,7 +56,7 @@ def plans(tmp_path: Path) -> tuple[Path, Path, Path]:
     return (
         written(tmp_path, "base", OFFICE),
         written(tmp_path, "high", OFFICE, "storage.rule=high"),
-        written(tmp_path, "sooner", OFFICE, "targets.max_days_to_train=21 days"),
+        written(tmp_path, "sooner", OFFICE, "targets.max_days_to_train=22 days"),
     )
 
 
@@ -86,7 +86,7 @@ def test_lines_totals_and_job_figures_differ_by_what_the_plans_say(
     found = compared(*plans[:2])
     first, second = solved(OFFICE), solved(OFFICE, "storage.rule=high")
     more, fewer = (line(found, sku).quantity for sku in ("wekapod_nitro_155", DEMANDED))
-    assert (more.values, more.changes) == ((0, 25), (0, 25))
+    assert (more.values, more.changes) == ((0, 27), (0, 27))
     assert (fewer.values, fewer.changes) == ((1, 0), (0, -1))
     assert first.totals is not None and second.totals is not None
     capex = figure(found, "capex_usd").series
@@ -110,7 +110,7 @@ def test_inputs_that_differ_come_first_and_lead_to_the_bill_and_the_money(
     plans: tuple[Path, Path, Path],
 ) -> None:
     text = told(compared(plans[0], plans[2]))
-    assert "days to train, at most: 21 days instead of 30 days" in text
+    assert "days to train, at most: 22 days instead of 30 days" in text
     assert "instead of" in text[text.index("It buys") :]
     assert "more useful work" in text
     assert "costs" in text and "at once" in text
@@ -197,7 +197,7 @@ def test_three_plans_stand_side_by_side(plans: tuple[Path, Path, Path]) -> None:
 def test_a_problem_file_is_solved_with_its_settings(plans: tuple[Path, Path, Path]) -> None:
     problem = PROBLEMS / f"{OFFICE}.yaml"
     found = compared(plans[0], problem, settings=("storage.rule=high",))
-    assert line(found, "wekapod_nitro_155").quantity.values == (0, 25)
+    assert line(found, "wekapod_nitro_155").quantity.values == (0, 27)
     assert line(found, DEMANDED).quantity.values == (1, 0)
     assert figure(found, "overrides").series.values == ("nothing", "storage.rule=high")
     assert "storage sized by: high rule instead of what the job needs" in told(found)
