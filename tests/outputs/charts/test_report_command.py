@@ -268,9 +268,7 @@ def test_a_curve_is_computed_once_for_a_problem_and_only_where_none_is_given(
 ) -> None:
     asked: list[tuple[str, str, int]] = []
 
-    def study(
-        inputs: Inputs, _options: Any, *, against: tuple[str], points: int, progress: Any
-    ) -> list[Frontier]:
+    def study(inputs: Inputs, _options: Any, *, against: tuple[str], points: int) -> list[Frontier]:
         asked.append((inputs.problem.name, *against, points))
         return [storage_frontier().model_copy(update={"problem": inputs.problem.name})]
 
