@@ -22,7 +22,7 @@ from planner.outputs.restated import currency_of, restated, restated_columns
 from planner.outputs.words import listed as listed_words
 from planner.schema.plan import Plan
 from planner.studies.request import one_of, stem_of
-from planner.terminal import say
+from planner.terminal import coloured, say
 from planner.whole_files import write_all
 
 if TYPE_CHECKING:
@@ -100,8 +100,11 @@ def deliver(
         contents = _contents(plan, carried, path, also, edition, studies) | extra
         write_all(contents)
         written = list(contents)
-    text = plan_json.to_bytes(plan, carried).decode() if as_json else answer.render(plan, parts)
-    say(text, nl=False, strong=() if as_json else answer.LABELS)
+    if as_json:
+        say(plan_json.to_bytes(plan, carried).decode(), nl=False)
+    else:
+        styled = coloured()
+        say(answer.render(plan, parts, styled=styled), nl=False, styled=styled)
     return written
 
 
