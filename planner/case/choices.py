@@ -12,10 +12,12 @@ from typing import NamedTuple
 from planner.inputs import weights_gb_per_gpu
 from planner.schema.catalog import Achieved, Confidence, Item, PowerPoint, Precision
 from planner.schema.problem import Job
-from planner.schema.running import CurvePoint, Parallelism
+from planner.schema.running import ASSUMED_AT_GPUS, CurvePoint, Parallelism
 from planner.sizing.throughput import gpu_share_of_draw, provisioned_share
 
 SAME_CAP = 1e-9
+ASSUMED = "assumed"
+"""Source of a rate that nobody measured: ``training.assumed_mfu`` of the dense peak."""
 
 
 class Point(NamedTuple):
@@ -119,14 +121,27 @@ def peak_tflops(item: Item, precision: Precision) -> float | None:
 def measured(item: Item, job: Job, precision: Precision) -> Achieved | None:
     """Return the row of a type's measured rates that counts: with the model on the most GPUs.
 
-    Of rows of as many GPUs the slowest counts. None where there is none, or no model is named.
+    Of rows of as many GPUs the slowest counts. A type without a row has the rate that the job
+    assumes of it. None where there is neither, or no model is named.
     """
     rows = [
         row
         for row in item.achieved
         if row.model == job.training.model and row.precision == precision
     ]
-    return max(rows, key=lambda row: (row.gpus, -row.rate_tflops), default=None)
+    row = max(rows, key=lambda row: (row.gpus, -row.rate_tflops), default=None)
+    peak, mfu = peak_tflops(item, precision), job.training.assumed_mfu
+    if row is not None or peak is None or mfu is None:
+        return row
+    return Achieved(
+        model=job.training.model or "",
+        precision=precision,
+        gpus=ASSUMED_AT_GPUS,
+        rate=f"{peak * mfu!r} TFLOP/s",
+        source=ASSUMED,
+        confidence="low",
+        note=f"{100.0 * mfu:g} % of the dense peak: no measurement is published",
+    )
 
 
 def points(item: Item, job: Job, precision: Precision, system_kw: float | None) -> list[Point]:
