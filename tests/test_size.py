@@ -88,7 +88,8 @@ def test_vendor_rules_are_nameplate_and_the_law_is_delivered(seed: Path) -> None
     [("600 s", 230.0, 4), ("1800 s", 76.667, 2), ("3600 s", 38.333, 1), ("14400 s", 9.5833, 1)],
 )
 def test_demand_law(seed: Path, every: str, write: float, units: int) -> None:
-    found = sized(seed, 3072, f"jobs.0.checkpoint.interval.every={every}")
+    settings = (f"jobs.0.checkpoint.interval.every={every}", "storage.endurance=off")
+    found = sized(seed, 3072, *settings)
     assert rule(found, "demand law").write_gb_per_s == pytest.approx(write, rel=1e-4)
     assert appliance(found, "demand law").units == units
 
@@ -145,7 +146,7 @@ def test_the_first_page_of_a_rule_tells_what_the_rule_asks_for(seed: Path) -> No
 def test_clients_limit_what_appliances_can_do(seed: Path) -> None:
     settings = (
         LAYOUT, "jobs.0.checkpoint.writers=one_replica", "storage.client_limit.write=4.265625 GB/s",
-        "jobs.0.checkpoint.interval.every=300 s",
+        "jobs.0.checkpoint.interval.every=300 s", "storage.endurance=off",
     )  # fmt: skip
     found = sized(seed, 3072, *settings)
     assert found.cluster.writing_systems == 64

@@ -6,6 +6,7 @@ the offers' units (its majorant), which each limit bounds as in a knapsack fille
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -221,3 +222,14 @@ def _price(unit_net_usd: float | None, installed: int) -> float:
 
 def _racks(use: RackUse | None) -> float:
     return use.racks_each / use.per_rack if use is not None else 0.0
+
+
+def sizes_fall(case: Case) -> bool:
+    """Say whether a larger size of some fabric has less of something than a smaller one."""
+    return any(
+        after < before
+        for quantity in case.companions.quantities
+        if isinstance(quantity, Steps)
+        for one, other in itertools.pairwise(quantity.sizes)
+        for before, after in zip(one.outputs, other.outputs, strict=True)
+    )

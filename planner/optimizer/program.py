@@ -15,7 +15,6 @@ is in plain units; money is in millions of USD. docs/optimisation.md has the mat
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -26,10 +25,10 @@ from pulp import LpAffineExpression, LpMaximize, LpMinimize, LpProblem, lpSum
 
 from planner.case import Case, Storage
 from planner.case.bandwidth import degraded, with_loss
-from planner.case.bounds import cap, cap_in_use
+from planner.case.bounds import cap, cap_in_use, sizes_fall
 from planner.case.model import Offer, Segment
 from planner.case.money import weights
-from planner.case.quantities import ROUNDING, Steps
+from planner.case.quantities import ROUNDING
 from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.counts import Counts, Expression, Purchases, Rows, value_of
 from planner.optimizer.useful_work import Measure, Point, Tangent, Team, UsefulWork
@@ -636,17 +635,6 @@ class Program(Rows):
 Sides = tuple[Expression, Expression]
 """Of reads and of writes."""
 Clients = tuple[Expression, float]
-
-
-def sizes_fall(case: Case) -> bool:
-    """Say whether a larger size of some fabric has less of something than a smaller one."""
-    return any(
-        after < before
-        for quantity in case.companions.quantities
-        if isinstance(quantity, Steps)
-        for one, other in itertools.pairwise(quantity.sizes)
-        for before, after in zip(one.outputs, other.outputs, strict=True)
-    )
 
 
 def _along(
