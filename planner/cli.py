@@ -349,7 +349,11 @@ def init(
     rack_power: Annotated[str | None, _asked("Power of a rack: '130 kW'.")] = None,
     budget: Annotated[str | None, _asked("What may be spent at once: '60 MUSD'.")] = None,
     model: Annotated[str | None, _asked("Parameters of the model to train: '405 B'.")] = None,
+    active: Annotated[str | None, _asked("Active parameters of a mixture of experts.")] = None,
     tokens: Annotated[str | None, _asked("Tokens to train it on: '15 T'.")] = None,
+    precision: Annotated[str | None, _asked("bf16, fp8 or nvfp4.")] = None,
+    goal: Annotated[str | None, _asked("most, cheapest, '1024 GPUs' or '60 days'.")] = None,
+    cooling: Annotated[str | None, _asked("air or liquid.")] = None,
     vendors: Annotated[str | None, _asked("Who may sell: 'DDN, VAST'.")] = None,
     own: Annotated[
         list[str] | None,
@@ -365,8 +369,11 @@ def init(
     """
     from planner.commands.new_problem import Answers, ask_all, write_example, write_problem
 
-    answers = Answers(name, power, pue, racks, rack_power, budget, model, tokens, vendors,
-                      tuple(own or ()), prices)  # fmt: skip
+    answers = Answers(
+        name=name, power=power, pue=pue, racks=racks, rack_power=rack_power, budget=budget,
+        parameters=model, active=active, tokens=tokens, precision=precision, goal=goal,
+        cooling=cooling, vendors=vendors, owned=tuple(own or ()), prices=prices,
+    )  # fmt: skip
     if example is not None and answers.any:
         message = f"an example ({example}) is copied as it is; answers make a problem of your own"
         raise InputError(Finding("usage", message, fix="give one or the other"))

@@ -17,6 +17,7 @@ from planner.schema.plan import Plan
 from planner.verifier import faults, verify
 from tests.test_exactness import faults as enumerated_faults
 from tests.world.random_cases import Case, inputs_of, random_case
+from tests.world.solved import DENSE_HALL
 
 PROBLEMS = Path(__file__).parents[1] / "problems"
 SEVERAL = (5484, 7069, 7621, 8793)
@@ -51,11 +52,11 @@ def test_the_order_of_switches_changes_no_plan(seed: int) -> None:
     assert all(decided(plan) == decided(plans[0]) for plan in plans)
 
 
-def test_the_order_of_switches_changes_no_plan_of_a_shipped_problem() -> None:
+def test_the_order_of_switches_changes_no_plan_of_a_hall() -> None:
     plans = []
     for names in ("nvidia_qm9700, nvidia_q3400, nvidia_sn5600", "nvidia_sn5600, nvidia_qm9700"):
         text = f"network.compute.switches=[{names}]"
-        plans.append(api.solve_inputs(api.load(PROBLEMS / "10MW.yaml", settings=(text,))))
+        plans.append(api.solve_inputs(api.load(DENSE_HALL, settings=(text,))))
     assert decided(plans[0]) == decided(plans[1])
     compute = next(f for f in plans[0].fabrics if f.network == "compute")
     assert compute.switch_sku == "nvidia_sn5600"
@@ -95,7 +96,7 @@ def test_companions_of_a_way_are_those_that_its_bill_counts(seed: int) -> None:
 
 
 def test_the_ways_of_a_plan_are_found_again() -> None:
-    inputs = api.load(PROBLEMS / "10MW.yaml")
+    inputs = api.load(DENSE_HALL)
     plan = api.solve_inputs(inputs)
     case = resolve(inputs)
     assert ways_of(case, plan) == ("nvidia_dgx_b200__nvidia_sn5600",)

@@ -20,11 +20,11 @@ from planner.schema.beside import StorageOption, StorageOptions
 from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
 from planner.schema.problem import Quantity
-from planner.shipped import problem_files
 from planner.verifier import verify
 from tests.test_exactness import inputs_of
 from tests.world.files import FILES, changed
 from tests.world.random_cases import random_case
+from tests.world.solved import DENSE_HALL
 
 SEEDS = (4, 6, 13, 17, 18, 31, 38, 44, 62, 66, 68, 75, 80, 82, 84, 85, 86, 89, 94, 117, 128)
 """Of the first 150 random problems those whose plans have rivals."""
@@ -355,7 +355,7 @@ def test_at_list_prices_no_rival_is_cheaper_per_work(objective: str) -> None:
         "site.facility_power=2 MW",
         "consider.gpu_systems=[nvidia_dgx_b200]",
     )
-    plan = api.solve(problem_files()["10MW"], settings=settings)
+    plan = api.solve(DENSE_HALL, settings=settings)
     found = plan.storage_options
     assert found is not None
     own = next(each for each in found.options if each.chosen)

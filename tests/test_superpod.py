@@ -9,6 +9,7 @@ import pytest
 from planner import api
 from planner.schema.plan import Line, Plan
 from planner.shipped import problem_files
+from tests.world.solved import DENSE_HALL
 
 SUPERPOD = """\
 name: DGX SuperPOD of 127 DGX H100
@@ -151,7 +152,7 @@ def test_a_plan_that_the_largest_fabric_ends_says_so(power: str, ends: bool) -> 
 @pytest.mark.parametrize(("power", "kept_out"), [("150 MW", True), ("10 MW", False)])
 def test_a_type_that_its_largest_fabric_keeps_out_is_named(power: str, kept_out: bool) -> None:
     settings = (f"site.facility_power={power}", "site.racks=5000", "budget.capex=10 BUSD")
-    plan = api.solve(problem_files()["10MW"], settings=settings)
+    plan = api.solve(DENSE_HALL, settings=settings)
     said = [text for text in plan.warnings if "could not do as much as this plan" in text]
     assert bool(said) == kept_out
     if said:

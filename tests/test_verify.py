@@ -29,6 +29,7 @@ from planner.verifier.limits import Reached
 from tests.world.catalog import inputs_of
 from tests.world.known_plans import PLANS, full, sync_bundle, two_of_each, vendor_rule
 from tests.world.plans import Made
+from tests.world.solved import DENSE_HALL
 from tests.world.solved import solved as solved_problem
 from tests.world.tampering import DECIDED, disagreements, leaves, put, tampered
 
@@ -308,7 +309,7 @@ def test_a_type_lost_from_the_search_is_named() -> None:
 def test_a_unit_that_was_misread_is_named(
     sku: str, path: tuple[str, str], factor: float, says: str
 ) -> None:
-    inputs, plan = load(PROBLEMS / "10MW.yaml"), solved_problem("10MW")
+    inputs, plan = load(DENSE_HALL), solved_problem("hall_10MW")
     assert unit_faults(inputs, plan) == ()
     value = getattr(getattr(inputs.by_id[sku], path[0]), path[1]).value * factor
     items = (put(i, (*path, "value"), value) if i.id == sku else i for i in inputs.items)

@@ -133,14 +133,16 @@ def measured(item: Item, job: Job, precision: Precision) -> Achieved | None:
     peak, mfu = peak_tflops(item, precision), job.training.assumed_mfu
     if row is not None or peak is None or mfu is None:
         return row
-    return Achieved(
-        model=job.training.model or "",
-        precision=precision,
-        gpus=ASSUMED_AT_GPUS,
-        rate=f"{peak * mfu!r} TFLOP/s",
-        source=ASSUMED,
-        confidence="low",
-        note=f"{100.0 * mfu:g} % of the dense peak: no measurement is published",
+    return Achieved.model_validate(
+        {
+            "model": job.training.model or "",
+            "precision": precision,
+            "gpus": ASSUMED_AT_GPUS,
+            "rate": f"{peak * mfu!r} TFLOP/s",
+            "source": ASSUMED,
+            "confidence": "low",
+            "note": f"{100.0 * mfu:g} % of the dense peak: no measurement is published",
+        }
     )
 
 

@@ -128,8 +128,10 @@ def measured_rate(item: Item, job: Job, precision: str) -> Achieved | None:
     rows = [row for row in item.achieved if (row.model, row.precision) == key]
     peak, share = peak_tflops(item, precision), job.training.assumed_mfu
     if not rows and peak and share:
-        said = {"model": key[0] or "", "precision": precision, "gpus": ASSUMED_AT_GPUS}
-        rows = [Achieved(**said, rate=f"{peak * share!r} TFLOP/s", source="assumed", confidence="low")]
+        rate = f"{peak * share!r} TFLOP/s"
+        said: dict[str, Any] = {"model": key[0] or "", "precision": precision, "rate": rate}
+        said |= {"gpus": ASSUMED_AT_GPUS, "source": "assumed", "confidence": "low"}
+        rows = [Achieved.model_validate(said)]
     return max(rows, key=lambda row: (row.gpus, -row.rate_tflops), default=None)
 
 

@@ -241,7 +241,7 @@ def test_spares_are_left_out_once() -> None:
 
 
 def test_where_nothing_binds_the_nearest_limit_is_told() -> None:
-    plan = shipped("10MW")
+    plan = shipped("hall_10MW")
     free = [limit.model_copy(update={"binding": False}) for limit in plan.limits]
     assert plan.totals is not None
 
