@@ -61,11 +61,12 @@ def run(
         InputError: the problem or what to vary is wrong, or a file cannot be written.
     """
     every = tuple(name for name in named if name != "all") if named else None
-    asked, options = Variation(vary, scenarios, every), request.each()
+    asked = Variation(vary, scenarios, every)
     inputs, folder = request.inputs, request.folder or Path()
     chosen = scenarios_of(
         inputs, vary=asked.vary, table=asked.table, named=asked.named, problem=request.path
     )
+    options = request.rows(len(chosen))
     partial = folder / f".{request.stem}.sweep.partial"
     with _journal(partial, _key(inputs, asked, options)) as journal:
         course = RunningSweep(inputs, chosen, options, journal, request.progress)

@@ -68,6 +68,10 @@ class Study(Shown, InCurrency):
     input_sha256: str | None = None
 
 
+EXACT_GAP = 2e-6
+"""Rows of a sweep proven to this gap state the plan that `solve` takes of equally good ones."""
+
+
 class Sweep(Study):
     """A table of scenarios: its columns, how many rows ended how, and whether all are there."""
 
@@ -78,6 +82,11 @@ class Sweep(Study):
     statuses: dict[str, int]
     solved: int
     reused: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether rows state the plans that `solve` gives."""
+        return self.gap_asked <= EXACT_GAP
 
 
 class FrontierPoint(Record):

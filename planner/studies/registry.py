@@ -27,6 +27,7 @@ from planner.cli_options import (
     LIMIT,
     PROBLEM,
     QUIET,
+    ROW_GAP,
     SCENARIO,
     SET,
     SOLVER,
@@ -395,7 +396,7 @@ _STUDIES = (
                 "named", list[str] | None, "A named scenario of the problem, or all. Repeatable.",
                 metavar="NAME",
             ),
-            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, DASK, FILES, JSON, *TOLD,
+            SET, SCENARIO, ROW_GAP, EACH_LIMIT, JOBS, DASK, FILES, JSON, *TOLD,
             option(
                 "workbook", bool, "Write the workbook and the picture as well as the table.",
                 default=True,
