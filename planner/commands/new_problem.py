@@ -30,7 +30,10 @@ from planner.schema.catalog import Item
 from planner.schema.problem import Problem
 from planner.whole_files import write_all
 
-CATALOGS = "gpu_systems, storage_ddn, storage_vast, storage_weka, storage_netapp, network, facility"
+CATALOGS = (
+    "gpu_systems, gpu_systems_oem, storage_ddn, storage_vast, storage_weka, storage_netapp, "
+    "network, facility"
+)
 """Shipped catalogs of a problem of one's own."""
 STATE_BYTES = 6.0
 """Bytes per parameter that the GPUs of a replica hold besides the optimizer, which is sharded."""
@@ -71,7 +74,7 @@ prices: $prices   # of a vendor's quote `planner quote import` makes such a book
 ${considered}${installed}${targets}spares: {switch: 2 %, transceiver: 2 %, cable: 2 %}
 network:                  # leave it out where somebody else builds it; it is not counted then
   # which of the compute switches is built is decided with the plan
-  compute: {switches: [nvidia_qm9700, nvidia_q3400, nvidia_sn5600]}
+  compute: {switches: [nvidia_qm9700, nvidia_q3400, nvidia_sn5600, nvidia_sn6600]}
   # one Ethernet fabric for storage and for everything else
   storage: {switch: nvidia_sn5600, carries_in_band: true}
   out_of_band: {switch: nvidia_sn2201}
@@ -567,11 +570,15 @@ def _is_liquid(values: Mapping[str, str]) -> bool:
 
 
 def _is_wanted(item: Item, inputs: Inputs, vendors: set[str], owned: Mapping[str, int]) -> bool:
-    """Whether an item fits the cooling, and a GPU system has a rate or its vendor is named."""
+    """Whether an item fits the cooling, and a GPU system is usual or its vendor is named.
+
+    Usual are NVIDIA's own with a measured rate: other vendors' HGX systems hold the same GPUs.
+    """
     if item.category != "gpu_system" or item.id in owned:
         return True
     cooled = inputs.problem.site.cooling.cdu is not None or item.consumes.liquid_share is None
-    return cooled and (_is_measured(item, inputs) or item.vendor in vendors)
+    usual = item.vendor == "NVIDIA" and _is_measured(item, inputs)
+    return cooled and (usual or item.vendor in vendors)
 
 
 def _is_measured(item: Item, inputs: Inputs) -> bool:

@@ -253,10 +253,10 @@ def test_usual_uncertainties_are_those_that_apply() -> None:
         "prices.*.list", "catalog.*.consumes.it_power", "jobs.0.failures.per_gpu_day",
         "storage.delivered_fraction.write", "jobs.0.bytes_per_parameter",
     ]  # fmt: skip
-    assert found["storage.delivered_fraction.write"].shape == Uniform(0.16, 0.8)
+    assert found["storage.delivered_fraction.write"].shape == Uniform(0.16, 0.4)
     assert all(": " in each.words for each in found.values())
     own = ("jobs.0.failures={per_gpu_day: 0.001}", "storage.delivered_fraction.write=0.3")
-    inputs = load(Path(MAIN), settings=(*own, "jobs.0.checkpoint.size=13.8 TB"))
+    inputs = load(Path(MAIN), settings=(*own, "jobs.0.checkpoint.size=14 TB"))
     found = {each.path: each for each in unknowns(inputs, [], Draw())}
     assert found["jobs.0.failures.per_gpu_day"].shape == Loguniform(0.0005, 0.002)
     assert found["storage.delivered_fraction.write"].shape == Uniform(0.16, 0.4)
