@@ -31,6 +31,7 @@ consider: {gpu_systems: [nvidia_dgx_h100]}
 storage: {delivered_fraction: {read: 1, write: 1}}
 jobs:
   - name: one
+    lost_time: none
     checkpoint:
       size: 13.8 TB
       keep_last: 0
@@ -222,8 +223,9 @@ def test_intervals_of_the_main_example() -> None:
         assert row.write_volume_tb_per_day == pytest.approx(13.79952 * 86_400 / row.interval_s)
 
 
-def test_goodput_with_just_the_demanded_bandwidth() -> None:
-    found = sized(MAIN, None)
+@pytest.mark.parametrize("lost", [0.0, 0.08])
+def test_goodput_with_just_the_demanded_bandwidth(lost: float) -> None:
+    found = sized(MAIN, None, f"jobs.0.lost_time={lost}")
     mtti = found.cluster.mtti_s
     for row in found.modes[0].rows:
         interval, drain, restart = row.interval_s, 0.1 * row.interval_s, 600 + 300
@@ -231,16 +233,18 @@ def test_goodput_with_just_the_demanded_bandwidth() -> None:
         assert runs is not None
         z = interval / mtti
         exact = (1 - 5 / interval) * math.exp(-(drain + restart) / mtti) * z / math.expm1(z)
+        exact *= 1 - lost
         assert runs.goodput_share == pytest.approx(exact, rel=1e-9)
-        lost = (restart + interval / 2 + drain) / mtti
-        assert runs.first_order_goodput_share == pytest.approx((1 - 5 / interval) * (1 - lost))
-        assert runs.first_order_valid == (lost < 0.15)
+        fails = (restart + interval / 2 + drain) / mtti
+        first_order = (1 - 5 / interval) * (1 - fails) * (1 - lost)
+        assert runs.first_order_goodput_share == pytest.approx(first_order)
+        assert runs.first_order_valid == (fails < 0.15)
         assert (runs.drain_s, runs.restore_s) == (pytest.approx(drain), pytest.approx(300))
         assert sum(vars(runs.loss).values()) == pytest.approx(1 - exact)
 
 
 def test_more_bandwidth_by_a_vendors_rule_buys_little_goodput() -> None:
-    found = sized(MAIN, None)
+    found = sized(MAIN, None, "jobs.0.lost_time=none")
     light, mtti = rule(found, "light"), found.cluster.mtti_s
     runs, interval = light.running, light.interval_s
     assert runs is not None and interval is not None

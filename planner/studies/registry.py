@@ -401,6 +401,11 @@ _STUDIES = (
                 "workbook", bool, "Write the workbook and the picture as well as the table.",
                 default=True,
             ),
+            option(
+                "html", Path | None,
+                "Write one page with sliders over the plans, which opens offline.",
+                metavar="FILE",
+            ),
             QUIET,
         ),
         results=(SWEEP,),

@@ -204,6 +204,11 @@ def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
         "sense": problem.objective.sense,
         "unit": objective_unit(problem.objective.name),
         "gap_asked": gap_asked,
+        "products": {
+            item.id: item.product
+            for item in inputs.items
+            if item.category in ("gpu_system", "storage")
+        },
     }
 
 
