@@ -43,7 +43,6 @@ WRITES_FASTER: dict[str, str] = {
 """Storage that writes faster than it reads, and why."""
 UNPRICED = {
     "nvidia_dgx_a100": "no list price is found any more",
-    "supermicro_hgx_b300_8u_amd": "no source",
     "everpure_exa_30dn": "no source",
     "hpe_cray_k3000": "no source",
     "intel_gaudi3_8x": "only the baseboard kit has a published price",
@@ -280,7 +279,7 @@ FACTS = (
     # item, figure, value as the source has it; units of the schema
     ("supermicro_hgx_b300_8u_air", "consumes.weight", 119.0),
     ("supermicro_hgx_b300_4u_lc", "consumes.rack_units", 4.0),
-    ("supermicro_hgx_b300_8u_amd", "consumes.it_power", 13.899),
+    ("consumes.it_power", 13.899),
     ("supermicro_hgx_h200_8u_air", "consumes.it_power", 10.04),
     ("supermicro_hgx_b200_8u_air", "consumes.weight", 133.0),
     ("dell_xe9780_b300", "consumes.weight", 163.2),
@@ -348,7 +347,7 @@ def test_what_cannot_be_planned_says_why() -> None:
         if set(words) - {"power draw", "rack units"}:
             notes = " ".join(item.notes)
             assert re.search("cannot be planned|leaves|No dense rate", notes), name
-    assert {"ddn_ai400x3", "nvidia_vr_nvl72", "ibm_sss_6000", "netapp_afx_1k"} <= set(unknown())
+    assert {"ddn_ai400x3", "nvidia_gh200", "ibm_sss_6000", "netapp_afx_1k"} <= set(unknown())
 
 
 def test_derived_figures_say_so_and_weak_sources_are_weak() -> None:
