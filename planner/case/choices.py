@@ -130,20 +130,23 @@ def measured(item: Item, job: Job, precision: Precision) -> Achieved | None:
         if row.model == job.training.model and row.precision == precision
     ]
     row = max(rows, key=lambda row: (row.gpus, -row.rate_tflops), default=None)
-    peak, mfu = peak_tflops(item, precision), job.training.assumed_mfu
-    if row is not None or peak is None or mfu is None:
+    peak, training = peak_tflops(item, precision), job.training
+    if row is None and peak is not None and training.assumed_mfu is not None:
+        row = Achieved.model_validate(
+            {
+                "model": training.model or "",
+                "precision": precision,
+                "gpus": ASSUMED_AT_GPUS,
+                "rate": f"{peak * training.assumed_mfu!r} TFLOP/s",
+                "source": ASSUMED,
+                "confidence": "low",
+                "note": f"{100.0 * training.assumed_mfu:g} % of the dense peak: no measurement is "
+                "published",
+            }
+        )
+    if row is None or training.rate_factor == 1.0:
         return row
-    return Achieved.model_validate(
-        {
-            "model": job.training.model or "",
-            "precision": precision,
-            "gpus": ASSUMED_AT_GPUS,
-            "rate": f"{peak * mfu!r} TFLOP/s",
-            "source": ASSUMED,
-            "confidence": "low",
-            "note": f"{100.0 * mfu:g} % of the dense peak: no measurement is published",
-        }
-    )
+    return row.model_copy(update={"rate_tflops": row.rate_tflops * training.rate_factor})
 
 
 def points(item: Item, job: Job, precision: Precision, system_kw: float | None) -> list[Point]:

@@ -461,12 +461,13 @@ class Training(Model):
     Either ``mfu``, a share of the peak of every type, or ``model``: the rates measured with that
     model or class of models (``dense``, ``moe``), which the catalogs list as ``achieved``. A type
     without such a rate is left out, unless ``assumed_mfu`` states the share of its dense peak to
-    count with.
+    count with. ``rate_factor`` multiplies every measured or assumed rate.
     """
 
     tokens: Tokens | None = None
     mfu: PositiveShare | None = None
     assumed_mfu: PositiveShare | None = None
+    rate_factor: Number = 1.0
     precision: Precisions = "bf16"
     active_parameters: Parameters | None = None
     model: Text | None = None
@@ -488,6 +489,8 @@ class Training(Model):
             raise ValueError("mfu does not go with model, whose rates are measured; give one")
         if self.assumed_mfu is not None and self.model is None:
             raise ValueError("assumed_mfu is for types without a measured rate; give model: dense")
+        if self.rate_factor != 1.0 and self.model is None:
+            raise ValueError("rate_factor is of measured rates; change mfu, or give model: dense")
         if self.model is None and len(set(self.precisions)) > 1:
             raise ValueError(
                 "one mfu says nothing about several precisions; give model: llama3.1_405b, "

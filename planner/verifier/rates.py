@@ -132,7 +132,10 @@ def measured_rate(item: Item, job: Job, precision: str) -> Achieved | None:
         said: dict[str, Any] = {"model": key[0] or "", "precision": precision, "rate": rate}
         said |= {"gpus": ASSUMED_AT_GPUS, "source": "assumed", "confidence": "low"}
         rows = [Achieved.model_validate(said)]
-    return max(rows, key=lambda row: (row.gpus, -row.rate_tflops), default=None)
+    row = max(rows, key=lambda row: (row.gpus, -row.rate_tflops), default=None)
+    if row is None:
+        return None
+    return row.model_copy(update={"rate_tflops": row.rate_tflops * job.training.rate_factor})
 
 
 class SetPoint(NamedTuple):
