@@ -42,6 +42,7 @@ WRITES_FASTER: dict[str, str] = {
 }
 """Storage that writes faster than it reads, and why."""
 UNPRICED = {
+    **dict.fromkeys(("nvidia_q3450_ld", "nvidia_sn6810_ld", "nvidia_sn6800_ld"), "no source"),
     "nvidia_dgx_a100": "no list price is found any more",
     "everpure_exa_30dn": "no source",
     "hpe_cray_k3000": "no source",

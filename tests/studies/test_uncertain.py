@@ -251,7 +251,7 @@ def test_usual_uncertainties_are_those_that_apply() -> None:
     found = {each.path: each for each in unknowns(load(Path(MAIN)), [], Draw())}
     assert list(found) == [
         "prices.*.list", "catalog.*.consumes.it_power", "jobs.0.failures.per_gpu_day",
-        "storage.delivered_fraction.write", "jobs.0.bytes_per_parameter",
+        "jobs.0.lost_time", "storage.delivered_fraction.write", "jobs.0.bytes_per_parameter",
     ]  # fmt: skip
     assert found["storage.delivered_fraction.write"].shape == Uniform(0.16, 0.4)
     assert all(": " in each.words for each in found.values())
