@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from statistics import median
 from string import Template
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
@@ -147,13 +147,13 @@ class Answers:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A question: its flag, its words, and the place of the problem file that the answer fills.
+    """A question: its key, its words, and the place in the problem file that the answer fills.
 
     ``example`` is an answer, ``otherwise`` the default; without one an empty answer means
     ``nothing``.
     """
 
-    flag: str
+    key: str
     words: str
     example: str = ""
     path: str | None = None
@@ -170,31 +170,31 @@ class Prompt:
 
 
 QUESTIONS: Mapping[str, Prompt] = {
-    "name": Prompt("--name", "Name of the problem and its file", otherwise="my-cluster"),
+    "name": Prompt("name", "Name of the problem and its file", otherwise="my-cluster"),
     "power": Prompt(
-        "--power", capital(FIGURES["facility_power_kw"].label), "3 MW", "site.facility_power",
+        "power", capital(FIGURES["facility_power_kw"].label), "3 MW", "site.facility_power",
         needed=True,
     ),
-    "pue": Prompt("--pue", "PUE, power at the meter by IT power", "", "site.pue", "1.25"),
-    "racks": Prompt("--racks", "Racks that the room takes", "24", "site.racks", needed=True),
-    "rack_power": Prompt("--rack-power", "Power of a rack", "130 kW", "site.rack.power",
+    "pue": Prompt("pue", "PUE, power at the meter by IT power", "", "site.pue", "1.25"),
+    "racks": Prompt("racks", "Racks that the room takes", "24", "site.racks", needed=True),
+    "rack_power": Prompt("rack-power", "Power of a rack", "130 kW", "site.rack.power",
                          needed=True),
-    "budget": Prompt("--budget", "Budget to buy", "60 MUSD", "budget.capex"),
-    "parameters": Prompt("--model", "Parameters of the model to train", "405 B",
+    "budget": Prompt("budget", "Budget to buy", "60 MUSD", "budget.capex"),
+    "parameters": Prompt("model", "Parameters of the model to train", "405 B",
                          job_path("parameters"), needed=True),
-    "active": Prompt("--active", "Parameters active per token, of a mixture of experts", "32 B",
+    "active": Prompt("active", "Parameters active per token, of a mixture of experts", "32 B",
                      job_path("training.active_parameters"), nothing="dense"),
-    "tokens": Prompt("--tokens", "Tokens to train it on", "15 T",
+    "tokens": Prompt("tokens", "Tokens to train it on", "15 T",
                      job_path("training.tokens")),
-    "precision": Prompt("--precision", "Precision: bf16, fp8 or nvfp4", otherwise="fp8"),
-    "goal": Prompt("--goal", "Goal: most work, cheapest work, '1024 GPUs' or '60 days'",
+    "precision": Prompt("precision", "Precision: bf16, fp8 or nvfp4", otherwise="fp8"),
+    "goal": Prompt("goal", "Goal: most work, cheapest work, '1024 GPUs' or '60 days'",
                    otherwise="most"),
-    "cooling": Prompt("--cooling", "Cooling: air or liquid",
+    "cooling": Prompt("cooling", "Cooling: air or liquid",
                       nothing=f"liquid from {LIQUID_FROM_KW:g} kW a rack"),
-    "prices": Prompt("--prices", "Price book, a file or a shipped one",
+    "prices": Prompt("prices", "Price book, a file or a shipped one",
                      otherwise="estimates_2026"),
-    "vendors": Prompt("--vendors", "Vendors that may sell", "DDN, VAST", nothing="any"),
-    "owned": Prompt("--own", "Units owned, as ITEM=UNITS", "nvidia_dgx_h100=8"),
+    "vendors": Prompt("vendors", "Vendors that may sell", "DDN, VAST", nothing="any"),
+    "owned": Prompt("own", "Units owned, as ITEM=UNITS", "nvidia_dgx_h100=8"),
 }  # fmt: skip
 _NO_ANSWER = {"", "-", "no", "none", "any", "anybody", "null", "~"}
 _LIKE = {"name": "my-cluster", "power": "3 MW", "pue": "1.25", "racks": "24",
@@ -212,7 +212,7 @@ def ask(
     """Return the answers with one more, asked for until it passes its check.
 
     Args:
-        answers: those so far; one that was given by its flag is asked for only if it is wrong.
+        answers: those so far; one that was given before is asked for only if it is wrong.
         name: which question.
         prompt: asks a question, with the default for an empty answer, and returns the answer.
         tell: shows what is wrong with an answer.
@@ -226,7 +226,7 @@ def ask(
                 check(name, text, answers)
                 return _with(answers, name, text)
             if text is not None and question.needed:
-                tell(f"{question.flag}: an answer is needed; for example {question.example}")
+                tell(f"{question.key}: an answer is needed; for example {question.example}")
         except InputError as error:
             tell(error.findings[0].text())
         text = prompt(question.text, question.otherwise or "").strip()
@@ -312,7 +312,7 @@ def question_of(finding: Finding) -> str | None:
     """Return the question whose answer a finding is about, if it is about one."""
     place = f"{finding.path}."
     for name, question in QUESTIONS.items():
-        if finding.message.startswith(f"{question.flag}:"):
+        if finding.message.startswith(f"{question.key}:"):
             return name
         if question.path is not None and place.startswith(f"{question.path}."):
             return name
@@ -325,9 +325,37 @@ def command_of(answers: Answers, folder: Path, *, force: bool) -> str:
     for name, question in QUESTIONS.items():
         given = getattr(answers, name)
         for value in given if name == "owned" else (given,):
-            words += [question.flag, value] if value else []
+            words += [f"{question.key}={value}"] if value else []
     words += ["-o", str(folder)] if folder != Path() else []
     return shlex.join([*words, "--force"] if force else words)
+
+
+def read_answers(texts: Sequence[str]) -> tuple[str | None, Answers]:
+    """Return the shipped example, or the answers, that are given on the command line.
+
+    Args:
+        texts: the name of an example, or KEY=ANSWER texts; ``own=ITEM=UNITS`` may be repeated.
+
+    Raises:
+        InputError: there is no such question, or both are given.
+    """
+    names = {question.key: name for name, question in QUESTIONS.items()}
+    given: dict[str, Any] = {}
+    examples = [text for text in texts if "=" not in text]
+    for text in texts:
+        key, separator, answer = text.partition("=")
+        if not separator:
+            continue
+        if key not in names:
+            fix = did_you_mean(key, list(names)) or f"there are {', '.join(names)}"
+            raise InputError(Finding("usage", f"no question '{key}'", fix=fix))
+        more = key == "own"
+        given[names[key]] = (*given.get(names[key], ()), answer) if more else answer
+    if examples and (given or len(examples) > 1):
+        message = f"an example ({examples[0]}) is copied as it is"
+        fix = "give its name alone, or answers alone, such as power='3 MW'"
+        raise InputError(Finding("usage", message, fix=fix))
+    return (examples[0] if examples else None), Answers(**given)
 
 
 def write_problem(answers: Answers, folder: Path, *, force: bool) -> Path:
@@ -366,15 +394,15 @@ def _target(name: str, folder: Path, *, force: bool) -> Path:
     """
     stem = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")
     if not stem:
-        message = f"--name: no file can be named {name!r}"
+        message = f"name: no file can be named {name!r}"
         raise InputError(Finding("value", message, fix="use letters and digits"))
     if len(stem) > _LONGEST_NAME:
-        message = f"--name: {len(stem)} letters are too many for a file name"
+        message = f"name: {len(stem)} letters are too many for a file name"
         raise InputError(Finding("value", message, fix=f"use {_LONGEST_NAME} at most"))
     target = folder / f"{stem}.yaml"
     if target.exists() and not force:
-        fix = "choose another --name or folder (-o), or --force to replace it"
-        raise InputError(Finding("exists", f"--name: {target} is there already", fix=fix))
+        fix = "choose another name or folder (-o), or --force to replace it"
+        raise InputError(Finding("exists", f"name: {target} is there already", fix=fix))
     return target
 
 
@@ -422,7 +450,7 @@ def _checked(answers: Answers) -> dict[str, str]:
         if name == "owned":
             continue
         if not given and question.needed:
-            missing = [q.flag for n, q in QUESTIONS.items()
+            missing = [q.key for n, q in QUESTIONS.items()
                        if q.needed and not getattr(answers, n)]  # fmt: skip
             message = f"not given: {', '.join(missing)}"
             raise InputError(Finding("missing", message, fix=f"for example {_example()}"))
@@ -450,14 +478,14 @@ def _read(question: Prompt, given: str) -> str:
     except ValidationError as error:
         _refuse(question, slot.faults(error, value)[0])
     if value is None or (number is not None and number <= 0):
-        message = f"{question.flag}: {given} is nothing to plan for"
+        message = f"{question.key}: {given} is nothing to plan for"
         raise InputError(Finding("value", message, fix=f"for example {question.example}"))
     return short(value, most=1000)
 
 
 def _refuse(question: Prompt, fault: Finding) -> NoReturn:
     raise InputError(
-        replace(fault, message=f"{question.flag}: {fault.message}", file=None, line=None, path=None)
+        replace(fault, message=f"{question.key}: {fault.message}", file=None, line=None, path=None)
     ) from None
 
 
@@ -476,7 +504,7 @@ def _slot(path: str) -> Slot:
 
 
 def _example() -> str:
-    return "planner init --power '3 MW' --racks 24 --rack-power '130 kW' --model '405 B'"
+    return "planner init power='3 MW' racks=24 rack-power='130 kW' model='405 B'"
 
 
 def _owned(given: Sequence[str], inputs: Inputs) -> dict[str, int]:
@@ -484,10 +512,10 @@ def _owned(given: Sequence[str], inputs: Inputs) -> dict[str, int]:
     for one in given:
         name, _, count = (part.strip() for part in one.partition("="))
         if not (count.isascii() and count.isdigit() and int(count[:20]) > 0):
-            message = f"--own: {one!r} is no item with a number of units"
+            message = f"own: {one!r} is no item with a number of units"
             raise InputError(Finding("value", message, fix="for example nvidia_dgx_h100=8"))
         if name not in inputs.by_id:
-            message = f"--own: no item '{name}'"
+            message = f"own: no item '{name}'"
             raise InputError(Finding("not-found", message, fix=_meant(name, inputs)))
         owned[name] = owned.get(name, 0) + int(count[:20])
     return owned
@@ -535,7 +563,7 @@ def _choice(name: str, given: str) -> None:
     """
     if given not in _CHOICES[name]:
         known = ", ".join(_CHOICES[name])
-        message = f"{QUESTIONS[name].flag}: {given!r} is none of {known}"
+        message = f"{QUESTIONS[name].key}: {given!r} is none of {known}"
         raise InputError(Finding("value", message, fix=f"give one of {known}"))
 
 
@@ -553,12 +581,12 @@ def _goal(given: str, tokens: str | None) -> tuple[str, str]:
     count, _, unit = given.strip().replace(",", "").partition(" ")
     targets = {"gpus": "min_gpus: {}", "days": "max_days_to_train: {} days"}
     if not (count.isascii() and count.isdigit() and int(count) and unit.casefold() in targets):
-        message = f"--goal: {given!r} is no goal"
+        message = f"goal: {given!r} is no goal"
         fix = "give most, cheapest, '1024 GPUs' or '60 days'"
         raise InputError(Finding("value", message, fix=fix))
     if unit.casefold() == "days" and not tokens:
-        message = "--goal: a number of days needs the tokens"
-        raise InputError(Finding("missing", message, fix="give --tokens '15 T'"))
+        message = "goal: a number of days needs the tokens"
+        raise InputError(Finding("missing", message, fix="give tokens='15 T'"))
     target = targets[unit.casefold()].format(count)
     return f"targets: {{{target}}}   # answered\n", "objective: {minimize: tco}"
 
@@ -632,7 +660,7 @@ def _sellers(part: str, sellers: Sequence[str]) -> list[str]:
     found = [name for name in sellers if name.casefold().startswith(part.casefold())]
     if not found:
         fix = did_you_mean(part, list(sellers)) or f"known: {', '.join(sellers)}"
-        raise InputError(Finding("not-found", f"--vendors: nobody is called '{part}'", fix=fix))
+        raise InputError(Finding("not-found", f"vendors: nobody is called '{part}'", fix=fix))
     return found
 
 
