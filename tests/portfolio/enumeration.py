@@ -346,7 +346,7 @@ def money(case: Case, site: int, chosen: Any, units: Any, held: list[int], kw: l
             gone = (old[p - 1] if p else case.owned[site][k]) - old[p]
             tco -= gone * case.resale * price(case, item.musd, p) * disc(case, p / 4)
     for p in range(case.periods):
-        new = held[p] - (held[p - 1] if p else case.boxes)
+        new = held[p] - (held[p - 1] if p else case.boxes if case.every else 0)
         capex[p] += new * BOX_MUSD
     for p in range(case.periods):
         energy = kw[p] * 0.08 * YEAR * LENGTH_H / 1e6
