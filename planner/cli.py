@@ -166,11 +166,26 @@ def solve(
     """
     options = running_options(solver, gap, time_limit, save_model=save_model, state_seconds=verbose)
     from planner import api
+    from planner.commands import portfolio
     from planner.commands.report import tell
     from planner.commands.solve import FOR_THE_PLAN, check_edition, deliver, sheets
 
     check_edition(audience.value, None if prices is None else prices.value)
 
+    if portfolio.is_portfolio(problem):
+        code = portfolio.solve(
+            problem,
+            output,
+            settings=tuple(set_ or ()),
+            scenario=scenario,
+            solver=options.solver,
+            gap=None if options.gap == api.DEFAULT_GAP else options.gap,
+            time_limit_s=options.time_limit_s,
+            as_json=as_json,
+            full=full or lines,
+            quiet=quiet,
+        )
+        raise typer.Exit(code)
     asked = {"lines": lines, "run": run, "network": network, "notes": notes}
     asked["proof"] = proof or verbose
     with running.show_progress("solve", quiet=quiet, deadline=options.deadline):

@@ -179,10 +179,10 @@ def validated(model: type[market.ModelT], document: Document) -> market.ModelT:
 
 
 def joined(
-    problem: Problem, document: Document, settings: tuple[str, ...] = (), scenario: str | None = None
+    problem: Problem, document: Document, settings: tuple[str, ...] = ()
 ) -> tuple[Inputs, list[Finding]]:
     """Return a problem with the catalogs and prices it names, and every finding about them."""
-    return _joined(problem, document, settings, scenario)
+    return _joined(problem, document, settings, None)
 
 
 def _validated(document: Document) -> Problem:

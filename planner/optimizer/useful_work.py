@@ -161,8 +161,12 @@ class UsefulWork:
         if allowed is None:
             return None
         mean_s = mtti_s(self.failures_per_gpu_day, at.gpus)
-        stopped_s = self.stall_s(at.gpus) + self.job.drain_slowdown * self.job.checkpoint_gb / at.write
-        return allowed[0] if allowed[0] == allowed[1] else best_interval_s(stopped_s, mean_s, *allowed)
+        stopped_s = (
+            self.stall_s(at.gpus) + self.job.drain_slowdown * self.job.checkpoint_gb / at.write
+        )
+        return (
+            allowed[0] if allowed[0] == allowed[1] else best_interval_s(stopped_s, mean_s, *allowed)
+        )
 
     def waiting(self, gpus: float) -> float:
         """Return the share of time that the job waits for repairs."""

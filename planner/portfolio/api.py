@@ -63,9 +63,7 @@ def read_plan(path: Path) -> PortfolioPlan:
         InputError: it is not what `to_json` writes.
     """
     try:
-        return PortfolioPlan.model_validate_json(
-            contents(path, most_bytes=MOST_BYTES, what="plan")
-        )
+        return PortfolioPlan.model_validate_json(contents(path, most_bytes=MOST_BYTES, what="plan"))
     except ValueError:
         message = "no portfolio plan that planner wrote"
         raise InputError(Finding("plan", message, str(path), fix="solve it again")) from None

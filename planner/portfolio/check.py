@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from planner.portfolio.inputs import SECONDS_PER_YEAR, Instance, Place
+from planner.portfolio.inputs import SECONDS_PER_YEAR, Instance
 from planner.portfolio.schema import (
     InferenceJob,
     JobRun,
@@ -207,7 +207,10 @@ class _Check:
         if budget.total_usd is not None and total > budget.total_usd * (1 + NEAR):
             yield f"capex is over its budget: {total:,.0f} USD"
         tco -= self.plan.residual_usd
-        for label, own, told in (("capex", total, self.plan.capex_usd), ("TCO", tco, self.plan.tco_usd)):
+        for label, own, told in (
+            ("capex", total, self.plan.capex_usd),
+            ("TCO", tco, self.plan.tco_usd),
+        ):
             if told is None or abs(own - told) > CENTS + 1e-7 * abs(own):
                 yield f"{label}: {told} USD, {own:,.2f} by the orders"
 
@@ -276,7 +279,7 @@ class _Check:
             used[key] = used.get(key, 0.0) + systems
         for key, systems in used.items():
             if systems > self.needed.get(key, 0):
-                yield f"{key[1]} at {key[0]} in period {key[2]}: {systems:g} in use or spare, fewer there"
+                yield f"{key[1]} at {key[0]} in period {key[2]}: {systems:g} used, fewer there"
 
     def _serves(self, job: InferenceJob, run: JobRun, item: Item) -> Iterator[str]:
         if job.gpus is not None and run.gpus < job.gpus:
@@ -300,10 +303,7 @@ class _Check:
                     for r in self.plan.runs
                     if (r.site, r.period) == (name, period) and r.write_gb_per_s is not None
                 ]
-                plates = [
-                    basis.nameplate(sku, n)
-                    for sku, n in self._storage(name, period).items()
-                ]
+                plates = [basis.nameplate(sku, n) for sku, n in self._storage(name, period).items()]
                 read = fraction.read * math.fsum(each[0] for each in plates)
                 write = fraction.write * math.fsum(each[1] for each in plates)
                 shared = math.fsum(run.write_gb_per_s or 0.0 for run in here)
@@ -345,7 +345,7 @@ class _Check:
             endured = math.fsum(stored[sku] * (each or 0.0) for sku, each in ends.items())
             shares = math.fsum(run.endured_tb_per_day or 0.0 for run in here)
             if shares > endured * (1 + NEAR):
-                yield f"{name} in period {period}: {shares:,.1f} TB/day written, {endured:,.1f} endured"
+                yield f"{name} in period {period}: {shares:,.1f} of {endured:,.1f} TB/day"
 
     def _training(self, run: JobRun) -> TrainingJob:
         job = self.jobs[run.job]
@@ -378,7 +378,7 @@ class _Check:
         size, rule, name = self._size_gb(job), job.checkpoint.interval, f"job {run.job}"
         drain, interval = size / run.write_gb_per_s, run.interval_s
         if drain > job.checkpoint.max_overlap * interval * (1 + NEAR):
-            yield f"{name}: a drain of {drain:,.1f} s overlaps more than allowed of {interval:,.1f} s"
+            yield f"{name}: a drain of {drain:,.1f} s overlaps too much of {interval:,.1f} s"
         if job.checkpoint.known_stall_s + drain > interval * (1 + NEAR):
             yield f"{name}: stall and drain do not fit the interval of {interval:,.1f} s"
         outside = isinstance(rule, FixedInterval) and abs(interval - rule.every_s) > 1e-6
@@ -409,7 +409,7 @@ class _Check:
             factor = min((getattr(f, side).value for f in factors if f), default=1.0)
             most = run.systems * factor * (own if given is None else given)
             if (share or 0.0) > most * (1 + NEAR):
-                yield f"job {run.job}: a {side} share of {share:,.2f} GB/s, clients move {most:,.2f}"
+                yield f"job {run.job}: {side} share {share:,.2f} GB/s, clients {most:,.2f}"
 
     def _copies(self, job: TrainingJob, run: JobRun) -> float:
         """Return how often a restore reads the checkpoint."""
@@ -469,9 +469,9 @@ class _Check:
                 if run.period <= by
             )
             if abs(done - (result.tokens or 0.0)) > 1e-6 * max(done, 1.0):
-                yield f"job {job.name}: {result.tokens} tokens by period {by}, {done:.6g} by its runs"
+                yield f"job {job.name}: {result.tokens} tokens, {done:.6g} by its runs"
             if done < job.tokens.count * (1 - NEAR):
-                yield f"job {job.name}: {done:.6g} tokens by period {by}, {job.tokens.count:.6g} asked"
+                yield f"job {job.name}: {done:.6g} of {job.tokens.count:.6g} tokens by {by}"
         best, bound = self.plan.best, self.plan.bound
         if best is not None and bound is not None:
             sign = -1.0 if self.portfolio.objective.minimize else 1.0

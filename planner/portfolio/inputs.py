@@ -91,10 +91,11 @@ class Place:
     def limit(self, field: str, period: int) -> float | None:
         """Return a limit of the site in a period, counted from 0."""
         found = self.case.limits[field]
-        changes: Mapping[int, float] = {
-            "facility_power_kw": self.site.facility_power_from,
-            "racks": self.site.racks_from,
-        }.get(field, {})
+        changes: Mapping[int, float] = {}
+        if field == "facility_power_kw":
+            found, changes = self.site.facility_power_kw, self.site.facility_power_from
+        elif field == "racks":
+            found, changes = self.site.rack_count, self.site.racks_from
         for first in sorted(changes):
             if first <= period + 1:
                 found = float(changes[first])
@@ -244,7 +245,11 @@ def _check(portfolio: Portfolio, document: Document) -> None:
             message = f"the window begins in period {job.window.first} and ends in {last}"
             raise _error(document, f"{path}.window", message, "give from and to in that order")
         if isinstance(job, TrainingJob):
-            _check_job(job, path, last, portfolio, document)
+            _check_job(job, path, last, document)
+    _check_items(portfolio, document)
+
+
+def _check_items(portfolio: Portfolio, document: Document) -> None:
     for name, rule in portfolio.items.items():
         for key in ("fixed", "min", "installed", "retire", "required"):
             if key in rule.model_fields_set:
@@ -257,9 +262,7 @@ def _check(portfolio: Portfolio, document: Document) -> None:
         raise _error(document, f"storage.{key}", message, f"leave storage.{key} out")
 
 
-def _check_job(
-    job: TrainingJob, path: str, last: int, portfolio: Portfolio, document: Document
-) -> None:
+def _check_job(job: TrainingJob, path: str, last: int, document: Document) -> None:
     checkpoint, repair = job.checkpoint, job.repair
     asked = job.tokens
     if asked is not None and asked.by is not None and not job.window.first <= asked.by <= last:
@@ -491,9 +494,7 @@ def _within_budget(portfolio: Portfolio, case: Case) -> Case:
     )
 
 
-def _columns(
-    portfolio: Portfolio, document: Document, places: Iterable[Place]
-) -> Iterator[Column]:
+def _columns(portfolio: Portfolio, document: Document, places: Iterable[Place]) -> Iterator[Column]:
     """Yield every way in which a job can run.
 
     Raises:
@@ -620,4 +621,3 @@ def _of_plan(name: str, document: Document, path: str) -> Mapping[str, Mapping[s
     except (ValueError, KeyError, TypeError, AttributeError):
         message = f"'{name}' is no plan that planner wrote"
         raise _error(document, path, message, "give PROBLEM.plan.json") from None
-

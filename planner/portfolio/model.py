@@ -15,7 +15,7 @@ earlier serve later. docs/portfolio.md has the mathematics. Money is in MUSD.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -113,11 +113,18 @@ class Program(Rows):
     Args:
         instance: the portfolio in numbers.
         elastic: whether limits may be missed, at 1 for each time their size.
+        moved: the value of a limit to use in place of its own.
     """
 
-    def __init__(self, instance: Instance, *, elastic: bool = False) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        *,
+        elastic: bool = False,
+        moved: Callable[[Limit], float] | None = None,
+    ) -> None:
         super().__init__(LpProblem("portfolio", LpMaximize))
-        self.instance, self.elastic = instance, elastic
+        self.instance, self.elastic, self.moved = instance, elastic, moved
         self.portfolio, self.periods = instance.portfolio, instance.periods
         self.limits: list[Limit] = []
         self.missed: dict[str, Expression] = {}
@@ -224,7 +231,9 @@ class Program(Rows):
         so_far: list[Expression] = []
         for period in self.periods:
             key = f"{at}.{period}.{item_id}"
-            count = self.counts[at, period][item_id] if counted else self._added(at, item_id, period)
+            count = (
+                self.counts[at, period][item_id] if counted else self._added(at, item_id, period)
+            )
             if period >= first and not isinstance(count, float):
                 self.bought[at, item_id, period] = bought = self._order(key, item)
                 so_far.append(bought)
@@ -313,9 +322,7 @@ class Program(Rows):
         point = Point(most, max(highs[0], least), highs[1], max(highs[0], least))
         if endured is not None:
             point = point._replace(endured=max(endured.upBound, 1e-9))
-        return Run(
-            column, period, runs, systems, gpus, write, read, endured, useful, least, point
-        )
+        return Run(column, period, runs, systems, gpus, write, read, endured, useful, least, point)
 
     def _demand(
         self,
@@ -378,7 +385,7 @@ class Program(Rows):
         ends: tuple[float, float],
         name: str,
     ) -> Expression | None:
-        """A share of what flash endures, at least what checkpoints write at the longest interval."""
+        """A share of the write endurance, at least what the longest interval writes."""
         work = column.work
         assert work is not None
         rated = [i for i in place.case.storage if i.endurance_tb_per_day is not None]
@@ -507,6 +514,8 @@ class Program(Rows):
 
     def hold(self, limit: Limit) -> None:
         """Add a limit; one that may be missed has a variable for it."""
+        if self.moved is not None:
+            limit = limit._replace(most=self.moved(limit))
         self.limits.append(limit)
         scale = max(abs(limit.most), 1e-9)
         slack: Expression = 0.0

@@ -45,8 +45,10 @@ def assemble(instance: Instance, program: Program, answer: Answer, solver: str) 
         "settings": instance.settings,
     }
     if not answer.values:
-        message = "no plan meets every limit" if answer.status == "infeasible" else (
-            "the time limit was reached before any plan was found"
+        message = (
+            "no plan meets every limit"
+            if answer.status == "infeasible"
+            else ("the time limit was reached before any plan was found")
         )
         return PortfolioPlan(status=answer.status, message=message, **head)
     return _Assembly(instance, program, answer).plan(head)
@@ -74,8 +76,13 @@ class _Assembly:
         orders, money = [*self._orders()], [*self._money()]
         residual = self._residual()
         capex = math.fsum(order.extended_usd for order in orders)
-        tco = math.fsum(m.discount * (m.capex_usd + m.energy_usd + m.support_usd - m.resale_usd)
-                        for m in money) - residual  # fmt: skip
+        tco = (
+            math.fsum(
+                m.discount * (m.capex_usd + m.energy_usd + m.support_usd - m.resale_usd)
+                for m in money
+            )
+            - residual
+        )
         jobs = [*self._jobs(runs)]
         value = self._value(runs, capex, tco)
         best, bound = answer.worth[0], answer.bounds[0]
@@ -97,7 +104,7 @@ class _Assembly:
             uses=tuple(self._uses(runs, capex, tco)),
             money=tuple(money),
             notes=tuple(self._notes(several=several)),
-            **head,  # type: ignore[arg-type]
+            **head,
         )
 
     # Counts
@@ -118,7 +125,9 @@ class _Assembly:
                     round(value_of(self.program.bought[at, sku, p], self.values))
                     for p in self.instance.periods
                 ]
-                if not any(orders) and not any(sku in self.needed[at, p] for p in self.instance.periods):
+                if not any(orders) and not any(
+                    sku in self.needed[at, p] for p in self.instance.periods
+                ):
                     continue
                 needs = [self._to_buy(at, place, sku, p) for p in self.instance.periods]
                 found[at, sku] = _trimmed(orders, needs, item.pack, item.min_order)
@@ -291,7 +300,7 @@ class _Assembly:
         )
 
     def _point(self, run: Run) -> Point:
-        """Return the operating point: shares within what is delivered, fewest GPUs beyond a peak."""
+        """Return the operating point, its shares within what is delivered."""
         write, read = (
             value_of(each, self.values)
             for each in self.program.delivered(run.column.site, run.period)
@@ -351,12 +360,24 @@ class _Assembly:
             if isinstance(job, InferenceJob):
                 note = "" if mine else "not placed: optional, and nothing is left for it"
                 yield JobResult(
-                    job=job.name, kind="inference", site=site, priority=1, weight=1.0,
-                    mean_useful_pflops=None, tokens=None, tokens_asked=None, tokens_by=None,
-                    starved=not mine, note=note,
-                )  # fmt: skip
+                    job=job.name,
+                    kind="inference",
+                    site=site,
+                    priority=1,
+                    weight=1.0,
+                    mean_useful_pflops=None,
+                    tokens=None,
+                    tokens_asked=None,
+                    tokens_by=None,
+                    starved=not mine,
+                    note=note,
+                )
                 continue
-            by = None if job.tokens is None else job.tokens.by or self.instance.portfolio.last_of(job)
+            by = (
+                None
+                if job.tokens is None
+                else job.tokens.by or self.instance.portfolio.last_of(job)
+            )
             until = [run.tokens for run in mine if by is None or run.period <= by]
             starved, note = self._starved(number, job, mine)
             yield JobResult(
@@ -397,7 +418,11 @@ class _Assembly:
         periods = self.instance.periods
         if name == "power":
             places = enumerate(self.instance.places)
-            each = [self._sum(at, place, p, "facility_power_kw") for at, place in places for p in periods]
+            each = [
+                self._sum(at, place, p, "facility_power_kw")
+                for at, place in places
+                for p in periods
+            ]
             return math.fsum(each) / len(periods)
         first = self.program.classes()[0]
         jobs = {j.name: j for _, j in self.program.training() if j.priority == first}
@@ -442,7 +467,7 @@ class _Assembly:
         yield "Each job stays at one site on one GPU type; checkpoints are asynchronous."
         yield "Write bandwidth is a guaranteed share per job; idle shares are lent, not counted on."
         if self.instance.portfolio.network.compute is not None:
-            yield "Switches bought early serve later; labour of rewiring between periods is not priced."
+            yield "Switches bought early serve later; labour of rewiring is not priced."
         if self.answer.status == "limit":
             yield "The gap is above the target: stopped by the time limit or by rounds."
         excluded = len(self.instance.left_out)
@@ -451,9 +476,15 @@ class _Assembly:
 
 
 _OF_TRAINING = (
-    "write_gb_per_s", "read_gb_per_s", "endured_tb_per_day", "interval_s", "goodput", "useful_gpus",
-    "useful_pflops", "tokens",
-)  # fmt: skip
+    "write_gb_per_s",
+    "read_gb_per_s",
+    "endured_tb_per_day",
+    "interval_s",
+    "goodput",
+    "useful_gpus",
+    "useful_pflops",
+    "tokens",
+)
 
 
 def _trimmed(orders: list[int], needs: list[int], pack: int, least: int) -> list[int]:
@@ -466,12 +497,9 @@ def _trimmed(orders: list[int], needs: list[int], pack: int, least: int) -> list
     top = max(needs, default=0)
     for period in reversed(range(len(found))):
         over = (sum(found) - top) // pack * pack
-        spare = min(
-            sum(found[: q + 1]) - max(needs[: q + 1]) for q in range(period, len(found))
-        )
+        spare = min(sum(found[: q + 1]) - max(needs[: q + 1]) for q in range(period, len(found)))
         cut = max(0, min(found[period], over, spare // pack * pack))
         if found[period] - cut < least:
             cut = found[period] if cut == found[period] else min(cut, max(0, found[period] - least))
         found[period] -= cut // pack * pack
     return found
-

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pulp import LpInteger
+from pulp import LpInteger, lpSum
 
 from planner.optimizer import solvers
 from planner.optimizer.counts import Expression, value_of
@@ -92,8 +92,17 @@ class Search:
         self._first_tangents()
         self._fix_slack(0.0, 0.0)
 
-    def solve(self) -> Answer:
-        """Return the best plan: of each priority class in turn, then the cheapest as good."""
+    def least_missed(self) -> dict[str, float]:
+        """Return the solution of an elastic program that misses its limits least; empty if none."""
+        goal = lpSum(self.program.missed.values())
+        return self._best(goal, {}, least=False).values
+
+    def solve(self, *, cheapest: bool = True) -> Answer:
+        """Return the best plan: of each priority class in turn, then the cheapest as good.
+
+        Args:
+            cheapest: whether to look for that.
+        """
         program, answer = self.program, Answer("optimal")
         begun = time.monotonic()
         objective = program.portfolio.objective
@@ -117,7 +126,7 @@ class Search:
                 answer.status = "limit"
             if sense == "max":
                 self._hold(goal, sign * found.worth, number)
-        if answer.values and objective.maximize and objective.tolerance > 0:
+        if answer.values and cheapest and objective.maximize and objective.tolerance > 0:
             found = self._best(program.total_capex, start, least=True)
             if found.values:
                 answer.values = self._best_shares(found.values, goals)
@@ -141,24 +150,27 @@ class Search:
         if start:
             self._take(found, goal, dict(start), least=least)
         self.program.ask_for(goal, maximise=False)
-        for _ in range(RELAXED if not start else 3):
-            solved = self._ask(goal, relaxed=True)
-            if solved.status == "infeasible":
-                found.infeasible = True
-                return found
-            if not solved.values or self._tighten(solved.values) < 1e-4:
-                break
-        if self.large:
-            for _ in range(2):
-                self._round(found, goal, least=least, skeleton=True)
-                if found.gap <= self.gap or found.infeasible or self._late():
-                    break
-        for _ in range(ROUNDS):
+        if not self._relaxed(goal, RELAXED if not start else 3):
+            found.infeasible = True
+            return found
+        skeletons = 2 if self.large else 0
+        for number in range(skeletons + ROUNDS):
             if found.gap <= self.gap or found.infeasible or self._late():
                 break
-            if not self._round(found, goal, least=least):
+            skeleton = number < skeletons
+            if not self._round(found, goal, least=least, skeleton=skeleton) and not skeleton:
                 break
         return found
+
+    def _relaxed(self, goal: Expression, rounds: int) -> bool:
+        """Add tangents to the program without whole numbers; return whether it has a solution."""
+        for _ in range(rounds):
+            solved = self._ask(goal, relaxed=True)
+            if solved.status == "infeasible":
+                return False
+            if not solved.values or self._tighten(solved.values) < 1e-4:
+                break
+        return True
 
     def _round(
         self, found: Found, goal: Expression, *, least: bool, skeleton: bool = False
@@ -233,9 +245,7 @@ class Search:
             return None
         return {v.name: best.get(v.name, 0.0) for v in self.program.problem.variables()}
 
-    def _best_shares(
-        self, values: dict[str, float], goals: list[Expression]
-    ) -> dict[str, float]:
+    def _best_shares(self, values: dict[str, float], goals: list[Expression]) -> dict[str, float]:
         """Return a plan with the shares that do most work."""
         found = self._polish(-1.0 * goals[-1], values, least=False)
         return values if found is None else found
@@ -298,9 +308,7 @@ class Search:
             for part in (1.0, 0.5):
                 write = max(most.write * part, run.least * (1 + 1e-9))
                 gpus = max(most.gpus * part, 1.0)
-                at = most._replace(
-                    gpus=gpus, write=write, safe_write=write, read=most.read * part
-                )
+                at = most._replace(gpus=gpus, write=write, safe_write=write, read=most.read * part)
                 self._cut(run, at)
 
     def _cut(self, run: Run, at: Any) -> None:

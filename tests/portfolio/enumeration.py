@@ -1,3 +1,4 @@
+# ruff: noqa: E501, C901, RUF028
 """Random small portfolios, and their optimum by enumeration: shares nothing with the planner.
 
 All counts of all items by site and period, all places of all jobs, all systems in use; intervals
@@ -85,11 +86,28 @@ def random_case(seed: int) -> Case:
     sites, periods = r.choice(((1, 1), (1, 2), (2, 1), (1, 2), (2, 2), (1, 3)))
     small = sites * periods >= 3
     gpus = tuple(
-        Gpu(f"g{n}", r.uniform(0.8, 2.5), r.uniform(2e-6, 9e-6), r.uniform(8, 15), 8, r.uniform(0.25, 0.6), 2)
+        Gpu(
+            f"g{n}",
+            r.uniform(0.8, 2.5),
+            r.uniform(2e-6, 9e-6),
+            r.uniform(8, 15),
+            8,
+            r.uniform(0.25, 0.6),
+            2,
+        )
         for n in range(1 if small and r.random() < 0.5 else 2)
     )
     stores = tuple(
-        Store(f"s{n}", r.uniform(20, 60), r.uniform(40, 120), r.uniform(1, 3), 2, r.uniform(0.1, 0.3), 2, f"f{n}")
+        Store(
+            f"s{n}",
+            r.uniform(20, 60),
+            r.uniform(40, 120),
+            r.uniform(1, 3),
+            2,
+            r.uniform(0.1, 0.3),
+            2,
+            f"f{n}",
+        )
         for n in range(1 if small or r.random() < 0.6 else 2)
     )
     goal = r.choice(("goodput", "goodput", "fairness", "tco", "cost"))
@@ -103,8 +121,14 @@ def random_case(seed: int) -> Case:
         work = r.uniform(4, 16)
         jobs.append(
             Wants(
-                r.uniform(200, 3000), r.uniform(1, 8), r.uniform(60, 400), r.choice((1.0, 1.5, 2.0)), where, window,
-                work if least and not tokens else 0.0, work * (window[1] - window[0] + 1) if tokens else 0.0,
+                r.uniform(200, 3000),
+                r.uniform(1, 8),
+                r.uniform(60, 400),
+                r.choice((1.0, 1.5, 2.0)),
+                where,
+                window,
+                work if least and not tokens else 0.0,
+                work * (window[1] - window[0] + 1) if tokens else 0.0,
             )  # fmt: skip
         )
     count = len(gpus) + len(stores)
@@ -115,14 +139,16 @@ def random_case(seed: int) -> Case:
     owns = r.random() < 0.5
     limited = not least or r.random() < 0.4
     budget = r.uniform(1.0, 3.5) if limited and r.random() < 0.8 else None
-    each = tuple(r.uniform(0.5, 2.0) for _ in range(periods)) if limited and r.random() < 0.4 else ()
+    each = (
+        tuple(r.uniform(0.5, 2.0) for _ in range(periods)) if limited and r.random() < 0.4 else ()
+    )
     return Case(
         seed, goal, gpus, stores, tuple(jobs), tuple(power), periods, budget, each,
         r.choice((0.0, -0.2, -0.35, 0.1)), r.choice((0.0, 0.08)),
         tuple(r.choice((1, 1, 1, 2)) if periods > 1 else 1 for _ in range(count)),
         tuple(r.choice((0, 0, 1)) if periods > 1 else 0 for _ in range(count)),
         tuple(tuple(r.choice((0, 0, 1)) if owns else 0 for _ in range(count)) for _ in range(sites)),
-        r.choice((15.0, 40.0)), r.choice((None, None, 0.5)), r.random() < 0.3, r.choice((0, 1, 2)),
+        r.choice((15.0, 40.0)), r.choice((None, None, 0.5)), r.random() < 0.3 and not any(job.tokens for job in jobs), r.choice((0, 1, 2)),
         owns and r.random() < 0.5, r.choice((0.0, 0.3)), r.choice((0, 1)) if owns else 0,
     )  # fmt: skip
 
@@ -157,7 +183,10 @@ def problem_files(case: Case) -> dict[str, str]:
             "facility_power": f"{power[0]} kW", "pue": 1.25, "owned": owned,
             "facility_power_from": {str(p + 1): f"{kw} kW" for p, kw in enumerate(power)},
         }  # fmt: skip
-    objective = {"minimize" if case.goal in ("tco", "cost") else "maximize": case.goal, "indifference": 0}
+    objective = {
+        "minimize" if case.goal in ("tco", "cost") else "maximize": case.goal,
+        "indifference": 0,
+    }
     capex: dict[str, Any] = {}
     if case.budget:
         capex["total"] = f"{case.budget} MUSD"
@@ -185,11 +214,21 @@ def with_box(found: dict[str, str]) -> dict[str, str]:
     catalog, book = json.loads(found["own.yaml"]), json.loads(found["book.yaml"])
     catalog["items"].append(
         {
-            "id": "box", "vendor": "V", "model": "box", "category": "management",
-            "consumes": {"it_power": {"value": f"{BOX_KW} kW", "source": "x", "confidence": "high"}},
+            "id": "box",
+            "vendor": "V",
+            "model": "box",
+            "category": "management",
+            "consumes": {
+                "it_power": {"value": f"{BOX_KW} kW", "source": "x", "confidence": "high"}
+            },
         }  # fmt: skip
     )
-    book["prices"]["box"] = {"list": f"{BOX_MUSD} MUSD", "date": "2026-01", "source": "x", "confidence": "high"}
+    book["prices"]["box"] = {
+        "list": f"{BOX_MUSD} MUSD",
+        "date": "2026-01",
+        "source": "x",
+        "confidence": "high",
+    }
     return {**found, "own.yaml": json.dumps(catalog), "book.yaml": json.dumps(book)}
 
 
@@ -207,9 +246,17 @@ def work(case: Case, job: int, gpu: int, systems: int, write: float, read: float
         if low > 3600 * (1 + 1e-12) or restore > 300 * (1 + 1e-12):
             continue
 
-        def kept(interval: float, n: float = n, m: float = m, d: float = drain, r: float = restore) -> float:
+        def kept(
+            interval: float, n: float = n, m: float = m, d: float = drain, r: float = restore
+        ) -> float:
             z = interval / m
-            return n * (1 - j.stall / interval) * math.exp(-(d + j.restart + r) / m) * z / math.expm1(z)
+            return (
+                n
+                * (1 - j.stall / interval)
+                * math.exp(-(d + j.restart + r) / m)
+                * z
+                / math.expm1(z)
+            )
 
         best = max(best, golden(kept, min(low, 3600.0), 3600.0) * g.pflops)
     return best
@@ -267,9 +314,15 @@ def histories(case: Case, site: int, k: int) -> Iterator[tuple[tuple[int, ...], 
     most, owned = max(2, case.owned[site][k]), case.owned[site][k]
     olds = [(owned,) * case.periods]
     if case.retire and owned:
-        olds = [o for o in itertools.product(range(owned + 1), repeat=case.periods) if tuple(sorted(o, reverse=True)) == o]
+        olds = [
+            o
+            for o in itertools.product(range(owned + 1), repeat=case.periods)
+            if tuple(sorted(o, reverse=True)) == o
+        ]
     for bought in itertools.product(range(most + 1), repeat=case.periods):
-        if tuple(sorted(bought)) != bought or any(bought[p] for p in range(min(first, case.periods))):
+        if tuple(sorted(bought)) != bought or any(
+            bought[p] for p in range(min(first, case.periods))
+        ):
             continue
         for old in olds:
             if all(b + o <= most for b, o in zip(bought, old, strict=True)):
@@ -297,13 +350,18 @@ def of_site(case: Case, site: int) -> list[Bought]:
     found = []
     every = [list(histories(case, site, k)) for k in range(len(case.items))]
     for chosen in itertools.product(*every):
-        units = tuple(
-            tuple(b[p] + o[p] for b, o in chosen) for p in range(case.periods)
-        )
-        if any(
-            sum(units[p][len(case.gpus) + s] > 0 for s in range(len(case.stores))) > 1
-            for p in range(case.periods)
-        ) or sum(any(units[p][len(case.gpus) + s] for p in range(case.periods)) for s in range(len(case.stores))) > 1:
+        units = tuple(tuple(b[p] + o[p] for b, o in chosen) for p in range(case.periods))
+        if (
+            any(
+                sum(units[p][len(case.gpus) + s] > 0 for s in range(len(case.stores))) > 1
+                for p in range(case.periods)
+            )
+            or sum(
+                any(units[p][len(case.gpus) + s] for p in range(case.periods))
+                for s in range(len(case.stores))
+            )
+            > 1
+        ):
             continue
         need = [0] * case.periods
         if case.every:
@@ -330,7 +388,9 @@ def holdings(case: Case, need: list[int]) -> Iterator[list[int]]:
             yield list(held)
 
 
-def money(case: Case, site: int, chosen: Any, units: Any, held: list[int], kw: list[float]) -> Bought:
+def money(
+    case: Case, site: int, chosen: Any, units: Any, held: list[int], kw: list[float]
+) -> Bought:
     capex, tco = [0.0] * case.periods, 0.0
     end = disc(case, case.periods / 4)
     for k, (bought, old) in enumerate(chosen):
@@ -361,10 +421,15 @@ def placements(case: Case) -> Iterator[tuple[tuple[int, int], ...]]:
     )
 
 
-def splits(case: Case, here: list[tuple[int, int]], units: tuple[int, ...]) -> Iterator[tuple[tuple[int, int, int], ...]]:
+def splits(
+    case: Case, here: list[tuple[int, int]], units: tuple[int, ...]
+) -> Iterator[tuple[tuple[int, int, int], ...]]:
     """Yield systems in use of the jobs at a site: all of a type, divided where two share it."""
     for systems in itertools.product(*(range(1, units[g] + 1) for _, g in here)):
-        used = [sum(v for v, (_, g) in zip(systems, here, strict=True) if g == t) for t in range(len(case.gpus))]
+        used = [
+            sum(v for v, (_, g) in zip(systems, here, strict=True) if g == t)
+            for t in range(len(case.gpus))
+        ]
         if all(used[t] <= units[t] for t in range(len(case.gpus))):
             yield tuple((j, g, v) for (j, g), v in zip(here, systems, strict=True))
 
@@ -378,7 +443,11 @@ def best(case: Case) -> float | None:
 
     def score(place: Any, a: int, p: int, units: tuple[int, ...]) -> float:
         """Return the merged work of the jobs at a site in a period."""
-        here = [(j, g) for j, (at, g) in enumerate(place) if at == a and case.jobs[j].window[0] <= p + 1 <= case.jobs[j].window[1]]
+        here = [
+            (j, g)
+            for j, (at, g) in enumerate(place)
+            if at == a and case.jobs[j].window[0] <= p + 1 <= case.jobs[j].window[1]
+        ]
         key = tuple(here), a, units
         if key not in scored:
             scored[key] = _score(case, here, units)
@@ -392,7 +461,11 @@ def best(case: Case) -> float | None:
                 break
             if not affordable(case, plan):
                 continue
-            scores = [score(place, a, p, s.units[p]) for a, s in enumerate(plan) for p in range(case.periods)]
+            scores = [
+                score(place, a, p, s.units[p])
+                for a, s in enumerate(plan)
+                for p in range(case.periods)
+            ]
             if -math.inf in scores:
                 continue
             if better is min:
@@ -410,7 +483,9 @@ def worth(case: Case, bought: Bought) -> float:
 
 def affordable(case: Case, plan: tuple[Bought, ...]) -> bool:
     each = [sum(s.capex[p] for s in plan) for p in range(case.periods)]
-    if case.by_period and any(each[p] > case.by_period[p] * (1 + 1e-9) for p in range(case.periods)):
+    if case.by_period and any(
+        each[p] > case.by_period[p] * (1 + 1e-9) for p in range(case.periods)
+    ):
         return False
     return case.budget is None or sum(each) <= case.budget * (1 + 1e-9)
 
@@ -448,8 +523,16 @@ def tokens_met(case: Case, place: Any, plan: tuple[Bought, ...]) -> bool:
         total = [0.0] * len(case.jobs)
         for a, site in enumerate(plan):
             for p in range(case.periods):
-                here = [(j, g) for j, (at, g) in enumerate(place) if at == a and case.jobs[j].window[0] <= p + 1 <= case.jobs[j].window[1]]
-                for j, value in zip([j for j, _ in here], weighted(case, tuple(here), site.units[p], weights), strict=True):
+                here = [
+                    (j, g)
+                    for j, (at, g) in enumerate(place)
+                    if at == a and case.jobs[j].window[0] <= p + 1 <= case.jobs[j].window[1]
+                ]
+                for j, value in zip(
+                    [j for j, _ in here],
+                    weighted(case, tuple(here), site.units[p], weights),
+                    strict=True,
+                ):
                     total[j] += value
         return tuple(total)
 
@@ -462,7 +545,12 @@ def tokens_met(case: Case, place: Any, plan: tuple[Bought, ...]) -> bool:
     return best_slack >= 1 - 1e-9
 
 
-def weighted(case: Case, here: tuple[tuple[int, int], ...], units: tuple[int, ...], weights: tuple[float, ...]) -> list[float]:
+def weighted(
+    case: Case,
+    here: tuple[tuple[int, int], ...],
+    units: tuple[int, ...],
+    weights: tuple[float, ...],
+) -> list[float]:
     """Return the work of each job where the weighted sum is greatest and floors hold."""
     side = list(zip(case.stores, units[len(case.gpus) :], strict=True))
     write, read = ETA * sum(s.write * n for s, n in side), ETA * sum(s.read * n for s, n in side)

@@ -43,7 +43,9 @@ B = Gpu("b", 2.25, 8e-6, 14.3, 10.0, 0.50)
 S = Store("s", 40.0, 80.0, 2.0, 2.0, 0.20)
 
 
-def training(name: str, size_gb: float, stall_s: float, restart_s: float, **more: Any) -> dict[str, Any]:
+def training(
+    name: str, size_gb: float, stall_s: float, restart_s: float, **more: Any
+) -> dict[str, Any]:
     """Return a training job of the known answers."""
     return {
         "name": name,
@@ -64,7 +66,9 @@ TWO = training("two", 500, 2, 120, weight=1.5)
 SITE: dict[str, Any] = {"facility_power": "100 kW", "pue": 1.25, "weight_limit": "100 kg"}
 
 
-def files(gpus: Sequence[Gpu], stores: Sequence[Store], problem: Mapping[str, Any]) -> dict[str, str]:
+def files(
+    gpus: Sequence[Gpu], stores: Sequence[Store], problem: Mapping[str, Any]
+) -> dict[str, str]:
     """Return a problem with its catalog and price book as files; JSON is YAML."""
 
     def figure(value: float, unit: str = "") -> dict[str, Any]:
@@ -118,7 +122,12 @@ def files(gpus: Sequence[Gpu], stores: Sequence[Store], problem: Mapping[str, An
         }
         for each in (*gpus, *stores)
     }
-    book = {"price_book": "Small", "currency": "USD", "sources": {"x": {"title": "Own"}}, "prices": prices}
+    book = {
+        "price_book": "Small",
+        "currency": "USD",
+        "sources": {"x": {"title": "Own"}},
+        "prices": prices,
+    }
     whole = {
         "name": "Small portfolio",
         "sites": {"site": SITE},
@@ -135,7 +144,11 @@ def files(gpus: Sequence[Gpu], stores: Sequence[Store], problem: Mapping[str, An
         "objective": {"maximize": "goodput", "indifference": 0},
         **problem,
     }
-    return {"problem.yaml": json.dumps(whole), "own.yaml": json.dumps(catalog), "book.yaml": json.dumps(book)}
+    return {
+        "problem.yaml": json.dumps(whole),
+        "own.yaml": json.dumps(catalog),
+        "book.yaml": json.dumps(book),
+    }
 
 
 def written(folder: Path, contents: Mapping[str, str]) -> Path:
@@ -146,7 +159,10 @@ def written(folder: Path, contents: Mapping[str, str]) -> Path:
 
 
 def instance(
-    folder: Path, problem: Mapping[str, Any], gpus: Sequence[Gpu] = (A, B), stores: Sequence[Store] = (S,)
+    folder: Path,
+    problem: Mapping[str, Any],
+    gpus: Sequence[Gpu] = (A, B),
+    stores: Sequence[Store] = (S,),
 ) -> Instance:
     """Return the instance of a small portfolio."""
     return load(written(folder, files(gpus, stores, problem)))

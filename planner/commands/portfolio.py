@@ -1,0 +1,200 @@
+"""The commands for problems of several jobs, sites or periods."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planner.commands import EXIT_CODES
+from planner.commands.running import show_progress
+from planner.errors import Finding, InputError
+from planner.terminal import say
+from planner.whole_files import write_all
+
+if TYPE_CHECKING:
+    from planner.optimizer.solvers import SolverName
+    from planner.portfolio.schema import PortfolioPlan
+    from planner.studies.request import Request
+
+_MAYBE = re.compile(rb"\b(sites|periods)\b|\bjobs\b[^\n]*(\n[\s\S]*\bname\b){2}")
+_PLAN = b'"kind": "portfolio"'
+_READ_BYTES = 200
+
+
+def is_portfolio(path: Path) -> bool:
+    """Return whether a file is a problem of several jobs, sites or periods, or its plan."""
+    try:
+        raw = path.read_bytes()
+    except OSError:
+        return False  # reading it again says what is the matter
+    if path.suffix == ".json":
+        return _PLAN in raw[:_READ_BYTES]
+    if path.suffix not in (".yaml", ".yml") or not _MAYBE.search(raw):
+        return False
+    from planner.loader import yaml12
+
+    try:
+        data = yaml12.read(path).data
+    except InputError:
+        return False
+    jobs = data.get("jobs") if isinstance(data, dict) else None
+    several = isinstance(jobs, tuple) and len(jobs) > 1
+    return isinstance(data, dict) and (bool({"sites", "periods"} & data.keys()) or several)
+
+
+def solve(
+    problem: Path,
+    folder: Path,
+    *,
+    settings: tuple[str, ...],
+    scenario: str | None,
+    solver: SolverName,
+    gap: float | None,
+    time_limit_s: float | None,
+    as_json: bool,
+    full: bool,
+    quiet: bool,
+) -> int:
+    """Solve a portfolio; print its plan and write workbook, JSON and page; return the exit code."""
+    from planner.commands.report import tell
+    from planner.commands.solve import created_today
+    from planner.portfolio import api, views
+    from planner.portfolio.analysis import relaxations
+    from planner.studies.request import stem_of
+
+    with show_progress("solve", quiet=quiet):
+        instance = api.load(problem, settings, scenario)
+        plan = api.solve(instance, solver=solver, gap=gap, time_limit_s=time_limit_s)
+        if plan.status == "infeasible":
+            plan = plan.model_copy(update={"relaxations": relaxations(instance)})
+    written: list[Path] = []
+    if plan.runs:
+        stream, stem = io.BytesIO(), stem_of(problem, scenario)
+        views.workbook(plan, stream, created_today())
+        contents = {
+            folder / f"{stem}.xlsx": stream.getvalue(),
+            folder / f"{stem}.plan.json": api.to_json(plan),
+            folder / f"{stem}.html": views.page(plan),
+        }
+        write_all(contents)
+        written = list(contents)
+    text = api.to_json(plan).decode() if as_json else views.screen(plan, full=full)
+    say(text, nl=False)
+    tell(tuple(written), quiet=quiet)
+    return _code(plan)
+
+
+def _code(plan: PortfolioPlan) -> int:
+    if plan.status == "limit":
+        return EXIT_CODES["feasible" if plan.runs else "no_solution"]
+    return EXIT_CODES[plan.status]
+
+
+def study(name: str, request: Request, own: dict[str, Any]) -> int:
+    """Run a study of a portfolio: verify, explain, sweep or simulate; return the exit code.
+
+    Raises:
+        InputError: the study is of single jobs alone.
+    """
+    known = {"verify": _verify, "explain": _explain, "sweep": _sweep, "simulate": _simulate}
+    if name not in known:
+        message = f"planner {name} is for one job at one site"
+        fix = f"of a portfolio there are solve, {', '.join(known)}"
+        raise InputError(Finding("portfolio", message, str(request.paths[0]), fix=fix))
+    with show_progress(name, quiet=request.quiet):
+        return known[name](request, own)
+
+
+def _verify(request: Request, own: dict[str, Any]) -> int:
+    """Check a saved plan against its problem file, which has to stand beside it."""
+    from planner.portfolio import api
+    from planner.portfolio.check import faults
+
+    path = request.paths[0]
+    plan, problem = api.read_plan(path), _problem_of(path)
+    wrong = faults(api.load(problem, plan.settings), plan)
+    if request.as_json:
+        say(json.dumps({"plan": str(path), "faults": list(wrong)}, indent=1))
+    else:
+        say(f"{plan.problem}: {len(plan.orders)} orders, {len(plan.runs)} runs, {problem.name}")
+        say("\n".join(f"  wrong: {fault}" for fault in wrong) or "  everything agrees")
+    return 3 if wrong else 0
+
+
+def _problem_of(path: Path) -> Path:
+    stem = path.name.removesuffix(".plan.json")
+    for ending in (".yaml", ".yml"):
+        problem = path.parent / f"{stem}{ending}"
+        if problem.exists():
+            return problem
+    message = f"no problem file {stem}.yaml beside the plan"
+    raise InputError(Finding("plan", message, str(path), fix="put the plan beside its problem"))
+
+
+def _solved(request: Request) -> tuple[Any, PortfolioPlan]:
+    """Return the instance of a request and its plan: saved, or solved now."""
+    from planner.portfolio import api
+
+    path = request.paths[0]
+    if path.suffix == ".json":
+        plan = api.read_plan(path)
+        return api.load(_problem_of(path), plan.settings), plan
+    instance = api.load(path, request.settings, request.scenario)
+    return instance, api.solve(instance, gap=_gap(request), time_limit_s=request.time_limit_s)
+
+
+def _gap(request: Request) -> float | None:
+    from planner.api import DEFAULT_GAP
+
+    return None if request.gap in (None, DEFAULT_GAP, 1e-3) else request.gap
+
+
+def _explain(request: Request, own: dict[str, Any]) -> int:
+    from planner.portfolio import analysis, views
+
+    instance, plan = _solved(request)
+    if not plan.runs:
+        if plan.status == "infeasible":
+            plan = plan.model_copy(update={"relaxations": analysis.relaxations(instance)})
+        say(views.screen(plan), nl=False)
+        return _code(plan)
+    found = analysis.explain(instance, plan, gap=_gap(request))
+    if request.as_json:
+        say(json.dumps([each._asdict() for each in found], indent=1))
+    else:
+        say(analysis.explanation(instance, plan, found), nl=False)
+    return 0
+
+
+def _sweep(request: Request, own: dict[str, Any]) -> int:
+    from planner.commands.report import tell
+    from planner.portfolio import analysis
+    from planner.studies.request import stem_of
+
+    path = request.paths[0]
+    points = analysis.sweep(
+        path,
+        own.get("vary") or (),
+        request.settings,
+        gap=_gap(request),
+        time_limit_s=request.time_limit_s,
+        progress=request.progress,
+    )
+    say(analysis.sweep_screen(points), nl=False)
+    if request.folder is not None:
+        file = request.folder / f"{stem_of(path, None)}.sweep.csv"
+        write_all({file: analysis.sweep_csv(points)})
+        tell((file,), quiet=request.quiet)
+    return 0
+
+
+def _simulate(request: Request, own: dict[str, Any]) -> int:
+    from planner.portfolio import analysis
+
+    instance, plan = _solved(request)
+    found = list(analysis.simulate(instance, plan))
+    say(analysis.simulation_screen(plan, found), nl=False)
+    return 0
