@@ -264,8 +264,13 @@ def _register(study: Study) -> None:
     """Add the command of a study: its parameters are the study's options."""
 
     def run(**given: Any) -> None:
+        from planner.commands import portfolio
         from planner.commands.report import command
 
+        first = given[study.options[0].name]
+        path = next(iter(first), None) if isinstance(first, list) else first
+        if isinstance(path, Path) and portfolio.is_portfolio(path):
+            raise typer.Exit(portfolio.study(study, given))
         raise typer.Exit(command(study, given))
 
     parameters = [

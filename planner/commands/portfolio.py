@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,21 +19,25 @@ if TYPE_CHECKING:
     from planner.optimizer.solvers import SolverName
     from planner.portfolio.schema import PortfolioPlan
     from planner.studies.request import Request
+    from planner.studies.study import Study
 
 _MAYBE = re.compile(rb"\b(sites|periods)\b|\bjobs\b[^\n]*(\n[\s\S]*\bname\b){2}")
 _PLAN = b'"kind": "portfolio"'
-_READ_BYTES = 200
+_READ_BYTES, _MOST_BYTES = 200, 5_000_000
 
 
 def is_portfolio(path: Path) -> bool:
     """Return whether a file is a problem of several jobs, sites or periods, or its plan."""
+    if path.suffix not in (".json", ".yaml", ".yml"):
+        return False
     try:
-        raw = path.read_bytes()
+        with path.open("rb") as stream:
+            raw = stream.read(_READ_BYTES if path.suffix == ".json" else _MOST_BYTES)
     except OSError:
         return False  # reading it again says what is the matter
     if path.suffix == ".json":
-        return _PLAN in raw[:_READ_BYTES]
-    if path.suffix not in (".yaml", ".yml") or not _MAYBE.search(raw):
+        return _PLAN in raw
+    if not _MAYBE.search(raw):
         return False
     from planner.loader import yaml12
 
@@ -93,12 +98,15 @@ def _code(plan: PortfolioPlan) -> int:
     return EXIT_CODES[plan.status]
 
 
-def study(name: str, request: Request, own: dict[str, Any]) -> int:
+def study(asked: Study, given: Mapping[str, Any]) -> int:
     """Run a study of a portfolio: verify, explain, sweep or simulate; return the exit code.
 
     Raises:
         InputError: the study is of single jobs alone.
     """
+    from planner.commands.report import parse_options
+
+    name, (request, own) = asked.name, parse_options(asked, given)
     known = {"verify": _verify, "explain": _explain, "sweep": _sweep, "simulate": _simulate}
     if name not in known:
         message = f"planner {name} is for one job at one site"

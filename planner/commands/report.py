@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel
 
-from planner.commands import EXIT_CODES, portfolio
+from planner.commands import EXIT_CODES
 from planner.commands.running import show_progress
 from planner.commands.solve import Sheet, created_today, list_files, study_sheet
 from planner.currency import shown_in
@@ -69,8 +69,6 @@ def command(study: Study, given: Mapping[str, Any]) -> int:
         StoppedError: the user stopped it half-way.
     """
     request, own = parse_options(study, given)
-    if portfolio.is_portfolio(request.paths[0]):
-        return portfolio.study(study.name, request, own)
     found = report(study, request, own)
     if found.text:
         say(found.text, strong=found.strong)

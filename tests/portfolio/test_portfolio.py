@@ -238,7 +238,9 @@ def test_relaxation_gives_a_plan(tmp_path: Path) -> None:
         name = next(name for name in relaxed if name in text)
         relaxed[name] = float(text.split(" least " if "least" in text else " most ")[1].split()[0])
     assert relaxed["capital budget"] > 1.0 or relaxed["work of one"] < 20.0
-    capex, one, two = (value * near for value, near in zip(relaxed.values(), (1.001, 0.999, 0.999)))
+    capex, one, two = (
+        value * near for value, near in zip(relaxed.values(), (1.001, 0.999, 0.999), strict=True)
+    )
     wide = {
         "budget": {"capex": f"{capex} MUSD"},
         "jobs": [{**ONE, "min_useful_pflops": one}, {**TWO, "min_useful_pflops": two}],
