@@ -322,6 +322,11 @@ def share(option: str, text: str) -> float:
     return value
 
 
+def optional_share(option: str) -> Callable[[str | None], float | None]:
+    """Return what reads a share that may be missing."""
+    return lambda text: None if text is None else share(option, text)
+
+
 def seconds(option: str, text: str | None) -> float | None:
     """Return a time in seconds, None where none is given.
 
@@ -400,6 +405,13 @@ EACH_GAP = option(
     "Largest gap to prove for each plan, as a share or in percent.",
     default="0.1 %",
     read=partial(share, "--gap"),
+)
+ROW_GAP = option(
+    "gap",
+    str | None,
+    "Largest gap to prove for each row, as a share or in percent. Default: 2e-6, with the plan of "
+    "`solve`, for up to 500 rows; else 0.1 %.",
+    read=optional_share("--gap"),
 )
 LIMIT = Option("time_limit", StudyTimeLimit, None, partial(seconds, "--time-limit"))
 EACH_LIMIT = Option("time_limit", EachTimeLimit, None, partial(seconds, "--time-limit"))

@@ -234,7 +234,7 @@ NO_AMOUNTS = {
     "infeasibility": _names("bound weighted"),
     "plan": _names(
         "active_parameters availability blocking bytes_per_parameter days_to_train "
-        "degraded_overlap discount discount_rate drain drain_slowdown expert_parameters "
+        "capex_gap degraded_overlap discount discount_rate drain drain_slowdown expert_parameters "
         "failing fan_out fill_limit gap gap_asked given_away goodput goodput_first_order "
         "goodput_understated gpu_cap indifference late load log_bound log_value max_blocking "
         "max_overlap mfu option_factor overlap oversubscription pue pue_liquid replicas "

@@ -115,7 +115,14 @@ def hall_of(items: list[Item], prices: dict[str, Price], **over: object) -> Inpu
         "name": "edge",
         "site": {"pue": 1.0},
         "storage": {"delivered_fraction": {"read": 1.0, "write": 1.0}},
-        "jobs": ({"name": "job", "checkpoint": {"size": "1 TB"}, "training": {"mfu": 0.4}},),
+        "jobs": (
+            {
+                "name": "job",
+                "lost_time": "none",
+                "checkpoint": {"size": "1 TB"},
+                "training": {"mfu": 0.4},
+            },
+        ),
         **over,
     }
     return Inputs.from_parts(

@@ -12,7 +12,7 @@ import pytest
 from planner import units
 from planner.figures import FIGURES, OBJECTIVES
 from planner.limits import LIMITS, Limit
-from planner.schema.plan import JobPlan, Loss, Repair, ShrunkPlan, Site, Totals
+from planner.schema.plan import BulkPlan, JobPlan, Loss, Repair, ShrunkPlan, Site, Totals
 from planner.schema.problem import Objective as Asked
 from planner.studies.compare.differences import COMPARED
 from planner.studies.sensitivity.scenarios import FIELD_OF, columns
@@ -34,6 +34,7 @@ NOT_FIGURES = {
     "systems_by_type": "parts of the GPU systems in use, by type",
     "usable_gpus_by_type": "what arithmetic needs, by type; no output shows it",
     "per_system_gpus": "what arithmetic needs; no output shows it",
+    "bulk": "its parts are figures of their own",
     "local": "the level of checkpoints on drives, with figures of its own",
     "derived_stall": "what a stall is made of",
     "ways": "choices, each with figures of its own",
@@ -67,7 +68,8 @@ def fields() -> list[str]:
     lost = (f"loss.{name}" for name in Loss.model_fields)
     mended = [f"repair.{name}" for name in Repair.model_fields]
     mended += [f"shrunk.{name}" for name in ShrunkPlan.model_fields]
-    return [*Totals.model_fields, *JobPlan.model_fields, *lost, *mended, *Site.model_fields]
+    bulk = (f"bulk.{name}" for name in BulkPlan.model_fields)
+    return [*Totals.model_fields, *JobPlan.model_fields, *lost, *mended, *bulk, *Site.model_fields]
 
 
 @pytest.mark.parametrize("name", fields())
@@ -100,6 +102,8 @@ OWN_NAMES = {
     "subscriptions": "a budget", "energy": "a budget", "colocation": "a budget",
     "rack_positions.*": "those racks alone that can stand at no other positions",
     "ingest": "what is read against what storage delivers",
+    "bulk_read": "what is read against what the bulk tier delivers",
+    "staging": "what is read against what flash takes beside checkpoints",
     "endurance": "what is written against what the storage bears",
     "rule_read": "a vendor's rule", "rule_write": "a vendor's rule",
     "replica_fits": "the GPUs that a replica needs",

@@ -19,7 +19,7 @@ from planner.outputs.audience import for_audience
 from planner.schema.beside import StorageOption, StorageOptions
 from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
-from planner.schema.problem import Objective, Quantity
+from planner.schema.problem import Quantity
 from planner.shipped import problem_files
 from planner.verifier import verify
 from tests.test_exactness import inputs_of
@@ -345,14 +345,6 @@ def test_whatever_is_changed_is_noticed(tmp_path: Path) -> None:
             assert any("storage_options" in text for text in error.disagreements), name
         else:
             pytest.fail(f"{name} is not noticed")
-
-
-def test_a_rival_beyond_any_fabric_is_none() -> None:
-    """What is to be least cannot be told of a purchase whose network is larger than any can be."""
-    case = random_case(7207)
-    least = Objective.model_validate({"minimize": "power"})
-    case = replace(case, problem=case.problem.model_copy(update={"objective": least}))
-    assert api.solve_inputs(inputs_of(case), explain=False).status == "optimal"
 
 
 @pytest.mark.parametrize("objective", ["usd_per_million_tokens", "usd_per_useful_gpu_hour"])

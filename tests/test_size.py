@@ -30,6 +30,7 @@ consider: {gpu_systems: [nvidia_dgx_h100]}
 storage: {delivered_fraction: {read: 1, write: 1}}
 jobs:
   - name: one
+    lost_time: none
     checkpoint:
       size: 13.8 TB
       keep_last: 0
@@ -88,7 +89,8 @@ def test_vendor_rules_are_nameplate_and_the_law_is_delivered(seed: Path) -> None
     [("600 s", 230.0, 4), ("1800 s", 76.667, 2), ("3600 s", 38.333, 1), ("14400 s", 9.5833, 1)],
 )
 def test_demand_law(seed: Path, every: str, write: float, units: int) -> None:
-    found = sized(seed, 3072, f"jobs.0.checkpoint.interval.every={every}")
+    settings = (f"jobs.0.checkpoint.interval.every={every}", "storage.endurance=off")
+    found = sized(seed, 3072, *settings)
     assert rule(found, "demand law").write_gb_per_s == pytest.approx(write, rel=1e-4)
     assert appliance(found, "demand law").units == units
 
@@ -145,7 +147,7 @@ def test_the_first_page_of_a_rule_tells_what_the_rule_asks_for(seed: Path) -> No
 def test_clients_limit_what_appliances_can_do(seed: Path) -> None:
     settings = (
         LAYOUT, "jobs.0.checkpoint.writers=one_replica", "storage.client_limit.write=4.265625 GB/s",
-        "jobs.0.checkpoint.interval.every=300 s",
+        "jobs.0.checkpoint.interval.every=300 s", "storage.endurance=off",
     )  # fmt: skip
     found = sized(seed, 3072, *settings)
     assert found.cluster.writing_systems == 64
@@ -220,8 +222,9 @@ def test_intervals_of_the_main_example() -> None:
         assert row.write_volume_tb_per_day == pytest.approx(13.79952 * 86_400 / row.interval_s)
 
 
-def test_goodput_with_just_the_demanded_bandwidth() -> None:
-    found = sized(MAIN, None)
+@pytest.mark.parametrize("lost", [0.0, 0.08])
+def test_goodput_with_just_the_demanded_bandwidth(lost: float) -> None:
+    found = sized(MAIN, None, f"jobs.0.lost_time={lost}")
     mtti = found.cluster.mtti_s
     for row in found.modes[0].rows:
         interval, drain, restart = row.interval_s, 0.1 * row.interval_s, 600 + 300
@@ -229,16 +232,18 @@ def test_goodput_with_just_the_demanded_bandwidth() -> None:
         assert runs is not None
         z = interval / mtti
         exact = (1 - 5 / interval) * math.exp(-(drain + restart) / mtti) * z / math.expm1(z)
+        exact *= 1 - lost
         assert runs.goodput_share == pytest.approx(exact, rel=1e-9)
-        lost = (restart + interval / 2 + drain) / mtti
-        assert runs.first_order_goodput_share == pytest.approx((1 - 5 / interval) * (1 - lost))
-        assert runs.first_order_valid == (lost < 0.15)
+        fails = (restart + interval / 2 + drain) / mtti
+        first_order = (1 - 5 / interval) * (1 - fails) * (1 - lost)
+        assert runs.first_order_goodput_share == pytest.approx(first_order)
+        assert runs.first_order_valid == (fails < 0.15)
         assert (runs.drain_s, runs.restore_s) == (pytest.approx(drain), pytest.approx(300))
         assert sum(vars(runs.loss).values()) == pytest.approx(1 - exact)
 
 
 def test_more_bandwidth_by_a_vendors_rule_buys_little_goodput() -> None:
-    found = sized(MAIN, None)
+    found = sized(MAIN, None, "jobs.0.lost_time=none")
     light, mtti = rule(found, "light"), found.cluster.mtti_s
     runs, interval = light.running, light.interval_s
     assert runs is not None and interval is not None

@@ -6,6 +6,7 @@ the offers' units (its majorant), which each limit bounds as in a knapsack fille
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -86,8 +87,8 @@ def _storage_demands(case: Case, offer: Storage) -> list[float]:
         share = min(job.max_overlap, job.max_blocking)
         write.append(job.checkpoint_gb / (share * job.interval.high_s) / case.delivered_write)
     write.append((case.limits["least_write_gb_per_s"] or 0.0) / case.delivered_write)
-    demands = [(job.capacity_needed_tb, offer.usable_tb)]
-    demands += [(need, offer.read_gb_per_s) for need in read]
+    demands = [(job.capacity_needed_tb, offer.usable_tb), (job.bulk_needed_tb, offer.bulk_tb)]
+    demands += [(need, offer.read_gb_per_s or offer.bulk_read_gb_per_s) for need in read]
     demands += [(need, offer.write_gb_per_s) for need in write]
     return [need / each for need, each in demands if each > 0]
 
@@ -221,3 +222,14 @@ def _price(unit_net_usd: float | None, installed: int) -> float:
 
 def _racks(use: RackUse | None) -> float:
     return use.racks_each / use.per_rack if use is not None else 0.0
+
+
+def sizes_fall(case: Case) -> bool:
+    """Say whether a larger size of some fabric has less of something than a smaller one."""
+    return any(
+        after < before
+        for quantity in case.companions.quantities
+        if isinstance(quantity, Steps)
+        for one, other in itertools.pairwise(quantity.sizes)
+        for before, after in zip(one.outputs, other.outputs, strict=True)
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,10 @@ from planner.api import Options, solve_with
 from planner.commands import running
 from planner.commands.report import as_png, pictures, write_workbook
 from planner.commands.solve import list_files, study_sheet
+from planner.currency import shown_in
 from planner.errors import StoppedError
 from planner.inputs import Inputs
+from planner.loader.vary import NoPlaceError
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
 from planner.studies.registry import SWEEP
@@ -24,6 +26,7 @@ from planner.studies.request import Found, Request, SweepOptions
 from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import scenarios as scenarios_of
 from planner.studies.sensitivity.sweep import RunningSweep, SweptRows, beside
+from planner.studies.sensitivity.uncertain.distributions import Field
 from planner.studies.sensitivity.workers import Workers
 from planner.whole_files import write_all
 
@@ -47,6 +50,7 @@ def run(
     scenarios: Path | None,
     named: tuple[str, ...],
     workbook: bool,
+    html: Path | None,
 ) -> Found:
     """Solve the scenarios of a problem and write the table of them.
 
@@ -56,16 +60,18 @@ def run(
         scenarios: a table of scenarios.
         named: scenarios of the problem by name, or ``all``.
         workbook: whether to write the workbook and the picture, too.
+        html: where the page with sliders goes, None for none.
 
     Raises:
         InputError: the problem or what to vary is wrong, or a file cannot be written.
     """
     every = tuple(name for name in named if name != "all") if named else None
-    asked, options = Variation(vary, scenarios, every), request.each()
+    asked = Variation(vary, scenarios, every)
     inputs, folder = request.inputs, request.folder or Path()
     chosen = scenarios_of(
         inputs, vary=asked.vary, table=asked.table, named=asked.named, problem=request.path
     )
+    options = request.rows(len(chosen))
     partial = folder / f".{request.stem}.sweep.partial"
     with _journal(partial, _key(inputs, asked, options)) as journal:
         course = RunningSweep(inputs, chosen, options, journal, request.progress)
@@ -74,6 +80,8 @@ def run(
         study, rows, written = _write(course.table(), folder / f"{request.stem}.sweep", base)
         if base is not None and study.rows:
             written += _write_shown(base, study, rows, folder, request.stem)
+        if html is not None:
+            written += _write_page(html, study, rows, inputs)
         if not stopped:
             journal.forget()
     kept = _kept(study, partial) if stopped else ""
@@ -145,6 +153,22 @@ def _write_shown(
         write_all(drawn)
     sheets = [study_sheet(SWEEP, study, as_png(drawn), **shown)]
     return (*drawn, *write_workbook(folder, f"{SWEEP.book.format(stem=stem)}.xlsx", base, sheets))
+
+
+def _write_page(
+    path: Path, study: Sweep, rows: dict[str, Sequence[Any]], inputs: Inputs
+) -> tuple[Path, ...]:
+    """Write the page with sliders, which begin where the problem is; return its name."""
+    from planner.outputs.sweep_page import page
+
+    now = {}
+    for column in study.columns:
+        if column.kind == "input":
+            with suppress(NoPlaceError):
+                now[column.path] = Field(inputs, column.path).base
+    with shown_in(study.shown_in):
+        write_all({path: page(study, rows, now)})
+    return (path,)
 
 
 def _kept(study: Sweep, folder: Path) -> str:

@@ -200,7 +200,7 @@ def sweep(
     if named and request.models:
         message = "named scenarios are read from the problem file, and this problem is in memory"
         raise InputError(Finding("scenario", message, fix="give the file"))
-    inputs, options = request.inputs, request.each()
+    inputs = request.inputs
     named = (named,) if isinstance(named, str) else named
     with as_csv(scenarios) as path:
         chosen = scenarios_of(
@@ -210,6 +210,7 @@ def sweep(
             named=tuple(name for name in named if name != "all") if named else None,
             problem=request.path,
         )
+    options = request.rows(len(chosen))
     with TemporaryDirectory(prefix="planner-") as folder:
         journal = Journal(Path(folder), "library")
         course = RunningSweep(inputs, chosen, options, journal, request.progress)

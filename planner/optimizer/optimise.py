@@ -24,7 +24,7 @@ from planner.optimizer.columns import TCO, TIES, Columns, least_column
 from planner.optimizer.dominance import outgrown, without_dominated
 from planner.optimizer.effort import Effort
 from planner.optimizer.goals import TIE_TOLERANCE, floors
-from planner.optimizer.kernel import Numbers
+from planner.optimizer.kernel import Numbers, Places
 from planner.optimizer.objective import LOGARITHMIC, measure
 from planner.optimizer.operate import Run
 from planner.optimizer.operations import WORTH, ways_to_save
@@ -150,29 +150,64 @@ def for_work(case: Case) -> Case:
     return replace(case, objective=name, indifference=0.0).billed_as(case)
 
 
-Start = list[tuple[Space, Boxes]] | None
-
-
 @dataclass
 class _Hold:
-    """What plans must keep from now on: limits on columns, and worths; and the boxes that have them
-    all, where these are known."""
+    """What plans must keep from now on, a column or entry for each scenario: limits on columns, and
+    worths; and the boxes that have them all, where these are known."""
 
     limits: Numbers
     held: list[Held] = field(default_factory=list)
-    begin: Start = None
+    begin: list[tuple[Space, Boxes]] | None = None
 
-    def keep(self, worth: Worth, value: float, width: float) -> None:
+    def keep(self, worth: Worth, values: Numbers, widths: Numbers) -> None:
         """Hold a worth, less a width."""
         if worth.kind == "least":
             row = worth.column
-            self.limits[row] = np.minimum(self.limits[row], -value + width)
+            self.limits[row] = np.minimum(self.limits[row], widths - values)
         else:
-            self.held.append(Held(worth, value - width - 1e-12 * abs(value)))
+            self.held.append(Held(worth, values - widths - 1e-12 * np.abs(values)))
 
     def copy(self) -> _Hold:
         """Return another that holds the same."""
         return _Hold(self.limits.copy(), [*self.held], self.begin)
+
+    def at(self, some: Places) -> _Hold:
+        """Return what is held of some scenarios."""
+        held, begin = [Held(worth, least[some]) for worth, least in self.held], None
+        if self.begin is not None:
+            place = np.full(self.limits.shape[1], -1, dtype=np.int64)
+            place[some] = np.arange(len(some))
+            moved = [(space, b._replace(owner=place[b.owner])) for space, b in self.begin]
+            begin = [(space, boxes.at(boxes.owner >= 0)) for space, boxes in moved]
+        return _Hold(self.limits[:, some], held, begin)
+
+
+@dataclass
+class Settled:
+    """The answer of one scenario: the best found, and the plan taken of those as good.
+
+    Attributes:
+        first: the best that was found.
+        taken: the plan to take.
+        endless: whether there is always a better one.
+        complete: whether there was time to tell equally good plans apart.
+        untouched: the cheapest that gives nothing away, where that may be another.
+        witnesses: the purchases that the answer follows from: tighter limits that all of them fit
+            have the same answer.
+    """
+
+    first: Answer
+    taken: Answer
+    endless: bool = False
+    complete: bool = True
+    untouched: Point | None = None
+    witnesses: list[Point] = field(default_factory=list)
+
+    def take(self, answer: Answer) -> None:
+        """Take a plan that is as good."""
+        self.taken = answer
+        if answer.point is not None:
+            self.witnesses.append(answer.point)
 
 
 class Question:
@@ -196,33 +231,43 @@ class Question:
 
     def answer(self, known: Iterable[Run] = ()) -> Certificate:
         """Return the plan to take, with its certificate."""
-        hold = _Hold(self.columns.limits(self.case)[:, None])
+        (found,) = self.answers(self.columns.limits(self.case)[:, None], self._points(known))
+        if found.first.point is None:
+            return self._certificate("infeasible" if found.first.ended else "no_solution", found)
+        return self._certificate("unbounded" if found.endless else "optimal", found)
+
+    def answers(self, limits: Numbers, known: Iterable[Point] = ()) -> list[Settled]:
+        """Return an answer for each scenario.
+
+        Args:
+            limits: what may be taken of each column, a row each, a column for each scenario.
+            known: purchases to begin with.
+        """
+        hold = _Hold(limits.copy())
         # The proof goes further than is asked, so that ties hold the same value always.
         gap = min(self.gap / 20.0, CLOSE) if self.ties else self.gap / 20.0
-        given_away = max(self.case.given_away, self.tolerance)
-        keep = self._width(1.0, given_away) if self.logarithmic else given_away
-        first = self._ask(
-            self.worth,
-            hold,
-            self._points(known),
-            gap,
-            keep=keep * 1.001 if self.ties else None,
-        )
-        if first.point is None:
-            status: Status = "infeasible" if first.ended else "no_solution"
-            return self._certificate(status, first, first)
-        if self.endless(first):
-            return self._certificate("unbounded", first, first)
-        taken, settled, untouched = first, True, None
-        if self.ties:
-            taken, settled, untouched = self._settled(first, hold)
-        return self._certificate("optimal", first, taken, untouched=untouched, settled=settled)
+        keep = self._share_kept(max(self.case.given_away, self.tolerance)) if self.ties else None
+        found = [
+            Settled(first, first, witnesses=[] if first.point is None else [first.point])
+            for first in self._ask(self.worth, hold, known, gap, keep=keep)
+        ]
+        for one, column in zip(found, limits.T, strict=True):
+            one.endless = one.first.point is not None and self.endless(one.first, column)
+        some = [n for n, one in enumerate(found) if one.first.point and not one.endless]
+        if self.ties and some:
+            self._settle([found[n] for n in some], hold.at(np.array(some, dtype=np.int64)))
+        return found
 
-    def _width(self, value: float, share: float) -> float:
-        """Return a share of the objective as a width at a value of its worth."""
-        if self.case.objective in RATIOS:
-            return math.log1p(share)
-        return -math.log1p(-share) if self.logarithmic else share * max(abs(value), 1e-9)
+    def _share_kept(self, share: float) -> float:
+        """Return how far below the best boxes are kept for plans a share below it."""
+        return (float(self._widths(np.ones(1), share)[0]) if self.logarithmic else share) * 1.001
+
+    def _widths(self, values: Numbers, share: float) -> Numbers:
+        """Return a share of the objective as widths at values of its worth."""
+        if not self.logarithmic:
+            return np.asarray(share * np.maximum(np.abs(values), 1e-9))
+        up = self.case.objective in RATIOS
+        return np.full(len(values), math.log1p(share) if up else -math.log1p(-share))
 
     def _ask(
         self,
@@ -233,17 +278,17 @@ class Question:
         *,
         relative: bool = True,
         keep: float | None = None,
-    ) -> Answer:
-        """Return the purchase of most worth; what is near it is where ``hold`` begins then."""
+    ) -> list[Answer]:
+        """Return the purchases of most worth; what is near them is where ``hold`` begins then."""
         relative = relative and not (worth == self.worth and self.logarithmic)
         search = Search(
             self.spaces, worth, hold.limits.copy(), gap, relative, hold.held, self.effort, keep
         )
-        (answer,) = search.run(known, hold.begin)
+        answers = search.run(known, hold.begin)
         self.boxes += search.boxes
         if keep is not None:
             hold.begin = search.kept_boxes()
-        return answer
+        return answers
 
     def _points(self, runs: Iterable[Run]) -> list[Point]:
         """Return known plans as purchases of the spaces, at the best number of GPUs."""
@@ -259,91 +304,108 @@ class Question:
 
     # Ties.
 
-    def _settled(self, best: Answer, hold: _Hold) -> tuple[Answer, bool, Run | None]:
-        """Return the plan to take of those as good as the best, whether there was time to tell,
-        and the cheapest that gives nothing away where that may be another."""
-        assert best.point is not None
-        untouched: Run | None = None
+    def _settle(self, found: Sequence[Settled], hold: _Hold) -> None:
+        """Take for each scenario the plan to take of those as good as the best."""
         if self.case.given_away > self.tolerance:
-            cheapest = self._cheapest(best, hold.copy())
-            untouched = None if cheapest.point is None else cheapest.point.operated()
-            best = best._replace(point=cheapest.point)  # it is as good, and the cheapest known
-            if not cheapest.ended:
-                return best, False, untouched
-        now = best
-        if self.case.policy.disliked:
-            preferred = self._preferred(best, hold)
-            if preferred is None:
-                return best, False, untouched
-            now = preferred
+            self._find_cheapest(found, hold.copy())
+        if self.case.policy.disliked and all(one.complete for one in found):
+            self._prefer(found, hold)
+        if not all(one.complete for one in found):
+            return
         share = max(self.tolerance, self.case.indifference)
-        hold.keep(self.worth, now.value, self._width(now.value, share))
+        values = _values(found)
+        hold.keep(self.worth, values, self._widths(values, share))
         owned = self.case.indifference > 0.0 and any(o.installed for o in self.case.offers())
         for name in TIES:
             if self._is_asked(name):
                 continue
             if name == "units" and owned:  # at equal money and power what is owned works
-                now = self._stage(self.worth, hold, now, self.tolerance / 5)
-                hold.keep(self.worth, now.value, self._width(now.value, self.tolerance))
+                self._stage(self.worth, hold, found, self.tolerance / 5)
+                values = _values(found)
+                hold.keep(self.worth, values, self._widths(values, self.tolerance))
             whole = name == "units"
             worth = Worth("least", self.columns.place(name))
-            now = self._stage(worth, hold, now, WHOLE if whole else self.tolerance / 5, not whole)
-            if not now.ended:
-                return now, False, untouched
-            hold.keep(worth, now.value, 0.0 if whole else self.tolerance * abs(now.value))
-        return self._best_use(now, hold), True, untouched
+            self._stage(worth, hold, found, WHOLE if whole else self.tolerance / 5, not whole)
+            if not all(one.complete for one in found):
+                return
+            values = _values(found)
+            width = 0.0 if whole else self.tolerance
+            hold.keep(worth, values, width * np.abs(values))
+        for place, one in enumerate(found):
+            self._use_best(one, hold.at(np.array([place])))
 
-    def _best_use(self, now: Answer, hold: _Hold) -> Answer:
-        """Return the same purchase in the mode and ways in which it does most work."""
-        assert now.point is not None
+    def _use_best(self, one: Settled, hold: _Hold) -> None:
+        """Take the same purchase in the mode and ways in which it does most work."""
+        assert one.taken.point is not None
         search = Search(self.spaces, Worth("work"), hold.limits, 0.0, held=hold.held)
-        search.take(now.point)
+        search.take(one.taken.point)
+        here = one.taken.point.box._replace(owner=np.zeros(1, dtype=np.int64))
         for space in self.spaces:
-            search.look_at(space, space.boxes_like(now.point.box))
+            search.look_at(space, space.boxes_like(here))
         (point,) = search.found
-        return now if point is None else now._replace(point=point)
+        if point is not None:
+            one.take(one.taken._replace(point=point))
 
     def _is_asked(self, name: str) -> bool:
         return self.worth.kind == "least" and self.columns.names[self.worth.column] == name
 
     def _stage(
-        self, worth: Worth, hold: _Hold, now: Answer, gap: float, relative: bool = True
-    ) -> Answer:
-        """Return the purchase of most worth of those that keep what is held: that in hand does."""
-        assert now.point is not None
+        self,
+        worth: Worth,
+        hold: _Hold,
+        found: Sequence[Settled],
+        gap: float,
+        relative: bool = True,
+    ) -> None:
+        """Take the purchases of most worth of those that keep what is held: those in hand do."""
         keep = self.tolerance * 1.001 if relative else 0.0
-        found = self._ask(worth, hold, [now.point], gap, relative=relative, keep=keep)
-        if found.point is None:  # by rounding the one in hand keeps a little less than is held
-            value = float(worth.of(now.point.corner)[0])
-            return Answer(now.point, value, value, found.ended)
-        return found
+        known = _points_of(found)
+        for one, answer in zip(
+            found, self._ask(worth, hold, known, gap, relative=relative, keep=keep), strict=True
+        ):
+            point = one.taken.point
+            assert point is not None
+            if answer.point is None:  # by rounding the one in hand keeps a little less than held
+                value = float(worth.of(point.corner)[0])
+                answer = Answer(point, value, value, answer.ended)
+            one.take(answer)
+            one.complete &= answer.ended
 
-    def _cheapest(self, best: Answer, hold: _Hold) -> Answer:
-        hold.keep(self.worth, best.value, self._width(best.value, self.tolerance))
-        if self._is_asked("capex_usd"):
-            return best
-        worth = Worth("least", self.columns.place("capex_usd"))
-        return self._stage(worth, hold, best, self.tolerance / 5)
+    def _find_cheapest(self, found: Sequence[Settled], hold: _Hold) -> None:
+        """Take the cheapest of the plans that give nothing away: as good as the best found."""
+        values = _values(found)
+        hold.keep(self.worth, values, self._widths(values, self.tolerance))
+        if not self._is_asked("capex_usd"):
+            worth = Worth("least", self.columns.place("capex_usd"))
+            self._stage(worth, hold, found, self.tolerance / 5)
+        for one in found:
+            one.untouched = one.taken.point
+            one.taken = one.first._replace(point=one.taken.point)
 
-    def _preferred(self, best: Answer, hold: _Hold) -> Answer | None:
+    def _prefer(self, found: Sequence[Settled], hold: _Hold) -> None:
         """Buy as little as ``within`` allows from vendors that are not preferred, and then the most
-        of the objective; None where time ran out."""
+        of the objective."""
         within = max(self.tolerance, self.case.policy.within)
-        hold.keep(self.worth, best.value, self._width(best.value, within))
+        values = _values(found)
+        hold.keep(self.worth, values, self._widths(values, within))
         least = Worth("least", self.columns.place("disliked"))
-        fewest = self._stage(least, hold, best, WHOLE, relative=False)
-        if not fewest.ended:
-            return None
-        hold.keep(least, fewest.value, 0.0)
-        share = max(self.tolerance, self.case.indifference)
-        keep = self._width(1.0, share) if self.logarithmic else share
-        assert fewest.point is not None
-        again = self._ask(self.worth, hold, [fewest.point], self.gap / 20.0, keep=keep * 1.001)
-        return again if again.ended and again.point is not None else None
+        in_hand = [one.taken for one in found]
+        self._stage(least, hold, found, WHOLE, relative=False)
+        if all(one.complete for one in found):
+            hold.keep(least, _values(found), np.zeros(len(found)))
+            keep = self._share_kept(max(self.tolerance, self.case.indifference))
+            known = _points_of(found)
+            again = self._ask(self.worth, hold, known, self.gap / 20.0, keep=keep)
+            for one, answer in zip(found, again, strict=True):
+                one.take(answer)
+                one.complete &= answer.ended and answer.point is not None
+        if not all(one.complete for one in found):
+            for one, before in zip(found, in_hand, strict=True):
+                one.taken, one.complete = before, False
 
     # No end.
 
-    def endless(self, found: Answer) -> bool:
+    def endless(self, found: Answer, limits: Numbers) -> bool:
         """Say whether more of something that nothing limits is better without end."""
         point, case = found.point, self.case
         assert point is not None
@@ -359,7 +421,7 @@ class Question:
             counts = point.box.low.copy()
             counts[row] = most
             more = point.box._replace(low=counts, high=counts)
-            search = Search([point.space], self.worth, self.columns.limits(case)[:, None], 0.0)
+            search = Search([point.space], self.worth, limits[:, None], 0.0)
             search.look_at(point.space, more)
             if search.found[0] is not None and search.best[0] > found.value:
                 return True
@@ -367,27 +429,30 @@ class Question:
 
     # The certificate.
 
-    def _certificate(
-        self,
-        status: Status,
-        best: Answer,
-        taken: Answer,
-        *,
-        bound: float | None = None,
-        untouched: Run | None = None,
-        settled: bool = True,
-    ) -> Certificate:
+    def value(self, run: Run) -> float:
+        """Return what an operation is worth, as the search scales the objective."""
+        return measure(self.case, self.case.objective)(run)
+
+    def run_of(self, point: Point | None) -> Run:
+        """Return how a purchase of the search runs.
+
+        Raises:
+            SolverError: it does not.
+        """
+        run = None if point is None else point.operated()
+        if run is None:
+            raise SolverError("a purchase was counted on that cannot run")
+        return run
+
+    def _certificate(self, status: Status, found: Settled) -> Certificate:
         late = self.effort.late
         if status not in ("optimal", "feasible"):
-            return Certificate(status, None, None, bound, None, self.boxes, 0.0, late)
-        assert best.point is not None and taken.point is not None
-        run, first = taken.point.operated(), best.point.operated()
-        if run is None or first is None:
-            raise SolverError("a purchase was counted on that cannot run")
-        sign, of = (1.0 if self.case.maximise else -1.0), measure(self.case, self.case.objective)
-        value, known = of(run), of(first)
+            return Certificate(status, None, None, None, None, self.boxes, 0.0, late)
+        run, first = self.run_of(found.taken.point), self.run_of(found.first.point)
+        value, known = self.value(run), self.value(first)
         known = max(known, value) if self.case.maximise else min(known, value)
-        proven = known + sign * max(best.bound - best.value, 0.0)
+        sign = 1.0 if self.case.maximise else -1.0
+        proven = known + sign * max(found.first.bound - found.first.value, 0.0)
         distance = share(self.case, known, proven) if math.isfinite(proven) else None
         optimal = distance is not None and distance <= self.gap + 1e-12
         return Certificate(
@@ -400,13 +465,24 @@ class Question:
             seconds=0.0,
             late=late,
             best=known,
-            given_away=_given_away(self.case, value, known),
-            untouched=untouched,
-            ties_cut=not settled,
+            given_away=share_given_away(self.case, value, known),
+            untouched=None if found.untouched is None else found.untouched.operated(),
+            ties_cut=not found.complete,
         )
 
 
-def _given_away(case: Case, value: float, best: float) -> float:
+def _values(found: Iterable[Settled]) -> Numbers:
+    """Return what the plans taken are worth, in what was asked of them last."""
+    return np.array([one.taken.value for one in found])
+
+
+def _points_of(found: Iterable[Settled]) -> list[Point]:
+    """Return the plans taken, each once."""
+    points = {id(one.taken.point): one.taken.point for one in found}
+    return [point for point in points.values() if point is not None]
+
+
+def share_given_away(case: Case, value: float, best: float) -> float:
     """Return how much less than the best the plan is worth, as a share of the best."""
     if case.objective in LOGARITHMIC:
         more = math.expm1(value - best)

@@ -538,12 +538,12 @@ def _second_stage(stage: Stage, plan: Run, top: float) -> Solved:
         program.capex_musd(),
         maximise=False,
         known=capex_usd / MILLION,
-        what="capital cost",
+        what="capex",
         unit="MUSD",
     )
     if found.objective is not None:
         value = found.objective * MILLION
-        _refuse_better(capex_usd - value, value, capex_usd, "capital cost", "USD")
+        _refuse_better(capex_usd - value, value, capex_usd, "capex", "USD")
     return found
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from planner.case.model import Case
 from planner.optimizer.effort import Effort
 from planner.optimizer.goals import floors
-from planner.optimizer.kernel import Flags, Numbers
+from planner.optimizer.kernel import Flags, Numbers, Places
 from planner.optimizer.objective import LEAST_TCO_MUSD
 from planner.optimizer.operate import Run, operate
 from planner.optimizer.purchase import TOLERANCE
@@ -79,10 +79,10 @@ class Worth(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A worth that no purchase may fall below."""
+    """A worth that no purchase may fall below: a floor for each scenario."""
 
     worth: Worth
-    floor: float
+    least: Numbers
 
 
 class Point(NamedTuple):
@@ -283,7 +283,8 @@ class Search:
             boxes = space.cut(boxes, room)
             corner = space.top(boxes, room, taken)
             boxes = boxes._replace(bound=np.minimum(boxes.bound, self.worth.of(corner)))
-            keep = self._reached(corner) & (boxes.high[space.first_store :].sum(axis=0) > 0)
+            stores = boxes.high[space.first_store :].sum(axis=0)
+            keep = self._reached(corner, boxes.owner) & (stores > 0)
             boxes, corner = boxes.at(keep), corner.at(keep)
             taken, room, begun = taken[:, keep], room[:, keep], begun[:, keep]
             less = self._less_room(space, boxes, corner, room, begun)
@@ -292,11 +293,11 @@ class Search:
             room = less
         return self._left(space, boxes)
 
-    def _reached(self, corner: Corner) -> Flags:
+    def _reached(self, corner: Corner, owners: Places) -> Flags:
         """Say where the job can run and what is held may be reached."""
         fine: Flags = np.isfinite(corner.score)
-        for worth, floor in self.held:
-            fine = fine & (worth.of(corner) >= floor)
+        for worth, least in self.held:
+            fine = fine & (worth.of(corner) >= least[owners])
         return fine
 
     def _less_room(
@@ -305,7 +306,7 @@ class Search:
         """Return the room where work is worth only so much money; None where no less of it."""
         less = room.copy()
         asked = [(self.worth, self._of_use()[boxes.owner])]
-        asked += [(worth, np.full(boxes.size, floor)) for worth, floor in self.held]
+        asked += [(worth, least[boxes.owner]) for worth, least in self.held]
         for worth, floor in asked:
             most = worth.most_taken(corner.score, floor) if worth.kind == "ratio" else None
             if most is not None:
@@ -340,14 +341,15 @@ class Search:
     def _useful(self, boxes: Boxes, corner: Corner) -> Flags:
         """Say which purchases reach what is held and may be the best of their scenario."""
         enough = self.worth.of(corner) > self._enough()[boxes.owner]
-        return self._reached(corner) & enough
+        return self._reached(corner, boxes.owner) & enough
 
     def take(self, point: Point | None) -> None:
         """Take a purchase in where it is better than what is known."""
-        if point is None or not self._reached(point.corner)[0]:
+        if point is None:
             return
         value = float(self.worth.of(point.corner)[0])
         fits = (point.corner.taken <= self.limits * (1 + TOLERANCE)).all(axis=0)
+        fits &= self._reached(point.corner, np.arange(len(self.best)))
         if self.demands is not None:
             fits &= (point.box.low >= self.demands).all(axis=0)
         for owner in np.flatnonzero(fits & (self.best < value)).tolist():

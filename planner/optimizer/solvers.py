@@ -322,12 +322,11 @@ def _read_log(problem: Any, log: str, variables: list[Any]) -> Solved:
         factor * values[variable.name] for variable, factor in problem.objective.items()
     )
     sign = -1.0 if problem.sense == pulp.LpMaximize else 1.0
-    printed = re.findall(r"(?:Lower bound|best possible|best bound):?\s+([-+0-9.eE]+)", log)
     bound: float | None = None
-    if printed:
-        bound = sign * float(printed[-1]) + problem.objective.constant
-    elif not stopped:
+    if not stopped:  # bounds in the log are those on the way
         bound = objective
+    elif printed := re.findall(r"(?:Lower bound|best possible|best bound):?\s+([-+0-9.eE]+)", log):
+        bound = sign * float(printed[-1]) + problem.objective.constant
     if not found:
         return Solved("limit", bound=bound)
     if bound is not None and math.isfinite(bound) and sign * (bound - objective) > 0.0:

@@ -2,7 +2,9 @@
 
 Some scenarios are searched together, spread over all that are open, the loosest among them. A plan
 that is found serves every scenario that it fits, and what no plan passes there holds wherever no
-limit is looser. So a few searches settle thousands, each with its certificate.
+limit is looser. So a few searches settle thousands, each with its certificate. With ties, each
+scenario has the plan that it has by itself: an answer holds wherever limits are no looser and every
+purchase fits that it follows from.
 """
 
 from __future__ import annotations
@@ -22,22 +24,26 @@ from planner.optimizer.effort import Effort
 from planner.optimizer.kernel import Flags, Numbers, Places
 from planner.optimizer.objective import measure
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import Question, of_whole
+from planner.optimizer.optimise import Question, Settled, of_whole
 from planner.optimizer.purchase import TOLERANCE
 from planner.optimizer.search import Answer, Point, Search
 from planner.optimizer.ways import needed
 
 FIRST, TOGETHER = 8, 64
 """Scenarios that are searched together: at first, then twice as many each time, and at most."""
+KNOWN = 64
+"""Plans of other scenarios that a search with ties begins with."""
 NEAR = 0.5
 """How much of the gap a search leaves open: what it proves serves others, too."""
 
 
 class Found(NamedTuple):
-    """A scenario's answer: the best plan known, its score, and what no plan's score passes.
+    """A scenario's answer: the plan to take, its score, and what no plan's score passes.
 
-    Scores are the objective as the search scales it, more of it is better. ``certificate`` says
-    what proved it: a "search" of this scenario, or what others proved ("reused").
+    Scores are the objective as the search scales it, more of it is better; ``best`` is that of the
+    best plan known, and the plan is another where equally good plans are told apart.
+    ``certificate`` says what proved it: a "search" of this scenario, or what others proved
+    ("reused").
     """
 
     operation: Run | None
@@ -45,6 +51,7 @@ class Found(NamedTuple):
     bound: float
     certificate: Literal["search", "reused"]
     endless: bool = False
+    best: float = -math.inf
 
 
 @dataclass
@@ -57,6 +64,7 @@ class Sweep:
         supplies: what is limited.
         gap: as a share of the objective.
         time_limit_s: how long to work on one scenario.
+        ties: whether equally good plans are told apart, as where a scenario is solved by itself.
     """
 
     case: Case
@@ -64,6 +72,7 @@ class Sweep:
     supplies: Sequence[Limit]
     gap: float
     time_limit_s: float | None = None
+    ties: bool = False
 
     def answers(self) -> list[Found]:
         """Return an answer for each scenario, in order."""
@@ -72,12 +81,14 @@ class Sweep:
             case = needed(self.case)
         if not case.systems or not case.storage:
             return [Found(None, -math.inf, -math.inf, "search") for _ in self.limits]
-        self.question = Question(case, self.gap, Effort(), ties=False)
+        self.question = Question(case, self.gap, Effort(), ties=self.ties)
         columns = self.question.columns
         most = np.tile(columns.limits(case), (len(self.limits), 1))
         for supply, column in zip(self.supplies, self.limits.T, strict=True):
             most[:, columns.place(supply.figure)] = column
         self.most = most
+        if self.ties:
+            return self._answers_with_ties()
         self.points: list[Point] = []
         self.score, self.bound = np.full((2, len(most)), np.inf)
         self.score *= -1.0
@@ -85,11 +96,57 @@ class Sweep:
         self._settle()
         return self._answers()
 
-    def _settle(self) -> None:
+    def _loosest_first(self) -> Places:
         loosest = self.most.max(axis=0)
         limited = np.isfinite(loosest) & (loosest > 0)
         share = self.most[:, limited] / loosest[limited]
-        order = np.argsort(-share.sum(axis=1), kind="stable")
+        return np.argsort(-share.sum(axis=1), kind="stable")
+
+    def _answers_with_ties(self) -> list[Found]:
+        """Return the answers with the plan that each scenario has by itself."""
+        order, count = self._loosest_first(), FIRST
+        found: list[Found | None] = [None] * len(order)
+        known: list[Point] = []
+        while True:
+            left = order[[found[place] is None for place in order.tolist()]]
+            if not len(left):
+                return [one for one in found if one is not None]
+            spread = np.linspace(0, len(left) - 1, min(count, len(left))).astype(np.int64)
+            some = left[np.unique(spread)]
+            limit = None if self.time_limit_s is None else self.time_limit_s * len(some)
+            self.question.effort = Effort.within(limit)
+            settled = self.question.answers(self.most[some].T, known)
+            for place, one in zip(some.tolist(), settled, strict=True):
+                found[place] = self._found_of(one)
+                self._reuse(place, one, found)
+                known += [one.first.point] if one.first.point else []
+            known = known[-KNOWN:]
+            count = min(2 * count, TOGETHER)
+
+    def _found_of(self, settled: Settled) -> Found:
+        first = settled.first
+        if first.point is None:
+            return Found(None, -math.inf, first.bound, "search")
+        ask, sign = self.question, 1.0 if self.case.maximise else -1.0
+        runs = [of_whole(self.case, ask.run_of(a.point)) for a in (settled.taken, first)]
+        score, best = [sign * ask.value(run) for run in runs if run is not None]
+        bound = max(score, best) + max(first.bound - first.value, 0.0)
+        return Found(runs[0], score, bound, "search", settled.endless, max(score, best))
+
+    def _reuse(self, place: int, settled: Settled, found: list[Found | None]) -> None:
+        """Take an answer over where limits are no looser and all that it follows from fits."""
+        answer = found[place]
+        if answer is None or not settled.first.ended or not settled.complete or settled.endless:
+            return
+        fits = (self.most <= self.most[place]).all(axis=1)
+        for point in settled.witnesses:
+            fits &= (point.corner.taken[:, 0] <= self.most * (1 + TOLERANCE)).all(axis=1)
+        for other in np.flatnonzero(fits).tolist():
+            if found[other] is None:
+                found[other] = answer._replace(certificate="reused")
+
+    def _settle(self) -> None:
+        order = self._loosest_first()
         self.worked = np.zeros(len(order), dtype=bool)
         count = FIRST
         while True:
@@ -148,7 +205,8 @@ class Sweep:
             assert run is not None
             runs[place] = run, sign * of(run)
             value = self._value(place)
-            if self.question.endless(Answer(self.points[place], value, value, ended=True)):
+            answer = Answer(self.points[place], value, value, ended=True)
+            if self.question.endless(answer, self.question.columns.limits(self.question.case)):
                 endless.add(place)
         found = []
         for row, place in enumerate(few.tolist()):
@@ -160,7 +218,7 @@ class Sweep:
             run, score = runs[place]
             # Ratios are scaled by what the term holds: bounds are as far from the best as they are.
             proven = score + (max(bound, self._value(place)) - self._value(place))
-            found.append(Found(run, score, proven, how, place in endless))
+            found.append(Found(run, score, proven, how, place in endless, score))
         return found
 
     def _value(self, place: int) -> float:

@@ -96,6 +96,8 @@ def _row(line: Line) -> list[str]:
     gives = f"{line.gpus:,} GPUs"
     if not line.working:
         gives = "stands idle"
+    elif line.bulk_tb:
+        gives = f"{about(line.bulk_tb)} TB of bulk data"
     elif line.section == "Storage":
         gives = f"{about(line.read_gb_per_s)}/{about(line.write_gb_per_s)} GB/s read/write"
     price = money(line.extended_net_usd)

@@ -41,6 +41,10 @@ _MOST_INPUTS, _INPUT_WIDTH = 3, 18
 _MOST_REASONS, _MOST_FIRST_REASONS = 5, 3
 _FEW = 6
 """Values of a list of choices that are named one by one."""
+_ROUGH = (
+    "a row is solved to the gap asked for and tells the best there is; solve the one to buy by "
+    "itself, which takes the cheapest plan within objective.indifference of it"
+)
 
 
 def view(study: Sweep, rows: Rows) -> list[Block]:
@@ -93,10 +97,7 @@ def first(study: Sweep, rows: Rows) -> FirstScreen:
         below=(table, why),
         proof=(*stands, _proof(study)),
         full=f"up to {MOST_ROWS} rows; the files have all {study.rows:,}",
-        notes=(
-            "a row is solved to the gap asked for and tells the best there is; solve the one to "
-            "buy by itself, which takes the cheapest plan within objective.indifference of it",
-        ),
+        notes=() if study.exact else (_ROUGH,),
     )
 
 

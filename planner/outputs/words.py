@@ -255,7 +255,10 @@ def status(plan: Plan) -> str:
     against = [each.text for each in plan.verdict if each.code != "search"]
     cut = [each.text for each in plan.verdict if each.code == "search"]
     if against:
-        return f"not to be built: {'; '.join([*against, *cut])}"
+        unproven = [] if plan.status == "optimal" else [words]
+        return (
+            f"not to be built: {'; '.join([*unproven, *against, *(cut if not unproven else [])])}"
+        )
     if cut and plan.status == "optimal":
         words = f"{OBJECTIVES[goal.name].label} proven, not the cost: {cut[0]}"
     if plan.status != "optimal" or cut or not gives_away(goal) or goal.given_away is None:

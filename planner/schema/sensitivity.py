@@ -51,7 +51,7 @@ class Study(Shown, InCurrency):
 
     ``base`` is the objective of the problem as it stands, None where it has no plan; ``gap_asked``
     the largest distance between a value and its bound, as a share. ``input_sha256`` is that of a
-    plan of the same inputs.
+    plan of the same inputs. ``products`` names GPU systems and storage by their ids.
     """
 
     schema_version: int = SENSITIVITY_SCHEMA_VERSION
@@ -66,6 +66,11 @@ class Study(Shown, InCurrency):
     base: InUnitOfGoal | None = None
     base_bound: InUnitOfGoal | None = None
     input_sha256: str | None = None
+    products: dict[str, str] = {}
+
+
+EXACT_GAP = 2e-6
+"""Rows of a sweep proven to this gap state the plan that `solve` takes of equally good ones."""
 
 
 class Sweep(Study):
@@ -78,6 +83,11 @@ class Sweep(Study):
     statuses: dict[str, int]
     solved: int
     reused: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether rows state the plans that `solve` gives."""
+        return self.gap_asked <= EXACT_GAP
 
 
 class FrontierPoint(Record):

@@ -188,8 +188,8 @@ class Search:
 
     def run(self, held: Run) -> None:
         """Look in every direction."""
-        vendors = {item.vendor for item in self.case.storage}
-        here = {item.vendor for item in self.case.storage if held.units[item.id]}
+        vendors = {item.vendor for item in self.case.flash}
+        here = {item.vendor for item in self.case.flash if held.units[item.id]}
         others = vendors - here
         types = {system.id for system in self.case.systems if not held.units[system.id]}
         ends = [*extremes(self.inputs, self.case, self.worst)]
@@ -206,7 +206,7 @@ class Search:
         return storage_of(self.case, vendors)
 
     def _vendors_in(self, operation: Run) -> dict[str, str]:
-        return {i.vendor: i.vendor for i in self.case.storage if operation.units[i.id]}
+        return {i.vendor: i.vendor for i in self.case.flash if operation.units[i.id]}
 
     def _types_in(self, operation: Run) -> dict[str, str]:
         models = {item.id: item.model for item in self.inputs.items}

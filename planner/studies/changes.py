@@ -23,8 +23,8 @@ def apply(inputs: Inputs, changes: Iterable[Change]) -> Inputs:
 
 def storage_of(case: Case, vendors: Collection[str]) -> tuple[Change, ...]:
     """Return what leaves only the storage of some vendors on offer."""
-    members = {item.id for item in case.storage if item.vendor in vendors}
-    families = tuple(sorted({item.family for item in case.storage if item.id in members}))
+    members = {item.id for item in case.flash if item.vendor in vendors}
+    families = tuple(sorted({item.family for item in case.flash if item.id in members}))
     changes = [Change("consider.storage_families", families, f"[{', '.join(families)}]")]
     for item in case.storage:
         if item.family in families and item.id not in members:

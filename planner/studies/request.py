@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,8 @@ def _now() -> tuple[float, float]:
 
 
 DEFAULT_GAP = 1e-3
+EXACT_ROWS = 500
+"""Up to this number of rows a sweep without a gap states the plans that `solve` gives."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class SweepOptions:
     0 of them: as many as there are cores. ``dask`` is the address of a Dask scheduler whose workers
     do the work instead. ``look`` is given each scenario in numbers with its
     answer, where they are worked on; answers bring what it returns, and the scenario in numbers.
+    ``ties``: of equally good plans rows state the one that `solve` takes.
     """
 
     gap: float = DEFAULT_GAP
@@ -49,6 +52,7 @@ class SweepOptions:
     jobs: int = 0
     dask: str | None = None
     look: Callable[[Any, Any], object] | None = None
+    ties: bool = False
 
     @property
     def effort(self) -> Effort:
@@ -123,6 +127,16 @@ class Request:
         gap = DEFAULT_GAP if self.gap is None else self.gap
         return SweepOptions(gap, self.time_limit_s, self.jobs, self.dask)
 
+    def rows(self, scenarios: int) -> SweepOptions:
+        """Return how the rows of a sweep are solved: few, and those asked for exactly, as `solve`
+        does."""
+        from planner.schema.sensitivity import EXACT_GAP
+
+        gap = self.gap
+        if gap is None:
+            gap = EXACT_GAP if scenarios <= EXACT_ROWS else DEFAULT_GAP
+        return replace(self.each(), gap=gap, ties=gap <= EXACT_GAP)
+
     def options(self, **more: Any) -> Options:
         """Return how to solve, with the time limit for each solve."""
         from planner.api import Options
@@ -190,6 +204,11 @@ def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
         "sense": problem.objective.sense,
         "unit": objective_unit(problem.objective.name),
         "gap_asked": gap_asked,
+        "products": {
+            item.id: item.product
+            for item in inputs.items
+            if item.category in ("gpu_system", "storage")
+        },
     }
 
 

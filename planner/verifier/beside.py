@@ -63,7 +63,7 @@ def _check_option(ledger: Ledger, found: Found, option: StorageOption) -> None:
     own |= {"usable_tb": sum(tb.value * n for tb, n in usable if tb is not None)}
     ledger.all_same(name, option, own | {"family": " and ".join(families)})
     if option.chosen:
-        mine = basis.of_kind(found.bill.cluster, "storage")
+        mine = basis.flash(found.bill.cluster)
         ledger.same(f"{name}.items", sorted(units.items()), sorted(mine.items()))
         own = {"interval_s": found.run.interval_s, "every": found.run.every}
         ledger.all_same(name, option, own | {"beside_usd": 0.0, "fewer_systems": 0})

@@ -198,7 +198,7 @@ def _checkpoints(found: Found) -> Iterator[Reached]:
 
 def endurance_tb_per_day(run: Run) -> float | None:
     """Return the write endurance of the storage in use, TB per day; None where one has none."""
-    stored = run.basis.of_kind(run.counts, "storage")
+    stored = run.basis.flash(run.counts)
     rated = [(_unit_endurance(run.basis, sku), count) for sku, count in stored.items()]
     known = [each * count for each, count in rated if each is not None]
     return sum(known) if len(known) == len(rated) else None
@@ -230,6 +230,13 @@ def _storage(found: Found) -> Iterator[Reached]:
         stored = values["stored_read"]
         read = values["delivered_read_gb_per_s"] if data is None else min(data, stored)
         yield Reached("ingest", values["ingest_gb_per_s"], read)
+    if found.run.job.in_bulk:
+        usable_tb, read = found.run.bulk
+        yield Reached("bulk_capacity", usable_tb, values["bulk"]["needed_tb"])
+        if found.run.job.ingest_per_gpu_gb_per_s > 0:
+            yield Reached("bulk_read", values["ingest_gb_per_s"], read)
+            most = values["bulk"]["staging_gb_per_s"]
+            yield Reached("staging", values["ingest_gb_per_s"], most)
     endured = endurance_tb_per_day(found.run)
     if endured is not None:
         yield Reached("endurance", values["write_volume_tb_per_day"], endured)

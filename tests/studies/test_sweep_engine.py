@@ -210,3 +210,20 @@ def test_a_limit_of_nothing_at_all_is_one_like_others() -> None:
     rows = Work({"": inputs}, SweepOptions(1e-3)).rows(made)
     for scenario, row in zip(made, rows, strict=True):
         check(inputs, scenario, row, 1e-3)
+
+
+@pytest.mark.exhaustive(keep=3, most=6)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_exact_rows_state_the_plan_that_solve_takes(family: str) -> None:
+    """Of plans as good as the best, preferred vendors first, then the cheapest."""
+    for seed, inputs in planned(FAMILIES[family], 60_000, 6):
+        work = Work({"": inputs}, SweepOptions(2e-6, ties=True))
+        for answer in work.answers(drawn(inputs, seed, 8)):
+            case = resolve(applied(inputs, answer.scenario.changes))
+            alone = optimise(case, gap=2e-6)
+            if alone.operation is None or alone.status == "unbounded":
+                assert answer.status == alone.status
+                continue
+            assert answer.operation is not None and alone.value is not None
+            assert answer.operation.units == alone.operation.units
+            assert answer.value == pytest.approx(natural(case.objective, alone.value), rel=1e-9)

@@ -21,6 +21,7 @@ def full(interval_s: float | None = None) -> Made:
     """Everything limited, asynchronous, best interval, discounts, installed units."""
     job: dict[str, Any] = {
         "name": "train",
+        "lost_time": "none",
         "parameters": "70 B",
         "bytes_per_parameter": 14.0,
         "parallelism": {"tensor": 8, "pipeline": 4},
@@ -83,6 +84,7 @@ def sync_bundle(interval_s: float = 600.0) -> Made:
     """Synchronous at a fixed interval, one replica writes, a bundle that takes three racks."""
     job = {
         "name": "save",
+        "lost_time": "none",
         "parameters": "7 B",
         "bytes_per_parameter": 14.0,
         "parallelism": {"tensor": 8, "pipeline": 2},
@@ -123,6 +125,7 @@ def vendor_rule(kappa: float = 0.01) -> Made:
     """A rule per GPU bought, whole replicas, interval by lost work, a table of sizes."""
     job = {
         "name": "rule",
+        "lost_time": "none",
         "parameters": "40 B",
         "trained_share": 0.5,
         "bytes_per_parameter": 14.0,
@@ -158,6 +161,7 @@ def two_of_each() -> Made:
     """Two GPU types and two storage families, sharded restore, a slowdown while draining."""
     job = {
         "name": "mix",
+        "lost_time": "none",
         "parameters": "40 B",
         "trained_share": 0.8,
         "parallelism": {"tensor": 8, "pipeline": 2},
@@ -190,6 +194,7 @@ def types_of_one_size() -> Made:
     """Two GPU types of eight GPUs each: the GPUs in use do not tell how many are of which."""
     job = {
         "name": "pair",
+        "lost_time": "none",
         "parameters": "40 B",
         "bytes_per_parameter": 14.0,
         "gpus": {"max_types": 2},

@@ -187,7 +187,7 @@ def items_on_offer(bases: Iterable[Inputs]) -> tuple[Column, ...]:
     }
     order = sorted(offers.values(), key=lambda item: (item.category, item.id))
     return tuple(
-        Column(name=COUNT_PREFIX + item.id, label=item.id, unit="units", kind="count")
+        Column(name=COUNT_PREFIX + item.id, label=item.product, unit="units", kind="count")
         for item in order
     )
 

@@ -27,7 +27,7 @@ from planner.loader.vary import applied, check_key, checked
 from planner.optimizer import purchase
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import Certificate, share
+from planner.optimizer.optimise import Certificate, share, share_given_away
 from planner.optimizer.purchase import amounts, given, used
 from planner.optimizer.sweep import Found, Sweep
 from planner.outputs.words import listed
@@ -49,12 +49,12 @@ from planner.verifier import confirms, passed, verify
 class Answer:
     """A scenario's best plan with its proof: value and bound in the objective's own unit.
 
-    The optimum lies between ``value`` and ``bound``; ``gap`` is their distance as a share of the
-    value. ``certificate`` says how the bound was proven: by work on this scenario ("search"), by
-    what was proven for others ("reused"), or by optimising it by itself ("alone"). ``log_value``
-    and ``log_bound`` are both as the model scales them. Where the options have a ``look``,
-    ``seen`` is what it returned and ``numbers`` the scenario in numbers, packed into a tenth of
-    the room or not.
+    ``gap`` is a share, from the best value known to the bound: ``value`` is the best, or what the
+    plan gives that `solve` takes of those near it. ``certificate`` says how the bound was proven:
+    by work on this scenario ("search"), by what was proven for others ("reused"), or by optimising
+    it by itself ("alone"). ``log_value``, ``log_best`` and ``log_bound`` are as the search scales
+    them. Where the options have a ``look``, ``seen`` is what it returned and ``numbers`` the
+    scenario in numbers, packed into a tenth of the room or not.
     """
 
     scenario: Scenario
@@ -67,6 +67,7 @@ class Answer:
     reason: str = ""
     log_value: float | None = None
     log_bound: float | None = None
+    log_best: float | None = None
     numbers: Case | bytes = b""
     seen: object = None
 
@@ -271,7 +272,7 @@ def solve(asked: PreparedGroup) -> list[Answer]:
     options = asked.options
     sign = 1.0 if asked.case.maximise else -1.0
     found = Sweep(
-        asked.case, asked.amounts, asked.supplies, options.gap, options.time_limit_s
+        asked.case, asked.amounts, asked.supplies, options.gap, options.time_limit_s, options.ties
     ).answers()
     answered = [
         Answer(asked.group.scenarios[place], "unbounded", certificate=each.certificate)
@@ -296,7 +297,7 @@ def _answer(asked: PreparedGroup, place: int, found: Found, sign: float) -> Answ
         status: RowStatus = "no_solution" if open_ else "infeasible"
         return Answer(scenario, status, certificate=found.certificate)
     value, bound = sign * found.score, sign * found.bound
-    gap = share(case, value, bound) if math.isfinite(bound) else None
+    gap = share(case, sign * found.best, bound) if math.isfinite(bound) else None
     proven = gap is not None and gap <= asked.options.gap + 1e-9
     return Answer(
         scenario,
@@ -307,6 +308,7 @@ def _answer(asked: PreparedGroup, place: int, found: Found, sign: float) -> Answ
         run,
         found.certificate,
         log_bound=bound if gap is not None else None,
+        log_best=sign * found.best,
         log_value=value,
     )
 
@@ -470,11 +472,20 @@ class _VerifiedPlan:
             VerificationError: it does not.
         """
         case, supplies, run = asked.case, asked.supplies, answer.operation
-        assert run is not None
+        value, best = answer.log_value, answer.log_best
+        assert run is not None and value is not None and best is not None
         certificate = Certificate(
             "optimal" if answer.status == "optimal" else "feasible",
-            run, answer.log_value, answer.log_bound, answer.gap, 0, 0.0, False,
-        )  # fmt: skip
+            run,
+            value,
+            answer.log_bound,
+            answer.gap,
+            0,
+            0.0,
+            late=False,
+            best=best,
+            given_away=share_given_away(case, value, best),
+        )
         plan = confirmed(asked.inputs, case, certificate, asked.options.gap)
         if over := passed(asked.inputs_of(place), plan):
             raise VerificationError(over)

@@ -209,8 +209,10 @@ def beside(study: Sweep, base: Plan | None) -> Sweep:
     """Return the record with what the problem's own plan is worth, where that compares."""
     if base is None or study.objective != base.objective.name:
         return study
-    # The best there is, as in every row: what the plan itself gives away of it is another matter.
-    worth = {"base": base.objective.best, "base_bound": base.objective.bound}
+    worth = {
+        "base": base.objective.value if study.exact else base.objective.best,
+        "base_bound": base.objective.bound,
+    }
     return study.model_copy(update=worth)
 
 

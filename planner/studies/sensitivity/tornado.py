@@ -232,6 +232,8 @@ def _facts(inputs: Inputs) -> Iterator[str]:
         yield job_path("checkpoint.size") if sized else job_path("bytes_per_parameter")
     yield job_path("checkpoint.stall")
     yield job_path("restore.restart" if job.restart.remote_s is None else "restart.remote")
+    if job.lost_share:
+        yield job_path("lost_time")
     yield job_path("training.mfu")
     yield job_path("training.scale.exponent")
     yield job_path("repair.share")

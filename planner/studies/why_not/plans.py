@@ -239,8 +239,8 @@ def most_forced(study: Study) -> int:
 
 def _vendors(study: Study) -> Iterator[Question]:
     """Yield each storage vendor on offer that the plan does not buy from alone."""
-    held = {item.vendor for item in study.case.storage if study.units[item.id]}
-    for vendor in sorted({item.vendor for item in study.case.storage} - _alone(held)):
+    held = {item.vendor for item in study.case.flash if study.units[item.id]}
+    for vendor in sorted({item.vendor for item in study.case.flash} - _alone(held)):
         yield Question("storage_vendor", vendor, vendor, storage_of(study.case, {vendor}))
 
 
@@ -396,5 +396,5 @@ def _wanted(case: Case, found: Run, system: System) -> int:
 def _storage_share(case: Case, operation: Run) -> float:
     """Return what share of capex is for storage."""
     spent = bill(case, operation.units, operation.ways)
-    storage = (spent.purchased[item.id] * (item.unit_net_usd or 0.0) for item in case.storage)
+    storage = (spent.purchased[item.id] * (item.unit_net_usd or 0.0) for item in case.flash)
     return sum(storage) / max(spent["capex_usd"], 1.0)

@@ -15,7 +15,7 @@ from planner.loader.vary.axis import Axis, refuse_overlap
 from planner.loader.vary.place import NoPlaceError
 from planner.paths import job_path
 from planner.schema.catalog import Confidence
-from planner.sizing.goodput import FAILURES_PER_GPU_DAY
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
 from planner.studies.sensitivity.uncertain.distributions import (
     Field,
     Numbers,
@@ -71,6 +71,8 @@ def _usual(inputs: Inputs, case: Case) -> Iterator[Usual]:
     yield from _prices(inputs, case)
     yield "catalog.*.consumes.it_power", *_POWER
     yield _failures(inputs)
+    if "lost_time" not in inputs.problem.job.model_fields_set:
+        yield _lost_time()
     yield _delivered(inputs)
     yield from _size(inputs)
 
@@ -96,6 +98,11 @@ def _failures(inputs: Inputs) -> Usual:
     if job.failure_rate in (None, "llama3"):
         return path, "loguniform(x0.6, x6)", reason
     return path, f"loguniform({min(rates)}, {max(rates)})", reason
+
+
+def _lost_time() -> Usual:
+    reason = f"published runs lost {100 * LOST_TIME.low:g} to {100 * LOST_TIME.high:g} %"
+    return job_path("lost_time"), f"uniform({LOST_TIME.low:g}, {LOST_TIME.high:g})", reason
 
 
 def _delivered(inputs: Inputs) -> Usual:
