@@ -304,7 +304,7 @@ def _simulated(
     )
     length_s = years * 365.0 * 86_400.0
     found = simulate_job([simulated], length_s, replications, seed)
-    kept = np.asarray(found["kept"][0]) / length_s
+    kept = np.asarray(found["kept"][0]) / length_s * job.progress
     margin = 1.96 * float(kept.std(ddof=1)) / math.sqrt(replications)
     return Simulated(run, run.goodput, float(kept.mean()), margin)
 

@@ -442,7 +442,7 @@ class _Check:
                 restore_s=self._copies(job, run) * size / run.read_gb_per_s,
                 mtti_s=86_400.0 / (each_day * run.gpus),
             )
-        )
+        ) * (1.0 - job.lost_share)
         if abs(kept - run.goodput) > 1e-7:
             yield f"job {run.job} in period {run.period}: goodput {run.goodput:.8f}, {kept:.8f}"
         if job.training.scale is None and len(job.training.precisions) == 1:

@@ -289,6 +289,11 @@ def _check_job(job: TrainingJob, path: str, last: int, document: Document) -> No
             "spares are not searched for several jobs at once",
             "give their number, repair: {spares: 2}, and no when_short: shrink",
         ),
+        "dataset.tier": (
+            job.in_bulk,
+            "a bulk tier is not supported beside other jobs",
+            "hold the data set on flash, or give another file for the bulk tier",
+        ),
         "gpus.max_types": (
             job.gpus.max_types > 1,
             "a job runs on one GPU type in a portfolio",

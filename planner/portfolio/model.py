@@ -303,6 +303,7 @@ class Program(Rows):
             replicas = self.whole(f"replicas.{name}", most // way.step_gpus)
             held = float(way.step_gpus) * replicas
             self.row(f"replicas.{name}", held - gpus <= 0.0)
+            self.row(f"fewest.{name}", gpus - held - float(way.usable_gpus - 1) * runs <= 0.0)
             self.row(f"no_replicas.{name}", held - most * runs <= 0.0)
             gpus = held
         self.row(f"least_gpus.{name}", gpus - low * runs >= 0.0)

@@ -311,34 +311,40 @@ class _Assembly:
             if (each.column.site, each.period) == (run.column.site, run.period)
             and value_of(each.runs, self.values) > 0.5
         ]
-        shared = math.fsum(value_of(each.write, self.values) for each in here)
         _, at = run.point(self.values)
+        at = self._fewest(run, at._replace(gpus=float(round(at.gpus))))
+        shared = math.fsum(value_of(each.write, self.values) for each in here)
+        client_write, client_read = self._clients(run, at.gpus)
         own = at.write * min(1.0, write / shared) if shared else at.write
+        own = min(own, client_write)
         if self.program.portfolio.restores == "alone":
             ingest = math.fsum(
                 each.column.case.job.ingest_per_gpu_gb_per_s * value_of(each.gpus, self.values)
                 for each in here
                 if each is not run and each.column.case is not None
             )
-            read = min(read - ingest, max(at.read, self._client_read(run)))
+            read = min(read - ingest, client_read)
         else:
-            read = at.read
-        at = at._replace(write=own, safe_write=own, read=read, gpus=float(round(at.gpus)))
-        return self._fewest(run, at)
+            read = min(at.read, client_read)
+        return at._replace(write=own, safe_write=own, read=read)
 
-    def _client_read(self, run: Run) -> float:
+    def _clients(self, run: Run, gpus: float) -> tuple[float, float]:
+        """Return what the systems in use write and read through the clients of the site, GB/s."""
         column, case = run.column, run.column.case
         assert case is not None and column.way is not None
-        place = self.instance.places[column.site]
-        factors = [
-            f.read_factor
-            for f in place.case.families
-            if value_of(self.program.family[column.site, f.id], self.values) > 0.5
+        families = [
+            family
+            for family in self.instance.places[column.site].case.families
+            if value_of(self.program.family[column.site, family.id], self.values) > 0.5
         ]
-        systems: float = round(value_of(run.systems, self.values))
-        if case.job.one_replica_reads:
-            systems = math.ceil((column.way.replica_gpus or 0) / column.way.usable_gpus)
-        return min(factors, default=1.0) * column.system.client_read_gb_per_s * systems
+        systems = math.ceil(gpus / column.way.usable_gpus)
+        replica = math.ceil((column.way.replica_gpus or 0) / column.way.usable_gpus)
+        write = min((f.write_factor for f in families), default=1.0)
+        read = min((f.read_factor for f in families), default=1.0)
+        write *= replica if case.job.one_replica_writes else systems
+        read *= replica if case.job.one_replica_reads else systems
+        system = column.system
+        return write * system.client_write_gb_per_s, read * system.client_read_gb_per_s
 
     def _fewest(self, run: Run, at: Point) -> Point:
         """Return the point with fewer GPUs where those do more work."""
@@ -347,7 +353,7 @@ class _Assembly:
         step = float(way.step_gpus)
         while at.gpus - step >= max(step, work.gpus_range[0]):
             fewer = at._replace(gpus=at.gpus - step)
-            if (work.value(fewer, "pflops") or 0.0) < (work.value(at, "pflops") or 0.0):
+            if (work.value(fewer, "pflops") or 0.0) <= (work.value(at, "pflops") or 0.0):
                 break
             at = fewer
         return at

@@ -57,6 +57,7 @@ def training(
         },
         "restore": {"max_time": "300 s", "restart": f"{restart_s} s"},
         "training": {"mfu": 1.0},
+        "lost_time": "none",
         **more,
     }
 
