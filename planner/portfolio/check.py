@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import pairwise
 
 from planner.portfolio.inputs import SECONDS_PER_YEAR, Instance
 from planner.portfolio.schema import (
@@ -243,7 +244,7 @@ class _Check:
         return job.sites or tuple(self.site)
 
     def places(self) -> Iterator[str]:
-        """Each job runs once in each period of its window, at one allowed site on one type."""
+        """Each job runs once in each period of its window, at an allowed site, moves as allowed."""
         for name, runs in self.runs_of.items():
             job = self.jobs.get(name)
             if job is None:
@@ -254,8 +255,10 @@ class _Check:
                 yield f"job {name}: runs in {[run.period for run in runs]}, window {[*window]}"
             if not runs and not job.optional:
                 yield f"job {name}: does not run"
-            if len({(run.site, run.item, run.way) for run in runs}) > 1:
-                yield f"job {name}: moves between sites or types"
+            where = [(run.site, run.item, run.way) for run in runs]
+            moves = sum(one != other for one, other in pairwise(where))
+            if moves > job.moves:
+                yield f"job {name}: {moves} moves between sites or types, {job.moves} allowed"
             if any(run.site not in self._places_of(name) for run in runs):
                 yield f"job {name}: runs at a site that is not allowed"
 

@@ -138,7 +138,7 @@ class Program(Rows):
         self.counts: dict[tuple[int, int], Counts] = {}
         self.family: dict[tuple[int, str], Expression] = {}
         self.runs: list[Run] = []
-        self.placed: dict[Column, Expression] = {}
+        self.placed: dict[tuple[Column, int], Expression] = {}
         for at, place in enumerate(instance.places):
             self.in_place(at, place)
             self.storage_families(at, place)
@@ -275,12 +275,35 @@ class Program(Rows):
     # Who runs where
 
     def assignment(self) -> None:
-        """Each job runs in one column over its window; an optional one in none, or one."""
-        for column in self.instance.columns:
-            self.placed[column] = self.whole(f"y.{column.name}", 1)
+        """Each job runs in one column over its window; an optional one in none, or one.
+
+        One that may move has a column for each period: sum_p [column changes] <= moves.
+        """
         for number, job in enumerate(self.portfolio.jobs):
-            chosen = lpSum(y for column, y in self.placed.items() if column.job == number)
-            self.row(f"placed.{number}", chosen <= 1.0 if job.optional else chosen == 1.0)
+            columns = [column for column in self.instance.columns if column.job == number]
+            window = self.instance.window(number)
+            for column in columns:
+                stays = None if job.moves else self.whole(f"y.{column.name}", 1)
+                for period in window:
+                    here = self.whole(f"y.{period}.{column.name}", 1) if stays is None else stays
+                    self.placed[column, period] = here
+            self._one_column(number, columns, window if job.moves else window[:1])
+
+    def _one_column(self, number: int, columns: Sequence[Column], window: range) -> None:
+        job, moves, before = self.portfolio.jobs[number], [], None
+        for period in window:
+            chosen = lpSum(self.placed[column, period] for column in columns)
+            self.row(f"placed.{number}.{period}", chosen <= 1.0 if job.optional else chosen == 1.0)
+            if before is not None:
+                moved = self.number(f"moved.{number}.{period}", 1.0)
+                moves.append(moved)
+                for at, column in enumerate(columns):
+                    change = self.placed[column, period] - self.placed[column, period - 1]
+                    self.row(f"moved.{number}.{period}.{at}", change - moved <= 0.0)
+                self.row(f"goes_on.{number}.{period}", chosen - before == 0.0)
+            before = chosen
+        if moves:
+            self.row(f"moves.{number}", lpSum(moves) <= float(job.moves))
 
     def runs_of(self, column: Column) -> None:
         """Variables of a training job in a column, and what limits them."""
@@ -292,7 +315,8 @@ class Program(Rows):
     def _run(self, column: Column, period: int) -> Run:
         work, way, case = column.work, column.way, column.case
         assert work is not None and way is not None and case is not None
-        place, job, runs = self.instance.places[column.site], case.job, self.placed[column]
+        place, job = self.instance.places[column.site], case.job
+        runs = self.placed[column, period]
         name, top = f"{period}.{column.name}", float(place.tops[column.system.id])
         low, high = work.gpus_range
         most = min(high, top * way.usable_gpus)
@@ -318,7 +342,7 @@ class Program(Rows):
             per_gb = job.checkpoint_gb / job.max_restore_s
             self.row(f"restore.{name}", read - once * per_gb * runs - each * per_gb * gpus >= 0.0)
         self._clients(column, systems, write, read, highs, name)
-        endured = self._endurance(column, place, gpus, (low, most), name)
+        endured = self._endurance(column, runs, gpus, (low, most), name)
         useful = self.number(f"u.{name}", max(0.0, work.pflops_per_gpu(1.0) * most * 1.01))
         point = Point(most, max(highs[0], least), highs[1], max(highs[0], least))
         if endured is not None:
@@ -381,18 +405,17 @@ class Program(Rows):
     def _endurance(
         self,
         column: Column,
-        place: Place,
+        runs: Expression,
         gpus: Expression,
         ends: tuple[float, float],
         name: str,
     ) -> Expression | None:
         """A share of the write endurance, at least what the longest interval writes."""
-        work = column.work
+        work, place = column.work, self.instance.places[column.site]
         assert work is not None
         rated = [i for i in place.case.storage if i.endurance_tb_per_day is not None]
         if not rated:
             return None
-        runs = self.placed[column]
         most = work.volume_demand_tb_per_day(1.0)
         rule = work.job.interval
         most *= work.longest_interval_s(1.0) / max(rule.low_s, 1.0)
@@ -411,9 +434,9 @@ class Program(Rows):
                 if (run.column.site, run.column.system.id, run.period) == (at, system.id, period):
                     used.append(run.systems + self._spares(run))
                     pooled.append(self._pool(run))
-            for column, runs in self.placed.items():
+            for (column, when), runs in self.placed.items():
                 here = column.site == at and column.system.id == system.id
-                if here and column.work is None and period in self.instance.window(column.job):
+                if here and column.work is None and when == period:
                     used.append(float(column.systems) * runs)
                     pooled.append(float(column.systems) * runs)
             if used:
@@ -469,10 +492,8 @@ class Program(Rows):
                 self.row(f"share.{key}.{run.column.name}", row)
         needed = [
             (column.case.job.capacity_needed_tb, runs)
-            for column, runs in self.placed.items()
-            if column.case is not None
-            and column.site == at
-            and period in self.instance.window(column.job)
+            for (column, when), runs in self.placed.items()
+            if column.case is not None and column.site == at and when == period
         ]
         usable = lpSum(i.usable_tb * self.units[at, i.id, period] for i in case.storage)
         if needed:

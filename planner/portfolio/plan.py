@@ -255,19 +255,18 @@ class _Assembly:
             if value_of(run.runs, self.values) < 0.5:
                 continue
             yield self._run(run, tokens)
-        for column, runs in self.program.placed.items():
+        for (column, period), runs in self.program.placed.items():
             if column.work is None and value_of(runs, self.values) > 0.5:
-                for period in self.instance.window(column.job):
-                    yield JobRun(
-                        job=self.instance.portfolio.jobs[column.job].name,
-                        period=period + 1,
-                        site=self.instance.places[column.site].name,
-                        item=column.system.id,
-                        way=column.system.id,
-                        systems=column.systems,
-                        gpus=column.systems * column.system.gpus,
-                        **dict.fromkeys(_OF_TRAINING),
-                    )
+                yield JobRun(
+                    job=self.instance.portfolio.jobs[column.job].name,
+                    period=period + 1,
+                    site=self.instance.places[column.site].name,
+                    item=column.system.id,
+                    way=column.system.id,
+                    systems=column.systems,
+                    gpus=column.systems * column.system.gpus,
+                    **dict.fromkeys(_OF_TRAINING),
+                )
 
     def _run(self, run: Run, tokens: dict[int, float]) -> JobRun:
         column, instance = run.column, self.instance
@@ -470,7 +469,9 @@ class _Assembly:
     def _notes(self, *, several: bool) -> Iterator[str]:
         if several:
             yield "Priorities: value and bound are those of the first class; later ones follow it."
-        yield "Each job stays at one site on one GPU type; checkpoints are asynchronous."
+        if any(job.moves for job in self.instance.portfolio.jobs):
+            yield "Time and labour of a job's move to another site or type are not counted."
+        yield "Jobs stay at one site on one GPU type unless they have moves; checkpoints are async."
         yield "Write bandwidth is a guaranteed share per job; idle shares are lent, not counted on."
         if self.instance.portfolio.network.compute is not None:
             yield "Switches bought early serve later; labour of rewiring is not priced."

@@ -119,7 +119,7 @@ class MarketRule(Model):
 
 
 class Window(Model):
-    """The periods in which a job runs, first and last; it runs in all of them, at one site."""
+    """The periods in which a job runs, first and last; it runs in all of them."""
 
     first: PositiveWhole = Field(default=1, alias="from")
     last: PositiveWhole | None = Field(default=None, alias="to")
@@ -133,24 +133,26 @@ class TokenGoal(Model):
 
 
 class Placed(Model):
-    """Where and when a job runs, and how it counts against others."""
+    """Where and when a job runs; it may change site and GPU type ``moves`` times."""
 
     sites: tuple[Identifier, ...] | None = None
     window: Window = Window.model_construct()
     optional: bool = False
+    moves: Whole = 0
 
 
 class TrainingJob(Job):
     """A training job beside others.
 
     Jobs of a lower ``priority`` number are served first; within a class work counts by ``weight``.
-    Floors hold in every period of the window.
+    Floors hold in every period of the window. It may change site and GPU type ``moves`` times.
     """
 
     kind: Literal["training"] = "training"
     sites: tuple[Identifier, ...] | None = None
     window: Window = Window.model_construct()
     optional: bool = False
+    moves: Whole = 0
     priority: PositiveWhole = 1
     weight: Weight = 1.0
     tokens: TokenGoal | None = None

@@ -214,6 +214,25 @@ def test_first_class_gets_its_best_alone(tmp_path: Path) -> None:
     assert [job.job for job in both.jobs if job.starved] == ["one"]
 
 
+def test_job_that_may_move_uses_what_is_owned_first(tmp_path: Path) -> None:
+    site = {**SITE, "owned": {"a": 2, "s": 1}}
+    problem = {
+        "sites": {"site": site},
+        "periods": {"count": 2},
+        "jobs": [TWO],
+        "market": {"b": {"available_from": 2}},
+        "budget": {"capex": "2 MUSD"},
+        "items": {"a": {"max": 2}, "b": {"max": 4}, "s": {"max": 2}},
+    }
+    stays = api.solve(instance(tmp_path, problem))
+    moves = api.solve(instance(tmp_path, {**problem, "jobs": [{**TWO, "moves": 1}]}))
+    assert len({run.item for run in stays.runs}) == 1
+    assert [run.item for run in moves.runs] == ["a", "b"]
+    assert stays.value is not None
+    assert moves.value is not None
+    assert moves.value > stays.value * 1.2
+
+
 def test_inference_has_its_gpus_in_every_period(tmp_path: Path) -> None:
     rates = {"a": {"per_gpu": 900, "date": "2026-05", "source": "own measurement"}}
     chat = {"name": "chat", "kind": "inference", "tokens_per_s": 20_000, "rates": rates}
