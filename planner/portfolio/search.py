@@ -30,8 +30,14 @@ LARGE = 400
 LARGE_GAP = 0.005
 """Gap to which a large problem is solved, unless another is asked for."""
 OVERSTATED = 1e-9
+NOISE = 5e-7
+"""So much overstated, where tangents change nothing more, is the solver's tolerance."""
 MET = 1e-7
 """By so much, as a share, a floor may be missed for rounding."""
+FOR_WORK = 0.65
+"""The share of a time limit for the most work; the rest is for the cheapest plan that does it."""
+LONGEST_S = 300.0
+"""A large problem stops after so long where no time limit is given."""
 ROUNDS, RELAXED, POLISHED = 40, 12, 40
 
 
@@ -104,8 +110,11 @@ class Search:
             cheapest: whether to look for that.
         """
         program, answer = self.program, Answer("optimal")
-        begun = time.monotonic()
+        begun, whole = time.monotonic(), self.deadline
         objective = program.portfolio.objective
+        cheapest = cheapest and objective.maximize is not None and objective.tolerance > 0
+        if cheapest and math.isfinite(whole):
+            self.deadline = begun + FOR_WORK * (whole - begun)
         classes: list[int | None] = [*program.classes()] if objective.maximize else [None]
         start: dict[str, float] = {}
         goals: list[Expression] = []
@@ -126,7 +135,8 @@ class Search:
                 answer.status = "limit"
             if sense == "max":
                 self._hold(goal, sign * found.worth, number)
-        if answer.values and cheapest and objective.maximize and objective.tolerance > 0:
+        self.deadline = whole
+        if answer.values and cheapest:
             found = self._best(program.total_capex, start, least=True)
             if found.values:
                 answer.values = self._best_shares(found.values, goals)
@@ -153,7 +163,7 @@ class Search:
         if not self._relaxed(goal, RELAXED if not start else 3):
             found.infeasible = True
             return found
-        skeletons = 2 if self.large else 0
+        skeletons = 2 if self.large and not start else 0
         for number in range(skeletons + ROUNDS):
             if found.gap <= self.gap or found.infeasible or self._late():
                 break
@@ -190,7 +200,8 @@ class Search:
             if not solved.values:
                 return True
         else:
-            solved = self._ask(goal, gap=self.gap / 4, start=found.values or None)
+            gap = self.gap * (0.6 if self.large else 0.25)
+            solved = self._ask(goal, gap=gap, start=found.values or None)
             if not self._learn(found, solved):
                 return False
         self._take(found, goal, solved.values, least=least)
@@ -230,15 +241,19 @@ class Search:
         with self._fixed({v: values[v.name] for v in self.whole}):
             if least:
                 self._fix_slack(-1.0, 1.0)
+            self.program.ask_for(aim, maximise=False)
+            before = math.inf
             for _ in range(POLISHED):
-                self.program.ask_for(aim, maximise=False)
                 solved = self._ask(aim, relaxed=True)
-                if not solved.values:
+                if not solved.values or solved.objective is None:
                     best = None
                     break
                 best = dict(solved.values)
-                if self._tighten(solved.values) <= OVERSTATED:
+                worst, now = self._tighten(solved.values), solved.objective
+                still = abs(now - before) <= OVERSTATED * max(abs(now), 1e-3)
+                if worst <= OVERSTATED or (still and worst <= NOISE):
                     break
+                before = now
             self._fix_slack(0.0, 0.0)
         self.program.ask_for(goal, maximise=False)
         if best is None or (least and best[slack.name] < -MET):
@@ -371,6 +386,8 @@ def search(
         gap: where to stop, as a share.
         time_limit_s: how long all goals together may take.
     """
-    deadline = math.inf if time_limit_s is None else time.monotonic() + time_limit_s
-    program = Program(instance)
-    return program, Search(program, solver, gap, deadline).solve()
+    begun, program = time.monotonic(), Program(instance)
+    found = Search(program, solver, gap)
+    limit_s = LONGEST_S if time_limit_s is None and found.large else time_limit_s
+    found.deadline = math.inf if limit_s is None else begun + limit_s
+    return program, found.solve()
