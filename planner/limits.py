@@ -313,7 +313,8 @@ NO_LIMITS: Mapping[str, str] = {
         job_path(field): "what the job is and asks for: it follows in its figures"
         for field in (
             "name", "parameters", "bytes_per_parameter", "trained_share", "dataset",
-            "dataset.*", "lost_time", "failures.*", "repair.*", "power.*", "restart.remote", "restore.fan_out",
+            "lost_time", "failures.*", "repair.*", "power.*", "restart.remote",
+            "restore.fan_out",
             "restore.readers", "restore.restart", "gpus.whole", "gpus.per_system",
             *(f"checkpoint.{each}" for each in (
                 "size", "mode", "stall", "stall_overhead", "writers", "drain_slowdown",

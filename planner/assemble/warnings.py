@@ -607,9 +607,10 @@ def _lost_time(inputs: Inputs, job: JobPlan) -> Iterator[str]:
     work = f"{job.useful_gpus * worth:,.0f} useful GPUs"
     if job.useful_pflops is not None:
         work = f"{job.useful_pflops * worth:,.0f} PFLOP/s"
+    place = of_job("lost_time", job.name)
     yield (
         f"lost time besides failures of {100 * job.lost_time:g} % assumed, worth {work}; published "
-        f"{100 * LOST_TIME.low:g} to {100 * LOST_TIME.high:g} %: set {of_job('lost_time', job.name)}"
+        f"{100 * LOST_TIME.low:g} to {100 * LOST_TIME.high:g} %: set {place}"
     )
 
 

@@ -15,7 +15,6 @@ from planner.schema.beside import Cable
 from planner.schema.plan import JobPlan, Plan
 from planner.verifier.allowed import check_allowed, check_searched
 from planner.verifier.basis import Basis
-from planner.verifier.beside import check_beside
 from planner.verifier.bill import check_lines, count_needed, read_counts
 from planner.verifier.cabling import check_cabling
 from planner.verifier.fabric import choose_fabric, shared_plug
@@ -240,7 +239,6 @@ def _check_solved(
     check_limits(ledger, found)
     check_objective(ledger, found)
     if drawn:
-        check_beside(ledger, found)
         _check_verdict(ledger, plan)
         right = schedule is not None and plan.cabling and not ledger.disagreements
         links = schedule(basis.inputs, plan) if right and schedule else None

@@ -24,7 +24,7 @@ from planner.studies.sensitivity.scenarios import Scenario
 from planner.studies.sensitivity.workers import Work
 from planner.verifier import confirms, verify
 from tests.optimizer.limited import everything_limited
-from tests.oracle.test_bill import Bill, companion
+from tests.world.bills import Bill, companion
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
 from tests.world.tampering import other, put
