@@ -173,6 +173,10 @@ def solve(
     check_edition(audience.value, None if prices is None else prices.value)
 
     if portfolio.is_portfolio(problem):
+        given = {"--bill": bill, "--cables": cables, "--netbox": netbox, "--study": study}
+        given |= {"--save-model": save_model, "--prices": prices}
+        given["--audience"] = audience is not AudienceName.internal
+        portfolio.refuse_options([name for name, value in given.items() if value])
         code = portfolio.solve(
             problem,
             output,
@@ -225,8 +229,12 @@ def check(
     full: Full = False,
 ) -> None:
     """Validate a problem with its catalogs and prices; list every finding."""
+    from planner.commands import portfolio
     from planner.commands.problem import report_findings
 
+    if portfolio.is_portfolio(problem):
+        say(portfolio.check(problem, tuple(set_ or ()), scenario))
+        return
     text, faulty = report_findings(
         problem, tuple(set_ or ()), scenario, against=against, as_json=as_json, full=full
     )
@@ -250,8 +258,10 @@ def size(
     full: Full = False,
 ) -> None:
     """Show the sizing model without solving: sizes, intervals, what each rule would ask for."""
+    from planner.commands import portfolio
     from planner.commands.problem import report_sizes
 
+    portfolio.refuse("size", problem)
     asked = {"notes": notes, "full": full}
     parts = tuple(part for part, wanted in asked.items() if wanted)
     text, strong = report_sizes(
@@ -505,8 +515,10 @@ def rfq(
     """Write a neutral request for quotes, PROBLEM.rfq.xlsx: what the job needs, no product, no
     budget. Answers in it come back through planner quote import.
     """
+    from planner.commands import portfolio
     from planner.commands.quote import write_rfq
 
+    portfolio.refuse("rfq", problem)
     with running.show_progress("rfq"):
         path = write_rfq(
             problem, tuple(set_ or ()), scenario, output, answer_by=answer_by, valid_days=valid_days

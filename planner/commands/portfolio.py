@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,45 @@ def is_portfolio(path: Path) -> bool:
     jobs = data.get("jobs") if isinstance(data, dict) else None
     several = isinstance(jobs, tuple) and len(jobs) > 1
     return isinstance(data, dict) and (bool({"sites", "periods"} & data.keys()) or several)
+
+
+def refuse(command: str, path: Path) -> None:
+    """Refuse a command that is for one job at one site.
+
+    Raises:
+        InputError: the file is a portfolio.
+    """
+    if is_portfolio(path):
+        message = f"planner {command} is for one job at one site"
+        fix = f"of a portfolio there are solve, check, {', '.join(_STUDIES)}"
+        raise InputError(Finding("portfolio", message, str(path), fix=fix))
+
+
+def refuse_options(names: Sequence[str]) -> None:
+    """Refuse options of `planner solve` that a portfolio has not.
+
+    Raises:
+        InputError: one is given.
+    """
+    if names:
+        message = f"{', '.join(names)}: not for several jobs, sites or periods"
+        fix = "leave it out; the workbook has a quote for each order"
+        raise InputError(Finding("portfolio", message, fix=fix))
+
+
+def check(problem: Path, settings: tuple[str, ...], scenario: str | None) -> str:
+    """Return one line about a valid portfolio.
+
+    Raises:
+        InputError: something in it is wrong.
+    """
+    from planner.portfolio import api
+
+    instance = api.load(problem, settings, scenario)
+    return (
+        f"{problem}: valid; {len(instance.places)} sites, {len(instance.portfolio.jobs)} jobs, "
+        f"{len(instance.periods)} periods, {len(instance.columns)} ways to place a job"
+    )
 
 
 def solve(
@@ -107,13 +146,10 @@ def study(asked: Study, given: Mapping[str, Any]) -> int:
     from planner.commands.report import parse_options
 
     name, (request, own) = asked.name, parse_options(asked, given)
-    known = {"verify": _verify, "explain": _explain, "sweep": _sweep, "simulate": _simulate}
-    if name not in known:
-        message = f"planner {name} is for one job at one site"
-        fix = f"of a portfolio there are solve, {', '.join(known)}"
-        raise InputError(Finding("portfolio", message, str(request.paths[0]), fix=fix))
+    if name not in _STUDIES:
+        refuse(name, request.paths[0])
     with show_progress(name, quiet=request.quiet):
-        return known[name](request, own)
+        return _STUDIES[name](request, own)
 
 
 def _verify(request: Request, own: dict[str, Any]) -> int:
@@ -206,3 +242,11 @@ def _simulate(request: Request, own: dict[str, Any]) -> int:
     found = list(analysis.simulate(instance, plan))
     say(analysis.simulation_screen(plan, found), nl=False)
     return 0
+
+
+_STUDIES: Mapping[str, Callable[[Request, dict[str, Any]], int]] = {
+    "verify": _verify,
+    "explain": _explain,
+    "sweep": _sweep,
+    "simulate": _simulate,
+}

@@ -143,7 +143,7 @@ def _runs(plan: PortfolioPlan) -> Table:
         ("goodput %", goodput, 2),
         ("PFLOP/s", [r.useful_pflops for r in rows], 1),
         ("tokens T", tokens, 2),
-        ("write share GB/s", [r.write_gb_per_s for r in rows], 1),
+        ("write GB/s", [r.write_gb_per_s for r in rows], 1),
         ("interval s", [r.interval_s for r in rows], 0),
     ]
     return Table(

@@ -205,6 +205,16 @@ def test_units_of_an_earlier_plan_are_not_bought_again(tmp_path: Path) -> None:
     assert again.value == 0.0
 
 
+def test_units_of_a_single_plan_stand_at_the_only_site(tmp_path: Path) -> None:
+    lines = [
+        {"sku": "a", "quantity": 2, "parent": None},
+        {"sku": "x", "quantity": 1, "parent": "a"},
+    ]
+    (tmp_path / "single.plan.json").write_text(json.dumps({"lines": lines}), "utf-8")
+    case = instance(tmp_path, {"owned": "single.plan.json"})
+    assert case.places[0].owned == {"a": 2}
+
+
 def test_first_class_gets_its_best_alone(tmp_path: Path) -> None:
     budget = {"budget": {"capex": "2.5 MUSD"}}
     alone = api.solve(instance(tmp_path, {**budget, "jobs": [TWO], "periods": {"count": 1}}))
@@ -355,7 +365,9 @@ def test_commands_solve_verify_and_sweep(
     assert done.code == 0
     rows = (tmp_path / "problem.sweep.csv").read_text("utf-8").splitlines()
     assert len(rows) == 3
-    assert ran(*f"frontier {path}".split()).code == 2
+    for command in ("frontier", "size", "rfq", "solve --cables"):
+        assert ran(*f"{command} {path}".split()).code == 2
+    assert ran(*f"check {path}".split()).code == 0
 
 
 def test_single_job_files_are_no_portfolios(tmp_path: Path) -> None:
