@@ -46,7 +46,7 @@ def test_the_order_of_switches_changes_no_plan(seed: int) -> None:
     assert all(decided(plan) == decided(plans[0]) for plan in plans)
 
 
-@pytest.mark.parametrize("seed", [*SEVERAL, 10595, 10995, 12824])
+@pytest.mark.parametrize("seed", [*SEVERAL, 10595])
 def test_enumeration_chooses_the_fabric_too(seed: int) -> None:
     """Of types that stand idle some have other ports, and a fabric of the job's switches."""
     assert not enumerated_faults(random_case(seed))

@@ -79,7 +79,7 @@ PLANTED: list[tuple[str, str, DataPath, Any, str]] = [
     ("currency", "problem", ("currency",), "EUR", "currency"),
     ("parameters", "problem", (*JOB, "parameters"), 71e9, "jobs.checkpoint_gb"),
     ("failures", "problem", (*JOB, "failures"), "rsc1", "jobs.failures_per_gpu_day"),
-    ("data set", "problem", (*JOB, "dataset_tb"), 200.0, "jobs.other_data_tb"),
+    ("data set", "problem", (*JOB, "dataset"), 200.0, "jobs.other_data_tb"),
     ("price", "prices", ("gpu_a", "list_usd"), 12.34, "lines.gpu_a.unit_list_usd"),
     ("pack", "prices", ("fibre", "pack"), 7, "lines.fibre.pack"),
     ("least order", "prices", ("copper", "min_order"), 999, "lines.copper.purchased"),

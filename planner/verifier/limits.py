@@ -412,6 +412,7 @@ def check_objective(ledger: Ledger, found: Found) -> None:
     most = 1 - (1 - within) * (1 - indifferent) / (1 + TIES)
     if not maximise:
         most = (1 + within) * (1 + indifferent) * (1 + TIES) - 1
+    steps: list[tuple[str, float | None, float, float | None]]
     steps = [("given_away", stated.given_away, value, stated.best)]
     if stated.bound is not None or stated.gap is not None or plan.status == "optimal":
         steps.append(("gap", stated.gap, stated.best, stated.bound))

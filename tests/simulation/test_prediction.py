@@ -17,7 +17,7 @@ from planner.sizing.goodput import goodput
 from tests.simulation.worlds import job
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
-MEANS = (15 * MINUTE, HOUR, 12 * HOUR, 7 * DAY)
+MEANS = (15 * MINUTE, 12 * HOUR)
 LANES, GAPS = 8, 1000
 
 
