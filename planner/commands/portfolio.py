@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +16,10 @@ from planner.terminal import say
 from planner.whole_files import write_all
 
 if TYPE_CHECKING:
-    from planner.optimizer.solvers import SolverName
     from planner.portfolio.schema import PortfolioPlan
     from planner.studies.request import Request
-    from planner.studies.study import Study
 
-_MAYBE = re.compile(rb"\b(sites|periods)\b|\bjobs\b[^\n]*(\n[\s\S]*\bname\b){2}")
+_MAYBE = re.compile(rb"\b(sites|periods)\b|\bjobs\b(?:[\s\S]*?\bname\b){2}")
 _PLAN = b'"kind": "portfolio"'
 _READ_BYTES, _MOST_BYTES = 200, 5_000_000
 
@@ -58,7 +56,7 @@ def refuse(command: str, path: Path) -> None:
     """
     if is_portfolio(path):
         message = f"planner {command} is for one job at one site"
-        fix = f"of a portfolio there are solve, check, {', '.join(_STUDIES)}"
+        fix = "of a portfolio there are solve, check, verify, explain, sweep (a grid) and simulate"
         raise InputError(Finding("portfolio", message, str(path), fix=fix))
 
 
@@ -89,34 +87,16 @@ def check(problem: Path, settings: tuple[str, ...], scenario: str | None) -> str
     )
 
 
-def solve(
-    problem: Path,
-    folder: Path,
-    *,
-    settings: tuple[str, ...],
-    scenario: str | None,
-    solver: SolverName,
-    gap: float | None,
-    time_limit_s: float | None,
-    as_json: bool,
-    full: bool,
-    quiet: bool,
-) -> int:
+def solve(request: Request, folder: Path, *, as_json: bool, full: bool, quiet: bool) -> int:
     """Solve a portfolio; print its plan and write workbook, JSON and page; return the exit code."""
-    from planner.commands.report import tell
     from planner.commands.solve import created_today
     from planner.portfolio import api, views
-    from planner.portfolio.analysis import relaxations
-    from planner.studies.request import stem_of
 
     with show_progress("solve", quiet=quiet):
-        instance = api.load(problem, settings, scenario)
-        plan = api.solve(instance, solver=solver, gap=gap, time_limit_s=time_limit_s)
-        if plan.status == "infeasible":
-            plan = plan.model_copy(update={"relaxations": relaxations(instance)})
+        _, plan = _solved(request)
     written: list[Path] = []
     if plan.runs:
-        stream, stem = io.BytesIO(), stem_of(problem, scenario)
+        stream, stem = io.BytesIO(), request.stem
         views.workbook(plan, stream, created_today())
         contents = {
             folder / f"{stem}.xlsx": stream.getvalue(),
@@ -127,8 +107,15 @@ def solve(
         written = list(contents)
     text = api.to_json(plan).decode() if as_json else views.screen(plan, full=full)
     say(text, nl=False)
-    tell(tuple(written), quiet=quiet)
+    _list_written(written, quiet=quiet)
     return _code(plan)
+
+
+def _list_written(written: Sequence[Path], *, quiet: bool) -> None:
+    from planner.commands.solve import list_files
+
+    if written and not quiet:
+        say(f"wrote {list_files(written)}", err=True)
 
 
 def _code(plan: PortfolioPlan) -> int:
@@ -137,22 +124,7 @@ def _code(plan: PortfolioPlan) -> int:
     return EXIT_CODES[plan.status]
 
 
-def study(asked: Study, given: Mapping[str, Any]) -> int:
-    """Run a study of a portfolio: verify, explain, sweep or simulate; return the exit code.
-
-    Raises:
-        InputError: the study is of single jobs alone.
-    """
-    from planner.commands.report import parse_options
-
-    name, (request, own) = asked.name, parse_options(asked, given)
-    if name not in _STUDIES:
-        refuse(name, request.paths[0])
-    with show_progress(name, quiet=request.quiet):
-        return _STUDIES[name](request, own)
-
-
-def _verify(request: Request, own: dict[str, Any]) -> int:
+def verify(request: Request, *, as_json: bool) -> int:
     """Check a saved plan against its problem file, which has to stand beside it."""
     from planner.portfolio import api
     from planner.portfolio.check import faults
@@ -160,7 +132,7 @@ def _verify(request: Request, own: dict[str, Any]) -> int:
     path = request.paths[0]
     plan, problem = api.read_plan(path), _problem_of(path)
     wrong = faults(api.load(problem, plan.settings), plan)
-    if request.as_json:
+    if as_json:
         say(json.dumps({"plan": str(path), "faults": list(wrong)}, indent=1))
     else:
         say(f"{plan.problem}: {len(plan.orders)} orders, {len(plan.runs)} runs, {problem.name}")
@@ -181,72 +153,65 @@ def _problem_of(path: Path) -> Path:
 def _solved(request: Request) -> tuple[Any, PortfolioPlan]:
     """Return the instance of a request and its plan: saved, or solved now."""
     from planner.portfolio import api
+    from planner.portfolio.analysis import relaxations
 
     path = request.paths[0]
     if path.suffix == ".json":
         plan = api.read_plan(path)
         return api.load(_problem_of(path), plan.settings), plan
     instance = api.load(path, request.settings, request.scenario)
-    return instance, api.solve(instance, gap=_gap(request), time_limit_s=request.time_limit_s)
+    plan = api.solve(
+        instance, solver=request.solver, gap=request.gap, time_limit_s=request.time_limit_s
+    )
+    if plan.status == "infeasible":
+        plan = plan.model_copy(update={"relaxations": relaxations(instance)})
+    return instance, plan
 
 
-def _gap(request: Request) -> float | None:
-    from planner.api import DEFAULT_GAP
-
-    return None if request.gap in (None, DEFAULT_GAP, 1e-3) else request.gap
-
-
-def _explain(request: Request, own: dict[str, Any]) -> int:
+def explain(request: Request, *, as_json: bool, quiet: bool) -> int:
+    """Print the marginal value of each binding limit, or the least relaxation without a plan."""
     from planner.portfolio import analysis, views
 
-    instance, plan = _solved(request)
+    with show_progress("explain", quiet=quiet):
+        instance, plan = _solved(request)
+        found = analysis.explain(instance, plan, gap=request.gap) if plan.runs else []
     if not plan.runs:
-        if plan.status == "infeasible":
-            plan = plan.model_copy(update={"relaxations": analysis.relaxations(instance)})
         say(views.screen(plan), nl=False)
         return _code(plan)
-    found = analysis.explain(instance, plan, gap=_gap(request))
-    if request.as_json:
+    if as_json:
         say(json.dumps([each._asdict() for each in found], indent=1))
     else:
         say(analysis.explanation(instance, plan, found), nl=False)
     return 0
 
 
-def _sweep(request: Request, own: dict[str, Any]) -> int:
-    from planner.commands.report import tell
+def sweep(request: Request, vary: Sequence[str], *, quiet: bool) -> int:
+    """Solve every point of a grid over inputs of the file; print a table and write it as CSV."""
     from planner.portfolio import analysis
-    from planner.studies.request import stem_of
 
     path = request.paths[0]
-    points = analysis.sweep(
-        path,
-        own.get("vary") or (),
-        request.settings,
-        gap=_gap(request),
-        time_limit_s=request.time_limit_s,
-        progress=request.progress,
-    )
+    with show_progress("sweep", "scenarios", quiet=quiet) as progress:
+        points = analysis.sweep(
+            path,
+            vary,
+            request.settings,
+            gap=request.gap,
+            time_limit_s=request.time_limit_s,
+            progress=progress,
+        )
     say(analysis.sweep_screen(points), nl=False)
-    if request.folder is not None:
-        file = request.folder / f"{stem_of(path, None)}.sweep.csv"
-        write_all({file: analysis.sweep_csv(points)})
-        tell((file,), quiet=request.quiet)
+    file = (request.folder or Path()) / f"{request.stem}.sweep.csv"
+    write_all({file: analysis.sweep_csv(points)})
+    _list_written([file], quiet=quiet)
     return 0
 
 
-def _simulate(request: Request, own: dict[str, Any]) -> int:
+def simulate(request: Request, *, quiet: bool) -> int:
+    """Simulate each different run of a plan from failure to failure; print goodput beside it."""
     from planner.portfolio import analysis
 
-    instance, plan = _solved(request)
-    found = list(analysis.simulate(instance, plan))
+    with show_progress("simulate", quiet=quiet):
+        instance, plan = _solved(request)
+        found = list(analysis.simulate(instance, plan))
     say(analysis.simulation_screen(plan, found), nl=False)
     return 0
-
-
-_STUDIES: Mapping[str, Callable[[Request, dict[str, Any]], int]] = {
-    "verify": _verify,
-    "explain": _explain,
-    "sweep": _sweep,
-    "simulate": _simulate,
-}

@@ -366,7 +366,7 @@ def test_commands_solve_verify_and_sweep(
     assert done.code == 0
     rows = (tmp_path / "problem.sweep.csv").read_text("utf-8").splitlines()
     assert len(rows) == 3
-    for command in ("frontier", "size", "rfq", "solve --cables"):
+    for command in ("sweep --mode frontier", "size", "compare", "solve --also cables"):
         assert ran(*f"{command} {path}".split()).code == 2
     assert ran(*f"check {path}".split()).code == 0
 
