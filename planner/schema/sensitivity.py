@@ -269,7 +269,7 @@ class CandidatePlan(Record):
 class Index(Record):
     """Share of the objective's variance that an input explains alone (first), and in all (total).
 
-    The intervals are SALib's 95 % confidence half-widths.
+    `scipy.stats.sobol_indices`; the intervals are 95 % half-widths of 200 resamples.
     """
 
     path: str

@@ -21,13 +21,13 @@ from planner.inputs import Change, Inputs
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise, share
-from planner.processes import Progress, ignore
 from planner.schema.comparison import Alternative, Alternatives, Direction, DirectionName, Way
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.studies.changes import apply, no_worse, storage_of, systems_of
+from planner.studies.explain import QUESTION_WORK
+from planner.studies.pool import Progress, ignore
 from planner.studies.request import Found, Request
-from planner.studies.worth import QUESTION_WORK
 from planner.verifier import verify
 
 LABELS: dict[DirectionName, str] = {

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from typing import TypeVar, get_args
 
 from planner.case import Case, Storage, System, resolve
@@ -21,7 +20,6 @@ from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate as Answer
 from planner.optimizer.optimise import share
 from planner.optimizer.purchase import bill, broken_rows
-from planner.processes import tell
 from planner.schema.explanation import Certificate, Forced, ForcedKind
 from planner.schema.problem import RuleName
 from planner.studies.changes import apply, storage_of, systems_of
@@ -224,17 +222,7 @@ class Question:
 def forced_plans(study: Study) -> tuple[Forced, ...]:
     """Return the plan beside the best ones with something else forced."""
     chosen = [*_vendors(study), *_types(study)]
-    rows: list[Forced] = []
-    for row in chain((_answer(study, question) for question in chosen), _rules(study)):
-        rows.append(row)
-        tell(len(rows))
-    return tuple(rows)
-
-
-def most_forced(study: Study) -> int:
-    """Return how many such plans there may be."""
-    chosen = [*_vendors(study), *_types(study)]
-    return len(chosen) + len(get_args(RuleName))
+    return (*(_answer(study, question) for question in chosen), *_rules(study))
 
 
 def _vendors(study: Study) -> Iterator[Question]:
