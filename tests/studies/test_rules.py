@@ -10,15 +10,12 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.outputs.compare_text import render_rules
-from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
+from planner.schema.comparison import Measure, RuleRow, RulesTable
 from planner.schema.plan import Plan
 from planner.studies.compare import rules as asks
-from planner.studies.compare import side_by_side as families
-from planner.studies.compare.rules import argument, rules_table
+from planner.studies.compare.rules import rules_table
 
 PROBLEMS = Path(__file__).parents[2] / "problems"
-WORK = Measure(name="useful_pflops", label="useful work", unit="PFLOP/s", sense="maximize")
 COST = Measure(name="cost", label="capex", unit="USD", sense="minimize")
 
 
@@ -41,19 +38,6 @@ def made(problem: str, *settings: str) -> Made:
     inputs = api.load(path, settings=settings)
     base = api.solve_with(inputs, api.Options())
     return Made(path, settings, base, rules_table(inputs, base, api.Options()))
-
-
-def outcome(**changes: Any) -> Outcome:
-    figures: dict[str, Any] = {
-        "systems": (Bought(sku="g", model="G", product="Anvil G", quantity=10),),
-        "storage": (Bought(sku="s", model="S", product="Stow S", quantity=5),),
-        "storage_units": 5, "storage_it_power_kw": 10.0, "storage_capex_usd": 1e6,
-        "it_power_kw": 100.0, "facility_power_kw": 120.0, "capex_usd": 9e6, "gpus": 80,
-        "gpus_used": 80, "useful_gpus": 78.0, "useful_pflops": 78.0, "days_to_train": None,
-        "mode": "async", "interval_s": 600.0, "overlap": 0.05, "goodput": 0.97,
-        "objective_value": 78.0, "gap": 1e-6, "measured": 78.0, "difference": 0.0,
-    }  # fmt: skip
-    return Outcome(**figures | changes)
 
 
 def row(name: str, group: str = "rule", **changes: Any) -> RuleRow:
@@ -112,27 +96,6 @@ def test_rules_without_a_plan_say_why_in_few_words() -> None:
     assert found.row("good").outcome is not None
 
 
-def test_storage_that_the_problem_does_not_consider_has_no_plan() -> None:
-    hybrid = made("gpt3_octet").row("ddn_exascaler_hybrid_io")
-    assert hybrid.status is None
-    assert hybrid.settings == ()
-    assert hybrid.reason == "the problem does not consider it (consider.storage_families)"
-
-
-@pytest.mark.exhaustive(keep=0)
-def test_storage_beside_an_item_that_is_demanded_has_no_plan() -> None:
-    found = made("enterprise_1MW", "items.wekapod_nitro_155.required=true")
-    assert found.row("WEKA").outcome is not None
-    reason = "the problem asks for WEKApod Nitro 155, which is other storage"
-    assert {found.row(name).reason for name in ("DDN", "NetApp", "ddn_exascaler")} == {reason}
-
-
-def test_storage_that_cannot_be_planned_says_what_is_missing() -> None:
-    inputs = api.load(PROBLEMS / "enterprise_1MW.yaml", settings=("policy.forbid_vendors=[DDN]",))
-    reason = families.why_none(inputs, ("ddn_exascaler",))
-    assert reason == "none of it can be planned: vendor DDN is forbidden by policy"
-
-
 def test_a_problem_with_a_rule_is_marked_and_the_other_rows_go_by_the_law() -> None:
     found = made("enterprise_1MW", "storage.rule=medium")
     assert [each.name for each in found.table.rows if each.own] == ["medium"]
@@ -152,77 +115,6 @@ def test_a_rule_of_ones_own_is_a_row() -> None:
     assert own.asks.startswith("20 GB/s read and 10 GB/s write for every 128 GPUs")
 
 
-def test_a_synchronous_problem_is_asked_to_be_asynchronous() -> None:
-    found = made("megatron_1t")
-    assert found.row("async").settings == ("jobs.0.checkpoint.mode=async",)
-    assert not [each for each in found.table.rows if each.name == "sync"]
-    assert "vendor" not in {each.group for each in found.table.rows}, "there is one vendor only"
-
-
-def test_a_change_that_the_loader_would_refuse_is_told() -> None:
-    found = made("megatron_1t", "jobs.0.checkpoint.stall=5 h")
-    reason = found.row("async").reason
-    assert reason is not None
-    assert reason.startswith("the stall of 18000 s is not shorter than the interval")
-
-
-def test_variants_are_found_by_what_the_hardware_gives_and_takes() -> None:
-    inputs = api.load(PROBLEMS / "enterprise_1MW.yaml")
-    pairs = [(plain.id, variant.id) for plain, variant in families.variants(inputs)]
-    assert pairs == [("ddn_exascaler", "ddn_exascaler_hybrid_io")]
-
-
-def test_a_worse_rule_is_told_with_gpus_work_and_power() -> None:
-    worse = outcome(difference=-0.05, gpus_used=72, storage_it_power_kw=40.0)
-    rows = (row("demand", "demand", outcome=outcome()), row("heavy", outcome=worse))
-    (sentence,) = argument(rows, WORK, 0.1)
-    assert sentence == (
-        "Sized by the heavy rule, the same job runs on 8 GPUs fewer (72 instead of 80) and does "
-        "5.0 % less useful work; its storage draws 40 kW instead of 10 kW."
-    )
-
-
-def test_a_rule_that_wins_is_told_with_what_it_lets_pass() -> None:
-    wins = row("lean", outcome=outcome(difference=0.004, overlap=0.23))
-    rows = (row("demand", "demand", outcome=outcome()), wins)
-    (sentence,) = argument(rows, WORK, 0.1)
-    assert sentence.startswith("The lean rule does 0.40 % more useful work")
-    assert "23 % of the interval" in sentence
-    assert "allows 10 %" in sentence
-
-
-def test_an_overlap_just_over_what_is_allowed_is_told_apart_from_it() -> None:
-    wins = row("lean", outcome=outcome(difference=0.004, overlap=0.1004))
-    (sentence,) = argument((row("demand", "demand", outcome=outcome()), wins), WORK, 0.1)
-    assert "10.04 % of the interval" in sentence and "allows 10.00 %" in sentence
-
-
-def test_rules_within_what_is_proven_are_as_good() -> None:
-    same = (row(name, outcome=outcome(difference=d, gap=1e-4)) for name, d in
-            (("a", 5e-5), ("b", -9e-5)))  # fmt: skip
-    rows = (row("demand", "demand", outcome=outcome()), *same)
-    (sentence,) = argument(rows, WORK, 0.1)
-    assert sentence.startswith("The a and b rules give plans as good as the demand law's")
-
-
-def test_a_table_without_the_laws_plan_says_so() -> None:
-    rows = (row("demand", "demand", status="infeasible", reason="it is too small"), row("a"))
-    told = argument(rows, WORK, 0.1)
-    assert told == ("There is no plan by the demand law: it is too small.",)
-
-
 def test_the_table_survives_json() -> None:
     table = made("gpt3_octet").table
     assert RulesTable.model_validate_json(table.model_dump_json()) == table
-
-
-@pytest.mark.parametrize("problem", ["enterprise_1MW", "gpt3_octet", "megatron_1t"])
-def test_the_screen_fits_and_names_every_row(problem: str) -> None:
-    table = made(problem).table
-    text = render_rules(table)
-    *lines, command = text.splitlines()
-    assert max(map(len, lines)) <= 100
-    assert command.strip().startswith("planner solve ")
-    assert command.endswith(f"{problem}.yaml --set storage.rule=light")
-    for each in table.rows:
-        assert each.label in text
