@@ -14,10 +14,10 @@ from planner.outputs.why_text import needed
 from planner.outputs.words import about, duration, proof, quantity, size, years
 from planner.schema.plan import LimitReport, NextStep, Plan
 from planner.terminal import STANDARD
-from tests.world.gear_plans import plan as made
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request
-from tests.world.setups import CASES
+from tests.world.shown import CASES
+from tests.world.shown import plan as made
 from tests.world.solved import solved as shipped
 
 PAGE = 45

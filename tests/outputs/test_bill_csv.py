@@ -10,8 +10,7 @@ import pytest
 
 from planner.outputs.bill import bill, csv_bytes, harmless, json_bytes
 from planner.schema.plan import Plan
-from tests.world.gear_plans import plan
-from tests.world.setups import CASES
+from tests.world.shown import CASES, plan
 
 
 def rows(document: Plan) -> list[dict[str, str]]:

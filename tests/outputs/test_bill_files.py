@@ -21,8 +21,7 @@ from planner.schema.plan import Line, Plan
 from planner.studies.registry import json_schema
 from tests.outputs.leaks import opened
 from tests.workbook.conftest import written
-from tests.world.gear_plans import plan
-from tests.world.setups import CASES
+from tests.world.shown import CASES, plan
 from tests.world.solved import solved as solved_once
 
 ROOT = Path(__file__).resolve().parents[2]

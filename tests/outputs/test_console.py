@@ -8,8 +8,7 @@ from planner import terminal
 from planner.outputs import console
 from planner.schema.plan import Plan
 from planner.terminal import STANDARD
-from tests.world.gear_plans import plan
-from tests.world.setups import CASES
+from tests.world.shown import CASES, plan
 
 
 @pytest.mark.parametrize("name", sorted(CASES))

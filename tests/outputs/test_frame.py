@@ -1,8 +1,7 @@
 import pytest
 
 from planner.library.shown import frame
-from tests.world.gear_plans import plan
-from tests.world.setups import CASES
+from tests.world.shown import CASES, plan
 from tests.world.solved import solved as solved_once
 
 

@@ -14,8 +14,7 @@ from planner.outputs.charts import picture
 from planner.outputs.charts.html import ShownPlan, report
 from tests.outputs.charts import samples
 from tests.outputs.samples_sensitivity import storage_frontier, tornado
-from tests.world.gear_plans import plan
-from tests.world.setups import CASES
+from tests.world.shown import CASES, plan
 
 PLAN = plan(CASES["complete"])
 
