@@ -168,7 +168,7 @@ def test_a_plan_that_does_a_little_less_is_refused() -> None:
 def test_a_bill_that_is_not_the_cheapest_is_refused() -> None:
     case, answer = searched("10MW")
     assert answer.untouched is not None  # it costs more, and is as good as it has to be
-    with pytest.raises(VerificationError, match="capital cost: the integer program says 261"):
+    with pytest.raises(VerificationError, match="capex: the integer program says 261"):
         prove(case, replace(answer, operation=answer.untouched))
 
 

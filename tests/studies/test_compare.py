@@ -215,9 +215,8 @@ REFUSED = {
                              "--set and --scenario change problem files"),
     "rules of a plan": (("--rules", "good.plan.json"), "--rules takes one problem file"),
     "rules of two": (("--rules", "a.yaml", "b.yaml"), "--rules takes one problem file"),
-    "rules and all": (("--rules", "a.yaml", "--all"), "--all lists what plans have in common"),
+    "rules and near": (("--rules", "a.yaml", "--near", "1 %"), "are different comparisons"),
     "rules of no file": (("--rules", "gone.yaml"), "gone.yaml: no such problem file"),
-    "a gap": (("good.plan.json", "good.plan.json", "--gap", "2"), "--gap 2 must lie between"),
     "no folder": (("good.plan.json", "good.plan.json", "-o", "a.txt"), "cannot write"),
 }  # fmt: skip
 

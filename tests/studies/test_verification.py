@@ -161,7 +161,6 @@ def _at(document: Any, where: Where) -> Any:
 READERS: dict[str, Callable[[str, str], tuple[str, ...]]] = {
     "compare": lambda bad, good: ("compare", good, bad),
     "simulate": lambda bad, good: ("simulate", bad, "--replications", "2"),
-    "report": lambda bad, good: ("report", bad, "--file", "never.html"),
 }
 
 
@@ -206,7 +205,7 @@ def test_one_value_given_twice_is_refused_whatever_reads_it(file: Path, tmp_path
     planted = [*lines[:at], '"quan\\u0074ity": 1,', *lines[at:]]
     path = tmp_path / "x.plan.json"
     path.write_text("\n".join(planted), "utf-8")
-    for command in ("verify", "simulate", "report"):
+    for command in ("verify", "simulate"):
         done = ran(command, str(path))
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
         assert (

@@ -110,7 +110,7 @@ def test_a_forced_plan_is_what_its_settings_give() -> None:
     ("name", "told"),
     [
         ("netapp_aff_a9", "did you mean 'netapp_aff_a90'"),
-        ("zzz", "planner catalog list"),
+        ("zzz", "planner catalog lists"),
         ("vast_ceres_4cn_2x3015", "is in the plan"),
         ("nvidia_qm9700", "is a companion"),
     ],
