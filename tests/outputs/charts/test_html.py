@@ -89,7 +89,7 @@ def test_names_are_names_and_nothing_more() -> None:
     text = report(samples.HOSTILE, (), samples.hostile())
     hostile = Page(text)
     assert "script" not in [tag for tag, _ in hostile.tags]
-    assert {tag for tag, _ in hostile.tags} <= {tag for tag, _ in page().tags} | {"caption"}
+    assert {tag for tag, _ in hostile.tags} <= {tag for tag, _ in page().tags} | {"caption", "code"}
     assert "<b>" not in text
     assert samples.HOSTILE in hostile.texts
     assert sum(samples.HOSTILE in said for said in hostile.texts) > 5
