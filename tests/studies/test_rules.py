@@ -72,7 +72,7 @@ def test_a_minimising_problem_is_measured_by_its_cost() -> None:
     assert high.difference > 0
     first = found.table.argument[0]
     assert re.match(r"Sized by the DDN high rule, the same job costs 1\d\.\d % more", first)
-    assert "20.04 MUSD instead of 17.82 MUSD" in first
+    assert re.search(r"\(\d\d\.\d\d MUSD instead of \d\d\.\d\d MUSD\)", first)
     assert "20 kW instead of 6 kW" in first
 
 
