@@ -204,9 +204,14 @@ class Search:
     def _systems_first(self, space: Space, rounds: int) -> bool:
         """Whether GPU systems are halved first: where storage alone counts, in every other round
         or, if little of it is asked for, never."""
-        if self.worth.kind == "least":
-            return bool(space.takes[: space.first_store, self.worth.column].any())
-        return self.worth.kind not in ("storage_units", "bought_write") or rounds % 2 == 0
+        if self.worth.kind in ("storage_units", "bought_write"):
+            return rounds % 2 == 0
+        return not self._is_least_of_storage(space)
+
+    def _is_least_of_storage(self, space: Space) -> bool:
+        """Whether as little as may be is asked for of what storage alone takes."""
+        systems = space.takes[: space.first_store, self.worth.column]
+        return self.worth.kind == "least" and not systems.any()
 
     def _demanded(self, boxes: Boxes) -> Boxes:
         """Return boxes with no less than what their scenarios demand."""
@@ -277,8 +282,10 @@ class Search:
             most[row] = np.minimum(most[row], -self._of_use()[boxes.owner] * (1 + 1e-12))
         fits = space.kernel.can_be_had(bills) & (taken <= most).all(axis=0)
         begun = space.rounded_up(bills, boxes.low)[:, fits]
-        boxes, taken = boxes.at(fits), taken[:, fits]
-        room = most[:, fits] - taken + begun
+        boxes, taken, most = boxes.at(fits), taken[:, fits], most[:, fits]
+        room = most - taken + begun
+        if boxes.size and self._is_least_of_storage(space):
+            boxes = space.cut_systems(space.cut(boxes, room), most)
         while boxes.size:
             boxes = space.cut(boxes, room)
             corner = space.top(boxes, room, taken)

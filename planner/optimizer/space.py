@@ -51,6 +51,8 @@ MOST_GROUPS = 40
 """So many groups of storage families are told apart; beyond these all are one."""
 CUTS = 2
 """So often the room of a box is worked out anew from what is left in it."""
+PROBES = 4
+"""So many bills are looked at for the most GPU systems that fit a box."""
 ENDLESS = 1e30
 """The endurance of drives that are not rated, TB per day."""
 GOODS = ("read", "write", "usable", "endurance", "units")
@@ -444,6 +446,51 @@ class Space:
             high[other, goes] = low[goes]
         few = (boxes.low == 0) & (high < self.first[:, None])
         return boxes._replace(high=np.where(few, 0, high))
+
+    def cut_systems(self, boxes: Boxes, most: Numbers) -> Boxes:
+        """Return boxes with no more of a GPU system than fits by the least bill, which never falls
+        where more is bought, and knows what comes with systems.
+
+        Args:
+            boxes: such that lowest corners fit.
+            most: what may be taken, a row for each column.
+        """
+        high = boxes.high.copy()
+        for members in self.job.rows_padded:
+            row = members[boxes.team]
+            here = np.flatnonzero(row >= 0)
+            here = here[boxes.low[row[here], here] < high[row[here], here]]
+            if len(here):
+                high[row[here], here] = self._most_that_fit(
+                    boxes.at(here), row[here], most[:, here]
+                )
+        return boxes._replace(high=high)
+
+    def _most_that_fit(self, boxes: Boxes, row: Places, most: Numbers) -> Counts:
+        """Return for each box a count of one system that no purchase in it passes: some steps of
+        regula falsi from its highest."""
+        here = np.arange(boxes.size)
+        few, many = boxes.low[row, here], boxes.high[row, here] + 1
+        tried, left = many - 1, here
+        below, _ = self.taken(boxes, boxes.low, least=True)
+        above = np.full_like(below, np.inf)
+        for _ in range(PROBES):
+            some = boxes.at(left)
+            counts = some.low.copy()
+            counts[row[left], np.arange(len(left))] = tried[left]
+            taken, bills = self.taken(some, counts, least=True)
+            fits = self.kernel.can_be_had(bills) & (taken <= most[:, left]).all(axis=0)
+            few[left[fits]], many[left[~fits]] = tried[left[fits]], tried[left[~fits]]
+            below[:, left[fits]], above[:, left[~fits]] = taken[:, fits], taken[:, ~fits]
+            left = left[few[left] + 1 < many[left]]
+            if not len(left):
+                break
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = (most[:, left] - below[:, left]) / (above[:, left] - below[:, left])
+            share = np.nan_to_num(share, nan=1.0).min(axis=0, initial=1.0)
+            guess = few[left] + ((many - few)[left] * share).astype(np.int64) + 1
+            tried[left] = np.minimum(guess, many[left] - 1)
+        return np.asarray(many - 1)
 
     def top(self, boxes: Boxes, room: Numbers, taken: Numbers) -> Corner:
         """Return what boxes do at most, with what their lowest corners take."""
