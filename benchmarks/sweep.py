@@ -175,11 +175,11 @@ def changes(rows: int = 16) -> None:
     """
     from planner import api
     from planner.loader.vary import Variable
+    from planner.studies.distributions import unknowns
     from planner.studies.request import SweepOptions
-    from planner.studies.sensitivity.scenarios import Scenario
-    from planner.studies.sensitivity.uncertain import uncertainty
-    from planner.studies.sensitivity.uncertain.draw import Draw, points, unknowns
-    from planner.studies.sensitivity.workers import Work
+    from planner.studies.scenario_plans import answers, table_rows
+    from planner.studies.scenarios import Scenario
+    from planner.studies.uncertain import Draw, drawn_scenarios, drawn_values, points
 
     inputs = api.load(PROBLEM)
 
@@ -188,21 +188,28 @@ def changes(rows: int = 16) -> None:
         texts = (f"{low + (high - low) * n / (rows - 1):.9g}{unit}" for n in range(rows))
         return [Scenario(n, at.read(text).changes) for n, text in enumerate(texts)]
 
-    unsure, how = unknowns(inputs, (), Draw()), Draw()
-    drawn = uncertainty.values(unsure, points(how.method, len(unsure), rows, how.seed))
+    unsure, how = unknowns(inputs, ()), Draw()
+    drawn = drawn_values(unsure, points(how.method, len(unsure), rows, how.seed))
     kinds = {
         "failures per GPU and day": varied("jobs.0.failures.per_gpu_day", 2e-4, 8e-4),
         "delivered share of writes": varied("storage.delivered_fraction.write", 0.4, 0.9),
         "price of a GPU system, USD": varied("prices.nvidia_dgx_b200.list", 3.5e5, 5.5e5, " USD"),
         "least goodput": varied("targets.min_goodput", 0.8, 0.86),
-        "draws of `uncertain`": uncertainty.scenarios(unsure, drawn),
+        "draws of `uncertain`": drawn_scenarios(unsure, drawn),
     }
-    work = Work({"": inputs}, SweepOptions(1e-3))
+    options = SweepOptions(1e-3, jobs=1)
+
+    def rows_of(scenarios: list[Scenario]) -> None:
+        table_rows({"": inputs}, scenarios, options, {})
+
+    def answers_of(scenarios: list[Scenario]) -> None:
+        answers(inputs, scenarios, options)
+
     print(f"{'10MW, 0.1 %, CPU ms':34}{'a row':>9}{'answer':>9}")
     for name, scenarios in kinds.items():
         took: tuple[list[float], list[float]] = [], []
         for _ in range(3):
-            for place, ask in enumerate((work.rows, work.answers)):
+            for place, ask in enumerate((rows_of, answers_of)):
                 started = time.process_time()
                 ask(scenarios)
                 took[place].append((time.process_time() - started) / rows * 1e3)

@@ -319,6 +319,23 @@ def report(
 
 
 @app.command()
+def explore(
+    problem: ProblemFile,
+    set_: Settings = None,
+    scenario: Scenario = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port; 0 for any that is free.")
+    ] = 8400,
+) -> None:
+    """Explore a problem in a browser: sliders of its inputs, solved again at each move.
+    Listens on this machine alone. Needs the extra 'web'.
+    """
+    from planner.commands.explore import serve
+
+    serve(problem, tuple(set_ or ()), scenario, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
+
+
+@app.command()
 def schema(
     name: Annotated[SchemaName, typer.Argument(help="Which file.", show_default=False)],
 ) -> None:
@@ -554,6 +571,7 @@ EXAMPLES = {
     "check": "planner check 10MW.yaml --against 10MW",
     "size": "planner size 10MW.yaml --gpus 4096",
     "report": "planner report 10MW.plan.json 10MW.sweep.json --file 10MW.html",
+    "explore": "planner explore 10MW.yaml",
     "schema": "planner schema problem",
     "init": "planner init --power '3 MW' --racks 24 --rack-power '130 kW' --model '405 B'",
     "rfq": "planner rfq 10MW.yaml",

@@ -70,6 +70,19 @@ class PlannerError(Exception):
 
     exit_code = 1
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return what pickling needs: a process may raise it in another."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(
+    kind: type[PlannerError], args: tuple[object, ...], state: dict[str, object]
+) -> PlannerError:
+    found = kind.__new__(kind)
+    found.args = args
+    found.__dict__.update(state)
+    return found
+
 
 class InputError(PlannerError):
     """The problem, a catalog, a price book or the command line is wrong (exit code 2)."""

@@ -200,6 +200,12 @@ LIMITS: tuple[Limit, ...] = (
            "storage", elastic="floor"),
     _fixed("ingest", "ingest", "ingest_gb_per_s", "<=", "GB/s", f"{_JOB}.ingest_per_gpu",
            "storage", tolerance=TIMED),
+    _fixed("bulk_capacity", "usable bulk capacity", "bulk.usable_tb", ">=", "TB",
+           f"{_JOB}.dataset", "storage"),
+    _fixed("bulk_read", "read from the bulk tier", "ingest_gb_per_s", "<=", "GB/s",
+           f"{_JOB}.ingest_per_gpu", "storage", tolerance=TIMED),
+    _fixed("staging", "staging on flash beside checkpoints", "ingest_gb_per_s", "<=", "GB/s",
+           f"{_JOB}.ingest_per_gpu", "storage", tolerance=TIMED),
     _fixed("endurance", "write endurance", "write_volume_tb_per_day", "<=", "TB/day", "",
            "storage", tolerance=TIMED),
     _fixed("rule_read", "* rule, read", "read_gb_per_s", ">=", "GB/s", "storage.rule", "storage",
@@ -307,7 +313,8 @@ NO_LIMITS: Mapping[str, str] = {
         job_path(field): "what the job is and asks for: it follows in its figures"
         for field in (
             "name", "parameters", "bytes_per_parameter", "trained_share", "dataset",
-            "failures.*", "repair.*", "power.*", "restart.remote", "restore.fan_out",
+            "lost_time", "failures.*", "repair.*", "power.*", "restart.remote",
+            "restore.fan_out",
             "restore.readers", "restore.restart", "gpus.whole", "gpus.per_system",
             *(f"checkpoint.{each}" for each in (
                 "size", "mode", "stall", "stall_overhead", "writers", "drain_slowdown",

@@ -71,13 +71,21 @@ def as_wide(columns: int) -> Iterator[None]:
         _columns = before
 
 
-def say(text: str, *, err: bool = False, nl: bool = True, strong: Collection[str] = ()) -> None:
+def say(
+    text: str,
+    *,
+    err: bool = False,
+    nl: bool = True,
+    strong: Collection[str] = (),
+    styled: bool = False,
+) -> None:
     """Write a text to standard output or standard error.
 
     Args:
         err: to standard error.
         nl: end the line.
         strong: words that are bold where they begin a line of a terminal that has colours.
+        styled: the text is laid out already, its names harmless and its escape sequences meant.
 
     Raises:
         OutputError: standard output takes no more.
@@ -85,7 +93,7 @@ def say(text: str, *, err: bool = False, nl: bool = True, strong: Collection[str
     """
     show("")
     try:
-        shown = harmless(text) if err else fitted(harmless(text))
+        shown = text if styled else harmless(text) if err else fitted(harmless(text))
         typer.echo(_bold(shown, strong) if strong and coloured() else shown, err=err, nl=nl)
     except OSError as error:
         if err:  # there is nowhere left to say it

@@ -46,6 +46,7 @@ COMMANDS = """
 0 uncertain gpt3_octet.yaml --samples 4 --json
 0 report gpt3_octet.plan.json gpt3_octet.sweep.json --file report.html
 0 rfq gpt3_octet.yaml
+0 explore --help
 0 quote import quote.csv --vendor DDN --date 2026-11-01 --json
 0 bid gpt3_octet.yaml --quotes quote.csv --json
 0 characterize gpt3_octet.trace.csv --problem gpt3_octet.yaml -o . --json

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from planner import api
-from planner.case import resolve
 from planner.errors import InputError
-from planner.optimizer.effort import Effort
-from planner.optimizer.optimise import optimise
 from planner.schema.plan import Plan
 from planner.schema.simulation import JobSimulated
 from planner.studies.simulation import SimulationOptions, study
@@ -55,22 +50,6 @@ def test_the_plan_is_the_enumerated_best(chunk: int) -> None:
 
 
 @pytest.mark.exhaustive(keep=1)
-@pytest.mark.parametrize("seed", [7_400_095, 7_400_086])
-def test_work_is_known_of_the_replicas_that_are_in_use(seed: int) -> None:
-    """With the best replicas of each number of units a law of scale left 10 and 1.2 % open."""
-    effort = Effort(most_work=300.0)
-    assert optimise(resolve(inputs_of(together(seed))), effort=effort, ties=False).gap == (
-        pytest.approx(0.0, abs=2e-6)
-    )
-    assert not faults(seed)
-
-
-def test_a_type_that_fits_one_option_alone_is_on_offer_in_all() -> None:
-    """Whether a preferred vendor sells GPUs is asked of the problem, not of an option."""
-    assert not faults(10_000_509)
-
-
-@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("seed", [9_400_093, 5_500_007])
 def test_limits_on_money_per_work_are_proven(seed: int) -> None:
     """Models had not proven these in 100 s."""
@@ -105,43 +84,3 @@ def test_random_plans_keep_what_they_state(seed: int) -> None:
     if not plan.jobs or plan.jobs[0].mode == "sync":
         return
     assert agrees(plan, simulated(plan))
-
-
-@pytest.mark.parametrize(
-    ("seed", "low", "high"),
-    [
-        (9_300_007, -0.010, -0.005),  # captures are 4 h apart, repairs take 10: late for 0.7 %
-        (9_300_385, 0.015, 0.045),  # restarts of 102 minutes, made by half of the replicas
-    ],
-)
-def test_what_units_out_do_beside_running_short_is_counted(
-    seed: int, low: float, high: float
-) -> None:
-    """Captures, restarts to grow and restarts of those that are left, over what just runs."""
-    case = together(seed)
-    (job,) = case.problem.jobs
-    one_level = job.checkpoint.model_copy(update={"mode": "async"})  # it captures rarely
-    jobs = (job.model_copy(update={"checkpoint": one_level}),)
-    case = replace(case, problem=case.problem.model_copy(update={"jobs": jobs}))
-    plan = api.solve_inputs(inputs_of(case), explain=False)
-    repair = plan.jobs[0].repair
-    assert repair is not None and repair.shrunk is not None
-    assert low < repair.availability / repair.shrunk.running - 1.0 < high
-    assert agrees(plan, simulated(plan, replications=60))
-
-
-def test_the_interval_is_the_best_of_work_that_is_capped() -> None:
-    """Where swaps are long, restarts may spare more than units out take; a plan with the best
-    interval of what is not capped fails its own verification."""
-    case = together(11_000_012)
-    (job,) = case.problem.jobs
-    assert job.repair is not None and job.checkpoint.local is not None
-    jobs = (job.model_copy(update={"repair": job.repair.model_copy(update={"swap_s": 9761.4})}),)
-    case = replace(case, problem=case.problem.model_copy(update={"jobs": jobs}))
-    plan = api.solve_inputs(inputs_of(case), explain=False)
-    assert plan.jobs[0].repair is not None and plan.jobs[0].repair.availability == 1.0
-
-
-def test_that_there_is_no_plan_is_asked_twice() -> None:
-    """Presolve of HiGHS 1.15.1 calls the whole problem infeasible."""
-    assert api.solve_inputs(inputs_of(together(9_100_026)), explain=False).status == "optimal"

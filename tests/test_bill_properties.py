@@ -100,11 +100,6 @@ def test_more_never_hurts(limit: str) -> None:
         assert after >= before * (1 - 5e-6)
 
 
-def test_more_of_everything_is_more() -> None:
-    changes = [steps[-1] for steps in RELAXED.values()]
-    assert useful(api.solve_inputs(small(*changes), explain=False)) > useful(plain()) * 1.2
-
-
 def content(plan: Plan) -> dict[str, object]:
     """Return what a plan says, without where it comes from and what it could not use."""
     return plan.model_dump(exclude={"provenance", "not_considered", "objective"})
@@ -143,8 +138,3 @@ def test_what_no_problem_names_changes_nothing() -> None:
 def test_the_same_input_gives_the_same_bytes() -> None:
     first, second = (api.solve_inputs(small(), explain=False) for _ in range(2))
     assert plan_json.to_bytes(first) == plan_json.to_bytes(second) == plan_json.to_bytes(plain())
-
-
-def test_both_solvers_agree() -> None:
-    plan = api.solve_inputs(small(), solver="cbc", explain=False)
-    assert useful(plan) == pytest.approx(useful(plain()), rel=5e-6)

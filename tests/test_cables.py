@@ -7,7 +7,6 @@ import io
 import json
 from collections import Counter
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from random import Random
 
@@ -15,22 +14,15 @@ import pytest
 
 from planner import api
 from planner.assemble.cables import cable_schedule, links_of
-from planner.case.cabling import longest_run_m
-from planner.errors import InputError
-from planner.foreign_workbooks import load_bytes
 from planner.inputs import Inputs
 from planner.outputs.bill import bill, json_bytes
 from planner.outputs.netbox import COLUMNS, schedule_csv
-from planner.outputs.plan_json import to_bytes
 from planner.schema.beside import Cable, CableSchedule
 from planner.schema.catalog import Copper, Item, LengthOnOffer, Lengths, PortGroup
 from planner.schema.plan import PartByLength, Plan
 from planner.schema.site import Floor
 from planner.verifier import recheck
-from planner.verifier.basis import Basis
-from planner.workbook import write
 from tests.test_superpod import SUPERPOD
-from tests.world.commands import ran
 from tests.world.random_cases import inputs_of, random_case
 
 FLOOR = "floor: {racks_per_row: 10, rack_width: 60 cm, row_pitch: 3 m, riser: 1.5 m, slack: 10 %}"
@@ -80,18 +72,6 @@ def test_the_superpod_has_the_cables_of_its_bill(
     assert schedule.notes == ()
 
 
-def test_a_system_is_on_a_leaf_of_each_rail_and_the_manager_on_what_is_left(
-    schedule: CableSchedule,
-) -> None:
-    compute = [c for c in schedule.cables if c.network == "compute"]
-    of_first = [c.upper.device for c in compute if c.lower.device == "nvidia_dgx_h100-001"]
-    assert of_first == [f"compute-leaf-{leaf:02d}" for leaf in range(1, 33, 4)]
-    manager = [c for c in compute if c.lower.device == "fabric-manager"]
-    assert [(c.upper.port, c.length_m) for c in manager] == [("32", None)] * 4
-    between = Counter((c.lower.device, c.upper.device) for c in compute if "leaf" in c.lower.device)
-    assert set(between.values()) == {2}, "32 uplinks to 16 spines"
-
-
 def test_lengths_follow_from_rows_positions_and_heights(schedule: CableSchedule) -> None:
     cable = next(c for c in schedule.cables if c.lower.device == "nvidia_dgx_h100-001")
     assert (cable.lower.rack, cable.lower.position_ru) == (1, 1)
@@ -105,29 +85,6 @@ def test_lengths_follow_from_rows_positions_and_heights(schedule: CableSchedule)
     assert beside
     assert {c.medium for c in beside if c.network == "compute"} <= {"DAC", "ACC"}
     assert all((c.length_m or 0) <= 4 for c in beside)
-
-
-def test_runs_beyond_the_modules_reach_are_told(superpod: tuple[Inputs, Plan]) -> None:
-    inputs, plan = superpod
-    floor = inputs.problem.site.floor
-    assert floor is not None
-    wide = floor.model_copy(update={"row_pitch_m": 20.0})
-    site = inputs.problem.site.model_copy(update={"floor": wide})
-    far = replace(inputs, problem=inputs.problem.model_copy(update={"site": site}))
-    found = cable_schedule(far, plan)
-    beyond = [c for c in found.cables if c.medium == "single mode: beyond 50 m"]
-    assert beyond
-    assert all((c.length_m or 0) > 50 for c in beyond)
-    assert f"{len(beyond):,} links are longer than" in found.notes[0]
-
-
-def test_without_a_floor_there_are_no_lengths(superpod: tuple[Inputs, Plan]) -> None:
-    inputs, plan = superpod
-    site = inputs.problem.site.model_copy(update={"floor": None})
-    bare = replace(inputs, problem=inputs.problem.model_copy(update={"site": site}))
-    found = cable_schedule(bare, plan)
-    assert {cable.length_m for cable in found.cables} == {None}
-    assert found.notes == ("no lengths: the problem gives no site.floor",)
 
 
 @pytest.mark.exhaustive(keep=8)
@@ -157,16 +114,6 @@ def test_the_file_has_a_row_for_every_link(schedule: CableSchedule) -> None:
     assert found[0]["length_m"] == str(first.length_m)
 
 
-def test_the_command_writes_the_file_and_the_sheet(problem: Path, tmp_path: Path) -> None:
-
-    assert ran("solve", str(problem), "--cables", "-o", str(tmp_path)).code == 0
-    found = rows((tmp_path / "problem.cables.csv").read_bytes())
-    sheet = load_bytes(tmp_path / "problem.xlsx")["Cables"]
-    shown = [row[0] for row in sheet.iter_rows(values_only=True)]
-    head = next(at for at, value in enumerate(shown) if value == "Cable")
-    assert sum(isinstance(value, int) for value in shown[head:]) == len(found)
-
-
 def check(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     return recheck(inputs, plan, schedule=links_of).disagreements
 
@@ -190,30 +137,6 @@ def in_hall(inputs: Inputs, rows: int, pitch_m: float) -> Inputs:
     floor = floor.model_copy(update={"rows": rows, "row_pitch_m": pitch_m})
     site = inputs.problem.site.model_copy(update={"floor": floor})
     return replace(inputs, problem=inputs.problem.model_copy(update={"site": site}))
-
-
-def test_the_longest_run_is_from_corner_to_corner(by_length: tuple[Inputs, Plan]) -> None:
-    inputs, _ = by_length
-    # 9 racks along the row, 5 rows across, two risers, twice from the bottom of 48 RU; a tenth more
-    expected = (9 * 0.6 + 5 * 3.0 + 2 * 1.5 + 2 * 47 * 0.04445) * 1.1
-    assert longest_run_m(inputs) == pytest.approx(expected)
-    assert Basis.of(inputs).hall_m() == pytest.approx(expected)
-    tall = in_hall(inputs, 1, 3.0)
-    floor = tall.problem.site.floor
-    assert floor is not None
-    alone = floor.model_copy(update={"racks_per_row": 1, "riser_m": 0.0, "slack": 0.0})
-    site = tall.problem.site.model_copy(update={"floor": alone})
-    one = replace(tall, problem=tall.problem.model_copy(update={"site": site}))
-    assert longest_run_m(one) == pytest.approx(2 * 47 * 0.04445)
-
-
-def test_the_part_that_reaches_is_told_of_each_hall(by_length: tuple[Inputs, Plan]) -> None:
-    inputs, _ = by_length
-    item = next(i for i in inputs.items if i.beyond is not None and i.reach is not None)
-    halls = [in_hall(inputs, rows, 3.0) for rows in (1, 500, 1)]
-    short, long, again = (Basis.of(hall).reaching(item.id) for hall in halls)
-    assert (short, again) == (item.id, item.id)
-    assert long != item.id
 
 
 def test_bill_schedule_and_order_agree_link_by_link(by_length: tuple[Inputs, Plan]) -> None:
@@ -264,24 +187,6 @@ def test_netbox_has_the_lengths_that_are_ordered(by_length: tuple[Inputs, Plan])
         assert row["length"] == ("" if ordered is None else f"{ordered:g}")
     copper = next(c for c in schedule.cables if c.medium == "copper" and c.network == "compute")
     assert any((copper.part_number or "?") in row["description"] for row in found)
-
-
-def test_the_customers_bill_has_the_lengths_and_no_money(by_length: tuple[Inputs, Plan]) -> None:
-    _, plan = by_length
-    lines = bill(plan, "customer", "none").lines
-    ours = [line for line in lines if line.length_m is not None]
-    assert len(ours) == sum(part.length_m is not None for part in plan.cabling)
-    assert {(line.unit_net, line.extended_net, line.currency) for line in ours} == {
-        (None, None, None)
-    }
-    net = [line for line in bill(plan, "customer").lines if line.length_m is not None]
-    assert [line.unit_net for line in net] == [
-        part.unit_net_usd for part in plan.cabling if part.length_m is not None
-    ]
-    whole = bill(plan)
-    assert whole.totals.grand.extended_net == pytest.approx(
-        plan.totals.capex_usd if plan.totals is not None else None
-    ), "the money is in the lines that count"
 
 
 def json_lines(plan: Plan) -> list[dict[str, object]]:
@@ -342,38 +247,6 @@ def test_a_hall_beyond_the_reach_of_multimode_is_planned_with_single_mode(
     assert media == {"single mode", "copper", "as billed"}
 
 
-def test_what_stands_in_and_has_no_price_is_refused_with_the_reason(
-    by_length: tuple[Inputs, Plan],
-) -> None:
-    far = in_hall(by_length[0], 6, 20.0)
-    prices = {sku: price for sku, price in far.prices.items() if sku != "nvidia_mfp7e30"}
-    says = (
-        r"'nvidia_mfp7e30' comes with this plan, but has no price in the price books; give its "
-        r"price in a book of your own; it stands in for nvidia_mfp7e10, which reaches 50 m, and "
-        r"runs in the hall \(site.floor\) get as long as 124 m"
-    )
-    with pytest.raises(InputError, match=says):
-        api.solve_inputs(replace(far, prices=prices))
-
-
-def test_runs_beyond_every_length_and_reach_are_told(by_length: tuple[Inputs, Plan]) -> None:
-    inputs, _ = by_length
-    huge = in_hall(inputs, 6, 150.0)
-    plan = api.solve_inputs(huge)
-    assert any("links are longer than any modules on offer reach" in w for w in plan.warnings)
-    items = []
-    for item in inputs.items:
-        lengths = item.lengths
-        if item.id == "nvidia_mfp7e10" and lengths is not None:
-            short = lengths.model_copy(update={"offered": lengths.offered[:4]})
-            item = item.model_copy(update={"lengths": short})
-        items.append(item)
-    plan = api.solve_inputs(replace(inputs, items=tuple(items)))
-    told = next(w for w in plan.warnings if "any length on offer of MFP7E10-N030" in w)
-    assert told.endswith("up to 21 m") or "up to 2" in told
-    assert [p for p in plan.cabling if p.part_number is None]
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -409,74 +282,6 @@ def ordering(plan: Plan, parts: list[PartByLength]) -> Plan:
     return plan.model_copy(update={"cabling": tuple(parts)})
 
 
-def test_no_part_can_be_left_out_counted_otherwise_or_moved_to_another_length(
-    by_length: tuple[Inputs, Plan],
-) -> None:
-    inputs, plan = by_length
-    parts = list(plan.cabling)
-    assert check(inputs, plan) == ()
-    assert check(inputs, ordering(plan, [])), "all of them"
-    for index, part in enumerate(parts):
-        others = parts[:index] + parts[index + 1 :]
-        assert check(inputs, ordering(plan, others)), f"{part.sku} of {part.length_m} left out"
-        assert check(inputs, ordering(plan, [*parts, part])), f"{part.sku} listed twice"
-        for more in (-1, 1):
-            changed = part.model_copy(update={"quantity": part.quantity + more})
-            assert check(inputs, ordering(plan, [*others, changed])), f"{part.sku} {more:+d}"
-        for other in others:
-            if other.counted_as == part.counted_as and other.in_place_of == part.in_place_of:
-                one, two = (
-                    each.model_copy(update={"quantity": each.quantity + more})
-                    for each, more in ((part, -1), (other, 1))
-                )
-                moved = [one if p is part else two if p is other else p for p in parts]
-                assert check(inputs, ordering(plan, moved)), f"{part.length_m} to {other.length_m}"
-
-
-def test_no_line_of_a_fabric_can_be_left_out_or_counted_otherwise(
-    by_length: tuple[Inputs, Plan],
-) -> None:
-    inputs, plan = by_length
-    kinds = [
-        n for n, p in enumerate(plan.lines) if p.category in ("switch", "cable", "transceiver")
-    ]
-    assert len(kinds) == 6
-    for index in kinds:
-        line, others = plan.lines[index], plan.lines[:index] + plan.lines[index + 1 :]
-        assert any(
-            f"lines.{line.sku}: missing" in text
-            for text in check(inputs, plan.model_copy(update={"lines": others}))
-        )
-        for more in (-1, 1):
-            changed = line.model_copy(update={"quantity": line.quantity + more})
-            lines = (*plan.lines[:index], changed, *plan.lines[index + 1 :])
-            found = check(inputs, plan.model_copy(update={"lines": lines}))
-            assert any(f"lines.{line.sku}.quantity" in text for text in found)
-
-
-@pytest.mark.parametrize(
-    ("told", "instead", "ordered"),
-    [
-        ("extras: {", "extras: {nvidia_mfp7e10: {count: 9}, ", {"cable_cat6"}),
-        ("items: {", "items: {nvidia_mfp7e10: {installed: 5}, ", {"cable_cat6"}),
-        (
-            "extras: {",
-            "extras: {nvidia_qm9700: {count: 2}, nvidia_sn2201: {count: 1}, ",
-            {"cable_cat6", "nvidia_mfp7e10", "nvidia_mma4z00_ns"},
-        ),
-    ],
-)
-def test_lines_that_are_no_fabrics_alone_verify(
-    tmp_path: Path, told: str, instead: str, ordered: set[str]
-) -> None:
-    """A line that counts other cables too is not ordered by length, nor copper in its place."""
-    path = tmp_path / "problem.yaml"
-    text = SUPERPOD.replace("  racks: 60\n", f"  racks: 60\n  {hall(6, 3.0)}\n")
-    path.write_text(text.replace(told, instead), "utf-8")
-    plan = api.solve(path)
-    assert {part.counted_as for part in plan.cabling} == ordered
-
-
 def test_a_rack_that_is_moved_asks_for_other_cables(by_length: tuple[Inputs, Plan]) -> None:
     """Lengths follow from where racks stand: the first system's rack at the far end of the hall."""
     inputs, plan = by_length
@@ -486,41 +291,6 @@ def test_a_rack_that_is_moved_asks_for_other_cables(by_length: tuple[Inputs, Pla
     other = site.model_copy(update={"floor": narrow})
     moved = replace(inputs, problem=inputs.problem.model_copy(update={"site": other}))
     assert any("cabling.cable_cat6" in text for text in check(moved, plan))
-
-
-def test_more_transceivers_or_copper_than_there_is_are_caught(
-    by_length: tuple[Inputs, Plan],
-) -> None:
-    inputs, plan = by_length
-    fewer = [p for p in plan.cabling if p.category != "transceiver"]
-    found = check(inputs, plan.model_copy(update={"cabling": tuple(fewer)}))
-    assert any("cabling.nvidia_mma4z00_ns.nvidia_mma4z00_ns" in text for text in found)
-    site = inputs.problem.site.model_copy(update={"floor": None})
-    bare = replace(inputs, problem=inputs.problem.model_copy(update={"site": site}))
-    assert any("gives no rows of its hall" in text for text in check(bare, plan))
-
-
-def test_a_plan_without_rows_has_no_parts_by_length(superpod: tuple[Inputs, Plan]) -> None:
-    _, plan = superpod
-    assert plan.cabling == ()
-    assert "cabling" not in json.loads(to_bytes(plan))
-
-
-@pytest.mark.parametrize(
-    ("racks", "floor", "says"),
-    [
-        ("  racks: 61\n", hall(6, 3.0), "racks is 61; floor has places for 60"),
-        ("", hall(6, 3.0), "floor.rows needs racks: how many the hall takes"),
-    ],
-)
-def test_a_hall_that_cannot_be_is_refused(
-    tmp_path: Path, racks: str, floor: str, says: str
-) -> None:
-    path = tmp_path / "problem.yaml"
-    path.write_text(SUPERPOD.replace("  racks: 60\n", f"{racks}  {floor}\n"), "utf-8")
-    done = ran("solve", str(path), "-o", str(tmp_path))
-    assert done.code == 2
-    assert says in done.err
 
 
 def with_lengths(inputs: Inputs, random: Random) -> Inputs:
@@ -603,40 +373,3 @@ def pulled_as(schedule: CableSchedule) -> Counter[str]:
     for (counted, sku, _), links in one.items():
         many[counted or ""] += 1 if counted == sku else links
     return many
-
-
-def test_lengths_and_ends_follow_positions_where_the_hall_has_groups(tmp_path: Path) -> None:
-    """Systems stand behind the 20 weak positions of the network, though their racks come first."""
-    from tests.outputs.test_netbox import tables
-
-    groups = "racks: [{count: 20, power: 20 kW, name: west}, {count: 40, power: 60 kW}]"
-    text = SUPERPOD.replace("  racks: 60\n", f"  {groups}\n  {FLOOR}\n")
-    text = text.replace("  rack:\n", "  rack_classes: {network: {power: 20 kW}}\n  rack:\n")
-    path = tmp_path / "problem.yaml"
-    path.write_text(text, "utf-8")
-    inputs = api.load(path)
-    plan = api.solve_inputs(inputs)
-    found = cable_schedule(inputs, plan)
-    system = next(c for c in found.cables if c.lower.device == "nvidia_dgx_h100-001")
-    assert (system.lower.rack, system.lower.position) == (1, "group 2-01")
-    assert (system.upper.position or "").startswith("west-")
-    place = int((system.upper.position or "").removeprefix("west-"))
-    row, along = divmod(place - 1, 10)
-    way = (2 - row) * 3 + abs(0 - along) * 0.6 + 2 * 1.5
-    way += ((48 - 1) + (48 - (system.upper.position_ru or 0))) * 0.04445
-    assert system.length_m == -(-way * 1.1 // 1)
-    first = rows(schedule_csv(found))[0]
-    assert first["from_position"] == "group 2-01"
-    racks = tables(plan, found)["6-racks"]
-    assert racks[0]["facility_id"] == "group 2-01"
-    assert len({rack["facility_id"] for rack in racks}) == len(racks)
-
-
-def test_the_quote_has_a_row_for_every_length(by_length: tuple[Inputs, Plan]) -> None:
-    _, plan = by_length
-    book = write(plan, io.BytesIO(), created=datetime(2026, 1, 1), keep=True)
-    texts = [str(text).strip() for text in book.cells.values()]
-    lengths = [text for text in texts if text.startswith("of which ")]
-    assert len(lengths) == len(plan.cabling)
-    assert plan.totals is not None
-    assert book.names["bill_amount"].value == pytest.approx(plan.totals.capex_usd), "counts once"

@@ -180,9 +180,9 @@ def test_solve_prints_a_screen_and_writes_two_files(run: Runner, tmp_path: Path)
     assert ran.code == 0
     assert ran.err == "wrote 10MW.xlsx and 10MW.plan.json\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["10MW.plan.json", "10MW.xlsx"]
-    for label in ("Asked", "Buy", "Work", "Money", "Power", "Binds", "Storage", "Notes", "More"):
+    for label in ("Objective", "Buy", "Cost", "Power", "Limits", "Storage", "Notes", "More"):
         assert re.search(rf"^{label}\b", ran.out, re.MULTILINE), label
-    assert len(ran.out.splitlines()) <= 40
+    assert len(ran.out.splitlines()) <= 45
     assert max(map(len, ran.out.splitlines())) <= 110
     plan = plan_json.from_bytes((tmp_path / "10MW.plan.json").read_bytes())
     assert plan.status == "optimal"

@@ -8,16 +8,13 @@ network; a box of 5 kW with 2 storage ports of half the speed and one out of ban
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from planner import api
 from planner.case import resolve
-from planner.errors import InputError
-from planner.optimizer import purchase
 from tests.optimizer.cases import furnish, group, ports, switch
-from tests.world.random_cases import inputs_of, write_case
+from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
 from tests.world.requests import Request, gpu_system, price
 
@@ -61,16 +58,6 @@ def test_everything_that_comes_with_three_systems() -> None:
     assert found["out_of_band.switches"] == 3
 
 
-def test_racks_pdus_and_those_that_network_devices_share() -> None:
-    found = counts(furnished())
-    # 24 kW hold two systems or four boxes: 20 kW on 12 kW each, and one PDU more.
-    assert (found["racks.gpu"], found["racks.box"]) == (2, 1)
-    # 13 switches, 2 servers of 2 RU and 3 pumps of 4 RU are 29 of 24 RU: two racks, which draw at
-    # most the 24 kW that a rack gives.
-    assert found["racks.network"] == 2
-    assert (found["frame"], found["strip"]) == (5, (3 + 2) * 3)
-
-
 @pytest.mark.parametrize(
     ("height", "racks"),
     [
@@ -85,13 +72,6 @@ def test_devices_that_share_take_the_least_racks(height: str, racks: int) -> Non
     request = furnished()
     request.items[-2]["consumes"]["rack_units"] = figure(height)
     assert counts(request)["racks.network"] == racks
-
-
-def test_a_product_that_is_a_rack_brings_its_own() -> None:
-    request = furnished()
-    request.items[0]["consumes"]["racks"] = figure(2)
-    found = counts(request)
-    assert (found["racks.gpu"], found["frame"], found["strip"]) == (6, 3, 3 * 3)
 
 
 @pytest.mark.parametrize(
@@ -161,30 +141,6 @@ def test_management_ports_less_those_reserved(reserved: int, switches: int) -> N
     assert counts(request)["out_of_band.switches"] == switches  # for 22 ports of 12 - reserved
 
 
-def test_ports_of_extras_count_too() -> None:
-    request = furnished()
-    request.items[-2]["ports"] = {"in_band": ports(6, 100), "out_of_band": ports(3, 1)}
-    request.more["extras"] = {"server": {"count": 5}}
-    found = counts(request)
-    assert found["out_of_band.switches"] == 5  # 22 + 15 ports on 8 each
-    # In-band: 3 + 5 x 6 + 5 x 2 half ports; a pair holds 24, three leaves 36, four 48.
-    assert found["in_band.switches"] == 4 + 2
-
-
-def test_system_types_with_the_same_ports_share_a_fabric() -> None:
-    request = furnished()
-    for name, ports_of in (("like", 4), ("other", 8)):
-        request.items.append(gpu_system(name, 8, "10 kW"))
-        request.prices[name] = price("1")
-        request.items[-1]["ports"] = {"compute": ports(ports_of, 400, rails=4)}
-    case = resolve(inputs_of(request.case()))
-    fabrics = {system.id: system.fabrics for system in case.systems}
-    assert fabrics["gpu"] == fabrics["like"] != fabrics["other"]
-    assert counts(request, gpu=2, like=1)["spider"] == counts(request, gpu=3)["spider"] == 6
-    assert counts(request, gpu=3, other=1)["spider"] == 6 + 6
-    assert counts(request, gpu=4)["spider"] == 12
-
-
 def test_a_type_that_no_switch_fits_is_left_out() -> None:
     request = furnished()
     wrong = {
@@ -205,17 +161,6 @@ def test_a_type_that_no_switch_fits_is_left_out() -> None:
     assert reasons["ether"] == "no switch of network.compute has ethernet ports of 400 Gb/s"
 
 
-def test_storage_of_another_protocol_than_its_switch_is_left_out() -> None:
-    request = furnished()
-    box = request.items[1]
-    box["ports"]["storage"]["protocol"] = "infiniband"
-    case = resolve(inputs_of(request.case()))
-    left_out = dict(case.not_considered)["box"]
-    assert left_out == "edge, which its storage ports go to, has no infiniband ports"
-    box["ports"]["storage"]["protocol"] = "ethernet"
-    assert "box" not in dict(resolve(inputs_of(request.case())).not_considered)
-
-
 def test_xdr_modules_do_not_link_ndr_ports() -> None:
     """NVIDIA: transceivers with lanes of 200 Gb/s cannot go down to 100 Gb/s."""
     inputs = api.load(PROBLEMS / "10MW.yaml", settings=("network.compute.switches=[nvidia_q3400]",))
@@ -228,67 +173,6 @@ def test_xdr_modules_do_not_link_ndr_ports() -> None:
     served = {name: fabric.switch for fabric in fabrics for name in fabric.serves if fabric.design}
     assert served["nvidia_dgx_b200"] == served["nvidia_gb200_nvl72"] == "nvidia_qm9700"
     assert served["nvidia_dgx_b300"] == "nvidia_q3400"
-
-
-def test_extras_whose_ports_find_no_link_are_refused(tmp_path: Path) -> None:
-    request = furnished()
-    request.items[-2]["ports"] = {"in_band": ports(1, 800)}
-    request.more["extras"] = {"server": {"count": 5}}
-    path = write_case(request.case(), tmp_path)
-    with pytest.raises(InputError, match="takes its in-band ports of 800 Gb/s"):
-        api.load(path)
-
-
-SECTIONS: dict[str, tuple[str, ...]] = {
-    "compute": ("spider",),
-    "storage": ("edge",),
-    "out_of_band": ("tick",),
-}
-
-
-def test_without_its_section_no_companion_appears() -> None:
-    bare = furnished()
-    for section in ("network", "software", "extras"):
-        del bare.more[section]
-    bare.site["rack"] = {"height": "24 RU", "power": "24 kW"}
-    del bare.site["cooling"]
-    case = resolve(inputs_of(bare.case()))
-    assert (case.companions.items, case.companions.fabrics) == ((), ())
-    plan = api.solve_inputs(inputs_of(bare.case()))
-    assert {line.section for line in plan.lines} == {"Compute", "Storage"}
-    assert plan.not_counted[0] == "compute fabric"
-
-
-@pytest.mark.parametrize("only", SECTIONS)
-def test_a_section_alone_brings_only_its_own(only: str) -> None:
-    request = furnished()
-    request.more["network"] = {only: request.more["network"][only]}
-    for section in ("software", "extras"):
-        del request.more[section]
-    request.site["rack"] = {"height": "24 RU", "power": "24 kW"}
-    del request.site["cooling"]
-    case = resolve(inputs_of(request.case()))
-    switches = {c.id for c in case.companions.items} & {"spider", "edge", "tick"}
-    assert switches == set(SECTIONS[only])
-    assert not {c.id for c in case.companions.items} & {"frame", "strip", "pump", "suite", "server"}
-
-
-def test_a_plan_of_everything_adds_up() -> None:
-    request = furnished(minimize="cost")
-    request.more["targets"] = {"min_gpus": 24}
-    inputs = inputs_of(request.case())
-    plan, case = api.solve_inputs(inputs), resolve(inputs)
-    assert plan.status == "optimal"
-    assert plan.totals is not None
-    spent = purchase.bill(case, {"gpu": 3, "box": 2}, ())
-    quantities: dict[str, Any] = {line.sku: line.quantity for line in plan.lines}
-    assert quantities == {k: v for k, v in spent.counts.items() if k in quantities}
-    assert plan.objective.value == plan.totals.capex_usd == pytest.approx(spent["capex_usd"])
-    assert plan.totals.racks == spent["racks"] == 5
-    assert sum(plan.totals.capex_by_section_usd.values()) == pytest.approx(spent["capex_usd"])
-    assert {line.section for line in plan.lines} == {
-        "Compute", "Storage", "Network", "Optics & cables", "Racks & power", "Software",
-    }  # fmt: skip
 
 
 def test_a_fabric_has_an_end() -> None:
@@ -326,28 +210,6 @@ def test_an_idle_system_of_another_type_can_make_a_fabric_cheaper(types: int) ->
     assert plan.objective.value == pytest.approx(520_100 + 54 * 20_000)
 
 
-def test_a_bill_from_files_is_the_one_from_memory(tmp_path: Path) -> None:
-    case = furnished(minimize="cost").case()
-    one, other = api.solve(write_case(case, tmp_path)), api.solve_inputs(inputs_of(case))
-    bills = [[(x.sku, x.quantity, x.extended_net_usd) for x in plan.lines] for plan in (one, other)]
-    assert bills[0] == bills[1] != []
-
-
-def test_an_item_of_unknown_draw_does_not_enter_where_cdus_are_counted() -> None:
-    # The pumps follow the heat of what is bought: without a draw nobody could count them.
-    hall = furnished()
-    hall.site = {"pue": 1.2, "cooling": hall.site["cooling"]}
-    hall.more["targets"] = {"min_gpus": 8}
-    hall.items.append(gpu_system("mute", 8, "10 kW"))
-    del hall.items[-1]["consumes"]["it_power"]
-    hall.items[-1]["ports"] = hall.items[0]["ports"]
-    hall.prices["mute"] = price("1")
-    plan = api.solve_inputs(inputs_of(hall.case()))
-    reasons = {entry.sku: entry.reason for entry in plan.not_considered}
-    assert reasons["mute"] == "not known: power draw"
-    assert plan.status == "optimal"
-
-
 # Storage and in-band management on one fabric, links to the customer's network, planes.
 
 
@@ -374,27 +236,6 @@ def test_one_fabric_carries_storage_and_in_band_management() -> None:
     assert {name: found[name] for name in expected} == expected
 
 
-def test_links_to_the_customer_have_a_port_and_a_cable_and_no_far_end() -> None:
-    apart = counts(converged())
-    fast = counts(converged(edge={"ports": 2, "speed": "200 Gb/s"}))
-    changed = {
-        name: fast[name] - apart[name] for name in ("edge", "fibre", "twin", "optic", "thin")
-    }
-    # 14.5 ports still fit 4 leaves: two fibres, one twin module at the switch.
-    assert changed == {"edge": 0, "fibre": 2, "twin": 1, "optic": 0, "thin": 0}
-    slow = counts(converged(edge={"ports": 8, "speed": "100 Gb/s"}))
-    # 16.5 ports take a fifth leaf; each switch more has its console cable.
-    assert slow["edge"] > apart["edge"]
-    assert slow["thin"] - apart["thin"] == 8 + (slow["edge"] - apart["edge"])
-
-
-def test_the_managers_cables_end_in_modules_of_its_own_where_named() -> None:
-    request = furnished()
-    request.more["network"]["compute"]["manager"]["transceiver"] = "optic"
-    assert counts(request)["optic"] == counts(furnished())["optic"] + 1
-    assert counts(request, gpu=0, box=1)["optic"] == counts(furnished(), gpu=0, box=1)["optic"]
-
-
 def test_a_port_is_two_in_a_fabric_of_two_planes_where_it_can_be() -> None:
     request = furnished()
     port = request.items[0]["ports"]["compute"] | {"speed": "800 Gb/s"}
@@ -417,16 +258,6 @@ def test_two_leaves_of_a_plane_stand_without_spines() -> None:
     assert [counts(request, gpu=n)["spider"] for n in (1, 2)] == [2, 6]
     alone = counts(furnished(), gpu=1, box=0)  # on a single switch
     assert counts(request, gpu=1, box=0)["fibre"] - alone["fibre"] == 4, "which join the pair"
-
-
-def test_what_a_reference_design_provides_counts_where_it_is_asked_for() -> None:
-    request = furnished()
-    request.items[0]["consumes"]["design_power"] = figure("11.5 kW")
-    drawn = resolve(inputs_of(request.case())).systems[0]
-    request.site["power_basis"] = "design"
-    designed = resolve(inputs_of(request.case())).systems[0]
-    assert (drawn.it_power_kw, designed.it_power_kw) == (10, 11.5)
-    assert designed.liquid_kw == 11.5 / 2
 
 
 def test_a_port_of_another_form_takes_the_link_made_for_it() -> None:
@@ -456,37 +287,4 @@ def test_storage_has_leaves_of_a_ratio_of_its_own() -> None:
     assert usual["edge"] < found["edge"]
 
 
-def test_a_single_uplink_makes_no_bundle_that_two_spines_share() -> None:
-    request = converged(oversubscription=7, storage_oversubscription=1)
-    with pytest.raises(ValueError, match="more than any size holds"):
-        counts(request)
-
-
 # What the plan says of them.
-
-
-def warned(request: Request, words: str) -> list[str]:
-    request.more["items"] = {"gpu": {"fixed": 3}, "box": {"fixed": 2}}
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
-    assert plan.status == "optimal", plan.message
-    return [warning for warning in plan.warnings if words in warning]
-
-
-def test_more_consoles_than_reserved_ports_are_told() -> None:
-    request = furnished()
-    assert warned(request, "out-of-band") == []
-    request.more["network"]["out_of_band"]["reserve_ports"] = 0
-    # 22 ports fill two switches of 12 but for 2; they, two in-band ones and six PDUs are left.
-    (said,) = warned(request, "out-of-band")
-    assert said.startswith("10 consoles")
-    assert "2 free out-of-band ports: raise network.out_of_band.reserve_ports" in said
-
-
-def test_what_a_reference_design_provides_is_told_with_its_effect() -> None:
-    request = furnished()
-    request.items[0]["consumes"]["design_power"] = figure("12 kW")
-    (said,) = warned(request, "reference design")
-    assert "counts 10 kW; its reference design provides 12 kW" in said
-    assert "6 kW more for 3 of them" in said
-    request.site["power_basis"] = "design"
-    assert warned(request, "reference design") == []

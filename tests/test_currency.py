@@ -26,9 +26,9 @@ from planner.schema.base import Record
 from planner.schema.plan import Plan
 from planner.schema.prices import InCurrency, ShownIn
 from planner.schema.verification import Breach
+from planner.studies.explain import step_of
 from planner.studies.registry import RESULTS
 from planner.studies.study import load as load_named
-from planner.studies.worth import step_of
 from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM, changed
 

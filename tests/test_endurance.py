@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.levers import levers
 from planner.schema.plan import Plan
-from planner.verifier import faults
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
 from tests.world.requests import Request
@@ -92,20 +90,3 @@ def test_flash_of_components_counts() -> None:
     request.items[1] |= {"components": [{"id": "shelf", "quantity": 2}], "consumes": {}}
     plan = planned(request)
     assert endured(plan) == pytest.approx(8.0 * boxes(plan))
-
-
-def test_a_plan_that_leaves_it_out_is_caught() -> None:
-    request = hall([TLC])
-    plan = planned(request)
-    inputs = inputs_of(request.case())
-    assert not faults(inputs, plan)
-    limits = tuple(each for each in plan.limits if each.name != "endurance")
-    assert faults(inputs, plan.model_copy(update={"limits": limits}))
-
-
-def test_it_can_be_given_up_where_it_is_known() -> None:
-    paths = {lever.path for lever in levers(inputs_of(hall([TLC]).case()))}
-    assert "storage.endurance" in paths
-    for request in (hall([TLC], endurance="off"), hall([HDD])):
-        paths = {lever.path for lever in levers(inputs_of(request.case()))}
-        assert "storage.endurance" not in paths

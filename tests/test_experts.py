@@ -7,21 +7,18 @@ from random import Random
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from planner import api
 from planner.case import resolve
-from planner.errors import InputError, VerificationError
-from planner.loader import load
+from planner.errors import InputError
 from planner.outputs.console import render
 from planner.schema.plan import Plan
 from planner.schema.running import Parallelism
-from planner.verifier import verify
 from planner.verifier.rates import parameters_share
 from planner.verifier.rates import replica_gpus as gpus_of_replica
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
-from tests.world.random_cases import Case, inputs_of, random_case, read, write_case
+from tests.world.random_cases import Case, inputs_of, random_case, read
 from tests.world.random_hardware import figure
 from tests.world.requests import Request
 
@@ -122,15 +119,6 @@ def test_the_plan_is_the_enumerated_best(chunk: int) -> None:
     assert not wrong
 
 
-def test_a_purchase_is_used_for_what_is_asked_for() -> None:
-    """Useful GPUs are asked for, days are limited, and more GPUs do less work in all: of equally
-    good purchases the cheapest was passed over, since it was used for the most work."""
-    case = mixed(5_500_006)
-    plan = api.solve_inputs(inputs_of(case), explain=False)
-    truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
-    assert not disagreements(case, plan, truth)
-
-
 def request(**option: Any) -> Request:
     """Systems of 8 GPUs of 80 GB, and 100 B parameters, of which 90 B are in experts."""
     found = Request(maximize="useful_gpus")
@@ -167,79 +155,3 @@ def test_memory_counts_what_experts_hold() -> None:
     assert held == pytest.approx(13.75e9)
     more = resolve(inputs_of(request(memory=memory | {"held": 6}).case()))
     assert not more.systems
-
-
-def test_shared_memory_asks_for_replicas() -> None:
-    """13.75 B: 2 bytes held, 12 shared: 165/d GB in what 72 - 27.5 GB leave: 4 replicas."""
-    plan = planned(request(memory={"held": 2, "shared": 12, "activations": "0 GB"}))
-    assert plan.jobs[0].ways[0].min_replicas == 4
-
-
-@pytest.mark.parametrize(
-    ("option", "says"),
-    [
-        ({"expert_parameters": None}, "experts need expert_parameters"),
-        ({"tensor": 4, "expert_tensor": 3}, "expert_tensor 3 does not divide tensor 4"),
-        ({"expert_parameters": "101 B"}, "101 B are more than the parameters, 100 B"),
-    ],
-)
-def test_refused(option: dict[str, Any], says: str) -> None:
-    wrong = request(**option)
-    if option.get("expert_parameters", "") is None:
-        del wrong.job["parallelism"]["expert_parameters"]
-    with pytest.raises(ValidationError, match=says):
-        wrong.case()
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [("experts", 8), ("expert_tensor", 2), ("expert_parameters", 80e9)]
-)
-def test_a_changed_way_is_caught(field: str, value: float) -> None:
-    inputs = inputs_of(request().case())
-    plan = api.solve_inputs(inputs, explain=False)
-    way = plan.jobs[0].ways[0].model_copy(update={field: value})
-    job = plan.jobs[0].model_copy(update={"ways": (way,)})
-    with pytest.raises(VerificationError, match=field):
-        verify(inputs, plan.model_copy(update={"jobs": (job,)}))
-
-
-def racks(per_system: Any) -> Request:
-    """Racks of 72 GPUs beside systems of 8; replicas of 64."""
-    found = Request(maximize="gpus")
-    found.site["it_power"] = "490 kW"
-    rack = copy.deepcopy(found.items[0]) | {"id": "rack"}
-    rack["provides"]["gpus"] = figure(72)
-    rack["consumes"]["it_power"] = figure("80 kW")
-    found.items.append(rack)
-    found.prices["rack"] = found.prices["gpu"]
-    found.job["parallelism"] = {"tensor": 8, "pipeline": 1}
-    found.job["gpus"] = {"per_system": per_system}
-    return found
-
-
-def test_a_type_by_itself() -> None:
-    """Six racks fit: 72 GPUs of each without the rule, 64 with it; systems of 8 stay whole."""
-    plan = planned(racks({"rack": 64}))
-    job = plan.jobs[0]
-    assert (job.gpu_type, job.gpus_used, job.per_system_gpus) == ("rack", 6 * 64, 64)
-    assert job.idle_gpus == 6 * 8
-    assert planned(racks({"gpu": 8})).jobs[0].gpus_used == 6 * 72
-    small = racks({"rack": 32, "gpu": 8})
-    assert planned(small).jobs[0].gpu_type == "gpu"
-
-
-def test_several_types_in_one_job_have_one_number() -> None:
-    wrong = racks({"rack": 64})
-    wrong.job["gpus"]["max_types"] = 2
-    with pytest.raises(ValidationError, match="per_system by type needs one GPU type per job"):
-        wrong.case()
-
-
-def test_a_type_that_is_not_known_has_its_line(tmp_path: Any) -> None:
-    path = write_case(racks({"rak": 64}).case(), tmp_path)
-    with pytest.raises(InputError) as error:
-        load(path)
-    said = str(error.value)
-    assert "no GPU system 'rak'" in said
-    assert "rack" in said
-    assert "problem.yaml:" in said

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-import re
-from pathlib import Path
-from typing import get_args
-
 import pytest
 
 from planner import units
-from planner.figures import FIGURES, OBJECTIVES
-from planner.limits import LIMITS, Limit
-from planner.schema.plan import JobPlan, Loss, Repair, ShrunkPlan, Site, Totals
-from planner.schema.problem import Objective as Asked
-from planner.studies.compare.differences import COMPARED
-from planner.studies.sensitivity.scenarios import FIELD_OF, columns
-from planner.studies.sensitivity.uncertain.uncertainty import OUTCOMES
+from planner.figures import FIGURES
+from planner.schema.plan import BulkPlan, JobPlan, Loss, Repair, ShrunkPlan, Site, Totals
 from planner.units import COMMON, Dimension
 
 NOT_FIGURES = {
@@ -34,6 +24,7 @@ NOT_FIGURES = {
     "systems_by_type": "parts of the GPU systems in use, by type",
     "usable_gpus_by_type": "what arithmetic needs, by type; no output shows it",
     "per_system_gpus": "what arithmetic needs; no output shows it",
+    "bulk": "its parts are figures of their own",
     "local": "the level of checkpoints on drives, with figures of its own",
     "derived_stall": "what a stall is made of",
     "ways": "choices, each with figures of its own",
@@ -67,7 +58,8 @@ def fields() -> list[str]:
     lost = (f"loss.{name}" for name in Loss.model_fields)
     mended = [f"repair.{name}" for name in Repair.model_fields]
     mended += [f"shrunk.{name}" for name in ShrunkPlan.model_fields]
-    return [*Totals.model_fields, *JobPlan.model_fields, *lost, *mended, *Site.model_fields]
+    bulk = (f"bulk.{name}" for name in BulkPlan.model_fields)
+    return [*Totals.model_fields, *JobPlan.model_fields, *lost, *mended, *bulk, *Site.model_fields]
 
 
 @pytest.mark.parametrize("name", fields())
@@ -95,86 +87,8 @@ def test_a_label_means_one_figure_in_one_unit() -> None:
     assert {label: names for label, names in called.items() if len(names) > 1} == {}
 
 
-OWN_NAMES = {
-    "capex": "a budget", "opex": "a budget", "tco": "a budget", "support": "a budget",
-    "subscriptions": "a budget", "energy": "a budget", "colocation": "a budget",
-    "rack_positions.*": "those racks alone that can stand at no other positions",
-    "ingest": "what is read against what storage delivers",
-    "endurance": "what is written against what the storage bears",
-    "rule_read": "a vendor's rule", "rule_write": "a vendor's rule",
-    "replica_fits": "the GPUs that a replica needs",
-    "gpus_min": "the least of two bounds", "gpus_max": "the most of two bounds",
-    "micro_batches": "what fills them",
-    "interval_min": "the least of two bounds", "interval_max": "the most of two bounds",
-}  # fmt: skip
-"""Limits that have a name of their own, and not that of the figure they compare."""
-
-
-@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
-def test_a_limit_is_called_as_the_figure_it_compares(limit: Limit) -> None:
-    figure = FIGURES.get(limit.figure)
-    if figure is not None:
-        assert limit.unit == figure.unit
-        assert (limit.label == figure.label) != (limit.name in OWN_NAMES)
-
-
-def test_objectives_are_those_of_the_problem() -> None:
-    asked = {
-        sense: {
-            name
-            for part in get_args(Asked.model_fields[sense].annotation)
-            for name in get_args(part)
-        }
-        for sense in ("maximize", "minimize")
-    }
-    known = {sense: {o.name for o in OBJECTIVES.values() if o.sense == sense} for sense in asked}
-    assert known == asked
-
-
 # What outputs show.
 
 """Names of cells that are not those of their figures."""
 
 """Units of another size that a sheet uses for figures in these."""
-
-
-FORMER = (
-    "capital cost", "useful training rate", "gpus in the bill",
-    "running cost a year", "tco over the term", "stall of the gpus", "reading a restore",
-    "storage write bandwidth", "write delivered", "written a day", "electricity price",
-    "colocation price", "work computed again", "usable storage capacity", "it power, typical",
-    "money per useful", "money per million", "slower while a checkpoint",
-)  # fmt: skip
-"""What figures were called beside their labels."""
-
-
-def test_nothing_is_called_as_it_was() -> None:
-    root, wrong = Path(__file__).resolve().parents[1], []
-    for path in sorted((root / "planner").rglob("*.py")):
-        text = path.read_text("utf-8")
-        joined = re.sub(r"[\"']\s*[rbfu]?[\"']", "", text.lower())  # strings go on in the next line
-        if not any(words in joined for words in FORMER):
-            continue
-        tree = ast.parse(text)
-        alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        wrong += [
-            (path.name, node.value)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Constant) and isinstance(node.value, str)
-            and id(node) not in alone and any(words in node.value.lower() for words in FORMER)
-        ]  # fmt: skip
-    assert wrong == []
-
-
-def test_tables_of_studies_call_figures_by_their_labels() -> None:
-    shown = [
-        *(
-            (FIELD_OF.get(c.name, c.name), c.label, c.unit)
-            for c in columns((), (), "", named=False)
-        ),
-        *((row.name, row.label.removeprefix("lost to "), row.unit) for row in COMPARED),
-        *((FIELD_OF.get(o.name, o.name), o.figure.label, o.figure.unit) for o in OUTCOMES),
-    ]
-    known = [(name, label, unit) for name, label, unit in shown if name in FIGURES]
-    assert len(known) > 60
-    assert [(n, FIGURES[n].label, FIGURES[n].unit) for n, _, _ in known] == known

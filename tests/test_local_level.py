@@ -15,16 +15,10 @@ from typing import Any
 import pytest
 
 from planner import api, shipped
-from planner.errors import InputError, VerificationError
+from planner.errors import InputError
 from planner.loader import load
-from planner.outputs.console import render
-from planner.outputs.size_screen import render as render_size
-from planner.schema.plan import LocalPlan, Plan, StallPlan
-from planner.sizing_report import size_report
-from planner.verifier import verify
+from planner.schema.plan import LocalPlan, Plan
 from tests.test_exactness import faults
-from tests.workbook.conftest import made
-from tests.workbook.test_plan_figures import unlike_plan
 from tests.world.random_cases import Case, random_case, read
 from tests.world.random_hardware import figure, spread, text
 from tests.world.solved import solved as solved_once
@@ -111,16 +105,6 @@ def test_optimiser_finds_the_enumerated_best(chunk: int) -> None:
     assert not wrong, "\n".join(f"seed {seed}: {said}" for seed, said in wrong.items())
 
 
-def test_the_cheapest_of_equally_good_plans_is_not_lost_by_a_presolve() -> None:
-    """HiGHS 1.15.1 said that none was cheaper than 1.64 MUSD, where one of 1.34 is as good."""
-    assert not faults(with_levels(9_940_590))
-
-
-def test_of_equal_values_the_most_goodput_decides_k() -> None:
-    """The most GPUs are the same for every k: the first k was taken, and the verifier refused."""
-    assert not faults(with_levels(96_026))
-
-
 def test_room_and_wear_are_of_one_type_where_several_are_in_use() -> None:
     """Of two types the one with the larger part has the larger drives."""
     assert faults(with_levels(95_047)) == []
@@ -160,65 +144,6 @@ def test_what_needs_storage_follows_from_classes_and_copies() -> None:
     assert {each.name for each in one.classes if each.level == "local"} == {"software"}
 
 
-def test_size_tells_what_storage_is_asked_for_with_and_without_the_level() -> None:
-    report = size_report(load(shipped.problem_files()[PROBLEM]))
-    assert report.levels is not None
-    waiting, alone, *local = report.levels.rows
-    assert (waiting.mode, alone.mode, alone.every) == ("sync", "async", None)
-    assert [row.every for row in local] == [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]
-    rates = [row.write_mb_per_s_per_gpu for row in (waiting, alone, *local[1:])]
-    assert rates == sorted(rates, reverse=True) and rates[-1] < 10 < 100 < rates[1]
-    assert all(row.overlap_share == pytest.approx(0.1) for row in (alone, *local))
-    assert min(row.goodput_share for row in local) > alone.goodput_share > waiting.goodput_share
-    assert "local, 1 in 32 goes on" in render_size(report)
-
-
-@pytest.mark.parametrize("scenario", [None, "one_copy", "each_one_to_storage"])
-def test_the_workbook_works_out_what_the_plan_says(
-    scenario: str | None,
-) -> None:
-    assert unlike_plan(made(solved(scenario))) == []
-
-
-def test_the_screen_tells_both_levels() -> None:
-    text = " ".join(render(solved()).split())
-    assert "drives of the GPU systems have it after another" in text
-    assert "from storage after rack 3.0 %" in text
-    assert "the stall is derived" in text
-
-
-@pytest.mark.parametrize("field", LocalPlan.model_fields)
-def test_each_wrong_field_of_the_level_is_found(field: str) -> None:
-    local = local_of(solved())
-    wrong: Any = {"classes": (), "remote_drain": "continues", "endurance_tb_per_day": 1.0}.get(
-        field
-    )
-    if wrong is None:
-        wrong = getattr(local, field) * 2
-    refused(local=local.model_copy(update={field: wrong}))
-
-
-@pytest.mark.parametrize("field", StallPlan.model_fields)
-def test_each_wrong_field_of_the_stall_is_found(field: str) -> None:
-    stall = solved().jobs[0].derived_stall
-    assert stall is not None
-    refused(derived_stall=stall.model_copy(update={field: getattr(stall, field) * 1.01}))
-
-
-def test_a_level_that_is_not_there_is_found() -> None:
-    refused(local=None)
-    refused(derived_stall=None)
-    refused("storage_alone", local=local_of(solved()))
-
-
-def refused(scenario: str | None = None, **changes: object) -> None:
-    plan = solved(scenario)
-    inputs = load(shipped.problem_files()[PROBLEM], scenario=scenario)
-    job = plan.jobs[0].model_copy(update=changes)
-    with pytest.raises(VerificationError):
-        verify(inputs, plan.model_copy(update={"jobs": (job,)}))
-
-
 JOB = "jobs.frontier-1t"
 LOCAL = f"{JOB}.checkpoint.local"
 
@@ -242,27 +167,6 @@ def test_what_does_not_fit_together_is_refused(settings: Mapping[str, str], said
     with pytest.raises(InputError) as caught:
         load(file, settings=tuple(f"{path}={value}" for path, value in settings.items()))
     assert said in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("stall_overhead: 0.5 s", "needs what stopping and agreeing takes beside the copy"),
-        ("    restart: {remote: 10 min, local: 2 min}", "needs the time of a restart from it"),
-        ("    failures: {rate: llama3, shares", "needs the shares of the classes of failures"),
-    ],
-)
-def test_what_nobody_publishes_is_asked_for(line: str, said: str, tmp_path: Path) -> None:
-    lines = shipped.problem_files()[PROBLEM].read_text("utf-8").splitlines()
-    (place,) = [
-        number for number, text in enumerate(lines) if text.lstrip().startswith(line.strip())
-    ]
-    file = tmp_path / "asked.yaml"
-    file.write_text("\n".join(lines[:place] + lines[place + 1 :]), "utf-8")
-    with pytest.raises(InputError) as caught:
-        load(file)
-    first = str(caught.value).splitlines()[0]
-    assert said in first and first.startswith(f"{file}:")
 
 
 @pytest.mark.exhaustive(keep=0)

@@ -120,8 +120,3 @@ def test_every_row_that_is_claimed(table: Table, row: tuple[int, int, int, int])
 @pytest.mark.parametrize("row", LEAVES_ALONE.rows, ids=str)
 def test_leaves_of_gb300(row: tuple[int, int, int, int]) -> None:
     assert built(LEAVES_ALONE, row[0])[0] == row[1], LEAVES_ALONE.source
-
-
-def test_the_headline_of_58_racks_takes_520_switches() -> None:
-    table = next(table for table in TABLES if table.item == "nvidia_gb200_nvl72")
-    assert sum(built(table, 58)) == 520

@@ -13,14 +13,13 @@ import pytest
 from planner import api
 from planner.assemble.racks import spread
 from planner.errors import InputError, VerificationError
-from planner.levers.problem import cluster_levers
 from planner.schema.plan import LimitReport, Plan
 from planner.schema.site import RackPositions, Site
 from planner.verifier import verify
-from tests.oracle.test_bill import Bill
 from tests.test_exactness import faults
+from tests.world.bills import Bill
 from tests.world.random_cases import Case, inputs_of, random_case
-from tests.world.random_hardware import Raw, figure
+from tests.world.random_hardware import Raw
 
 
 def hall(*positions: Raw, gpu: str = "12 kW", storage: str = "10 kW") -> Bill:
@@ -86,54 +85,12 @@ def test_kinds_of_racks_compete_for_the_positions_that_both_need() -> None:
     assert limit.label == "racks that need positions of 12 kW and 10 RU or 12 kW and 20 RU"
 
 
-def test_racks_that_say_nothing_are_filled_for_the_weakest_position() -> None:
-    request = hall(group(2, "30 kW"), group(3, "10 kW"))
-    del request.site["rack_classes"]
-    plan = solved(request)
-    assert {rack.power_limit_kw for rack in plan.racks} == {10.0}
-    assert systems(plan) == 4  # one a rack anywhere, and two stores in the fifth
-
-
-def test_a_product_that_is_a_rack_stands_where_its_draw_may() -> None:
-    request = hall(group(2, "30 kW"), group(6, "12 kW"))
-    request.items[0]["consumes"] |= {"it_power": figure("25 kW"), "racks": figure(1)}
-    plan = solved(request)
-    assert systems(plan) == 2
-    assert request.plan().gpus_used == 16
-    assert position_limits(plan)["rack_positions.0"].limit == 2
-    request.site["racks"] = [group(9, "20 kW")]
-    assert api.solve_inputs(inputs_of(request.case()), explain=False).status == "infeasible"
-
-
-def test_one_kind_of_position_is_a_count_of_racks() -> None:
-    request = hall(group(4, "12 kW"))
-    plan = solved(request)
-    assert position_limits(plan) == {}
-    request.site["racks"] = 4
-    assert systems(solved(request)) == systems(plan) == 3
-
-
 def test_the_verifier_counts_positions_itself() -> None:
     request = hall(group(3, "12 kW"), group(2, "10 kW"))
     plan = solved(request)
     request.site["racks"] = [group(2, "12 kW"), group(3, "10 kW")]
     with pytest.raises(VerificationError, match=r"rack_positions\.0"):
         verify(inputs_of(request.case()), plan)
-
-
-def test_a_class_of_racks_without_a_position_is_an_input_error() -> None:
-    said = r"racks of class gpu, 10 RU and up to 15 kW, fit no position; give rack_classes\.gpu"
-    with pytest.raises(ValueError, match=said):
-        hall(group(3, "12 kW"), group(9, "14 kW"), gpu="15 kW").case()
-
-
-def test_positions_are_no_lever() -> None:
-    inputs = inputs_of(hall(group(3, "12 kW"), group(2, "10 kW")).case())
-    assert "site.racks" not in {lever.path for lever in cluster_levers(inputs)}
-    request = hall(group(1))
-    request.site["racks"] = 5
-    levers = cluster_levers(inputs_of(request.case()))
-    assert "site.racks" in {lever.path for lever in levers}
 
 
 def with_positions(seed: int) -> Case | None:
@@ -172,32 +129,6 @@ def test_random_halls_agree_with_enumeration(seed: int) -> None:
     except InputError:  # what is demanded fits no position
         return
     assert found == [] or "is demanded but cannot be planned" in found[0]
-
-
-def stand(plan: Plan) -> list[tuple[str, int, str, int, int]]:
-    return [
-        (rack.rack_class, each.count, each.group, each.first, each.hall_first)
-        for rack in plan.racks
-        for each in rack.places
-    ]
-
-
-def test_weak_racks_leave_the_strong_positions() -> None:
-    request = hall(group(3, "12 kW") | {"name": "east"}, group(2, "5 kW"), storage="5 kW")
-    plan = solved(request)
-    assert stand(plan) == [
-        ("gpu", 3, "east", 1, 1),
-        ("storage", 2, "group 2", 1, 4),
-    ]
-    assert [rack.position(rack.first) for rack in plan.racks] == [("east-01", 1), ("group 2-01", 4)]
-    assert plan.racks[0].position(4) is None
-    assert plan.racks[1].position(5) == ("group 2-02", 5)
-
-
-def test_racks_move_up_where_others_need_their_positions() -> None:
-    # Kind 1 may stand in the weak group alone, which kind 0 took first.
-    assert spread([2, 2], [{0, 1}, {0}], [2, 3], [0, 1]) == [Counter({1: 2}), Counter({0: 2})]
-    assert spread([3], [{0}], [2], [0]) == [Counter({0: 2})], "one has no position"
 
 
 @pytest.mark.exhaustive(keep=30)
@@ -253,17 +184,3 @@ def test_positions_that_cannot_be_are_caught() -> None:
     )
     with pytest.raises(VerificationError, match="taken twice"):
         verify(inputs, plan.model_copy(update={"racks": (first, second)}))
-
-
-def test_two_groups_of_one_name_are_refused() -> None:
-    named = [group(2, "5 kW") | {"name": "a"}, group(2, "9 kW") | {"name": "a"}]
-    with pytest.raises(ValueError, match="two groups of racks are named a; give each its own"):
-        inputs_of(hall(*named).case())
-
-
-def test_halls_without_groups_have_no_places() -> None:
-    request = hall(group(4, "12 kW"))
-    request.site["racks"] = 4
-    plan = solved(request)
-    assert {rack.places for rack in plan.racks} == {()}
-    assert "places" not in plan.racks[0].model_dump()

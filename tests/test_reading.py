@@ -12,7 +12,6 @@ from planner.errors import InputError
 from planner.outputs import console
 from planner.schema.plan import LimitReport, Plan
 from planner.sizing_report import size_report
-from planner.verifier import recheck
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.test_local_level import with_levels
@@ -65,19 +64,6 @@ def test_data_is_read_by_all_systems_in_use(readers: str) -> None:
     assert ("together take up to 64 GB/s of training data" in told) is (readers != "all")
 
 
-def test_what_was_refused_has_a_plan() -> None:
-    request = hall()
-    request.more["targets"] = {"min_gpus": 64}
-    assert solved(request)[1].jobs[0].gpus_used == 128
-
-
-def test_data_that_no_system_takes_in_has_none() -> None:
-    """1.5 GB/s of 1.6 arrive, at however many systems."""
-    plan = solved(hall(port="1.5 GB/s"))[1]
-    assert plan.status == "infeasible"
-    assert solved(hall(port="1.6 GB/s"))[1].jobs[0].gpus_used == 128
-
-
 def test_systems_of_two_types_read_what_each_takes_in(tmp_path: Path) -> None:
     """56 GPUs ask for 5.6 GB/s, and three systems of 4 GB/s and two of 1 GB/s take in 14; a replica
     on one of the large systems reads 1 GB/s, which would do for 10 GPUs."""
@@ -93,13 +79,6 @@ def test_systems_of_two_types_read_what_each_takes_in(tmp_path: Path) -> None:
     assert job.client_data_limit_gb_per_s == pytest.approx(14.0)
 
 
-def test_a_restore_is_of_its_readers_as_before() -> None:
-    """100 GB through the 4 GB/s of one system take 25 s."""
-    assert solved(hall(max_time="25 s"))[1].jobs[0].restore_s == pytest.approx(25.0)
-    assert solved(hall(max_time="24 s"))[1].status == "infeasible"
-    assert solved(hall("all", max_time="24 s"))[1].jobs[0].gpus_used == 128
-
-
 def test_size_asks_all_systems_for_data() -> None:
     """At 128 GPUs data takes 25.6 GB/s: 7 boxes, read by 16 systems; at 1.5 GB/s they cannot."""
     report = size_report(inputs_of(hall().case()), 128)
@@ -112,35 +91,6 @@ def test_size_asks_all_systems_for_data() -> None:
     row = next(row for row in report.rules if row.chosen)
     assert row.appliances[0].reason == "the GPU systems read at most 24 GB/s"
     assert any("reading training data at 26 GB/s, more than the 24 GB/s" in n for n in report.notes)
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"client_data_limit_gb_per_s": 60.0}, "client_data_limit_gb_per_s: plan says 60"),
-        (
-            {"client_data_limit_gb_per_s": None},
-            "client_data_limit_gb_per_s: plan says not known",
-        ),
-        ({"client_read_limit_gb_per_s": 64.0}, "client_read_limit_gb_per_s: plan says 64"),
-    ],
-)
-def test_a_wrong_limit_of_the_systems_is_found(change: dict[str, object], says: str) -> None:
-    inputs, plan = solved(hall())
-    jobs = (plan.jobs[0].model_copy(update=change),)
-    found = recheck(inputs, plan.model_copy(update={"jobs": jobs})).disagreements
-    assert says in "; ".join(found)
-
-
-def test_data_held_to_one_replica_is_found() -> None:
-    """A plan that states the limit as it was; and one whose systems do not take in what is read."""
-    inputs, plan = solved(hall())
-    row = ingest(plan).model_copy(update={"limit": 4.0, "slack": -21.6})
-    limits = tuple(row if limit.name == "ingest" else limit for limit in plan.limits)
-    found = recheck(inputs, plan.model_copy(update={"limits": limits})).disagreements
-    assert "ingest" in "; ".join(found)
-    narrow = recheck(inputs_of(hall(port="1.5 GB/s").case()), plan)
-    assert "ingest" in {name for name, _ in narrow.breaches}
 
 
 # Against enumeration.

@@ -10,13 +10,9 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.case import resolve
-from planner.errors import InputError
 from planner.inputs import Inputs
-from planner.levers import levers
 from planner.outputs import console
 from planner.schema.plan import Plan, Repair
-from planner.verifier import faults, recheck
 from tests.test_exactness import disagreements
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
@@ -25,9 +21,7 @@ from tests.world.requests import Request
 
 CHUNKS = 16
 SEEDS_PER_CHUNK = 16
-WIDE_SEEDS = range(3000, 3024)
 PROPERTY_SEEDS = range(4000, 4012)
-SECONDS_PER_DAY = 86_400.0
 RATE = 0.01
 """Failures per GPU and day of the requests by hand."""
 
@@ -37,11 +31,6 @@ RATE = 0.01
 def test_the_plan_is_the_enumerated_best(chunk: int) -> None:
     seeds = range(chunk * SEEDS_PER_CHUNK, (chunk + 1) * SEEDS_PER_CHUNK)
     assert not dict(_faults(seeds, wide=False))
-
-
-@pytest.mark.exhaustive(keep=0)
-def test_harder_problems_are_proven_and_right() -> None:
-    assert not dict(_faults(WIDE_SEEDS, wide=True))
 
 
 def _faults(seeds: range, *, wide: bool) -> Iterator[tuple[int, list[str]]]:
@@ -119,35 +108,12 @@ def test_a_number_of_spares_is_bought_and_stands_by() -> None:
     assert (repair_of(plan).spares, repair_of(plan).decided) == (3, False)
 
 
-def test_a_cheapest_plan_buys_spares_for_its_goodput() -> None:
-    """Without a floor none; the floor on goodput counts the time waited."""
-    request = asked({"share": 1.0, "time": "24 h"}, minimize="cost")
-    request.more["targets"] = {"min_gpus": 80, "min_useful_gpus": 40}
-    assert repair_of(planned(request)).spares == 0
-    request.more["targets"] = {"min_gpus": 80, "min_goodput": 0.85}
-    plan = planned(request)
-    assert repair_of(plan).spares > 0
-    assert plan.jobs[0].goodput >= 0.85 * (1 - 1e-7)
-
-
 def test_classes_of_failures_are_their_sum() -> None:
     classes = [{"share": 0.5, "time": "3 h"}, {"share": 0.25, "time": "40 h"}]
     apart = planned(asked({"classes": classes}, maximize="goodput"))
     together = planned(asked({"share": 0.75, "time": f"{11.5 / 0.75} h"}, maximize="goodput"))
     assert repair_of(apart).availability == pytest.approx(repair_of(together).availability)
     assert repair_of(apart).hardware_share == pytest.approx(0.75)
-
-
-def test_a_swap_is_a_longer_restart_of_some() -> None:
-    """Without spares to spare: the mean of both restarts, told as restarts."""
-    with_swap = asked({"share": 0.6, "time": "1 h", "swap": "30 min"}, maximize="useful_gpus")
-    without = asked({"share": 0.6, "time": "1 h"}, maximize="useful_gpus")
-    for request in (with_swap, without):
-        request.job["gpus"] = {"min": 80, "max": 80}
-    swapped, plain = planned(with_swap).jobs[0], planned(without).jobs[0]
-    mean = 0.4 + 0.6 * math.exp(-1800.0 / swapped.mtti_s)
-    assert swapped.goodput == pytest.approx(mean * plain.goodput, rel=1e-9)
-    assert swapped.loss.restart > plain.loss.restart
 
 
 def test_a_swap_longer_than_the_time_between_failures_is_no_plan() -> None:
@@ -201,57 +167,6 @@ def test_how_many_gpus_of_a_system_are_used_is_decided(hours: int, used: int) ->
     assert of_each[used] == max(of_each.values())
 
 
-def test_an_edited_number_of_gpus_of_a_system_is_caught() -> None:
-    request = trays(4, 6)
-    request.job["gpus"] = {}
-    plan = planned(request)
-    other = plan.jobs[0].model_copy(update={"per_system_gpus": 4})
-    inputs = inputs_of(request.case())
-    assert not faults(inputs, plan)
-    assert faults(inputs, plan.model_copy(update={"jobs": (other,)}))
-
-
-def test_spare_trays_of_a_pool_stand_anywhere() -> None:
-    """No tensor group spans trays of 2, so all that replicas leave over are spares."""
-    plan = planned(trays(2, 8))
-    repair, job = repair_of(plan), plan.jobs[0]
-    assert (repair.unit, repair.in_rack) == ("tray", False)
-    (systems,) = (line.quantity for line in plan.lines if line.sku == "gpu")
-    assert repair.spares == 9 * systems - job.gpus_used // 2
-
-
-def test_trays_beat_whole_systems() -> None:
-    by_tray = trays(2, 8)
-    by_system = trays(2, 8)
-    by_system.job["repair"]["unit"] = "system"
-    trays_plan, systems_plan = planned(by_tray), planned(by_system)
-    assert trays_plan.jobs[0].useful_gpus > systems_plan.jobs[0].useful_gpus
-    told = repair_of(systems_plan)
-    assert told.other_unit == "tray"
-    assert told.other_waiting_h_per_year is not None
-    assert told.other_waiting_h_per_year < told.waiting_h_per_year
-    assert repair_of(trays_plan).other_unit == "system"
-
-
-def test_weak_ground_is_told() -> None:
-    """A type without trays where trays are asked for; a bound that is not close."""
-    request = asked({"share": 1.0, "time": "24 h", "unit": "tray"}, maximize="useful_gpus")
-    assert "whole systems of gpu are swapped" in "\n".join(planned(request).warnings)
-    far = planned(trays(4, 4))
-    assert repair_of(far).availability < 0.98
-    assert "is told too high" in "\n".join(far.warnings)
-    assert {"repair.share", "repair.time", "repair.swap"} <= {a.name for a in far.assumptions}
-
-
-def test_a_number_of_spares_means_nothing_where_trays_stand_in_racks() -> None:
-    request = trays(4, 4)
-    request.job["repair"]["spares"] = 2
-    ((_, reason),) = resolve(inputs_of(request.case())).not_considered
-    assert reason.endswith(
-        "leaves over in each system, not 2: say repair.spares: open in the job 'train'"
-    )
-
-
 @cache
 def solved(seed: int) -> tuple[Inputs, Plan]:
     inputs = inputs_of(repaired_case(seed))
@@ -282,98 +197,3 @@ def test_quicker_repairs_and_free_spares_never_hurt(seed: int) -> None:
         assert now is not None
         sign = 1.0 if plan.objective.sense == "maximize" else -1.0
         assert sign * (now - was) >= -2e-6 * abs(was)
-
-
-TAMPERED = {
-    "spares": lambda repair: repair.spares + 1,
-    "load": lambda repair: 1.001 * repair.load,
-    "availability": lambda repair: repair.availability - 1e-6,
-    "units_out": lambda repair: 1.001 * repair.units_out,
-    "waiting_h_per_year": lambda repair: repair.waiting_h_per_year + 1e-3,
-    "next_spare_gpus": lambda repair: 1.001 * repair.next_spare_gpus,
-    "hardware_share": lambda repair: 0.99 * repair.hardware_share,
-    "repair_s": lambda repair: 1.01 * repair.repair_s,
-    "swap_s": lambda repair: repair.swap_s + 1.0,
-    "unit_gpus": lambda _: 4,
-    "unit": lambda _: "tray",
-    "in_rack": lambda _: True,
-    "decided": lambda repair: not repair.decided,
-    "other_unit": lambda _: None,
-    "other_waiting_h_per_year": lambda repair: 1.01 * repair.other_waiting_h_per_year,
-}
-
-
-@cache
-def by_hand() -> tuple[Inputs, Plan]:
-    request = asked({"share": 0.8, "time": "24 h", "swap": "5 min"}, maximize="useful_gpus")
-    request.items[0]["spare_unit"] = {"tray": figure(2)}
-    inputs = inputs_of(request.case())
-    return inputs, api.solve_inputs(inputs, explain=False)
-
-
-@pytest.mark.parametrize("field", TAMPERED)
-def test_a_changed_figure_is_caught(field: str) -> None:
-    inputs, plan = by_hand()
-    assert {*TAMPERED, "shrunk"} == {*Repair.model_fields}
-    value = TAMPERED[field](repair_of(plan))
-    job = plan.jobs[0].model_copy(
-        update={"repair": repair_of(plan).model_copy(update={field: value})}
-    )
-    found = recheck(inputs, plan.model_copy(update={"jobs": (job,)})).disagreements
-    assert any(f"jobs.repair.{field}" in text for text in found), found
-
-
-def test_a_plan_that_leaves_repair_out_is_caught() -> None:
-    inputs, plan = by_hand()
-    job = plan.jobs[0].model_copy(update={"repair": None})
-    found = recheck(inputs, plan.model_copy(update={"jobs": (job,)})).disagreements
-    assert any("jobs.repair" in text for text in found)
-
-
-def test_the_screen_says_where_repair_is_not_in_it() -> None:
-    request = asked({"share": 0.8, "time": "24 h"}, maximize="useful_gpus")
-    plan = planned(request)
-    shown = console.render(plan)
-    assert "repair and spares are not in these figures" not in shown
-    assert "80 % of interruptions take a system out for 24.0 h" in shown
-    assert "waiting for repairs" in shown
-    del request.job["repair"]
-    lines = console.render(planned(request)).splitlines()
-    assert lines[1].startswith("  repair and spares are not in these figures")
-    assert "waiting for repairs" not in "\n".join(lines)
-
-
-def test_levers() -> None:
-    request = asked({"share": 0.8, "time": "24 h", "swap": "5 min", "spares": 2}, maximize="gpus")
-    paths = {lever.path for lever in levers(inputs_of(request.case()))}
-    assert {f"jobs.0.repair.{name}" for name in ("time", "swap", "spares")} <= paths
-
-
-@pytest.mark.parametrize(
-    ("repair", "more", "says"),
-    [
-        ({"share": 0.8}, {}, "give share and time: {share: 78 %, time: 24 h}"),
-        ({}, {}, "give share and time"),
-        ({"share": 0.8, "time": "1 h", "classes": [{"share": 0.1, "time": "1 h"}]}, {}, "not both"),
-        (
-            {"classes": [{"share": 0.6, "time": "1 h"}, {"share": 0.5, "time": "1 h"}]},
-            {},
-            "the shares of the classes add up to 110 %",
-        ),
-        (
-            {"share": 0.8, "time": "1 h"},
-            {"gpus": {"hot_spares": 1}},
-            "gpus.hot_spares does not go with repair",
-        ),
-        (
-            {"share": 0.8, "time": "1 h"},
-            {"gpus": {"max_types": 2}},
-            "repair needs one GPU type per job",
-        ),
-    ],
-)
-def test_refused(repair: dict[str, Any], more: dict[str, Any], says: str) -> None:
-    request = asked(repair, maximize="gpus")
-    request.job |= more
-    with pytest.raises((ValueError, InputError), match=says):
-        request.case()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from planner import api, shipped
+from planner import api
 from planner.errors import InputError, VerificationError
 from planner.loader import load
 from planner.outputs import console
@@ -20,9 +19,6 @@ from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.world.random_cases import inputs_of, random_case, read, write_case
 from tests.world.requests import Request, gpu_system, price
-from tests.world.solved import solved as solved_once
-
-SHIPPED = [name for name in shipped.problem_files() if name != "infeasible_restore"]
 
 
 @pytest.mark.parametrize(
@@ -76,33 +72,6 @@ def test_four_racks_hold_four_replicas_and_the_rest_stands_idle() -> None:
     assert "4 replicas of 64 GPUs; 32 GPUs of the systems in use stand idle" in shown
 
 
-def test_a_larger_replica_shares_racks_and_the_screen_says_so() -> None:
-    plan = solved(rack_hall(parallelism={"tensor": 8, "pipeline": 11}))
-    job = plan.jobs[0]
-    # Nine tensor groups in each of four racks are 36; a replica takes 11 of them.
-    assert (job.gpus_used, job.replicas, job.idle_gpus) == (264, 3, 24)
-    shown = " ".join(console.render(plan).split())
-    assert "3 replicas of 88 GPUs, each over 1.22 systems, which replicas share" in shown
-
-
-def test_fewer_gpus_of_a_system_can_be_asked_for() -> None:
-    wide = {"tensor": 8, "pipeline": 16}
-    assert solved(rack_hall(parallelism=wide)).jobs[0].replicas == 2
-    job = solved(rack_hall(parallelism=wide, gpus={"per_system": 40})).jobs[0]
-    assert (job.gpus_used, job.systems_used, job.idle_gpus) == (128, 4, 160)
-
-
-def test_whole_systems_must_be_asked_for_and_are_told() -> None:
-    plan = solved(rack_hall(gpus={"whole": "systems"}))
-    job = plan.jobs[0]
-    assert (job.gpus_used, job.replicas) == (288, 4.5)
-    shown = " ".join(console.render(plan).split())
-    assert (
-        "4.50 replicas of 64 GPUs, because gpus.whole is systems: 32 of the GPUs in use hold no "
-        "whole replica" in shown
-    )
-
-
 def test_a_tensor_group_keeps_to_its_domain(tmp_path: Path) -> None:
     request = rack_hall(parallelism={"tensor": 16, "pipeline": 4})
     request.items.append(gpu_system("small", 8, "10 kW"))
@@ -134,16 +103,6 @@ def test_replicas_of_several_types_are_each_of_one() -> None:
     job = solved(request).jobs[0]
     assert job.gpus_used == 192
     assert job.systems_by_type in ({"gpu": 3}, {"gpu": 2, "small": 8})
-
-
-def test_least_replicas_hold_for_all_types_together() -> None:
-    request = rack_hall(gpus={"max_types": 2})
-    request.job["parallelism"] = {"tensor": 8, "pipeline": 1, "min_replicas": 2}
-    request.items[0] = gpu_system("gpu", 8, "10 kW")
-    request.items.append(gpu_system("other", 8, "10 kW"))
-    request.prices["other"] = price("310000")
-    request.more["items"] = {"gpu": {"max": 1}, "other": {"max": 1}}
-    assert solved(request).jobs[0].systems_by_type == {"gpu": 1, "other": 1}
 
 
 @pytest.mark.exhaustive(keep=4)
@@ -180,22 +139,3 @@ def test_verification_counts_replicas_and_idle_gpus_itself() -> None:
         tampered = plan.model_copy(update={"jobs": (job.model_copy(update={field: value}),)})
         with pytest.raises(VerificationError):
             verify(inputs, tampered)
-
-
-@pytest.mark.exhaustive(keep=3)
-@pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_plans_run_whole_replicas(name: str) -> None:
-    plan = solved_once(name)
-    for job in plan.jobs:
-        assert job.replicas is not None
-        assert job.replicas == int(job.replicas)
-        assert job.whole_replicas
-
-
-def test_by_default_a_job_without_parallelism_runs_on_whole_systems() -> None:
-    request = rack_hall()
-    del request.job["parallelism"]
-    case = request.case()
-    assert not case.problem.job.whole_replicas
-    assert solved(request).jobs[0].gpus_used == 288
-    assert dataclasses.is_dataclass(case)

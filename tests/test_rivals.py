@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from planner import api
-from planner.errors import InputError, VerificationError
+from planner.errors import InputError
 from planner.figures import OBJECTIVES
-from planner.inputs import Inputs, inputs_to_text
-from planner.outputs import console, explain_text, plan_json, why_text
-from planner.outputs.audience import for_audience
+from planner.inputs import Inputs
+from planner.outputs import console, explain_text
 from planner.schema.beside import StorageOption, StorageOptions
 from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
 from planner.schema.problem import Quantity
-from planner.shipped import problem_files
-from planner.verifier import verify
 from tests.test_exactness import inputs_of
 from tests.world.files import FILES, changed
 from tests.world.random_cases import random_case
@@ -107,10 +102,6 @@ def test_the_solver_finds_what_is_offered_and_nothing_smaller(seed: int) -> None
         assert fewer is None or fewer > found.within - LOOSE, option
 
 
-def test_the_random_problems_have_rivals() -> None:
-    assert sum(bool(rivals(random_plan(seed)[1])) for seed in SEEDS[:8]) >= 5
-
-
 def test_a_rival_that_draws_more_takes_the_place_of_a_few_systems(tmp_path: Path) -> None:
     """4,000 kW hold 399 boxes of 10 kW and a store of 2.2; one of 12 kW takes the place of one."""
     hungry = (
@@ -164,22 +155,6 @@ def options(plan: Plan) -> tuple[StorageOptions, dict[str, StorageOption]]:
     return found, {option.items[0].sku: option for option in found.options}
 
 
-def test_a_vendor_is_the_choice_where_he_wins_over_the_whole_range(tmp_path: Path) -> None:
-    plan = solved(tmp_path, ", low: 80000 USD, high: 150000 USD", "    low: 150000 USD\n")
-    found, by_sku = options(plan)
-    slow, quick = by_sku["slow_store"], by_sku["quick_store"]
-    count = slow.items[0].units
-    assert count == quick.items[0].units, "the same appliance"
-    assert found.choice == "Slow"
-    assert found.settled_by == ()
-    assert (slow.low_usd, slow.list_usd, slow.high_usd) == (
-        80_000 * count, 100_000 * count, 150_000 * count
-    )  # fmt: skip
-    assert quick.beside_usd == pytest.approx(0.0, abs=1e-6)
-    text = " ".join(console.render(plan).split())
-    assert "Slow is the choice: the cheapest over the whole range of prices" in text
-
-
 def test_prices_decide_where_their_ranges_overlap(tmp_path: Path) -> None:
     plan = solved(tmp_path, ", low: 80000 USD, high: 150000 USD", "    low: 90000 USD\n")
     found, by_sku = options(plan)
@@ -197,16 +172,6 @@ def test_prices_decide_where_their_ranges_overlap(tmp_path: Path) -> None:
     assert "at 80,000 or less whatever the others quote" in told
 
 
-def test_no_single_quote_settles_it_where_both_reach_lower(tmp_path: Path) -> None:
-    found, _ = options(solved(tmp_path, ", low: 99000 USD", "    low: 90000 USD\n"))
-    assert found.choice is None
-    assert found.settled_by == ("quick_store",)
-    both = ", low: 99000 USD, per_year: 10000 USD, per_year_low: 0 USD"
-    found, by_sku = options(solved(tmp_path, both, "    low: 98000 USD\n"))
-    assert by_sku["slow_store"].low_usd < by_sku["slow_store"].list_usd
-    assert found.choice is None
-
-
 def test_support_and_subscriptions_count_over_the_term(tmp_path: Path) -> None:
     """Four years: a unit at p comes to 1.4 p + 4 x 5,000, the other one to 200,000."""
     plan = solved(tmp_path, ", support_per_year: 10 %, per_year: 5000 USD")
@@ -217,16 +182,6 @@ def test_support_and_subscriptions_count_over_the_term(tmp_path: Path) -> None:
     assert slow.even_usd == pytest.approx((200_000 - 20_000) / 1.4, abs=0.02)
 
 
-def test_capex_alone_counts_where_it_is_the_objective(tmp_path: Path) -> None:
-    plan = solved(tmp_path, ", per_year: 50000 USD",
-                  problem="objective: {minimize: cost}\ntargets: {min_gpus: 64}")  # fmt: skip
-    found, by_sku = options(plan)
-    assert found.counted == "purchase"
-    slow = by_sku["slow_store"]
-    assert slow.list_usd == 100_000 * slow.items[0].units
-    assert "within" not in console.render(plan).split("whoever sells it")[1].split("Run")[0]
-
-
 def test_a_firm_quote_has_no_range(tmp_path: Path) -> None:
     found, by_sku = options(solved(tmp_path))
     slow = by_sku["slow_store"]
@@ -234,133 +189,4 @@ def test_a_firm_quote_has_no_range(tmp_path: Path) -> None:
     assert found.choice == "Slow"
 
 
-def test_bandwidths_of_unlike_basis_are_told(tmp_path: Path) -> None:
-    assert not [text for text in solved(tmp_path).warnings if "across bases" in text]
-    plain = "write: {value: 65 GB/s, source: sheet, confidence: high}"
-    measured = plain.replace("}", ", basis: measured, benchmark: MLPerf}")
-    own = FILES["own.yaml"].replace("provides: &gives", "provides:", 1)
-    head, tail = own.split("  - id: slow_store")
-    gives = head.split("    provides:\n")[-1].split("    consumes:")[0]
-    tail = tail.replace(
-        "    provides: *gives\n", "    provides:\n" + gives.replace(plain, measured)
-    )
-    (tmp_path / "own.yaml").write_text(f"{head}  - id: slow_store{tail}", encoding="utf-8")
-    plan = api.solve(tmp_path / "problem.yaml")
-    (text,) = [text for text in plan.warnings if "across bases" in text]
-    assert text.startswith("write bandwidths of storage are compared across bases")
-    assert "measured (MLPerf): Slow 1" in text
-    assert "nameplate: Quick 1" in text
-
-
-def test_of_one_vendor_alone_no_price_decides(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nor is it said that nothing else could carry it: his other product does, others' are worse
-    than the plan by more than counts as equal."""
-    monkeypatch.setitem(FILES, "own.yaml", FILES["own.yaml"].replace("r: Quick", "r: Slow"))
-    plan = solved(tmp_path, ", low: 80000 USD, high: 150000 USD", "    low: 90000 USD\n")
-    found, by_sku = options(plan)
-    assert len(by_sku) == len(found.options) == 2
-    text = " ".join(console.render(plan).split("whoever sells it")[1].split("Run")[0].split())
-    assert text.endswith(
-        "no other vendor's does it beside these GPU systems within 0.5 % of the best"
-    )
-    assert "prices decide" not in " ".join(explain_text.render(Explanation(plan=plan)).split())
-
-
-def test_nothing_is_told_where_no_storage_is_bought(tmp_path: Path) -> None:
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    plan = api.solve(tmp_path / "problem.yaml", settings=("items.slow_store.installed=50",))
-    assert plan.storage_options is None
-    assert "whoever sells it" not in console.render(plan)
-
-
-def test_the_customer_is_told_nothing_of_rivals(tmp_path: Path) -> None:
-    plan = solved(tmp_path)
-    assert for_audience(plan, "customer").storage_options is None
-    inputs = api.load(tmp_path / "problem.yaml")
-    again = plan_json.from_bytes(plan_json.to_bytes(plan, inputs_to_text(inputs)))
-    assert again.storage_options == plan.storage_options
-
-
 # The verifier: whatever is changed, it notices.
-
-
-def _changed(plan: Plan, **values: Any) -> Plan:
-    assert plan.storage_options is not None
-    found = plan.storage_options.model_copy(update=values)
-    return plan.model_copy(update={"storage_options": found})
-
-
-def _with_option(plan: Plan, place: int, values: Mapping[str, Any]) -> Plan:
-    assert plan.storage_options is not None
-    rows = list(plan.storage_options.options)
-    rows[place] = rows[place].model_copy(update=dict(values))
-    return _changed(plan, options=tuple(rows))
-
-
-def _with_item(plan: Plan, place: int, values: Mapping[str, Any]) -> Plan:
-    assert plan.storage_options is not None
-    item = plan.storage_options.options[place].items[0].model_copy(update=dict(values))
-    return _with_option(plan, place, {"items": (item,)})
-
-
-def tampered(plan: Plan) -> Iterator[tuple[str, Plan]]:
-    found = plan.storage_options
-    assert found is not None
-    whole: dict[str, Any] = {"read_gb_per_s": 1e6, "usable_tb": 1.0}
-    for field, value in whole.items():
-        yield field, _changed(plan, **{field: value})
-    for place in range(len(found.options)):
-        option = found.options[place]
-        for field in ("read_gb_per_s", "write_gb_per_s", "usable_tb"):
-            value = getattr(option, field)
-            assert value is not None, field
-            yield f"{place}.{field}", _with_option(plan, place, {field: 1.01 * value})
-        yield f"{place}.family", _with_option(plan, place, {"family": "other"})
-        yield f"{place}.chosen", _with_option(plan, place, {"chosen": not option.chosen})
-        for field in ("unit_list_usd", "unit_low_usd", "unit_high_usd"):
-            value = getattr(option.items[0], field)
-            yield f"{place}.{field}", _with_item(plan, place, {field: 0.9 * value})
-        texts = (("sku", "tray"), ("model", "x"), ("vendor", "x"), ("units", 99), ("purchased", 77))
-        for field, text in texts:
-            yield f"{place}.{field}", _with_item(plan, place, {field: text})
-    own = next(place for place, option in enumerate(found.options) if option.chosen)
-    yield "own.beside_usd", _with_option(plan, own, {"beside_usd": 1000.0})
-    yield "own.fewer_systems", _with_option(plan, own, {"fewer_systems": 1})
-    other = 1 - own
-    yield "other.shortfall", _with_option(plan, other, {"shortfall": 0.4})
-
-
-def test_whatever_is_changed_is_noticed(tmp_path: Path) -> None:
-    plan = solved(tmp_path, ", low: 80000 USD, high: 150000 USD, support_per_year: 5 %",
-                  "    low: 90000 USD\n")  # fmt: skip
-    inputs = api.load(tmp_path / "problem.yaml")
-    verify(inputs, plan)
-    for name, wrong in tampered(plan):
-        try:
-            verify(inputs, wrong)
-        except VerificationError as error:
-            assert any("storage_options" in text for text in error.disagreements), name
-        else:
-            pytest.fail(f"{name} is not noticed")
-
-
-@pytest.mark.parametrize("objective", ["usd_per_million_tokens", "usd_per_useful_gpu_hour"])
-def test_at_list_prices_no_rival_is_cheaper_per_work(objective: str) -> None:
-    """Storage that saves money and loses work was told to settle it at prices above its list."""
-    settings = (
-        f"objective={{minimize: {objective}}}",
-        "site.facility_power=2 MW",
-        "consider.gpu_systems=[nvidia_dgx_b200]",
-    )
-    plan = api.solve(problem_files()["10MW"], settings=settings)
-    found = plan.storage_options
-    assert found is not None
-    own = next(each for each in found.options if each.chosen)
-    assert rivals(plan)
-    for each in rivals(plan):
-        assert each.shortfall <= found.within + LOOSE
-        assert each.list_usd + each.beside_usd >= own.list_usd * (1 - LOOSE)
-    assert why_text.needs(plan, found).endswith("do it within 0.5 % of the work")

@@ -13,17 +13,11 @@ import numpy as np
 import pytest
 
 from planner import api
-from planner.case import resolve
 from planner.errors import InputError
 from planner.inputs import Inputs
-from planner.optimizer.ways import needed
-from planner.outputs import console, simulation_text
-from planner.outputs.blocks import screen as shown
 from planner.schema.plan import Plan, ShrunkPlan
-from planner.sizing.availability import Restarts, Shrinking, availability, shrunk
+from planner.sizing.availability import Restarts, Shrinking, shrunk
 from planner.studies.simulation import SimulationOptions, study
-from planner.studies.worth import Worths
-from planner.verifier import recheck
 from tests.oracle import repair as oracle
 from tests.oracle.enumerate import best
 from tests.simulation import closed_forms
@@ -32,7 +26,6 @@ from tests.test_local_level import with_levels
 from tests.test_repair import asked
 from tests.test_ways import with_levers
 from tests.world.random_cases import Case, inputs_of, random_case
-from tests.world.random_hardware import figure
 from tests.world.random_repair import shrinking
 from tests.world.requests import Request
 
@@ -94,23 +87,6 @@ def test_three_computations_agree() -> None:
         )  # what fails comes back
 
 
-def test_restarts_see_a_quarter_of_the_failures_or_more() -> None:
-    """The model's rows count on it: a unit takes a replica, or no more than two thirds of them."""
-    at_once = Restarts(1.0, 3600.0, ((1.0, 0.0),), 0.0, 0.0)  # nothing is back before it ends
-    for job, load in jobs(400):
-        found = shrunk(job.running, load)
-        assert 0.0 <= found.spared(at_once) < 0.75 * found.failing
-
-
-def test_a_job_that_needs_all_its_replicas_waits() -> None:
-    """With as many replicas as must run, shrinking is waiting: Erlang's loss formula."""
-    for spares, load in ((0, 1.0), (2, 1.5), (5, 1.5144)):
-        found = shrunk(Shrinking(20 + spares, 8, 8, 20, 20).running, load)
-        assert 1.0 - found.idle == pytest.approx(availability(spares, load), rel=1e-12)
-        assert found.stopped == pytest.approx(found.idle, rel=1e-12)
-        assert (found.failing, found.grown) == (pytest.approx(1.0), 0.0)
-
-
 @pytest.mark.parametrize(("domain", "expected"), [(64, 0.0602), (72, 0.0672)])
 def test_domains_lost_with_a_thousandth_of_the_gpus_out(domain: int, expected: float) -> None:
     """The NTP paper has an availability of 94 % with domains of 64: one failed GPU loses all of it.
@@ -122,19 +98,6 @@ def test_domains_lost_with_a_thousandth_of_the_gpus_out(domain: int, expected: f
     found = shrunk(Shrinking(units, domain, domain, units).running, load)
     assert found.idle == pytest.approx(expected, abs=1e-4)
     assert found.idle == pytest.approx(1.0 - (1.0 - out) ** domain, abs=0.003)
-
-
-def test_finer_replicas_lose_less() -> None:
-    """58 racks of 64 GPUs in use, a day of repair: Llama 3's failures."""
-    kept = []
-    for size in (64, 128, 512):
-        count = 58 * 64 // size
-        load = 4.74e-4 * 0.78 * size * count
-        kept.append(
-            size * count * (1.0 - shrunk(Shrinking(58, 64, size, count).running, load).idle)
-        )
-    assert kept == sorted(kept, reverse=True)
-    assert kept[0] == pytest.approx(58 * 64 / (1.0 + 64 * 4.74e-4 * 0.78), rel=1e-9)
 
 
 # Plans.
@@ -183,14 +146,6 @@ def told(plan: Plan) -> ShrunkPlan:
     return repair.shrunk
 
 
-def test_going_on_is_worth_more_than_waiting() -> None:
-    plan = by_hand()[1]
-    waits = api.solve_inputs(inputs_of(request(when_short="wait").case()), explain=False)
-    assert plan.jobs[0].useful_gpus > 1.02 * waits.jobs[0].useful_gpus
-    assert plan.jobs[0].gpus_used > waits.jobs[0].gpus_used  # fewer spares are worth their place
-    assert waits.jobs[0].repair is not None and waits.jobs[0].repair.shrunk is None
-
-
 def test_the_figures_by_hand() -> None:
     plan = by_hand()[1]
     job, repair = plan.jobs[0], plan.jobs[0].repair
@@ -237,70 +192,12 @@ def test_fewer_replicas_than_must_run_wait() -> None:
     assert plan.jobs[0].useful_gpus < by_hand()[1].jobs[0].useful_gpus
 
 
-def test_a_finer_replica_covers_no_coarser_one() -> None:
-    """Without shrinking an option whose steps are finer does all that another does; with it not."""
-    both = request()
-    both.job["parallelism"] = [{"tensor": 4, "pipeline": 2}, {"tensor": 4, "pipeline": 4}]
-    assert len(needed(resolve(inputs_of(both.case()))).ways) == 2
-    both.job["repair"]["when_short"] = "wait"
-    assert len(needed(resolve(inputs_of(both.case()))).ways) == 1
-
-
-def test_a_purchase_with_too_few_gpus_for_its_replicas_is_no_plan() -> None:
-    """Nor where a plan is tried with one system fewer, to see which limits that would miss."""
-    case = mixed(7_500_089)
-    plan = api.solve_inputs(inputs_of(case), explain=False)
-    truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
-    assert plan.status == "optimal"
-    assert not disagreements(case, plan, truth)
-
-
-def test_spares_that_are_asked_for_stand_by() -> None:
-    plan = api.solve_inputs(inputs_of(request(spares=3).case()), explain=False)
-    repair = plan.jobs[0].repair
-    assert repair is not None
-    assert (repair.spares, repair.decided) == (3, False)
-    assert plan.jobs[0].useful_gpus <= by_hand()[1].jobs[0].useful_gpus
-
-
-def test_the_screen_says_it() -> None:
-    screen = " ".join(console.render(by_hand()[1]).split())
-    assert "fewer replicas run for" in screen
-    assert "the job waits for repairs" not in screen
-    assert "each with the batch it had" in screen
-
-
-def test_explain_says_what_it_is_worth() -> None:
-    inputs, plan = by_hand()
-    worths = Worths.of(inputs, plan, api.Options(), {})
-    labels = [each.label for each in worths.open]
-    row = worths.without(labels.index("waiting where units are short"))
-    assert not isinstance(row, str)
-    waits = api.solve_inputs(inputs_of(request(when_short="wait").case()), explain=False)
-    assert row.setting == "jobs.0.repair.when_short=wait"
-    assert row.value == pytest.approx(waits.jobs[0].useful_gpus, rel=1e-5)
-
-
 # Plan and simulation.
 
 
 def simulated(plan: Plan, **options: Any) -> Any:
     plain = {"replications": 200, "length_s": 400 * DAY_S, "intervals": False}
     return study(plan, SimulationOptions(**(plain | options)))
-
-
-def test_the_simulation_runs_the_plan_as_it_is() -> None:
-    plan = by_hand()[1]
-    found = simulated(plan)
-    job = found.jobs[0]
-    assert job.repair.shrinks
-    assert job.predicted == pytest.approx(plan.jobs[0].goodput, rel=1e-9)
-    assert job.goodput.mean == pytest.approx(job.predicted, rel=0.003)
-    assert job.predicted_loss.shrunk == pytest.approx(plan.jobs[0].losses["waiting"])
-    assert "formula and simulation agree" in " ".join(shown(simulation_text.render(found)).split())
-    waits = simulated(plan, when_short="wait").jobs[0]
-    assert not waits.repair.shrinks
-    assert waits.goodput.mean < job.goodput.mean
 
 
 @pytest.mark.exhaustive(keep=4, most=14)
@@ -320,55 +217,3 @@ def test_random_plans_keep_what_they_state(seed: int) -> None:
 
 
 # What is refused, and what is caught.
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"parallelism": None}, "needs parallelism: {tensor: 8, pipeline: 64}"),
-        ({"gpus": {"whole": "systems"}}, "needs parallelism: {tensor: 8, pipeline: 64}"),
-        (
-            {"interval": {"policy": "lost_work", "kappa": 0.05}},
-            "needs checkpoint.interval policy: optimal or fixed",
-        ),
-    ],
-)
-def test_refused(changes: dict[str, Any], says: str) -> None:
-    wrong = request()
-    wrong.checkpoint |= {name: what for name, what in changes.items() if name == "interval"}
-    wrong.job |= {name: what for name, what in changes.items() if name != "interval"}
-    if wrong.job["parallelism"] is None:
-        del wrong.job["parallelism"]
-    with pytest.raises((ValueError, InputError), match=says):
-        wrong.case()
-
-
-def test_trays_that_stay_in_their_racks_are_left_out_with_the_reason() -> None:
-    trays = request(unit="tray")
-    trays.items[0]["spare_unit"] = {"tray": figure(2)}
-    ((_, reason),) = resolve(inputs_of(trays.case())).not_considered
-    assert "running on with fewer replicas is not planned: say repair.unit: system in " in reason
-
-
-@pytest.mark.parametrize("field", ShrunkPlan.model_fields)
-def test_a_changed_figure_is_caught(field: str) -> None:
-    inputs, plan = by_hand()
-    repair = plan.jobs[0].repair
-    assert repair is not None
-    value = getattr(told(plan), field)
-    changed = told(plan).model_copy(
-        update={field: value + 1 if isinstance(value, int) else 1.001 * value + 1e-6}
-    )
-    said = repair.model_copy(update={"shrunk": changed})
-    job = plan.jobs[0].model_copy(update={"repair": said})
-    found = recheck(inputs, plan.model_copy(update={"jobs": (job,)})).disagreements
-    assert any(f"jobs.repair.shrunk.{field}" in text for text in found), found
-
-
-def test_a_plan_that_keeps_it_quiet_is_caught() -> None:
-    inputs, plan = by_hand()
-    repair = plan.jobs[0].repair
-    assert repair is not None
-    job = plan.jobs[0].model_copy(update={"repair": repair.model_copy(update={"shrunk": None})})
-    found = recheck(inputs, plan.model_copy(update={"jobs": (job,)})).disagreements
-    assert any("jobs.repair.shrunk" in text for text in found), found

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from planner import api
 from planner.schema.plan import Line, Plan
-from planner.shipped import problem_files
 
 SUPERPOD = """\
 name: DGX SuperPOD of 127 DGX H100
@@ -100,102 +97,3 @@ def test_management_ports_of_the_superpod(superpod: Plan) -> None:
     assert line_of(superpod, "cable_cat6").quantity == (
         fabric.endpoints + fabric.leaf_switches + beside
     )
-
-
-@pytest.mark.parametrize(
-    ("ratio", "switches", "better"),
-    [
-        # 572 ports. 64/2.25 are 29 uplinks, a prime: 29 spines over 9 leaves. With 30 they are 5.
-        ("1.25", 9 + 29, "With oversubscription 1.14, 30 uplinks, it would have 14 and block less"),
-        # 22 uplinks of 7 leaves are more than 2 spines hold, and the next divisor is 11.
-        ("2", 7 + 11, "With oversubscription 1.67, 24 uplinks, it would have 11 and block less"),
-        ("1.67", 8 + 3, None),
-        ("1", 9 + 8, None),
-        ("3", 6 + 2, None),
-    ],
-)
-def test_uplinks_that_hardly_divide_are_told_with_what_would_take_fewer_switches(
-    tmp_path: Path, ratio: str, switches: int, better: str | None
-) -> None:
-    storage = f"storage: {{switch: nvidia_qm9700, oversubscription: {ratio}}}"
-    ports = "manager: {slots: 1, ports: 4}}"
-    path = tmp_path / "problem.yaml"
-    path.write_text(SUPERPOD.replace(ports, f"{ports}\n  {storage}"), "utf-8")
-    plan = api.solve(path)
-    fabric = next(f for f in plan.fabrics if f.network == "storage")
-    assert fabric.leaf_switches + fabric.spine_switches == switches
-    told = [text for text in plan.warnings if "spread evenly over" in text]
-    assert [better in text for text in told if better] == ([True] if better else [])
-    assert bool(told) == bool(better)
-
-
-@pytest.mark.parametrize(("power", "ends"), [("30 MW", True), ("20 MW", False)])
-def test_a_plan_that_the_largest_fabric_ends_says_so(power: str, ends: bool) -> None:
-    """Of NVL72 with switches of 64 ports the published design ends at 16 units of 8 racks."""
-    settings = (
-        f"site.facility_power={power}",
-        "site.racks=5000",
-        "budget.capex=10 BUSD",
-        "consider.gpu_systems=[nvidia_gb200_nvl72]",
-        "network.compute.switches=[nvidia_qm9700]",
-    )
-    plan = api.solve(problem_files()["10MW"], settings=settings)
-    (racks,) = (line.quantity for line in plan.lines if line.sku == "nvidia_gb200_nvl72")
-    said = [text for text in plan.warnings if "is the largest that Quantum-2 QM9700 makes" in text]
-    assert (racks == 128, bool(said)) == (ends, ends)
-    if said:
-        assert plan.warnings[0] == said[0]
-        assert "128 systems, whatever power, racks and money allow" in said[0]
-
-
-@pytest.mark.parametrize(("power", "kept_out"), [("150 MW", True), ("10 MW", False)])
-def test_a_type_that_its_largest_fabric_keeps_out_is_named(power: str, kept_out: bool) -> None:
-    settings = (f"site.facility_power={power}", "site.racks=5000", "budget.capex=10 BUSD")
-    plan = api.solve(problem_files()["10MW"], settings=settings)
-    said = [text for text in plan.warnings if "could not do as much as this plan" in text]
-    assert bool(said) == kept_out
-    if said:
-        assert plan.warnings[0] == said[0]
-        assert said[0].startswith("DGX GB200 NVL72 could not")
-        assert "Spectrum-4 SN5600 connects at most 256 in three tiers" in said[0]
-
-
-def test_an_in_band_fabric_that_ends_a_plan_says_so() -> None:
-    """Switches of 32 ports of 400 Gb/s make 8,192 in three tiers, four of 100 Gb/s each."""
-    settings = (
-        "site.facility_power=600 MW",
-        "site.racks=30000",
-        "budget.capex=90 BUSD",
-        "consider.gpu_systems=[nvidia_dgx_b300]",
-        "network.storage.carries_in_band=false",
-        "network.in_band={switch: nvidia_sn4700}",
-    )
-    plan = api.solve(problem_files()["10MW"], settings=settings)
-    assert any("the in-band fabric is the largest" in text for text in plan.warnings)
-
-
-def test_a_type_that_is_named_and_cannot_be_had_is_told_first() -> None:
-    """The in-band switch has no ports of 200 Gb/s: without a word the plan was of the other."""
-    settings = (
-        "consider.gpu_systems=[nvidia_dgx_h200, nvidia_dgx_b200]",
-        "network.storage={switch: nvidia_sn5600}",
-        "network.in_band={switch: nvidia_sn4600c}",
-    )
-    plan = api.solve(problem_files()["10MW"], settings=settings)
-    said = "DGX B200 is to be considered and was not: no port of nvidia_sn4600c takes one of 200"
-    assert plan.warnings[0].startswith(said)
-    known = api.solve(problem_files()["10MW"], settings=settings[1:2])
-    assert not any("is to be considered" in text for text in known.warnings)
-
-
-@pytest.mark.parametrize("switch", ["nvidia_q3400", "nvidia_sn5610"])
-def test_a_manager_at_ports_that_go_no_lower_is_told(switch: str) -> None:
-    settings = (
-        f"network.compute.switches=[{switch}]",
-        "consider.gpu_systems=[nvidia_dgx_b300]",
-        "site.facility_power=2 MW",
-    )
-    plan = api.solve(problem_files()["10MW"], settings=settings)
-    told = [text for text in plan.warnings if "ask the vendor which modules connect it" in text]
-    assert bool(told) == (switch == "nvidia_q3400")
-    assert all("the 4 links of the fabric manager" in text for text in told)

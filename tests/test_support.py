@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,6 @@ from planner.loader.vary.apply import applied
 from planner.outputs.bill import bill
 from planner.schema.plan import Plan
 from planner.verifier import recheck
-from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM
 from tests.world.files import changed as edited
 
@@ -85,15 +83,6 @@ def test_level_and_term_by_line(
     assert outside.support_level is None
 
 
-def test_a_price_without_levels_has_none_to_name(tmp_path: Path) -> None:
-    _, plan = solved(written(tmp_path, book="    support_per_year: 8 %\n"))
-    assert {line.support_level for line in plan.lines} == {None}
-    named = "    support_per_year: 8 %\n    support_level: nbd\n"
-    _, plan = solved(written(tmp_path, book=named))
-    line = next(line for line in plan.lines if line.sku == "gpu_box")
-    assert (line.support_level, line.support_share) == ("nbd", 0.08)
-
-
 @pytest.mark.parametrize("level", ["critical", "business", "none"])
 def test_a_level_changed_in_memory_is_that_of_the_file(tmp_path: Path, level: str) -> None:
     path = written(tmp_path)
@@ -115,20 +104,6 @@ def test_a_level_changed_in_memory_is_that_of_the_file(tmp_path: Path, level: st
             assert price.support_included_years == other.support_included_years
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"support_level": "business"}, {"support_level": None}, {"support_usd_per_year": 1.0},
-     {"support_from_years": 0.0}],
-)  # fmt: skip
-def test_another_level_in_the_plan_is_caught(tmp_path: Path, change: dict[str, Any]) -> None:
-    inputs, plan = solved(written(tmp_path, items="support_level: critical"))
-    lines = tuple(
-        line.model_copy(update=change) if line.sku == "gpu_box" else line for line in plan.lines
-    )
-    found = recheck(inputs, plan.model_copy(update={"lines": lines})).disagreements
-    assert any(f"lines.gpu_box.{next(iter(change))}" in text for text in found), found
-
-
 def test_prices_at_another_level_than_asked_are_caught(tmp_path: Path) -> None:
     inputs, plan = solved(written(tmp_path, items="support_level: critical"))
     cheap = inputs.prices["gpu_box"].at_level("business")
@@ -136,37 +111,3 @@ def test_prices_at_another_level_than_asked_are_caught(tmp_path: Path) -> None:
     assert recheck(wrong, plan).disagreements == (), "the level that is asked for counts"
     cheaper = api.solve_inputs(changed(inputs, "items.gpu_box.support_level", "business"))
     assert recheck(inputs, cheaper).disagreements
-
-
-@pytest.mark.parametrize(
-    ("more", "says"),
-    [
-        (
-            {"items": "support_level: gold"},
-            r"problem.yaml:\d+: .*the price of 'gpu_box' has no level of support 'gold'; "
-            r"expected business or critical or none",
-        ),
-        (
-            {"term": ", support_level: gold"},
-            r"problem.yaml:\d+: .*no price has a level of support 'gold'; expected .*critical",
-        ),
-        (
-            {"book": LEVELS.replace("level: business", "level: gold")},
-            r"book.yaml:\d+: .*support_level says which of the levels is usual: business or",
-        ),
-        (
-            {"book": LEVELS + "    support_per_year: 8 %\n"},
-            r"book.yaml:\d+: .*support_per_year and its years follow from support_levels",
-        ),
-        (
-            {"book": LEVELS.replace("business", "none")},
-            r"book.yaml:\d+: .*'none' is no support at all; name the level otherwise",
-        ),
-    ],
-)
-def test_levels_that_nobody_sells_are_refused(
-    tmp_path: Path, more: dict[str, str], says: str
-) -> None:
-    done = ran("solve", str(written(tmp_path, **more)), "-o", str(tmp_path))
-    assert done.code == 2
-    assert re.search(says, done.err.replace("\n", " ")), done.err

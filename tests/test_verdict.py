@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from planner import api
 from planner.assemble.verdict import verdict
 from planner.outputs import answer, console
-from planner.outputs.audience import for_audience
 from planner.schema.plan import Plan
 from planner.verifier import faults
 from tests.world.random_cases import inputs_of
@@ -64,40 +61,3 @@ def test_storage_of_more_than_a_tenth_is_told() -> None:
         if each.code == "storage"
     ]
     assert said.text.startswith("storage is 20 % of capex: ")
-
-
-@pytest.mark.parametrize(("used", "binding", "told"), [(0.7, False, True), (0.8, False, False),
-                                                       (0.7, True, False)])  # fmt: skip
-def test_a_supply_left_over_is_told_where_no_limit_binds(
-    used: float, binding: bool, told: bool
-) -> None:
-    _, plan = failing(1e-5)
-    power = next(each for each in plan.limits if each.name == "it_power")
-    limit = power.model_copy(update={"value": used * power.limit, "binding": binding})
-    found = verdict(plan.model_copy(update={"limits": (limit,)}), None)
-    assert ("supply" in {each.code for each in found}) == told
-
-
-def test_a_search_cut_short_is_not_called_the_best() -> None:
-    _, plan = failing(1e-5)
-    plan = plan.model_copy(update={"verdict": ()})
-    cut = plan.model_copy(update={"verdict": verdict(plan, "the time limit")})
-    assert codes(cut) >= {"search"}
-    line = first_line(answer.render(cut))
-    assert "proven best" not in line
-    assert "the time limit came before the cheapest" in line
-
-
-def test_customers_are_not_told() -> None:
-    _, plan = failing(2.0)
-    assert for_audience(plan, "customer").verdict == ()
-
-
-def test_one_number_of_the_best_plan() -> None:
-    """What a plan gives away is told beside the best, which all other screens state."""
-    request = Request(maximize="useful_gpus")
-    request.more["objective"] = {"maximize": "useful_gpus", "indifference": "10 %"}
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
-    goal = plan.objective
-    if goal.given_away and goal.best is not None and not plan.verdict:
-        assert f"of {goal.best:,.6g} " in first_line(answer.render(plan))

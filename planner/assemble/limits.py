@@ -326,6 +326,11 @@ def _storage(c: _Context) -> Iterator[_Entry]:
     yield _Entry("capacity", c.totals.usable_tb, job.capacity_needed_tb)
     if c.case.job.ingest_per_gpu_gb_per_s > 0:
         yield _Entry("ingest", job.ingest_gb_per_s, c.operation.data_gb_per_s)
+    if job.bulk is not None:
+        yield _Entry("bulk_capacity", job.bulk.usable_tb, job.bulk.needed_tb)
+        if c.case.job.ingest_per_gpu_gb_per_s > 0:
+            yield _Entry("bulk_read", job.ingest_gb_per_s, job.bulk.read_gb_per_s)
+            yield _Entry("staging", job.ingest_gb_per_s, job.bulk.staging_gb_per_s)
     rated = [i.endurance_tb_per_day for i in c.case.storage if c.operation.units[i.id]]
     if None not in rated:
         endured = sum(

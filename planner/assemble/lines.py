@@ -249,12 +249,10 @@ def _more_of(case: Case, operation: Run, system: System) -> Why:
 
 
 def _storage(case: Case, operation: Run, item: Storage, known: Mapping[str, Item]) -> Why:
-    serving = {other.family for other in case.storage if operation.units[other.id]}
-    if item.family in serving:
+    serving = {other.family for other in case.flash if operation.units[other.id]}
+    if item.family in serving or item.is_bulk:
         return "the job needs no more of them", ""
-    names = " and ".join(
-        known[other.id].model for other in case.storage if operation.units[other.id]
-    )
+    names = " and ".join(known[other.id].model for other in case.flash if operation.units[other.id])
     if len(serving) < case.max_families:
         return f"the plan is no better with them beside {names}", ""
     key = "max_families" if case.exact_families is None else "exact_families"
@@ -401,6 +399,7 @@ def _chosen(
             "read_gb_per_s": read,
             "write_gb_per_s": write,
             "usable_tb": _usable_tb(offer, item, working),
+            "bulk_tb": offer.bulk_tb * working if isinstance(offer, Storage) else 0.0,
         }
     )
 

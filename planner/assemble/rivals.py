@@ -79,7 +79,7 @@ class RivalSearch:
         """Return what a plan costs without its purchases of storage, at list prices."""
         figure = "tco_usd" if self.whole_term else "capex_usd"
         return bill(self.case, operation.units, operation.ways)[figure] - sum(
-            self._at_list(item, operation.units[item.id]) for item in self.case.storage
+            self._at_list(item, operation.units[item.id]) for item in self.case.flash
         )
 
     def _dearer_work_usd(self, operation: Run, chosen: Run) -> float:
@@ -118,7 +118,7 @@ class RivalSearch:
         return self.inputs.item(sku), self.inputs.prices.get(sku)
 
     def _option(self, run: Run, dropped: int, behind: float, beside: float) -> StorageOption:
-        bought = [item for item in self.case.storage if run.units[item.id]]
+        bought = [item for item in self.case.flash if run.units[item.id]]
         read_gb_per_s, write_gb_per_s = bought_nameplate(bought, run.units)
 
         def money(at: Callable[[Price], Price]) -> float:
@@ -237,7 +237,7 @@ def with_options(
         check: computes a plan with other storage again, and raises where that does not agree.
     """
     run = answer.operation
-    if run is None or not any(item.purchased(run.units[item.id]) for item in case.storage):
+    if run is None or not any(item.purchased(run.units[item.id]) for item in case.flash):
         return plan
     search = RivalSearch(inputs, case, answer, plan, solver, check)
     options = sorted(_unlike(search.options()), key=_total)

@@ -18,9 +18,16 @@ from planner.case.repair import Repair as RepairNumbers
 from planner.case.repair import SpareUnit
 from planner.figures import STATED
 from planner.inputs import Inputs
-from planner.optimizer.operate import Run, on_two_levels, restarts, short_of_units
+from planner.optimizer.operate import (
+    Run,
+    on_two_levels,
+    restarts,
+    short_of_units,
+    staging_gb_per_s,
+)
 from planner.optimizer.purchase import bill as bill_of
 from planner.schema.plan import (
+    BulkPlan,
     FailureClass,
     JobPlan,
     Line,
@@ -31,6 +38,7 @@ from planner.schema.plan import (
     StallPlan,
     Totals,
 )
+from planner.schema.problem import Job
 from planner.sizing import goodput as goodput_model
 from planner.sizing import two_levels
 from planner.sizing.availability import units_out
@@ -122,6 +130,7 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
         local=local_plan(inputs, case, o) if o.mode == "local" else None,
         derived_stall=_derived_stall(case, o) if job.derived_stall and o.mode != "sync" else None,
         repair=_repair(inputs, case, o),
+        bulk=_bulk(inputs, case, o) if job.bulk_needed_tb else None,
     )
 
 
@@ -147,9 +156,10 @@ def _goodput(case: Case, o: Run, slowdown: float) -> dict[str, Any]:
             o.interval_s, o.drain_s, recovery_s, o.mtti_s, slowdown
         )
     return {
-        "goodput_first_order": (1.0 - o.waiting) * first_order,
-        "goodput_understated": understated,
-        "loss": Loss(**vars(parts)),
+        "goodput_first_order": (1.0 - o.waiting) * first_order * job.progress,
+        "goodput_understated": understated * job.progress,
+        "loss": Loss(**vars(parts), other=o.goodput * job.lost_time / job.progress),
+        "lost_time": job.lost_time,
     }
 
 
@@ -296,11 +306,33 @@ def _other_unit(inputs: Inputs, case: Case, system: System, way: Way) -> SpareUn
 def _held(inputs: Inputs) -> dict[str, float]:
     """Return what the capacity needed is made of, before the fill limit."""
     asked = inputs.problem.job
-    exports = asked.checkpoint.exports * (asked.parameters or 0.0)
+    held = asked.checkpoint.keep_last + 1
+    if asked.in_bulk:
+        return {"checkpoints_held": held, "other_data_tb": asked.dataset_tb}
     return {
-        "checkpoints_held": asked.checkpoint.keep_last + 1 + asked.checkpoint.milestones,
-        "other_data_tb": asked.dataset_tb + WEIGHTS_ONLY_BYTES_PER_PARAMETER * exports / 1e12,
+        "checkpoints_held": held + asked.checkpoint.milestones,
+        "other_data_tb": asked.dataset_tb + _exports_tb(asked),
     }
+
+
+def _exports_tb(asked: Job) -> float:
+    exports = asked.checkpoint.exports * (asked.parameters or 0.0)
+    return WEIGHTS_ONLY_BYTES_PER_PARAMETER * exports / 1e12
+
+
+def _bulk(inputs: Inputs, case: Case, o: Run) -> BulkPlan:
+    """Return the bulk tier."""
+    asked, (usable_tb, read) = inputs.problem.job, case.in_bulk(o.units)
+    milestones_tb = asked.checkpoint.milestones * case.job.checkpoint_gb / 1e3
+    return BulkPlan(
+        dataset_tb=asked.tiered.size_tb,
+        archives_tb=milestones_tb + _exports_tb(asked),
+        staged_tb=asked.tiered.staged_tb,
+        needed_tb=case.job.bulk_needed_tb,
+        usable_tb=usable_tb,
+        read_gb_per_s=read,
+        staging_gb_per_s=staging_gb_per_s(case, o.units),
+    )
 
 
 def _degraded(case: Case, o: Run) -> dict[str, float | None]:
@@ -316,7 +348,7 @@ def _degraded(case: Case, o: Run) -> dict[str, float | None]:
 
 
 def _families(case: Case, operation: Run) -> tuple[str, ...]:
-    return tuple(sorted({i.family for i in case.storage if operation.units[i.id]}))
+    return tuple(sorted({i.family for i in case.flash if operation.units[i.id]}))
 
 
 def _limited(clients: float, case: Case, o: Run, side: int) -> Literal["appliances", "clients"]:

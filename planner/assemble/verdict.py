@@ -41,7 +41,7 @@ def _goodput(job: JobPlan) -> Iterator[Verdict]:
 
 def _largest_loss(job: JobPlan) -> str:
     name, share = max(job.losses.items(), key=lambda each: each[1])
-    takes = "takes" if name in ("rework", "waiting") else "take"
+    takes = "takes" if name in ("rework", "waiting", "other") else "take"
     return f"{FIGURES[f'loss.{name}'].label} {takes} {100 * share:.1f} % of the time"
 
 

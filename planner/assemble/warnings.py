@@ -18,13 +18,13 @@ from planner.loader.catalog_checks import catalog_figures
 from planner.loader.price_building import OLD_MONTHS, is_old, is_to_come, latest_day, today
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
-from planner.paths import job_path
+from planner.paths import job_path, of_job
 from planner.schema.catalog import Figure, Item, Source
 from planner.schema.plan import Assumption, FabricReport, JobPlan, Line
 from planner.schema.running import DEFAULT_FAILURES
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.facility import HOURS_PER_YEAR
-from planner.sizing.goodput import FAILURES_PER_GPU_DAY, FIRST_ORDER_VALID_BELOW
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY, FIRST_ORDER_VALID_BELOW, LOST_TIME
 
 CLOSE = 0.003
 """What the formula of a job that goes on with fewer replicas may be off by untold."""
@@ -73,6 +73,15 @@ def _problem(inputs: Inputs, case: Case, operation: Run) -> Iterator[Assumption]
     path = job_path("restart.remote" if given else "restore.restart")
     yield _given("restart", FIGURES["restart_s"].label, job.restart_s, "s",
                  origin(path), "reported: 120 to 1200 s")  # fmt: skip
+    if job.lost_time:
+        yield _given(
+            "lost_time",
+            "lost time besides failures",
+            job.lost_time,
+            "share",
+            origin(job_path("lost_time")),
+            f"{LOST_TIME.meaning} ({LOST_TIME.source})",
+        )
     if operation.mode == "local":
         yield from _local(inputs, case, origin)
     yield from _repair(inputs, origin)
@@ -387,6 +396,7 @@ def warnings(
         _named_in_vain(inputs),
         _prices(lines),
         way_warnings(inputs, case, operation),
+        _lost_time(inputs, job),
         _support(lines),
         _job(case, job),
         _figures(inputs, operation),
@@ -589,10 +599,25 @@ def _beyond_the_term(inputs: Inputs, job: JobPlan) -> Iterator[str]:
     )
 
 
+def _lost_time(inputs: Inputs, job: JobPlan) -> Iterator[str]:
+    """Name the lost time that nobody stated, and its worth."""
+    if job.lost_time == 0.0 or "lost_time" in inputs.problem.job.model_fields_set:
+        return
+    worth = job.lost_time / (1.0 - job.lost_time)
+    work = f"{job.useful_gpus * worth:,.0f} useful GPUs"
+    if job.useful_pflops is not None:
+        work = f"{job.useful_pflops * worth:,.0f} PFLOP/s"
+    place = of_job("lost_time", job.name)
+    yield (
+        f"lost time besides failures of {100 * job.lost_time:g} % assumed, worth {work}; published "
+        f"{100 * LOST_TIME.low:g} to {100 * LOST_TIME.high:g} %: set {place}"
+    )
+
+
 def _job(case: Case, job: JobPlan) -> Iterator[str]:
     outage = (job.restart_s + job.restore_s + job.interval_s / 2 + job.drain_s) / job.mtti_s
     if job.local is not None:
-        outage = 1.0 - job.goodput_first_order
+        outage = 1.0 - job.goodput_first_order / case.job.progress
     if outage > FIRST_ORDER_VALID_BELOW:
         yield (
             f"failures cost {outage:.0%} of the mean time between them; first-order formulas "

@@ -87,8 +87,8 @@ def _storage_demands(case: Case, offer: Storage) -> list[float]:
         share = min(job.max_overlap, job.max_blocking)
         write.append(job.checkpoint_gb / (share * job.interval.high_s) / case.delivered_write)
     write.append((case.limits["least_write_gb_per_s"] or 0.0) / case.delivered_write)
-    demands = [(job.capacity_needed_tb, offer.usable_tb)]
-    demands += [(need, offer.read_gb_per_s) for need in read]
+    demands = [(job.capacity_needed_tb, offer.usable_tb), (job.bulk_needed_tb, offer.bulk_tb)]
+    demands += [(need, offer.read_gb_per_s or offer.bulk_read_gb_per_s) for need in read]
     demands += [(need, offer.write_gb_per_s) for need in write]
     return [need / each for need, each in demands if each > 0]
 

@@ -248,7 +248,11 @@ class Segment:
 
 @dataclass(frozen=True)
 class Storage(Offer):
-    """A storage item; with ``segments`` its bandwidth follows a table."""
+    """A storage item; with ``segments`` its bandwidth follows a table.
+
+    One of the bulk tier has ``bulk_tb`` and ``bulk_read_gb_per_s``, no family, and gives nothing
+    to checkpoints.
+    """
 
     family: str
     read_gb_per_s: float
@@ -257,6 +261,13 @@ class Storage(Offer):
     endurance_tb_per_day: float | None
     units_lost: float
     segments: tuple[Segment, ...]
+    bulk_tb: float = 0.0
+    bulk_read_gb_per_s: float = 0.0
+
+    @property
+    def is_bulk(self) -> bool:
+        """Whether it is of the bulk tier."""
+        return self.bulk_tb > 0.0
 
 
 class FamilyOffer(NamedTuple):
@@ -491,6 +502,19 @@ class Job:
     derived_stall: bool = False
     levels: Levels | None = None
     repair: Repair | None = None
+    lost_time: float = 0.0
+    bulk_needed_tb: float = 0.0
+
+    @property
+    def staged_share(self) -> float:
+        """Share of the write bandwidth that may stage data from the bulk tier: what is left while
+        checkpoints drain for the largest share of the time."""
+        return 1.0 - self.max_overlap
+
+    @property
+    def progress(self) -> float:
+        """Share of the time between restarts that makes progress."""
+        return 1.0 - self.lost_time
 
     @property
     def longest_local_restart_s(self) -> float:
@@ -667,6 +691,17 @@ class Case:
         """Return the storage of a purchase, in its order: few items of what may be a long list."""
         places = (self._places.get(name) for name, count in units.items() if count)
         return [self.storage[place] for place in sorted(p for p in places if p is not None)]
+
+    @cached_property
+    def flash(self) -> tuple[Storage, ...]:
+        """The storage that checkpoints may be on."""
+        return tuple(item for item in self.storage if not item.is_bulk)
+
+    def in_bulk(self, units: Mapping[str, int]) -> tuple[float, float]:
+        """Return the capacity (TB) and the delivered read bandwidth (GB/s) of the bulk tier."""
+        items = [(item, units.get(item.id, 0)) for item in self.storage if item.is_bulk]
+        read = sum(item.bulk_read_gb_per_s * count for item, count in items)
+        return sum(item.bulk_tb * count for item, count in items), self.delivered_read * read
 
     @cached_property
     def _places(self) -> dict[str, int]:

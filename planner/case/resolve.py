@@ -48,7 +48,11 @@ from planner.schema.problem import (
 )
 from planner.schema.problem import Split as SplitRule
 from planner.schema.running import Repair as RepairRule
-from planner.sizing.demand import VENDOR_RULES, capacity_tb
+from planner.sizing.demand import (
+    VENDOR_RULES,
+    WEIGHTS_ONLY_BYTES_PER_PARAMETER,
+    capacity_tb,
+)
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
 from planner.sizing.throughput import ScaleLaw, pipeline_bubble
 from planner.sizing.two_levels import remote_share
@@ -239,6 +243,13 @@ def _system(item: Item, inputs: Inputs) -> System:
 def _storage(item: Item, inputs: Inputs) -> Storage:
     assert item.family is not None
     provides, problem = item.provides, inputs.problem
+    if item.is_bulk:
+        assert provides.read is not None and provides.usable is not None
+        return Storage(
+            **_base(item, inputs), family="", read_gb_per_s=0.0, write_gb_per_s=0.0, usable_tb=0.0,
+            endurance_tb_per_day=0.0, units_lost=0.0, segments=(), bulk_tb=provides.usable.value,
+            bulk_read_gb_per_s=provides.read.value,
+        )  # fmt: skip
     return Storage(
         **_base(item, inputs),
         family=item.family,
@@ -268,7 +279,7 @@ def segments(sizes: Sizes) -> tuple[Segment, ...]:
 
 
 def _families(inputs: Inputs, storage: list[Storage]) -> tuple[FamilyOffer, ...]:
-    on_offer = {item.family for item in storage}
+    on_offer = {item.family for item in storage if not item.is_bulk}
     forced = {item.family for item in storage if item.forced}
     result = []
     for family in sorted(inputs.families, key=lambda family: family.id):
@@ -399,15 +410,27 @@ def job_numbers(problem: Problem) -> JobNumbers:
             dataset_tb=job.dataset_tb,
             checkpoint_gb=size_gb,
             keep_last=checkpoint.keep_last,
-            milestones=checkpoint.milestones,
-            exports=checkpoint.exports,
+            milestones=0 if job.in_bulk else checkpoint.milestones,
+            exports=0 if job.in_bulk else checkpoint.exports,
             parameters=job.parameters or 0.0,
             fill_limit=problem.storage.fill_limit,
         ),
+        bulk_needed_tb=_bulk_needed_tb(problem, size_gb),
         derived_stall=checkpoint.stall_s == "derived",
         levels=_levels(job),
         repair=_repair(job.repair),
+        lost_time=job.lost_share,
     )
+
+
+def _bulk_needed_tb(problem: Problem, checkpoint_gb: float) -> float:
+    """Return the usable capacity of the bulk tier, TB: data set, milestones, exports."""
+    job, saved = problem.job, problem.job.checkpoint
+    if not job.in_bulk:
+        return 0.0
+    exports_tb = WEIGHTS_ONLY_BYTES_PER_PARAMETER * (job.parameters or 0.0) * saved.exports / 1e12
+    held_tb = job.tiered.size_tb + saved.milestones * checkpoint_gb / 1e3 + exports_tb
+    return held_tb / problem.storage.fill_limit
 
 
 def modes_of(job: Job) -> tuple[Mode, ...]:

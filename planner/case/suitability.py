@@ -70,8 +70,12 @@ def _unwanted(item: Item, problem: Problem) -> tuple[str, str] | None:
     consider, rule = problem.consider, problem.items.get(item.id)
     if rule is not None and rule.exclude:
         return "excluded by items", f"take away items.{item.id}.exclude"
+    if item.is_bulk and not problem.job.in_bulk:
+        reason = "bulk storage, and no data set is on the bulk tier"
+        return reason, "give jobs.0.dataset with tier: bulk"
     system = item.category == "gpu_system"
     names = consider.gpu_systems if system else consider.storage_families
+    names = None if item.is_bulk else names
     name = item.id if system else item.family
     if names is not None and name not in names:
         key = "gpu_systems" if system else "storage_families"
@@ -155,9 +159,9 @@ def _no_way(item: Item, inputs: Inputs) -> str | None:
 
 
 def _missing_bandwidth(item: Item) -> list[str]:
-    missing = []
+    missing, sides = [], ("read",) if item.is_bulk else ("read", "write")
     if item.sizes is None:
-        missing += [name for name in ("read", "write") if getattr(item.provides, name) is None]
+        missing += [name for name in sides if getattr(item.provides, name) is None]
     if item.provides.usable is None:
         missing.append(FIGURES["usable_tb"].label)
     return missing

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,10 +20,10 @@ from planner.outputs.charts.scenarios import beside
 from planner.outputs.charts.studies import AnyStudy, heading, headline, tell_by_view
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import points
-from planner.processes import Progress, ignore
 from planner.schema.base import Prices
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Frontier, Sweep
+from planner.studies.pool import Progress, ignore
 from planner.studies.registry import RESULTS
 from planner.studies.study import load
 from planner.studies.verification import PlanFile, open_sound_plan
@@ -115,8 +114,8 @@ def _curves(
     progress: Progress,
 ) -> list[tuple[AnyStudy, None]]:
     """Return the curve of work against storage of each problem that comes without one."""
+    from planner.studies.frontier import study
     from planner.studies.request import Request
-    from planner.studies.sensitivity.frontier import study
 
     def key(name: str, scenario: str | None, overrides: Sequence[str]) -> tuple[object, ...]:
         return name, scenario, tuple(overrides)
@@ -138,18 +137,12 @@ def _curves(
         )
     }
     options = Request(paths=()).each()
-    whole, found = POINTS * len(missing), list[tuple[AnyStudy, None]]()
+    found = list[tuple[AnyStudy, None]]()
     for inputs in missing.values():
-        before = POINTS * len(found)
-        heard = partial(_further, progress, before, whole)
-        (curve,) = study(inputs, options, against=("storage",), points=POINTS, progress=heard)
+        progress(len(found), len(missing))
+        (curve,) = study(inputs, options, against=("storage",), points=POINTS)
         found.append((curve, None))
     return found
-
-
-def _further(progress: Progress, before: int, whole: int, done: int, _asked: int) -> None:
-    """Report progress over all curves, of which ``before`` are done."""
-    progress(before + done, whole)
 
 
 def _title(plans: Sequence[Plan], studies: Sequence[tuple[AnyStudy, Any]]) -> str:

@@ -18,7 +18,7 @@ from threading import Event, Thread
 from types import FrameType
 
 from planner import terminal
-from planner.processes import Progress
+from planner.studies.pool import Progress
 
 _AGAIN_S = 1.0
 

@@ -26,7 +26,7 @@ from planner.schema.plan import Plan
 from planner.studies.registry import BESIDE_PLANS
 from planner.studies.request import stem_of
 from planner.studies.study import Result, load
-from planner.terminal import say
+from planner.terminal import coloured, say
 from planner.whole_files import write_all
 
 if TYPE_CHECKING:
@@ -95,8 +95,11 @@ def deliver(
         contents = _contents(plan, carried, path, bills, edition, studies) | extra
         write_all(contents)
         written = list(contents)
-    text = plan_json.to_bytes(plan, carried).decode() if as_json else answer.render(plan, parts)
-    say(text, nl=False, strong=() if as_json else answer.LABELS)
+    if as_json:
+        say(plan_json.to_bytes(plan, carried).decode(), nl=False)
+    else:
+        styled = coloured()
+        say(answer.render(plan, parts, styled=styled), nl=False, styled=styled)
     return written
 
 

@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from planner import __version__
 from planner.api import Options, solve_with
 from planner.commands import running
 from planner.commands.report import as_png, pictures, write_workbook
-from planner.commands.solve import list_files, study_sheet
-from planner.errors import StoppedError
+from planner.commands.solve import study_sheet
+from planner.currency import shown_in
 from planner.inputs import Inputs
+from planner.loader.vary import NoPlaceError
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
+from planner.studies.distributions import Field
 from planner.studies.registry import SWEEP
-from planner.studies.request import Found, Request, SweepOptions
-from planner.studies.sensitivity.journal import Journal
-from planner.studies.sensitivity.scenarios import scenarios as scenarios_of
-from planner.studies.sensitivity.sweep import RunningSweep, SweptRows, beside
-from planner.studies.sensitivity.workers import Workers
+from planner.studies.request import Found, Request
+from planner.studies.scenario_plans import table_rows
+from planner.studies.scenarios import Row
+from planner.studies.scenarios import scenarios as scenarios_of
+from planner.studies.sweep import SweepTable, sweep_table
 from planner.whole_files import write_all
 
 SHOWN = 20_000
-"""So many rows of a table are looked at for the workbook, the picture and the screen."""
-
-
-@dataclass(frozen=True)
-class Variation:
-    """What to vary: ``--vary``, a table of scenarios, named scenarios (None; all where empty)."""
-
-    vary: tuple[str, ...] = ()
-    table: Path | None = None
-    named: tuple[str, ...] | None = None
+"""Rows of a table that workbook, picture and screen take into account."""
 
 
 def run(
@@ -47,6 +35,7 @@ def run(
     scenarios: Path | None,
     named: tuple[str, ...],
     workbook: bool,
+    html: Path | None,
 ) -> Found:
     """Solve the scenarios of a problem and write the table of them.
 
@@ -56,88 +45,51 @@ def run(
         scenarios: a table of scenarios.
         named: scenarios of the problem by name, or ``all``.
         workbook: whether to write the workbook and the picture, too.
+        html: where the page with sliders goes, None for none.
 
     Raises:
         InputError: the problem or what to vary is wrong, or a file cannot be written.
     """
-    every = tuple(name for name in named if name != "all") if named else None
-    asked = Variation(vary, scenarios, every)
     inputs, folder = request.inputs, request.folder or Path()
-    chosen = scenarios_of(
-        inputs, vary=asked.vary, table=asked.table, named=asked.named, problem=request.path
-    )
+    names = tuple(name for name in named if name != "all") if named else None
+    chosen = scenarios_of(inputs, vary=vary, table=scenarios, named=names, problem=request.path)
     options = request.rows(len(chosen))
-    partial = folder / f".{request.stem}.sweep.partial"
-    with _journal(partial, _key(inputs, asked, options)) as journal:
-        course = RunningSweep(inputs, chosen, options, journal, request.progress)
-        stopped = _run(course)
-        base = solve_with(inputs, Options(gap=options.gap, explain=False)) if workbook else None
-        study, rows, written = _write(course.table(), folder / f"{request.stem}.sweep", base)
-        if base is not None and study.rows:
-            written += _write_shown(base, study, rows, folder, request.stem)
-        if not stopped:
-            journal.forget()
-    kept = _kept(study, partial) if stopped else ""
-    return Found((study,), (_ended(study),), shown={"rows": rows}, written=written, stopped=kept)
-
-
-@contextmanager
-def _journal(folder: Path, key: str) -> Iterator[Journal]:
-    """Yield the journal; however the sweep ends, nobody else is kept out and nothing idle stays."""
-    with closing(Journal(folder, key)) as journal:
-        try:
-            yield journal
-        except KeyboardInterrupt:
-            if journal.empty:
-                raise
-            running.interrupt_handled()
-            kept = f"what is done is kept in {list_files([folder])}"
-            text = f"interrupted: {kept}; the same command goes on from there"
-            raise StoppedError(text) from None
-        finally:
-            if journal.empty:
-                journal.forget()
-
-
-def _run(course: RunningSweep) -> bool:
-    """Work on every piece; say whether the user stopped it before its end."""
+    rows: dict[int, Row] = {}
+    stopped = ""
     try:
-        with Workers(course.work, course.pieces, kept=True) as workers:
-            course.run(workers)
+        table_rows(chosen.bases, chosen, options, rows, request.progress)
     except KeyboardInterrupt:
-        if not course.done:
+        if not rows:
             raise
         running.interrupt_handled()
-        return True
-    return False
+        stopped = f"interrupted after {len(rows):,} of {len(chosen):,} scenarios; they are written"
+    base = solve_with(inputs, Options(gap=options.gap, explain=False)) if workbook else None
+    table = sweep_table(inputs, chosen, options, rows, base)
+    written = _write(table, folder / f"{request.stem}.sweep")
+    first = {name: column[:SHOWN] for name, column in table.values.items()}
+    if base is not None and rows:
+        written += _write_shown(base, table.record, first, folder, request.stem)
+    if html is not None:
+        written += _write_page(html, table.record, first, inputs)
+    return Found(
+        (table.record,), (_ended(table.record),), shown={"rows": first}, written=written,
+        stopped=stopped,
+    )  # fmt: skip
 
 
-def _key(inputs: Inputs, asked: Variation, options: SweepOptions) -> str:
-    """Return what tells one sweep from another: its inputs, what is varied, how it is solved."""
-    table = asked.table.read_bytes() if asked.table is not None else b""
-    parts = [
-        __version__, inputs.sha256, inputs.scenario, inputs.overrides, asked.vary, asked.named,
-        hashlib.sha256(table).hexdigest(), options.gap, options.time_limit_s,
-    ]  # fmt: skip
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-
-
-def _write(
-    table: SweptRows, stem: Path, base: Plan | None
-) -> tuple[Sweep, dict[str, Sequence[Any]], tuple[Path, ...]]:
+def _write(table: SweepTable, stem: Path) -> tuple[Path, ...]:
     from planner.outputs import sweep_files
 
-    names = [stem.with_name(f"{stem.name}{suffix}") for suffix in (".parquet", ".csv", ".json")]
-    counted = sweep_files.write_files(
-        names[0], names[1], table.columns, table.types, table.blocks(), SHOWN
+    parquet, csv, json = (
+        stem.with_name(f"{stem.name}{suffix}") for suffix in (".parquet", ".csv", ".json")
     )
-    study = beside(table.record(counted.statuses, counted.proofs), base)
-    write_all({names[2]: (study.model_dump_json(indent=2) + "\n").encode()})
-    return study, dict(counted.first), tuple(names)
+    sweep_files.write_files(parquet, csv, table.record.columns, table.types, table.values)
+    write_all({json: (table.record.model_dump_json(indent=2) + "\n").encode()})
+    return parquet, csv, json
 
 
 def _write_shown(
-    base: Plan, study: Sweep, rows: dict[str, Sequence[Any]], folder: Path, stem: str
+    base: Plan, study: Sweep, rows: dict[str, list[Any]], folder: Path, stem: str
 ) -> tuple[Path, ...]:
     """Write the pictures and the workbook of a sweep; return their names."""
     shown = {"rows": rows}
@@ -148,10 +100,20 @@ def _write_shown(
     return (*drawn, *write_workbook(folder, f"{SWEEP.book.format(stem=stem)}.xlsx", base, sheets))
 
 
-def _kept(study: Sweep, folder: Path) -> str:
-    done = f"{study.rows:,} of {study.asked:,} scenarios"
-    kept = f"which are in the files and kept in {list_files([folder])}"
-    return f"interrupted after {done}, {kept}; the same command goes on from there"
+def _write_page(
+    path: Path, study: Sweep, rows: dict[str, list[Any]], inputs: Inputs
+) -> tuple[Path, ...]:
+    """Write the page with sliders, which begin where the problem is; return its name."""
+    from planner.outputs.sweep_page import page
+
+    now = {}
+    for column in study.columns:
+        if column.kind == "input":
+            with suppress(NoPlaceError):
+                now[column.path] = Field(inputs, column.path).base
+    with shown_in(study.shown_in):
+        write_all({path: page(study, rows, now)})
+    return (path,)
 
 
 def _ended(study: Sweep) -> str:

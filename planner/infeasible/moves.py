@@ -77,7 +77,7 @@ def _per_unit(inputs: Inputs, case: Case, lever: Lever) -> float | None:
     fill = problem.storage.fill_limit
     if lever.path.endswith(_KEPT):
         return case.job.checkpoint_gb / 1e3 / fill
-    if lever.path.endswith(".dataset"):
+    if ".dataset" in lever.path:
         return 1.0 / fill
     if lever.path.endswith(".exports"):
         parameters = problem.job.parameters or 0.0

@@ -11,7 +11,14 @@ from planner.levers.model import Direction, Lever, amount, bounded, choice, give
 from planner.limits import BY_NAME, LIMITS, SUPPLIES, Limit, of_group
 from planner.paths import job_path
 from planner.schema.catalog import Item
-from planner.schema.problem import FixedInterval, Job, LostWorkInterval, OptimalInterval, Quantity
+from planner.schema.problem import (
+    DataSet,
+    FixedInterval,
+    Job,
+    LostWorkInterval,
+    OptimalInterval,
+    Quantity,
+)
 from planner.schema.running import MOST_EVERY, OPEN_EVERY
 from planner.schema.site import Site
 
@@ -207,12 +214,14 @@ def _data(inputs: Inputs) -> Iterator[Lever]:
     job = inputs.problem.job
     counts = (("keep_last", "checkpoints kept"), ("milestones", "milestones kept"),
               ("exports", "exports kept"))  # fmt: skip
-    for key, label in counts:
+    for key, label in counts[:1] if job.in_bulk else counts:
         if getattr(job.checkpoint, key):
             yield bounded(inputs, f"{_CHECKPOINT}.{key}", label, "checkpoints", -1, 0,
                           limit="capacity")  # fmt: skip
-    if job.dataset_tb:
-        yield bounded(inputs, f"{_JOB}.dataset", "data set", "TB", -1, 0.0, limit="capacity")
+    path, limit = f"{_JOB}.dataset", "bulk_capacity" if job.in_bulk else "capacity"
+    path += ".size" if isinstance(job.dataset, DataSet) else ""
+    if job.tiered.size_tb:
+        yield bounded(inputs, path, "data set", "TB", -1, 0.0, limit=limit)
     if job.ingest_per_gpu_gb_per_s:
         path, label = f"{_JOB}.ingest_per_gpu", "ingest per GPU"
         yield bounded(inputs, path, label, "GB/s", -1, 0.0, limit="ingest")

@@ -20,11 +20,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -190,10 +187,9 @@ def sweep(
         time_limit: how long each may take.
         jobs: how many processes to use, 0 for as many as there are cores.
     """
-    from planner.studies.sensitivity.journal import Journal
-    from planner.studies.sensitivity.scenarios import scenarios as scenarios_of
-    from planner.studies.sensitivity.sweep import RunningSweep, beside
-    from planner.studies.sensitivity.workers import Workers
+    from planner.studies.scenario_plans import table_rows
+    from planner.studies.scenarios import scenarios as scenarios_of
+    from planner.studies.sweep import sweep_table
 
     given = {"gap": gap, "time_limit": time_limit, "jobs": jobs}
     request, _ = request_of(STUDIES["sweep"], (problem,), given, settings, scenario)
@@ -211,21 +207,12 @@ def sweep(
             problem=request.path,
         )
     options = request.rows(len(chosen))
-    with TemporaryDirectory(prefix="planner-") as folder:
-        journal = Journal(Path(folder), "library")
-        course = RunningSweep(inputs, chosen, options, journal, request.progress)
-        try:
-            with Workers(course.work, course.pieces) as workers:
-                course.run(workers)
-            done = course.table()
-            blocks = list(done.blocks())
-        finally:
-            course.journal.close()
-    table = {c.name: tuple(chain(*(block[c.name] for block in blocks))) for c in done.columns}
-    statuses, proofs = Counter(table["status"]), Counter(c or "" for c in table["certificate"])
+    rows: dict[int, dict[str, Any]] = {}
+    table_rows(chosen.bases, chosen, options, rows, request.progress)
     base = api.solve_with(inputs, api.Options(gap=options.gap, explain=False))
-    study = beside(done.record(statuses, proofs), base)
-    return SweepTable(**dict(study), table=table)
+    found = sweep_table(inputs, chosen, options, rows, base)
+    table = {name: tuple(column) for name, column in found.values.items()}
+    return SweepTable(**dict(found.record), table=table)
 
 
 WRITTEN_OUT = ("example", "load", "size", "solve", "sweep", "write_workbook")

@@ -91,8 +91,13 @@ def _category(item: Item, families: Mapping[str, Family]) -> Iterator[Fault]:
     if item.category != "storage":
         if item.family is not None or item.sizes is not None:
             yield "family and sizes belong to storage items only", "leave them out", "family"
+        if item.is_bulk:
+            yield "tier belongs to storage items only", "leave it out", "tier"
     elif item.family is None:
         yield "a storage item needs its family", "add family: " + " or ".join(families), "id"
+    elif item.is_bulk and item.sizes is not None:
+        fix = "state provides.read and provides.usable of a unit"
+        yield "a bulk item has no table of sizes", fix, "sizes"
     elif item.family not in families:
         hint = (
             did_you_mean(item.family, list(families))
@@ -289,7 +294,7 @@ def never_planned(item: Item, items: Mapping[str, Item], *, priced: bool) -> tup
             lacking.append("compute ports")
     else:
         if item.sizes is None:
-            names = ("read", "write")
+            names = ("read",) if item.is_bulk else ("read", "write")
             lacking += [name for name in names if getattr(item.provides, name) is None]
         if item.provides.usable is None:
             lacking.append(FIGURES["usable_tb"].label)

@@ -97,12 +97,14 @@ def _goodput(inputs: Inputs) -> Iterator[Contradiction]:
         longest_s = rule.max_s
     else:
         return
-    left = 1.0 - checkpoint.known_stall_s / longest_s
+    lost = inputs.problem.job.lost_share
+    left = (1.0 - checkpoint.known_stall_s / longest_s) * (1.0 - lost)
     if 0.0 < left < floor:
+        besides = f" beside {100 * lost:g} % of other lost time" if lost else ""
         message = (
             f"goodput of {100 * floor:g} % cannot be had: a stall of "
             f"{checkpoint.known_stall_s:g} s in every interval of at most "
-            f"{longest_s / 60:g} min leaves {100 * left:.4g} %"
+            f"{longest_s / 60:g} min{besides} leaves {100 * left:.4g} %"
         )
         fix = "lower it, shorten the stall, or lengthen the interval"
         yield "targets.min_goodput", message, fix

@@ -14,7 +14,8 @@ from planner.schema.prices import Price
 
 
 class Band(NamedTuple):
-    """The usual range of a figure, or of one ``per`` another, for items of a category."""
+    """The usual range of a figure, or of one ``per`` another, for items of a category, or of the
+    bulk tier."""
 
     category: str
     label: str
@@ -47,6 +48,12 @@ BANDS = (
     Band("storage", "usable per raw capacity", "usable_tb", "raw_tb", 0.4, 1.0),
     Band("storage", "list price per GB/s of reading", "usd", "read", 700.0, 35_000.0, "USD"),
     Band("storage", "list price per usable TB", "usd", "usable_tb", 300.0, 5_000.0, "USD"),
+    Band("bulk", "draw per rack unit", "draw_kw", "rack_units", 0.1, 1.5, "kW"),
+    Band("bulk", "read bandwidth per rack unit", "read", "rack_units", 0.3, 60.0, "GB/s"),
+    Band("bulk", "read bandwidth per speed of all ports", "read", "ports", 0.02, 1.0),
+    Band("bulk", "usable capacity per rack unit", "usable_tb", "rack_units", 30.0, 2_000.0, "TB"),
+    Band("bulk", "usable per raw capacity", "usable_tb", "raw_tb", 0.4, 1.0),
+    Band("bulk", "list price per usable TB", "usd", "usable_tb", 15.0, 3_000.0, "USD"),
     Band("switch", "draw per rack unit", "draw_kw", "rack_units", 0.04, 3.0, "kW"),
     Band("switch", "weight per rack unit", "weight_kg", "rack_units", 3.0, 30.0, "kg"),
     Band("switch", "draw per Gb/s of all ports", "draw_kw", "switched", 8e-6, 7e-4, "kW"),
@@ -65,7 +72,8 @@ def implausible(
         known = _figures(item, prices.get(sku))
         for band in BANDS:
             part, whole = known.get(band.figure), known.get(band.per) if band.per else 1.0
-            if band.category != item.category or part is None or not whole:
+            kind = "bulk" if item.is_bulk else item.category
+            if band.category != kind or part is None or not whole:
                 continue
             if not band.low <= part / whole <= band.high:
                 unit = f" {band.unit}" if band.unit else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -148,6 +149,34 @@ def scalar(text: str, origin: str) -> Any:
         return parse(text, origin).data
     except InputError as error:
         raise InputError([replace(finding, line=None) for finding in error.findings]) from None
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes collections without others in one line, and texts that YAML 1.2 reads as texts."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        """Write the same value twice rather than as an alias."""
+        return True
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        """Return a text, in quotes where it would be read as a number, a Boolean or null."""
+        plain = text not in _SPECIAL and isinstance(_number(text), str)
+        return self.represent_scalar(_PLAIN[yaml.ScalarNode], text, style=None if plain else "'")
+
+
+_Dumper.add_representer(str, _Dumper.represent_text)
+
+
+def dump(data: Mapping[str, Any]) -> str:
+    """Return the data of a file as YAML that reads back the same."""
+    return yaml.dump(
+        data,
+        Dumper=_Dumper,
+        default_flow_style=None,
+        sort_keys=False,
+        allow_unicode=True,
+        width=100,
+    )
 
 
 def _refuse_hostile(text: str, file: str) -> None:

@@ -94,9 +94,9 @@ class Carriers:
             priced: what so many units of an item cost, by whatever money counts.
         """
         case = self.case
-        held = {item.family for item in case.storage if self.chosen.units[item.id]}
+        held = {item.family for item in case.flash if self.chosen.units[item.id]}
         for family in case.families:
-            items = [item for item in case.storage if item.family == family.id]
+            items = [item for item in case.flash if item.family == family.id]
             if family.id not in held:
                 carrier = self._cheapest(items, priced)
                 if carrier is not None:
@@ -141,7 +141,7 @@ class Carriers:
 
         Their storage is what must be; units of which there are none they do not name.
         """
-        storage = {item.id: item.low for item in self.case.storage}
+        storage = {item.id: item.low for item in self.case.flash}
         beside = Counter({k: n for k, n in {**self.chosen.units, **storage}.items() if n})
         yield 0, replace(self.chosen, units=beside)
         running = self.case.in_use(self.chosen.used, self.chosen.ways)

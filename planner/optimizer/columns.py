@@ -95,7 +95,7 @@ class Columns:
             "units": 1.0,
             "names": name_weight(offer.id),
             "disliked": float(offer.id in self.case.policy.disliked),
-            "storage_units": float(stores),
+            "storage_units": float(isinstance(offer, Storage) and not offer.is_bulk),
             "gpu_systems": float(not stores),
         }
         return by_name[name]

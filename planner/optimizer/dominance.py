@@ -118,7 +118,7 @@ def stands_in(case: Case, also: Collection[str] = ()) -> list[tuple[str, str]]:
         also: sums over the bill that decide beside those of its own objective and limits.
     """
     uses, figures, groups = _uses(case), _figures(case, also), defaultdict(list)
-    for item in case.storage:
+    for item in case.flash:
         if _removable(case, item) and item.installed == 0 and item.unit_net_usd is not None:
             empty = replace(item, usable_tb=0.0)
             takes = _takes(case, empty, uses, figures)
@@ -169,7 +169,7 @@ def _takes(case: Case, offer: Offer, uses: _Uses, figures: Iterable[str]) -> lis
         takes += [value for way in offer.ways for value in (-way.tflops_per_gpu, way.bubble)]
     elif isinstance(offer, Storage):
         takes += [-offer.read_gb_per_s, -offer.write_gb_per_s, -offer.usable_tb]
-        takes.append(-(offer.endurance_tb_per_day or 0.0))
+        takes += [-(offer.endurance_tb_per_day or 0.0), -offer.bulk_tb, -offer.bulk_read_gb_per_s]
     return takes
 
 

@@ -339,7 +339,7 @@ class _Jobs:
         fan = op.fan_once[team] + op.fan_each[team] * self.few
         self.restore_s = fan * job.checkpoint_gb / flow.safe_read
         waiting, mends = op.waiting(of_few, self.mtti)
-        self.kept = op.kept_by_swaps(self.mtti) * (1.0 - waiting)
+        self.kept = op.kept_by_swaps(self.mtti) * (1.0 - waiting) * job.progress
         self.shrinks = job.repair is not None and job.repair.shrinks
         local = None if op.drives is None else op.drives.of(team, self.many)
         self.every = 1 if local is None else local.every
@@ -360,6 +360,8 @@ class _Jobs:
         if job.ingest_per_gpu_gb_per_s:
             ports = op.client_read[team] * np.ceil(self.many / op.usable[team] - NOISE)
             arrives = np.minimum(case.delivered_read * stores.read, ports * stores.read_factor)
+            if job.bulk_needed_tb:
+                arrives = np.minimum(arrives, op.staged(stores))
             self.runs &= self.few * job.ingest_per_gpu_gb_per_s <= arrives * (1 + 1e-7)
         self._reach_floors()
 

@@ -280,7 +280,8 @@ def operate(
     slowest_s = flow.fan_out * job.checkpoint_gb / flow.safe_read_gb_per_s
     if job.max_restore_s is not None and slowest_s > job.max_restore_s * (1 + TOLERANCE):
         return None
-    if gpus * job.ingest_per_gpu_gb_per_s > flow.data_gb_per_s * (1 + TOLERANCE):
+    fed = min(flow.data_gb_per_s, _staged_gb_per_s(case, units))
+    if gpus * job.ingest_per_gpu_gb_per_s > fed * (1 + TOLERANCE):
         return None
     tried = job.levels.every if mode == "local" and job.levels is not None else (1,)
     runs = [_at_best(case, mode, units, used, gpus, flow, every) for every in tried]
@@ -288,6 +289,19 @@ def operate(
     if len(found) > 1 and any(limit.name in OF_INTERVAL for limit in case.elastic):
         return min(found, key=lambda run: missed_by(case, run))
     return max(found, key=lambda run: run.goodput, default=None)
+
+
+def _staged_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
+    """Return the training data that comes from the bulk tier to flash, GB/s; no limit without."""
+    if case.job.bulk_needed_tb == 0.0:
+        return math.inf
+    return min(case.in_bulk(units)[1], staging_gb_per_s(case, units))
+
+
+def staging_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
+    """Return the training data that flash takes from the bulk tier beside checkpoints, GB/s."""
+    write = case.delivered_write * bought_nameplate(case.bought(units), units)[1]
+    return case.job.staged_share * write
 
 
 def _at_best(
@@ -523,7 +537,7 @@ def _run(
     waiting = flow.waiting
     if flow.shrunk is not None and kept > 0.0:
         waiting = short_of_units(job, run, flow.shrunk)
-    return replace(run, waiting=waiting, goodput=kept * (1.0 - waiting))
+    return replace(run, waiting=waiting, goodput=kept * (1.0 - waiting) * job.progress)
 
 
 def on_two_levels(job: Job, run: Run) -> TwoLevels:
@@ -761,6 +775,7 @@ def _share(case: Case, operation: Run, limit: Elastic) -> float:
     return max(0.0, over / limit.scale)
 
 
+_OF_INGEST = ("ingest", "bulk_read", "staging")
 _OF_GPUS = tuple(limit.name for limit in LIMITS if limit.figure == "gpus_used")
 
 
@@ -784,7 +799,7 @@ def amount(case: Case, operation: Run, name: str) -> float:
         "blocking": lambda: drain_s / run.interval_s,
         "drain_fits": lambda: (run.stall_s if run.mode == "async" else 0.0) + drain_s,
         "local_fits": lambda: run.stall_s + run.local_drain_s,
-        "ingest": lambda: run.gpus * job.ingest_per_gpu_gb_per_s,
+        **dict.fromkeys(_OF_INGEST, lambda: run.gpus * job.ingest_per_gpu_gb_per_s),
         "endurance": lambda: write_volume_tb_per_day(job.checkpoint_gb, run.remote_interval_s),
         "interval_max": lambda: run.interval_s,
         "interval_min": lambda: run.interval_s,
@@ -839,6 +854,9 @@ def _limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
     if run.mode == "local":
         yield "local_fits", run.interval_s
     yield "ingest", run.data_gb_per_s
+    if job.bulk_needed_tb and job.ingest_per_gpu_gb_per_s > 0:
+        yield "bulk_read", case.in_bulk(run.units)[1]
+        yield "staging", staging_gb_per_s(case, run.units)
     rated = [item.endurance_tb_per_day for item in case.storage if run.units[item.id]]
     if None not in rated:
         yield (

@@ -37,6 +37,8 @@ class Stores:
         safe_write, safe_read: the same with units down, as limits count on it.
         worn_s: the shortest interval that the drives endure, s.
         write_factor, read_factor: of the clients' limits, by the storage families in use.
+        bulk_read: nameplate read bandwidth of the bulk tier, GB/s.
+        bulk_tb: usable capacity of the bulk tier, TB.
     """
 
     write: Numbers
@@ -46,6 +48,8 @@ class Stores:
     worn_s: Numbers
     write_factor: Numbers
     read_factor: Numbers
+    bulk_read: Numbers
+    bulk_tb: Numbers
 
     def at(self, places: Places | Flags) -> Stores:
         """Return some of them."""
@@ -58,6 +62,8 @@ class Stores:
             self.worn_s[places],
             self.write_factor[places],
             self.read_factor[places],
+            self.bulk_read[places],
+            self.bulk_tb[places],
         )
 
     @classmethod
@@ -250,7 +256,10 @@ class Operation:
             runs &= stopped <= MOST_STALLED * interval
             patient = np.exp(times.log_kept(interval, mtti)) * self.kept_by_swaps(mtti)
             goodput = patient * (1.0 - waiting)
-        patient, goodput = (np.where(moves & runs, kept, 0.0) for kept in (patient, goodput))
+        progress = job.progress
+        patient, goodput = (
+            np.where(moves & runs, progress * kept, 0.0) for kept in (patient, goodput)
+        )
         each = most_each = self._rates(use, job.scale) * 1e-3
         if self.concave is not job.scale:
             most_each = self._rates(use, self.concave) * 1e-3
@@ -564,6 +573,9 @@ class Operation:
                 high = np.where((each > more) & (end < high), end, high)
                 low = np.where((each < more) & (end > low), end, low)
                 high = np.where((each == more) & (gives < once), 0.0, high)
+        if job.bulk_needed_tb and job.ingest_per_gpu_gb_per_s > 0:
+            staged = self.staged(stores) * (1 + TOLERANCE) / job.ingest_per_gpu_gb_per_s
+            high = np.minimum(high, staged)
         step = self.step[way]
         over = np.ceil(np.maximum(most - high * (1 + ROUNDING), 0.0) / step)
         return low * (1 - ROUNDING), most - over.astype(np.int64) * step
@@ -582,7 +594,14 @@ class Operation:
             return np.ones(len(use.way), dtype=bool)
         ports = self.client_read[use.way] * used * use.stores.read_factor
         arrives = np.minimum(self.case.delivered_read * use.stores.read, ports)
+        if self.case.job.bulk_needed_tb:
+            arrives = np.minimum(arrives, self.staged(use.stores))
         return use.gpus * each <= arrives * (1 + TOLERANCE)
+
+    def staged(self, stores: Stores) -> Numbers:
+        """Return the training data that comes from the bulk tier to flash, GB/s."""
+        write = self.case.job.staged_share * self.case.delivered_write * stores.write
+        return np.asarray(np.minimum(self.case.delivered_read * stores.bulk_read, write))
 
     def stalls(self, way: Places, gpus: Numbers) -> Numbers:
         """Return how long GPUs stand still for an asynchronous checkpoint, s; see `levels`."""
@@ -715,13 +734,19 @@ def stored(case: Case, counts: NDArray[np.int64]) -> tuple[Stores, Numbers]:
     """
     size = counts.shape[1]
     read, write, lost_read, lost_write = (np.zeros(size) for _ in range(4))
-    endured = np.zeros(size)
+    endured, bulk_read, bulk_tb = np.zeros(size), np.zeros(size), np.zeros(size)
     factors = {f.id: (f.write_factor, f.read_factor) for f in case.families}
     factor = np.full((2, size), np.inf)
     for row, item in enumerate(case.storage):
         units = counts[row].astype(float)
         some = units > 0
         if not some.any():
+            continue
+        if item.is_bulk:
+            bulk_read, bulk_tb = (
+                bulk_read + item.bulk_read_gb_per_s * units,
+                bulk_tb + item.bulk_tb * units,
+            )
             continue
         each_read, each_write = (np.where(some, e, 0.0) for e in nameplates(item, units))
         read, write = read + each_read, write + each_write
@@ -735,7 +760,8 @@ def stored(case: Case, counts: NDArray[np.int64]) -> tuple[Stores, Numbers]:
     usable: Numbers = np.array([item.usable_tb for item in case.storage]) @ counts.astype(float)
     safe = write - lost_write, read - lost_read
     worn = worn_interval_s(case, endured)
-    return Stores(write, read, *safe, worn, *np.where(np.isinf(factor), 1.0, factor)), usable
+    by_write, by_read = np.where(np.isinf(factor), 1.0, factor)
+    return Stores(write, read, *safe, worn, by_write, by_read, bulk_read, bulk_tb), usable
 
 
 def endurance_tb_per_day(store: Storage) -> float:

@@ -111,6 +111,7 @@ class Program(Rows):
         self.restore_time()
         self.ingest()
         self.capacity()
+        self.bulk_tier()
         self.vendor_rule()
         self.held_write()
         self.vendor_policy()
@@ -290,6 +291,8 @@ class Program(Rows):
             self.row("storage_families", serving == exact)
         self.row("some_storage", serving >= 1.0)
         for item in self.storage:
+            if item.is_bulk:
+                continue
             most = float(self.tops[item.id]) * self.serves[item.family]
             self.row(f"family_of_{item.id}", self.units[item.id] - most <= 0.0)
         for family in self.families:
@@ -452,6 +455,21 @@ class Program(Rows):
         """sum_k usable_k x_k >= TB needed."""
         usable = lpSum(item.usable_tb * self.units[item.id] for item in self.storage)
         self.row("capacity", usable >= self.job.capacity_needed_tb)
+
+    def bulk_tier(self) -> None:
+        """sum_k bulk_k x_k >= TB of data set and archives;  g N <= eta_r sum_k read_k x_k,
+        g N <= (1 - overlap) eta_w sum_k write_k x_k: data leaves bulk and is staged on flash."""
+        needed, each = self.job.bulk_needed_tb, self.job.ingest_per_gpu_gb_per_s
+        if needed == 0.0:
+            return
+        bulk = [item for item in self.storage if item.is_bulk]
+        held = lpSum(item.bulk_tb / needed * self.units[item.id] for item in bulk)
+        self.row("bulk_capacity", held >= 1.0)
+        if each > 0.0:
+            read = lpSum(item.bulk_read_gb_per_s * self.units[item.id] for item in bulk)
+            self.row("bulk_read", self.case.delivered_read * read - each * self.gpus >= 0.0)
+            _, write = self._delivered(self.nameplate.values())
+            self.row("staging", self.job.staged_share * write - each * self.gpus >= 0.0)
 
     def vendor_rule(self) -> None:
         """sum_k read_k x_k >= r U,  sum_k write_k x_k >= w U,  unit U >= GPUs bought, U whole."""

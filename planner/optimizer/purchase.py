@@ -187,6 +187,8 @@ def _families_fit(case: Case, units: Mapping[str, int]) -> bool:
     """Say whether the storage families in use are as many, and as large, as they may be."""
     serving: dict[str, int] = {}
     for item in case.bought(units):
+        if item.is_bulk:
+            continue
         serving[item.family] = serving.get(item.family, 0) + units[item.id]
     if len(serving) > case.max_families and case.exact_families is None:
         return False
@@ -243,6 +245,8 @@ def broken_needs(case: Case, units: Mapping[str, int]) -> list[str]:
     usable = sum(item.usable_tb * units[item.id] for item in case.bought(units))
     if usable < case.job.capacity_needed_tb * (1 - TOLERANCE):
         broken.append("capacity")
+    if case.in_bulk(units)[0] < case.job.bulk_needed_tb * (1 - TOLERANCE):
+        broken.append("bulk_capacity")
     least = case.limits["least_write_gb_per_s"]
     if least is not None and bought_write_gb_per_s(case, units) < least * (1 - TOLERANCE):
         broken.append("least_write")

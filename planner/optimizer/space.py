@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from planner.case import Case
 from planner.case.bounds import cap, cap_in_use, sizes_fall
-from planner.case.model import Mode, Offer
+from planner.case.model import Mode, Offer, Storage
 from planner.case.quantities import ROUNDING
 from planner.optimizer.columns import TCO, WRITTEN, Columns, most_each
 from planner.optimizer.dominance import stands_in
@@ -55,8 +55,8 @@ PROBES = 4
 """So many bills are looked at for the most GPU systems that fit a box."""
 ENDLESS = 1e30
 """The endurance of drives that are not rated, TB per day."""
-GOODS = ("read", "write", "usable", "endurance", "units")
-"""What storage gives: nameplate bandwidth, GB/s; TB; TB per day; and its units."""
+GOODS = ("read", "write", "usable", "endurance", "units", "bulk_read", "bulk_tb")
+"""What storage gives: nameplate bandwidth, GB/s; TB; TB per day; its units; the bulk tier's."""
 WRITE, UNITS = GOODS.index("write"), GOODS.index("units")
 
 
@@ -254,9 +254,7 @@ class Space:
         """Take down what each item gives at most, what may be mixed, and what that gives for each
         thing it takes."""
         items = self.case.storage
-        each = [
-            (*most_each(i), i.usable_tb, min(endurance_tb_per_day(i), ENDLESS), 1.0) for i in items
-        ]
+        each = [self._gives(item) for item in items]
         self.gives = np.array(each, dtype=float).reshape(len(items), len(GOODS)).T
         self.usable = self.gives[GOODS.index("usable")]
         self.families = self.case.families
@@ -274,6 +272,13 @@ class Space:
              for group in self.groups]
         ).reshape(len(self.groups), *shape)  # fmt: skip
 
+    @staticmethod
+    def _gives(item: Storage) -> tuple[float, ...]:
+        """Return what a unit of an item gives at most, by ``GOODS``."""
+        endured = min(endurance_tb_per_day(item), ENDLESS)
+        bulk = (item.bulk_read_gb_per_s, item.bulk_tb)
+        return (*most_each(item), item.usable_tb, endured, float(not item.is_bulk), *bulk)
+
     def _groups(self) -> list[Group]:
         """Return the families that may serve together; those that must are in each."""
         case, names = self.case, [family.id for family in self.families]
@@ -282,7 +287,7 @@ class Space:
             sizes = range(case.exact_families, case.exact_families + 1)
         sets = [some for size in sizes for some in itertools.combinations(names, size)]
         needed = {f.id for f in self.families if f.forced}
-        needed |= {i.family for i in case.storage if i.low or i.id in case.must_use}
+        needed |= {i.family for i in case.flash if i.low or i.id in case.must_use}
         sets = [some for some in sets if needed <= {*some}]
         if len(sets) > MOST_GROUPS and len(sizes):
             sets = [some for some in sets if len(some) == 1] + [tuple(names)]
@@ -290,7 +295,8 @@ class Space:
 
     def _group(self, names: tuple[str, ...]) -> Group:
         here = [family for family in self.families if family.id in names]
-        items = np.array([item.family in names for item in self.case.storage], dtype=bool)
+        here_too = [item.is_bulk or item.family in names for item in self.case.storage]
+        items = np.array(here_too, dtype=bool)
         factors = [max(f.write_factor for f in here), max(f.read_factor for f in here)]
         return Group(names, items, *factors)
 
@@ -316,7 +322,7 @@ class Space:
     def box_of(self, units: Mapping[str, int], ways: Collection[str]) -> Boxes | None:
         """Return one purchase, run in some ways, as a box; None where it is none of this space."""
         places = sorted(n for n, way in enumerate(self.case.ways) if way.id in ways)
-        bought = {item.family for item in self.case.storage if units.get(item.id)}
+        bought = {item.family for item in self.case.flash if units.get(item.id)}
         groups = [n for n, group in enumerate(self.groups) if bought <= {*group.families}]
         if tuple(places) not in self.job.teams or not groups:
             return None
@@ -515,10 +521,11 @@ class Space:
         return np.asarray(self.gives @ low + np.minimum(self.gives @ (high - low), most_more))
 
     def _stores_of(self, boxes: Boxes, goods: Numbers) -> tuple[Stores, Numbers]:
-        read, write, usable, endured = goods[:4] * (1 + NOISE)
+        read, write, usable, endured, _, bulk_read, bulk_tb = goods * (1 + NOISE)
         factors = np.array([[g.write_factor, g.read_factor] for g in self.groups])[boxes.group]
         worn = worn_interval_s(self.case, endured)
-        return Stores(write, read, write, read, worn, factors[:, 0], factors[:, 1]), usable
+        sides = (write, read, write, read, worn, factors[:, 0], factors[:, 1])
+        return Stores(*sides, bulk_read, bulk_tb), usable
 
     def _together(self, boxes: Boxes, room: Numbers, most: Counts) -> Counts:
         """Return the most GPUs of teams where several types share the room."""
@@ -541,6 +548,7 @@ class Space:
         """Say where storage is enough, whatever the job does with it."""
         case, rule = self.case, self.case.rule
         fine: Flags = usable >= case.job.capacity_needed_tb * (1 - TOLERANCE)
+        fine &= stores.bulk_tb >= case.job.bulk_needed_tb * (1 - TOLERANCE)
         least = case.limits["least_write_gb_per_s"]
         if least is not None:
             fine &= case.delivered_write * stores.write >= least * (1 - TOLERANCE)

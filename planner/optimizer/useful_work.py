@@ -153,7 +153,7 @@ class UsefulWork:
         recovery_s = job.restart_s + restore_s
         kept = goodput(interval_s, stall_s, lag_s, recovery_s, mean_s, slowdown)
         swaps = 1.0 if job.repair is None else job.repair.swap_factor(mean_s)
-        return kept * swaps * (1.0 - self.waiting(at.gpus)) or None
+        return kept * swaps * (1.0 - self.waiting(at.gpus)) * job.progress or None
 
     def waiting(self, gpus: float) -> float:
         """Return the share of time that the job waits for repairs."""
@@ -313,7 +313,8 @@ class UsefulWork:
         times = replace(times, interval_s=best_s)
         if times.stopped_share > MOST_STALLED:
             return None
-        return two_levels.goodput(times) * (1.0 - self.waiting(at.gpus)) or None
+        kept = two_levels.goodput(times) * self.job.progress
+        return kept * (1.0 - self.waiting(at.gpus)) or None
 
     def _gpus_range(self) -> tuple[float, float]:
         """Return the fewest and the most GPUs in use that no purchase changes.

@@ -1,21 +1,22 @@
-"""The first screen of a plan: what was asked, the answer in a few lines, what to know of it.
+"""The screen of a plan: figures, purchase, limits as bars, cost, storage, next step, notes.
 
-All of it is in `planner.outputs.console`, part by part; this is what fits one page of a terminal.
+What else there is to read is in `planner.outputs.console`, part by part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from planner.figures import objective_label
+from planner.figures import FIGURES, objective_label
 from planner.limits import SUPPLIES, of_group
-from planner.outputs import console, scope, why_text
-from planner.outputs.blocks import MOST_NOTES, labelled, note_lines
+from planner.outputs import console, paint, scope, why_text
 from planner.outputs.restated import in_its_currency
-from planner.outputs.run_text import spares_standing_by
 from planner.outputs.words import (
     about,
+    days,
     duration,
+    fitted,
     listed,
     money,
     next_step,
@@ -28,67 +29,144 @@ from planner.outputs.words import (
     years,
 )
 from planner.schema.plan import JobPlan, LimitReport, Plan, Totals
+from planner.terminal import width
 
-NEAR = 0.95
-"""From this share on a limit that does not bind is worth naming where none does."""
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
 PARTS = ("lines", "run", "network", "notes", "proof")
 """What may follow the first screen."""
-
-LABELS = ("Asked", "Buy", "Work", "Money", "Power", "Binds", "Storage", "Left out", "Notes", "More")
-"""What its lines begin with."""
-
-_INDENT = max(len(label) for label in LABELS) + 2
-_MOST_BINDING = 3
+LABELS = ("Objective", "Cost", "Power", "Checkpoint", "Storage", "Next step", "Idle", "Excluded",
+          "Notes", "More")  # fmt: skip
+_TILES = ("useful_pflops", "useful_gpus", "gpus_used", "goodput", "capex_usd", "facility_power_kw",
+          "days_to_train")  # fmt: skip
+_MOST_TILES, _MOST_LIMITS, _MOST_NOTES = 5, 6, 3
 
 
 @in_its_currency
-def render(plan: Plan, parts: Collection[str] = ()) -> str:
-    """Return the first screen, and after it the parts that were asked for.
+def render(plan: Plan, parts: Collection[str] = (), *, styled: bool = False) -> str:
+    """Return the first screen, and after it the parts asked for.
 
     Args:
-        plan: the plan; of one that buys nothing all is told that `console.render` tells.
-        parts: what else to tell.
+        plan: the plan; of one that buys nothing everything is shown.
+        parts: what else to show, of ``PARTS``.
+        styled: with escape sequences for colours.
     """
     if plan.totals is None or not plan.jobs:
         return console.render(plan)
-    lines = [console.headline(plan), ""]
-    for label, text in answer_lines(plan, plan.totals, plan.jobs[0]):
-        lines += labelled(label, text, _INDENT)
-    if "notes" not in parts:
-        lines += note_lines([*console.idle_texts(plan), *plan.warnings])
-    if len(parts) < len(PARTS):
-        lines += labelled("More", _more(plan, parts), _INDENT)
-    text = "\n".join(lines) + "\n"
+    text = paint.rendered(_screen(plan, plan.totals, plan.jobs[0], parts), styled=styled)
     more = console.render_parts(plan, parts)
     return text + (f"\n{more}" if more else "")
 
 
+def _screen(
+    plan: Plan, totals: Totals, job: JobPlan, parts: Collection[str]
+) -> Iterator[RenderableType]:
+    name, _, status = console.headline(plan).partition("  (")
+    yield paint.words(name, "bold").append_text(paint.words(f"  ({status}", "not bold dim"))
+    yield paint.tiles(list(tile_texts(totals, job)))
+    yield from ("", paint.heading("Buy" if _buys(plan) else "Run what is installed"))
+    yield console.purchase(plan, totals)
+    yield from ("", paint.heading("Limits"), _limits(plan), "")
+    rows = [(label, text) for label, text in answer_lines(plan, totals, job) if text]
+    notes = [*console.idle_texts(plan), *plan.warnings]
+    if "notes" not in parts:
+        rows += _notes(notes)
+    rows += [("More", _more(len(notes), parts, networks=bool(plan.fabrics)))]
+    yield paint.grid(("", ""), [(paint.words(a, "bold"), b) for a, b in rows if b], (0, 1))
+
+
+def _buys(plan: Plan) -> bool:
+    return any(line.purchased for line in scope.own_lines(plan))
+
+
+def tile_texts(totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
+    """Yield the figures a plan is known by, each with its label."""
+    found = []
+    for name in _TILES:
+        value = getattr(job, name, None) or getattr(totals, name, None)
+        if value is None or (name == "useful_gpus" and job.useful_pflops is not None):
+            continue
+        label = "facility power" if name == "facility_power_kw" else FIGURES[name].label
+        found.append((_figure(name, value), label))
+    yield from found[:_MOST_TILES]
+
+
+def _figure(name: str, value: float) -> str:
+    unit = FIGURES[name].unit
+    if unit == "USD":
+        return money(value)
+    if unit == "share":
+        return percent(value, 2)
+    if unit == "kW" and value >= 1e3:
+        return f"{value / 1e3:,.2f} MW"
+    return f"{value:,.0f} {unit if unit not in FIGURES[name].label else ''}".rstrip()
+
+
+def _limits(plan: Plan) -> Table:
+    """Return the limits as bars: those that bind, then the nearest."""
+    there = [limit for limit in plan.limits if scope.can_run_short(limit)]
+    ordered = sorted(there, key=lambda one: (not one.binding, -_share(one)))
+    most = max(_MOST_LIMITS, sum(limit.binding for limit in there))
+    length = paint.BAR if width() >= 100 else paint.BAR * 2 // 3
+    length = length if width() >= paint.WIDE else paint.BAR // 2
+    rows = [
+        (
+            paint.words(limit.label),
+            paint.bar(_share(limit), binding=limit.binding, length=length),
+            paint.words(reached(limit)),
+            paint.words("binding", "bold red") if limit.binding else "",
+        )
+        for limit in ordered[:most]
+    ]
+    table = paint.grid(("", "", "", ""), rows, (0, 1, 2, 3))
+    table.columns[1].no_wrap = True
+    return table
+
+
+def _share(limit: LimitReport) -> float:
+    """Return the share of a ceiling that is used, or of what is there that a floor needs."""
+    part, whole = (limit.value, limit.limit) if limit.sense == "<=" else (limit.limit, limit.value)
+    return min(1.0, part / whole) if whole else 1.0
+
+
+def reached(limit: LimitReport) -> str:
+    """Return the value of a limit beside what is allowed, the unit once."""
+    value, bound = quantity(limit.value, limit.unit), quantity(limit.limit, limit.unit)
+    amount, _, unit = value.partition(" ")
+    if limit.sense == ">=":
+        return f"{value}, at least {bound.removesuffix(f' {unit}')}"
+    return f"{amount if bound.endswith(f' {unit}') else value} of {bound}"
+
+
 def answer_lines(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
-    """Yield what the first screen says: a label and a sentence each."""
-    yield "Asked", question_text(plan, job)
-    yield "Buy", _buy(plan, totals)
-    yield "Work", _work(plan, totals, job)
-    if totals.capex_usd is not None:
-        yield "Money", _money(plan, totals)
+    """Yield the lines under the tables: a label and a text each, empty where there is nothing."""
+    yield "Objective", question_text(plan, job)
+    yield "Cost", _cost(plan, totals)
     yield "Power", _power(plan, totals)
-    yield "Binds", _binds(plan)
-    yield "Storage", _storage(plan, job)
-    left_out = [*plan.not_counted]
+    yield "Checkpoint", _checkpoint(plan, job)
+    found = plan.storage_options
+    if found is not None:
+        *_, close = why_text.needs(plan, found).partition(": ")
+        yield "Storage", f"{close}; {why_text.decided(plan, found)}"
+    step = plan.next_step
+    yield "Next step", next_step(plan, step) if step is not None and step.needs else ""
+    yield "Idle", standing_idle(plan)
+    excluded = [*plan.not_counted]
     if job.repair is None:
-        left_out = [part for part in left_out if part != "spares"] + ["repair and spares"]
-    if left_out:
-        yield "Left out", listed(left_out)
+        excluded = [part for part in excluded if part != "spares"] + ["repair and spares"]
+    yield "Excluded", listed(excluded)
 
 
 def question_text(plan: Plan, job: JobPlan) -> str:
-    """Return the objective, the job and the limits that people set, in a line."""
+    """Return the objective, the job, and the limits that people set, in a line."""
     goal = plan.objective
-    most = "the most" if goal.sense == "maximize" else "the least"
     within, floors = (
         [of_limit(limit) for limit in plan.limits if limit.name in {row.name for row in rows}]
         for rows in (SUPPLIES, of_group("target"))
     )
-    text = f"{most} {objective_label(goal.name)} of {job.name}"
+    text = f"{goal.sense} {objective_label(goal.name)}, job {job.name}"
     text += f", with {listed(floors)}" if floors else ""
     return text + (f", within {listed(within)}" if within else "")
 
@@ -107,25 +185,39 @@ def of_limit(limit: LimitReport) -> str:
     return f"{'at least ' if limit.sense == '>=' else ''}{text}"
 
 
-def _buy(plan: Plan, totals: Totals) -> str:
-    """Return GPU systems and storage by name, the rest by how many."""
-    own = scope.own_lines(plan)
-    systems, storage = (
-        [so_many(line.working, product(line)) for line in scope.decided_lines(plan, section)]
-        for section in ("Compute", "Storage")
-    )
-    text = f"{listed(systems)} ({totals.gpus:,} GPUs)" if systems else ""
-    text = f"{text} and {listed(storage)}" if text and storage else text or listed(storage)
-    beside = []
-    switches = sum(f.leaf_switches + f.spine_switches + f.core_switches for f in plan.fabrics)
-    if switches:
-        beside.append(f"{switches:,} switches")
-    if totals.racks is not None:
-        beside.append("1 rack" if totals.racks == 1 else f"{totals.racks:,} racks")
-    owned = sum(min(line.installed, line.working) for line in own)
-    text += f"; in all {listed(beside)}" if beside else ""
-    text += f"; {owned:,} of the units are installed already" if owned else ""
-    return text + (f"; {standing_idle(plan)}" if plan.idle else "")
+def _cost(plan: Plan, totals: Totals) -> str:
+    if totals.capex_usd is None:
+        return ""
+    text = f"capex {money(totals.capex_usd)}"
+    if totals.tco_usd is not None and plan.site.years is not None:
+        text += f", opex {money(totals.opex_usd_per_year)}/year"
+        text += f", TCO {money(totals.tco_usd)} ({years(plan.site.years)})"
+    text += console.ratios(plan, totals)
+    return text + (f"; longest lead time {days(d)}" if (d := totals.lead_time_days) else "")
+
+
+def _power(plan: Plan, totals: Totals) -> str:
+    text = console.facility(plan, totals)
+    if totals.it_power_kw is not None and totals.facility_power_kw is not None:
+        text += f", {number(totals.it_power_kw)} kW IT load"
+        typical = totals.typical_power_kw
+        if typical is not None and typical != totals.it_power_kw:
+            text += f", {number(typical)} kW typical"
+    return text + (f"; {totals.racks:,} racks" if totals.racks is not None else "")
+
+
+def _checkpoint(plan: Plan, job: JobPlan) -> str:
+    """Return size and interval, and what any storage must deliver for them."""
+    text = f"{size(job.checkpoint_gb)} every {duration(job.interval_s)}"
+    if job.repair is not None and job.repair.spares and not job.repair.in_rack:
+        kind = "system" if job.repair.unit == "system" else "tray"
+        text += f"; {job.repair.spares:,} hot spare {kind}{'s' if job.repair.spares > 1 else ''}"
+    found = plan.storage_options
+    if found is not None:
+        return f"{text}; {why_text.needed(plan, found)}"
+    wait = "GPUs wait" if job.mode == "sync" else "drains in"
+    busy_s = job.stall_s if job.mode == "sync" else job.drain_s
+    return f"{text}; {about(job.delivered_write_gb_per_s)} GB/s write, {wait} {duration(busy_s)}"
 
 
 def standing_idle(plan: Plan) -> str:
@@ -135,93 +227,20 @@ def standing_idle(plan: Plan) -> str:
     return f"{listed(idle)}, owned, will stand idle" if idle else ""
 
 
-def _work(plan: Plan, totals: Totals, job: JobPlan) -> str:
-    """Return what the job gets done, and how far that is from the best there is."""
-    work = f"{job.useful_gpus:,.0f} useful GPUs"
-    if job.useful_pflops is not None:
-        work = f"{about(job.useful_pflops)} useful PFLOP/s"
-    text = f"{work} from {job.gpus_used:,} GPUs at {percent(job.goodput, 2)} goodput"
-    if job.repair is not None and job.repair.spares and not job.repair.in_rack:
-        text += f"; {spares_standing_by(job.repair)}"
-    elif totals.gpus != job.gpus_used:
-        text += f" of {totals.gpus:,} in place"
-    if job.days_to_train is not None:
-        text += f"; trains in {about(job.days_to_train)} days"
-    return text
+def _notes(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the first notes, a line each."""
+    room = width() - max(map(len, LABELS)) - 4
+    for at, text in enumerate(texts[:_MOST_NOTES]):
+        yield ("" if at else "Notes"), f"- {fitted(' '.join(text.split()), room)}"
 
 
-def _money(plan: Plan, totals: Totals) -> str:
-    text = f"{money(totals.capex_usd)} to buy"
-    if totals.tco_usd is not None and plan.site.years is not None:
-        text += f", {money(totals.opex_usd_per_year)} a year to run"
-        text += f"; {money(totals.tco_usd)} over {years(plan.site.years)}"
-    return text + console.ratios(plan, totals)
-
-
-def _power(plan: Plan, totals: Totals) -> str:
-    text = console.facility(plan, totals)
-    if totals.it_power_kw is not None and totals.facility_power_kw is not None:
-        text += f", of IT {number(totals.it_power_kw)} kW"
-        typical = totals.typical_power_kw
-        if typical is not None and typical != totals.it_power_kw:
-            text += f", {number(typical)} kW of it typically drawn"
-    return text
-
-
-def _binds(plan: Plan) -> str:
-    """Return what holds the plan, and what the next GPU systems would need and give."""
-    binding = scope.binding_limits(plan)
-    texts = [f"{limit.label} ({_reached(limit)})" for limit in binding[:_MOST_BINDING]]
-    left = len(binding) - _MOST_BINDING
-    text = listed([*texts, *([f"{left} more"] if left > 0 else [])]) or _nearest(plan)
-    step = plan.next_step
-    return f"{text}; {next_step(plan, step)}" if step is not None and step.needs else text
-
-
-def _nearest(plan: Plan) -> str:
-    """Return that no limit holds the plan, and which one is nearly used up, if any is."""
-    used = [
-        (each.value / each.limit, each)
-        for each in plan.limits
-        if each.sense == "<=" and each.limit > 0.0 and scope.can_run_short(each)
-    ]
-    share, nearest = max(used, key=lambda one: one[0], default=(0.0, None))
-    if nearest is None or share < NEAR:
-        return "no limit"
-    return f"no limit; nearest is {nearest.label} ({_reached(nearest)})"
-
-
-def _reached(limit: LimitReport) -> str:
-    value, most = quantity(limit.value, limit.unit), quantity(limit.limit, limit.unit)
-    if limit.sense == ">=":
-        if value == most:
-            return value
-        return f"{value}; a unit fewer would miss {most}"
-    amount, _, unit = value.partition(" ")
-    return f"{amount if most.endswith(f' {unit}') else value} of {most}"
-
-
-def _storage(plan: Plan, job: JobPlan) -> str:
-    """Return what the checkpoints need, who could give it, and whether prices decide."""
-    each = f"a checkpoint of {size(job.checkpoint_gb)} every {duration(job.interval_s)}"
-    found = plan.storage_options
-    if found is None:
-        drain = "GPUs wait" if job.mode == "sync" else "it drains"
-        busy_s = job.stall_s if job.mode == "sync" else job.drain_s
-        write = f"{about(job.delivered_write_gb_per_s)} GB/s of write"
-        return f"{each}; with {write} {drain} in {duration(busy_s)}"
-    *_, close = why_text.needs(plan, found).partition(": ")
-    return f"{each} {why_text.needed(plan, found)}: {close}; {why_text.decided(plan, found)}"
-
-
-def _more(plan: Plan, parts: Collection[str]) -> str:
-    """Return the options that tell more, with what each tells."""
-    notes = len(plan.warnings) + len(plan.idle)
+def _more(notes: int, parts: Collection[str], *, networks: bool) -> str:
+    """Return the options that show more."""
     options = {
         "lines": "--lines the bill",
         "run": "--run how the job runs",
-        "network": "--network" if plan.fabrics else "",
-        "notes": f"--notes all {notes}" if notes > MOST_NOTES else "",
+        "network": "--network" if networks else "",
+        "notes": f"--notes all {notes}" if notes else "",
         "proof": "--proof",
     }
     return ", ".join(text for part, text in options.items() if text and part not in parts)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import get_args
+from typing import TYPE_CHECKING
 
 from planner import currency
-from planner.outputs import scope, why_text
+from planner.outputs import paint, scope, why_text
 from planner.outputs.blocks import join_parts
 from planner.outputs.restated import in_its_currency
 from planner.outputs.run_text import run_part
@@ -28,7 +27,7 @@ from planner.outputs.words import (
     program_proof,
     proof,
     quantity,
-    so_many,
+    results,
     status,
     wrapped,
     years,
@@ -37,10 +36,12 @@ from planner.schema.plan import (
     FabricReport,
     Line,
     Plan,
-    Section,
     Totals,
 )
 from planner.terminal import width
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 _GAP = "  "
 _RIGHT = (True, False, True, True, True, True)
@@ -66,154 +67,68 @@ _MOST_LINES = 3
 
 
 def bill(plan: Plan, totals: Totals) -> str:
-    """Return the bill: GPU systems and storage line by line, the rest a line per section."""
-    known = scope.own_lines(plan)
-    rows = [["", "item", "gives", "IT kW", "racks", "price"]]
-    rows += [_row(line) for line in known if line.section in scope.CORE_SECTIONS]
-    sections = _sections(plan, known)
-    power = number(totals.it_power_kw, 1)
-    if totals.it_power_kw is None:
-        power = f"over {sum(line.it_power_kw or 0.0 for line in known):,.1f}"
-    total = ["", "together", f"{totals.gpus:,} GPUs", power]
-    total += [number(totals.racks), money(totals.capex_usd)]
-    lines = _table(rows, sections, total)
-    for text in (*filter(None, [given_away(plan)]), *_texts(plan, totals)):
-        lines += wrapped(text)
-    bought = any(line.purchased for line in known)
-    return ("Buy\n" if bought else "Run what is installed\n") + "\n".join(lines)
+    """Return every line of the bill, and its sums in words."""
+    lines = [line for text in filter(None, [given_away(plan)]) for line in wrapped(text)]
+    lines += [line for text in _texts(plan, totals) for line in wrapped(text)]
+    title = "Buy" if any(line.purchased for line in plan.lines) else "Run what is installed"
+    table = paint.rendered([purchase(plan, totals, every=True)])
+    return "\n".join([title, table.rstrip("\n"), *lines])
 
 
-def _row(line: Line) -> list[str]:
-    if line.section == "Components":  # spare parts: in store, not in place
-        return [
-            f"{line.spares:,}",
-            product(line)[:44],
-            "in store",
-            "",
-            "",
-            money(line.extended_net_usd),
-        ]
-    gives = f"{line.gpus:,} GPUs"
-    if not line.working:
-        gives = "stands idle"
-    elif line.section == "Storage":
-        gives = f"{about(line.read_gb_per_s)}/{about(line.write_gb_per_s)} GB/s read/write"
-    price = money(line.extended_net_usd)
+def purchase(plan: Plan, totals: Totals, *, every: bool = False) -> Table:
+    """Return the bill as a table: all lines, or a line for each section beyond GPUs and storage.
+
+    Args:
+        plan: the plan.
+        totals: its sums.
+        every: whether each line is shown.
+    """
+    lines = scope.own_lines(plan)
+    shown = results([line.extended_net_usd for line in lines] + [totals.capex_usd], "USD")
+    shown = shown._replace(digits=min(2, shown.digits))
+    detailed = width() >= paint.WIDE
+    rows: list[tuple[str, ...]] = []
+    for section in dict.fromkeys(line.section for line in lines):
+        there = [line for line in lines if line.section == section]
+        if every or section in scope.CORE_SECTIONS:
+            rows += [_line(line, shown.text(line.extended_net_usd)) for line in there]
+        else:
+            cost = _known([line.extended_net_usd if line.purchased else 0.0 for line in there])
+            power = _known([line.it_power_kw for line in there])
+            count = f"{section}: {len(there)} item{'s' if len(there) > 1 else ''}"
+            yearly = sum(line.subscription_usd_per_year or 0.0 for line in there)
+            price = f"{money(yearly)}/year" if cost == 0.0 and yearly else shown.text(cost)
+            rows.append(("", count, price, number(power), ""))
+    total = ("", "Total", shown.text(totals.capex_usd), number(totals.it_power_kw), "")
+    keep = 5 if detailed else 3
+    heads = ("", "item", shown.unit, "IT kW", "lead time")
+    table = paint.grid(heads[:keep], [row[:keep] for row in rows], (1, 4))
+    table.add_row(*(paint.words(cell, "bold") for cell in total[:keep]))
+    return table
+
+
+def _line(line: Line, price: str) -> tuple[str, ...]:
+    """Return a line of the bill: units, product and what of it is installed, price, power."""
+    said = []
+    if line.section == "Components":
+        said.append("in store")
+    elif not line.working:
+        said.append("idle")
+    if line.bulk_tb:
+        said.append(f"{about(line.bulk_tb)} TB of bulk data")
     if line.installed:
-        installed = f"{min(line.installed, line.quantity):,} installed"
-        if line.idle and line.working:
-            installed += f", {line.idle:,} idle"
-        price = f"{price} ({installed})" if line.purchased else installed
-    name = product(line)[:44]
-    racks = "" if line.racks is None else f"{line.racks:,}"
-    return [f"{line.quantity:,}", name, gives, number(line.it_power_kw, 1), racks, price]
+        said.append(f"{min(line.installed, line.quantity):,} installed")
+    if line.idle and line.working:
+        said.append(f"{line.idle:,} idle")
+    units = "" if line.section == "Services" else f"{line.quantity or line.spares:,}"
+    name = product(line) + (f" ({', '.join(said)})" if said else "")
+    paid = price if line.purchased or line.section == "Components" else "-"
+    return units, name, paid, number(line.it_power_kw), line.lead_time or ""
 
 
-Summed = tuple[str, list[str], list[str]]
-"""A section: its name, what is in it by falling price, and its power, racks and price."""
-
-
-def _sections(plan: Plan, known: Sequence[Line]) -> list[Summed]:
-    """Return the sections beyond GPU systems and storage; shared racks count in the first."""
-    shared = scope.shared_racks(plan)
-    result: list[Summed] = []
-    for section in get_args(Section):
-        lines = [line for line in known if line.section == section]
-        if not lines or section in scope.CORE_SECTIONS:
-            continue
-        lines.sort(key=lambda line: -(line.extended_net_usd or 0.0))
-        racks = sum(line.racks or 0 for line in lines) + shared
-        shared = 0
-        power = _sum([line.it_power_kw for line in lines])
-        price = _sum([line.extended_net_usd if line.purchased else 0.0 for line in lines])
-        sums = [number(power, 1), f"{racks:,}" if racks else "", _price(lines, price)]
-        result.append((section, [_counted(line) for line in lines], sums))
-    return result
-
-
-def _counted(line: Line) -> str:
-    if line.section == "Services":  # counted by racks, by kW, by hundreds of dollars
-        return line.model
-    return so_many(line.quantity, line.model)
-
-
-def _price(lines: Sequence[Line], price: float | None) -> str:
-    """Return what a section costs: at once, or by the year where nothing is paid at once."""
-    if price is None:  # some of it; what costs nothing known is told in the notes
-        known = sum(line.extended_net_usd or 0.0 for line in lines)
-        return f"over {money(known)}" if known else money(None)
-    yearly = _sum([line.subscription_usd_per_year or 0.0 for line in lines])
-    return f"{money(yearly)}/year" if price == 0.0 and yearly else money(price)
-
-
-def _sum(values: Sequence[float | None]) -> float | None:
+def _known(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None
-
-
-def _table(rows: list[list[str]], sections: list[Summed], total: list[str]) -> list[str]:
-    """Return the rows in columns; what a section holds spans the columns of item and gives."""
-    widths = _widths([*rows, total], sections)
-    if len(INDENT) + sum(widths) + len(_GAP) * (len(widths) - 1) > width():
-        return _without_columns(rows[1:], sections, total)
-    span = widths[1] + len(_GAP) + widths[2]
-    lines = []
-    for row in rows:  # a name that a narrow screen has no room for goes on under its line
-        name, *rest = textwrap.wrap(row[1], widths[1]) or [""]
-        lines.append(_joined([row[0], name, *row[2:]], widths, _RIGHT))
-        lines += [_joined(["", part, "", "", "", ""], widths, _RIGHT) for part in rest]
-    for name, parts, sums in sections:
-        cells, spans = ["", _fitted(name, parts, span), *sums], [widths[0], span, *widths[3:]]
-        lines.append(_joined(cells, spans, (True, False, True, True, True)))
-    return [*lines, _joined(total, widths, _RIGHT)]
-
-
-def _without_columns(rows: list[list[str]], sections: list[Summed], total: list[str]) -> list[str]:
-    """Return the bill for a screen with no room for columns: figures stand under their name."""
-    lines_above = [
-        *rows,
-        *(["", f"{name}: {', '.join(parts)}", "", *sums] for name, parts, sums in sections),
-    ]
-    most = max(len(row[0]) for row in rows) if rows else 0
-    lines = []
-    for count, name, gives, power, racks, price in [*lines_above, total]:
-        under = INDENT + " " * (most + len(_GAP))
-        lines += wrapped(name, f"{INDENT}{count:>{most}}{_GAP}", under)
-        racks = racks and f"{racks} rack{'' if racks == '1' else 's'}"
-        figures = (gives, power and f"{power} kW", racks, price)
-        lines += wrapped(", ".join(filter(None, figures)), under, under)
-    return lines
-
-
-def _widths(rows: list[list[str]], sections: list[Summed]) -> list[int]:
-    """Return the width of each column: room for what the sections hold, within the screen."""
-    ends = [["", "", "", *sums] for _, _, sums in sections]
-    widths = [max(len(row[column]) for row in [*rows, *ends]) for column in range(6)]
-    spare = width() - len(INDENT) - sum(widths) - len(_GAP) * (len(widths) - 1)
-    if spare < 0:
-        widths[1] = max(_SHORTEST_NAME, widths[1] + spare)
-    span = widths[1] + len(_GAP) + widths[2]
-    wanted = max((len(f"{name}: {', '.join(parts)}") for name, parts, _ in sections), default=0)
-    widths[2] += max(0, min(wanted - span, spare))
-    return widths
-
-
-def _joined(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    placed = zip(cells, widths, right, strict=True)
-    text = _GAP.join(cell.rjust(width) if r else cell.ljust(width) for cell, width, r in placed)
-    return f"{INDENT}{text}".rstrip()
-
-
-def _fitted(name: str, parts: Sequence[str], width: int) -> str:
-    """Return a section's name and as much of its content as fits."""
-    for kept in range(len(parts), 0, -1):
-        left = len(parts) - kept
-        more = f", +{left} more" if left else ""
-        text = f"{name}: {', '.join(parts[:kept])}{more}"
-        if len(text) <= width:
-            return text
-    text = f"{name}: {len(parts)} items"
-    return text if len(text) <= width else name[:width]
 
 
 def _texts(plan: Plan, totals: Totals) -> Iterator[str]:

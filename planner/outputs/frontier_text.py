@@ -143,7 +143,7 @@ def first(study: Frontier) -> FirstScreen:
     best = None if study.best is None else study.points[study.best]
     answer = [
         ("Best", "" if best is None else f"{across(study).with_unit(best.x)} of {study.x_label}: "
-         f"{up(study).with_unit(best.y)} with {units(best.counts)}"),
+         f"{up(study).with_unit(best.y)} with {units(best.counts, study.products)}"),
         ("Knee", knee(study)),
         ("Rules", listed([_landed(study, mark) for mark in study.marks])),
     ]  # fmt: skip
@@ -200,8 +200,8 @@ def _points(study: Frontier) -> Table:
         on = EVERYWHERE if against == "cost" else PAGE
         column = _figure("facility_power_kw", meter, ("at the", "meter kW"), on)
         columns.append(replace(column, texts=tuple(map(number, meter))))
-    bought = tuple(units(point.counts, len(point.counts)) for point in points)
-    short = tuple(units(point.counts) for point in points)
+    bought = tuple(units(point.counts, study.products, len(point.counts)) for point in points)
+    short = tuple(units(point.counts, study.products) for point in points)
     columns.append(Column("buys", bought, texts=short, words=True, gives_way=True))
     kept = tuple(at for at in (study.knee, study.best) if at is not None)
     title = heading(study)

@@ -9,6 +9,7 @@ from planner.outputs.words import (
     about,
     counted,
     duration,
+    number,
     percent,
     size,
     too_low,
@@ -63,12 +64,28 @@ def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
     if note := too_low(job.goodput_understated):
         yield note
     yield from _demand(plan, job)
+    yield from _bulk(job)
     per_gpu = 1000.0 * job.delivered_write_gb_per_s / job.gpus_used
     yield from _appliances_down(job)
     yield (
         f"delivered: write {about(job.delivered_write_gb_per_s)} GB/s ({about(per_gpu)} MB/s per "
         f"GPU, limited by {job.write_limited_by}), read {about(job.delivered_read_gb_per_s)} GB/s "
         f"(limited by {job.read_limited_by}){_data(job)}"
+    )
+
+
+def _bulk(job: JobPlan) -> Iterator[str]:
+    """Yield the bulk tier."""
+    bulk = job.bulk
+    if bulk is None:
+        return
+    text = f"bulk tier: data set {number(bulk.dataset_tb)} TB"
+    if bulk.archives_tb:
+        text += f", archives {number(bulk.archives_tb)} TB"
+    yield (
+        f"{text}, on {number(bulk.usable_tb)} TB usable; read {about(bulk.read_gb_per_s)} GB/s, "
+        f"staging on flash {about(bulk.staging_gb_per_s)} GB/s beside checkpoints, ingest "
+        f"{about(job.ingest_gb_per_s)} GB/s"
     )
 
 

@@ -63,13 +63,15 @@ def ended(statuses: Mapping[str, int]) -> str:
     return listed(parts) if parts else "no scenario"
 
 
-def units(counts: Mapping[str, int], most: int = _MOST_UNITS) -> str:
-    """Return what is bought, by catalog id; the first of many with how many more there are.
+def units(counts: Mapping[str, int], names: Mapping[str, str], most: int = _MOST_UNITS) -> str:
+    """Return what is bought; the first of many with how many more there are.
 
     Args:
-        counts: units by what they are called.
+        counts: units by id.
+        names: products by id.
+        most: how many to name.
     """
-    there = [f"{count:,} × {name}" for name, count in counts.items() if count]
+    there = [f"{count:,} × {names.get(sku, sku)}" for sku, count in counts.items() if count]
     more = len(there) - most
     return ", ".join([*there[:most], *([f"+{more} more"] if more > 0 else [])]) or "nothing"
 

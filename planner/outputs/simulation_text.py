@@ -20,6 +20,7 @@ CAUSES = {
     "restore": "loss.restore",
     "waiting": "loss.waiting",
     "shrunk": "budget.shrunk",
+    "other": "loss.other",
 }
 """Causes of lost time, by their names in a ``LossBudget``, with the figures that label them."""
 

@@ -256,7 +256,8 @@ def _mode_texts(mode: ModeReport) -> Iterator[str]:
     if runs is not None:
         shares = (
             f"{FIGURES[f'loss.{part}'].label} {percent(getattr(runs.loss, f'{part}_share'), 2)}"
-            for part in ("stall", "rework", "drain", "restart", "restore")
+            for part in ("stall", "rework", "drain", "restart", "restore", "other")
+            if part != "other" or runs.loss.other_share
         )
         yield f"time lost with just that bandwidth: {', '.join(shares)}"
 

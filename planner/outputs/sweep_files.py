@@ -1,8 +1,8 @@
-"""The table of a sweep as Parquet and CSV at once, block by block, whole or not at all.
+"""The table of a sweep as Parquet and CSV at once, whole or not at all.
 
 The CSV has one record per line, the columns as the record names them. Text is quoted and no program
 takes it for a formula; numbers are written as short as they can be to be read back the same. The
-caller opens the stream: UTF-8, ``newline=""``. The Parquet is written and read some rows at a time.
+caller opens the stream: UTF-8, ``newline=""``.
 """
 
 from __future__ import annotations
@@ -11,10 +11,7 @@ import json
 import math
 import os
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from numbers import Integral, Real
@@ -114,23 +111,6 @@ def table_schema(columns: Sequence[Column], types: Mapping[str, str]) -> pa.Sche
     return pa.schema(fields, metadata={"columns": json.dumps([c.name for c in columns])})
 
 
-class Writer:
-    """A Parquet file that grows by groups of rows."""
-
-    def __init__(self, path: Path, of: pa.Schema) -> None:
-        self._schema = of
-        self._file = pq.ParquetWriter(path, of, compression=COMPRESSION)
-
-    def write(self, columns: Values) -> None:
-        """Add a group of rows, by column."""
-        arrays = [_array(columns[field.name], field.type) for field in self._schema]
-        self._file.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
-
-    def close(self) -> None:
-        """Write what ends the file."""
-        self._file.close()
-
-
 _PLAIN_TYPES = {pa.int64(): np.int64, pa.float64(): np.float64}
 
 
@@ -156,36 +136,6 @@ def _array(values: Sequence[Any], of: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(of, len(values), buffers, empty)
 
 
-def save(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write rows with whatever columns they have."""
-    names = sorted({name for row in rows for name in row})
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    schema = pa.schema([field for each in columns.items() if (field := _loose(*each)) is not None])
-    arrays = [_array(columns[field.name], field.type) for field in schema]
-    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), path)
-
-
-def _loose(name: str, values: Iterable[Any]) -> pa.Field | None:
-    """Return what a column holds; None where it is empty."""
-    kinds = set(map(type, values)) - {type(None)}
-    if not kinds:
-        return None
-    kind = float if float in kinds else kinds.pop()
-    return pa.field(name, {int: pa.int64(), float: pa.float64(), str: pa.string()}[kind])
-
-
-def load(path: Path) -> list[dict[str, Any]]:
-    """Return all rows of a file."""
-    rows: list[dict[str, Any]] = pq.ParquetFile(path).read().to_pylist()
-    return rows
-
-
-def names(path: Path) -> list[str]:
-    """Return the names of a file's columns."""
-    found: list[str] = pq.read_schema(path).names
-    return found
-
-
 def columns_of(path: Path, most: int | None = None) -> dict[str, list[Any]]:
     """Return the columns of a file by name, of the first rows only where ``most`` is given."""
     if most is None:
@@ -207,65 +157,28 @@ def _listed(column: Any) -> list[Any]:
     return found
 
 
-@dataclass(frozen=True)
-class Counted:
-    """The rows that were written, by status and by certificate, and the first of them by column."""
-
-    statuses: Counter[str]
-    proofs: Counter[str]
-    first: dict[str, list[Any]]
-
-
 def write_files(
-    parquet: Path,
-    csv: Path,
-    columns: Sequence[Column],
-    types: Mapping[str, str],
-    blocks: Iterable[Values],
-    shown: int,
-) -> Counted:
-    """Write a table in both forms and return what is in it.
+    parquet: Path, csv: Path, columns: Sequence[Column], types: Mapping[str, str], values: Values
+) -> None:
+    """Write a table in both forms.
 
     Args:
         parquet: where the Parquet file goes.
         csv: where the CSV file goes.
         columns: what stands in a row, in this order.
-        blocks: columns by their names, some rows at a time.
-        shown: so many of the first rows are returned.
+        types: "int", "float" or "str" by column.
+        values: columns by their names.
 
     Raises:
         InputError: a file cannot be written, or the disk is full; the former files then stay.
     """
-    statuses: Counter[str] = Counter()
-    proofs: Counter[str] = Counter()
-
-    def counted() -> Iterator[Values]:
-        for block in blocks:
-            statuses.update(block["status"])
-            proofs.update(how or "" for how in block["certificate"])
-            yield block
-
-    with whole((parquet, csv)) as (one, other):
-        _write(one, other, columns, types, counted())
-        # Now, since from where the file goes nothing may come back: it can be a pipe.
-        first = columns_of(one, shown)
-    return Counted(statuses, proofs, first)
-
-
-def _write(
-    parquet: Path,
-    csv: Path,
-    columns: Sequence[Column],
-    types: Mapping[str, str],
-    blocks: Iterable[Values],
-) -> None:
     schema = table_schema(columns, types)
-    with ExitStack() as stack:
-        table = stack.enter_context(closing(Writer(parquet, schema)))
-        stream = stack.enter_context(csv.open("w", encoding="utf-8", newline=""))
-        _write_heads(schema.names, stream)
-        for block in blocks:
-            table.write(block)
-            _write_records([block[name] for name in schema.names], stream)
-        stream.flush()
-        os.fsync(stream.fileno())
+    arrays = [_array(values[field.name], field.type) for field in schema]
+    with whole((parquet, csv)) as (one, other):
+        table = pa.Table.from_arrays(arrays, schema=schema)
+        pq.write_table(table, one, compression=COMPRESSION, row_group_size=20_000)
+        with other.open("w", encoding="utf-8", newline="") as stream:
+            _write_heads(schema.names, stream)
+            _write_records([values[name] for name in schema.names], stream)
+            stream.flush()
+            os.fsync(stream.fileno())

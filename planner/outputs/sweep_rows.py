@@ -97,8 +97,9 @@ def write_value(value: Any) -> str:
 
 def bought(study: Sweep, rows: Rows, place: int) -> str:
     """Return what the plan of a row buys."""
-    counts = {c.label: cell(rows, c.name, place) or 0 for c in study.columns if c.kind == "count"}
-    return units(counts)
+    counted = [column for column in study.columns if column.kind == "count"]
+    counts = {column.name: cell(rows, column.name, place) or 0 for column in counted}
+    return units(counts, {column.name: column.label for column in counted})
 
 
 def stretches(study: Sweep, rows: Rows, over: Column) -> list[Stretch]:

@@ -91,20 +91,21 @@ def _choices(study: Uncertain) -> list[str]:
     if study.least_regret is not None:
         each = study.candidates[study.least_regret]
         texts.append(
-            f"Least regret: {called(each)}, never more than {percent(each.most_regret, 2)} behind "
-            f"the best plan of a scenario, {percent(each.mean_regret, 2)} on average."
+            f"Least regret: {called(study, each)}, never more than "
+            f"{percent(each.most_regret, 2)} behind the best plan of a scenario, "
+            f"{percent(each.mean_regret, 2)} on average."
         )
     if study.best_worst_case is not None:
         each = study.candidates[study.best_worst_case]
         worst = "" if each.worst is None else f", {amount(study, each.worst)} in the worst"
-        best = f"Best worst case: {called(each)}"
+        best = f"Best worst case: {called(study, each)}"
         texts.append(f"{best}, within every limit in all scenarios{worst}.")
     return texts
 
 
-def called(candidate: CandidatePlan) -> str:
+def called(study: Uncertain, candidate: CandidatePlan) -> str:
     """Return a candidate's name with what it buys."""
-    return f"{candidate.name} ({units(candidate.counts)})"
+    return f"{candidate.name} ({units(candidate.counts, study.products)})"
 
 
 def outcomes(study: Uncertain) -> list[tuple[str, Sequence[Percentiles]]]:
@@ -199,11 +200,11 @@ def first(study: Uncertain) -> FirstScreen:
          f"{written.text(main.p5)} and {written.with_unit(main.p95)} in nine of ten"),
         ("This plan", f"bought as it is it breaks {listed(breaks)} of the scenarios" if breaks
          else "bought as it is it breaks no limit in any scenario" if study.breaks else ""),
-        ("Regret", "" if regret is None else f"least with {called(regret)}: at most "
+        ("Regret", "" if regret is None else f"least with {called(study, regret)}: at most "
          f"{percent(regret.most_regret, 2)} behind the best of a scenario, "
          f"{percent(regret.mean_regret, 2)} on average"),
         ("Safest", "" if worst is None or worst is regret else
-         f"{called(worst)} keeps every limit in all scenarios"),
+         f"{called(study, worst)} keeps every limit in all scenarios"),
         ("Why", f"the spread comes of {listed([each.label for each in ranked])}" if ranked else ""),
     ]  # fmt: skip
     shown = [each for each in study.outcomes if each.name in _FIRST_OUTCOMES]
@@ -363,12 +364,12 @@ def _candidates(study: Uncertain) -> Table:
         ),
         Column(
             "buys",
-            tuple(units(each.counts, len(each.counts)) for each in plans),
+            tuple(units(each.counts, study.products, len(each.counts)) for each in plans),
             words=True,
             on=PAGE,
         ),
     )
-    bought = tuple(f"{each.name}: {units(each.counts, 6)}" for each in plans)
+    bought = tuple(f"{each.name}: {units(each.counts, study.products, 6)}" for each in plans)
     title = "Plans kept as they are in every scenario"
     return Table(title, columns, near="candidates", items=bought)
 

@@ -464,6 +464,7 @@ class Trade(Model):
 class Item(Model):
     """A product as its vendor describes it.
 
+    Storage of ``tier`` bulk holds data sets and archives; the job's checkpoints need flash.
     ``reach`` is how long a link of a transceiver or of a cable may be; ``beyond`` is what takes its
     place, in the same cage or with the same ends, where links are longer.
     """
@@ -476,6 +477,7 @@ class Item(Model):
     category: Category
     lifecycle: Lifecycle = "available"
     family: Identifier | None = None
+    tier: Literal["flash", "bulk"] = "flash"
     provides: Provides = Provides.model_construct()
     consumes: Consumes = Consumes.model_construct()
     gpu: Gpu = Gpu.model_construct()
@@ -501,6 +503,17 @@ class Item(Model):
     components: tuple[Component, ...] = ()
     extends: Identifier | None = None
     notes: tuple[Text, ...] = ()
+
+    @property
+    def is_bulk(self) -> bool:
+        """Whether it is storage of the bulk tier."""
+        return self.tier == "bulk"
+
+    @property
+    def product(self) -> str:
+        """Manufacturer and model, the manufacturer once."""
+        named = self.model.casefold().startswith(self.vendor.casefold())
+        return self.model if named else f"{self.vendor} {self.model}"
 
     @property
     def is_percentage(self) -> bool:

@@ -117,6 +117,7 @@ class Line(PlanModel):
     read_gb_per_s: Customer[float] = 0.0
     write_gb_per_s: Customer[float] = 0.0
     usable_tb: Customer[float | None] = None
+    bulk_tb: Customer[float] = Field(default=0.0, exclude_if=_is_empty)
     notes: tuple[str, ...] = ()
     category: Customer[Category | Literal[""]] = ""
     role: Customer[str | None] = None
@@ -296,7 +297,8 @@ class FabricReport(PlanModel):
 class Loss(PlanModel):
     """Where wall-clock time goes, as shares of it; the parts sum to 1 - goodput.
 
-    Swaps of failed hardware count in ``restart``; ``waiting`` is for repairs.
+    Swaps of failed hardware count in ``restart``; ``waiting`` is for repairs. ``other`` is lost
+    besides failures and checkpoints.
     """
 
     stall: Customer[float]
@@ -305,6 +307,7 @@ class Loss(PlanModel):
     restart: Customer[float]
     restore: Customer[float]
     waiting: Customer[float] = Field(default=0.0, exclude_if=_is_empty)
+    other: Customer[float] = Field(default=0.0, exclude_if=_is_empty)
 
 
 class FailureClass(PlanModel):
@@ -456,6 +459,22 @@ class WayPlan(PlanModel):
     expert_parameters: Customer[float | None] = Field(default=None, exclude_if=_is_none)
 
 
+class BulkPlan(PlanModel):
+    """The bulk tier: data set, milestones and exports, beside the flash tier.
+
+    Training data leaves it at up to ``read_gb_per_s`` and is staged on flash at up to
+    ``staging_gb_per_s``, beside checkpoints.
+    """
+
+    dataset_tb: Customer[float]
+    archives_tb: Customer[float]
+    staged_tb: Customer[float]
+    needed_tb: Customer[float]
+    usable_tb: Customer[float]
+    read_gb_per_s: Customer[float]
+    staging_gb_per_s: Customer[float]
+
+
 class JobPlan(PlanModel):
     """How the job runs on the plan: every figure of the sizing model, and its inputs.
 
@@ -467,6 +486,7 @@ class JobPlan(PlanModel):
     ``scale_share``, the law of scale, leave of it.
     ``delivered_read_gb_per_s`` is what a restore reads, which may be the work of one replica's
     systems; where it is, and data is read, ``client_data_limit_gb_per_s`` is what all read of that.
+    ``lost_time`` is the share of the time between restarts without progress.
     ``goodput`` is too low by ``goodput_understated``, a share of time: it charges a slowed drain to
     the first interval after each restart, which has none.
     """
@@ -547,6 +567,8 @@ class JobPlan(PlanModel):
     scale_share: Customer[float] = Field(default=1.0, exclude_if=_is_one)
     rate_share: Customer[float] = Field(default=1.0, exclude_if=_is_one)
     client_data_limit_gb_per_s: Customer[float | None] = Field(default=None, exclude_if=_is_none)
+    lost_time: Customer[float] = Field(default=0.0, exclude_if=_is_empty)
+    bulk: Customer[BulkPlan | None] = Field(default=None, exclude_if=_is_none)
 
     @property
     def spares_move(self) -> bool:
@@ -556,9 +578,13 @@ class JobPlan(PlanModel):
 
     @property
     def losses(self) -> dict[str, float]:
-        """Where wall-clock time goes, by cause; repairs where the problem states them."""
-        causes = Loss.model_fields if self.repair else set(Loss.model_fields) - {"waiting"}
-        return {name: getattr(self.loss, name) for name in Loss.model_fields if name in causes}
+        """Where wall-clock time goes, by cause; repairs and other losses where stated."""
+        absent = {
+            name
+            for name, there in (("waiting", self.repair), ("other", self.lost_time))
+            if not there
+        }
+        return {n: getattr(self.loss, n) for n in Loss.model_fields if n not in absent}
 
     @property
     def to_storage_s(self) -> float:

@@ -34,9 +34,11 @@ from planner.schema.catalog import Category
 from planner.schema.prices import CurrencyCode, Exchange
 from planner.schema.running import (
     DEFAULT_FAILURES,
+    DEFAULT_LOST_TIME,
     FailurePreset,
     FailureRate,
     LocalLevel,
+    LostTime,
     Options,
     Parallelism,
     PowerPoints,
@@ -354,11 +356,45 @@ class GpuRange(Model):
         return self
 
 
+class DataSet(Model):
+    """Training data and where it is held.
+
+    On the ``bulk`` tier the data set, milestones and exports are on object or capacity storage
+    beside the flash tier; ``staged`` of it is on flash at a time, and moves there at the rate of
+    ingest.
+    """
+
+    size_tb: CapacityOrZero = Field(alias="size")
+    tier: Literal["flash", "bulk"] = "flash"
+    staged_tb: CapacityOrZero = Field(default=0.0, alias="staged")
+
+    @model_validator(mode="after")
+    def _staged_is_a_part(self) -> Self:
+        if self.staged_tb > self.size_tb:
+            raise ValueError(f"staged {self.staged_tb:g} TB is more than size {self.size_tb:g} TB")
+        if self.staged_tb and self.tier == "flash":
+            raise ValueError("staged needs tier: bulk; on flash the whole data set is held")
+        return self
+
+
+def _data_kind(value: object) -> str:
+    return "tiered" if isinstance(value, (dict, DataSet)) else "size"
+
+
+Data = Annotated[
+    Annotated[CapacityOrZero, Tag("size")] | Annotated[DataSet, Tag("tiered")],
+    Discriminator(_data_kind),
+]
+
 BytesPreset = Literal["mixed_adam", "fp32_adam", "bf16_moments", "weights_only", "megatron_1t"]
 
 
 class Job(Model):
-    """One training job."""
+    """One training job.
+
+    ``lost_time`` is the share of its time between restarts in which it makes no progress: for
+    evaluation, restarts by people, network faults, slow starts. ``none`` counts failures alone.
+    """
 
     name: Text
     parameters: Parameters | None = None
@@ -370,11 +406,28 @@ class Job(Model):
     restart: Restart = Restart.model_construct()
     failures: FailurePreset | FailureRate = DEFAULT_FAILURES
     repair: Repair | None = None
+    lost_time: LostTime = DEFAULT_LOST_TIME
     training: Training = Training.model_construct()
     power: PowerPoints | None = None
     gpus: GpuRange = GpuRange.model_construct()
-    dataset_tb: CapacityOrZero = Field(default=0.0, alias="dataset")
+    dataset: Data = 0.0
     ingest_per_gpu_gb_per_s: BandwidthOrZero = Field(default=0.0, alias="ingest_per_gpu")
+
+    @property
+    def tiered(self) -> DataSet:
+        """The data set with its tier."""
+        given = self.dataset
+        return given if isinstance(given, DataSet) else DataSet.model_construct(size_tb=given)
+
+    @property
+    def in_bulk(self) -> bool:
+        """Whether data set, milestones and exports are on the bulk tier."""
+        return self.tiered.tier == "bulk"
+
+    @property
+    def dataset_tb(self) -> float:
+        """Training data on flash, TB."""
+        return self.tiered.staged_tb if self.in_bulk else self.tiered.size_tb
 
     @property
     def options(self) -> tuple[Parallelism, ...]:
@@ -403,6 +456,11 @@ class Job(Model):
         if isinstance(given, str):
             return given
         return given.rate if given.per_gpu_day is None else given.per_gpu_day
+
+    @property
+    def lost_share(self) -> float:
+        """Share of the time between restarts without progress."""
+        return 0.0 if self.lost_time == "none" else self.lost_time
 
     @property
     def failure_shares(self) -> dict[str, float]:

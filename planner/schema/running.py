@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from planner import units
 from planner.schema.base import (
     Identifier,
     Model,
@@ -19,6 +20,7 @@ from planner.schema.base import (
     SizeOrZero,
     Text,
     Tokens,
+    Unit,
     Whole,
 )
 from planner.schema.catalog import Precision
@@ -202,6 +204,21 @@ class FailureRate(Model):
 
 
 DEFAULT_FAILURES: FailurePreset = "llama3"
+
+DEFAULT_LOST_TIME = 0.05
+"""Lost time besides failures; published range in `planner.sizing.goodput.LOST_TIME`."""
+
+
+def _lost_time_kind(value: object) -> str:
+    return "none" if value == "none" else "share"
+
+
+LostTime = Annotated[
+    Annotated[float, Unit(units.SHARE, high=0.9), Tag("share")]
+    | Annotated[Literal["none"], Tag("none")],
+    Discriminator(_lost_time_kind),
+]
+"""Share of the time between restarts without progress."""
 
 
 class ReplicaMemory(Model):

@@ -51,7 +51,7 @@ class Study(Shown, InCurrency):
 
     ``base`` is the objective of the problem as it stands, None where it has no plan; ``gap_asked``
     the largest distance between a value and its bound, as a share. ``input_sha256`` is that of a
-    plan of the same inputs.
+    plan of the same inputs. ``products`` names GPU systems and storage by their ids.
     """
 
     schema_version: int = SENSITIVITY_SCHEMA_VERSION
@@ -66,6 +66,7 @@ class Study(Shown, InCurrency):
     base: InUnitOfGoal | None = None
     base_bound: InUnitOfGoal | None = None
     input_sha256: str | None = None
+    products: dict[str, str] = {}
 
 
 EXACT_GAP = 2e-6
@@ -268,7 +269,7 @@ class CandidatePlan(Record):
 class Index(Record):
     """Share of the objective's variance that an input explains alone (first), and in all (total).
 
-    The intervals are SALib's 95 % confidence half-widths.
+    `scipy.stats.sobol_indices`; the intervals are 95 % half-widths of 200 resamples.
     """
 
     path: str

@@ -25,7 +25,8 @@ class LossBudget(Record):
     ``stall`` counts captures and waits for a drain, ``slowdown`` computing slowed by a drain,
     ``rework`` computing lost back to the newest checkpoint captured, ``drain`` what is lost further
     back because that one was not safe yet. ``waiting`` is standing still because more units are out
-    for repair than spares stand by, ``shrunk`` computing lost because fewer replicas run meanwhile.
+    for repair than spares stand by, ``shrunk`` computing lost because fewer replicas run meanwhile,
+    ``other`` lost time besides failures and checkpoints.
     """
 
     stall: float
@@ -36,6 +37,7 @@ class LossBudget(Record):
     restore: float
     waiting: float = 0.0
     shrunk: float = 0.0
+    other: float = 0.0
 
 
 class FailuresAssumed(Record):

@@ -93,6 +93,7 @@ class JobRun:
         classes: kinds of failures; their shares add up to 1. Empty: none takes a unit out.
         units: units that are repaired; None without repair.
         local: local level of checkpoints, None without one.
+        lost_time: share of the time between restarts without progress.
     """
 
     name: str
@@ -108,6 +109,12 @@ class JobRun:
     classes: tuple[FailureClass, ...] = ()
     units: RepairUnits | None = None
     local: LocalCopies | None = None
+    lost_time: float = 0.0
+
+    @property
+    def progress(self) -> float:
+        """Share of the time between restarts that makes progress."""
+        return 1.0 - self.lost_time
 
     @property
     def compute_s(self) -> float:
@@ -191,6 +198,7 @@ def job_of(
         classes=_classes(job, repairs),
         units=repair_units(job, repairs),
         local=_local_copies(job, every_s),
+        lost_time=job.lost_time,
     )
 
 

@@ -54,7 +54,7 @@ def appliance_rows(
         cost = math.inf if row.net_usd is None else row.net_usd
         return row.units is None, power, cost, row.item
 
-    rows = [_row(inputs, case, cluster, item, need) for item in case.storage]
+    rows = [_row(inputs, case, cluster, item, need) for item in case.flash]
     marked: list[ApplianceRow] = []
     for _, family in groupby(sorted(rows, key=lambda row: row.family), lambda row: row.family):
         first, *others = sorted(family, key=by_power)

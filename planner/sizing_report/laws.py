@@ -310,21 +310,22 @@ def running(
     restart_s = job.restart_s + restore_s
     loss = goodput_loss(interval_s, stall, drain, job.restart_s, restore_s, mtti_s, slowdown)
     lost = restart_s + interval_s / 2 + drain
+    kept = goodput(interval_s, stall, drain, restart_s, mtti_s, slowdown)
     return Running(
         stall_s=stall,
         drain_s=drain,
         overlap_share=overlap(drain, interval_s),
         blocking_share=blocking_share(stall, interval_s),
         restore_s=restore_s,
-        goodput_share=goodput(interval_s, stall, drain, restart_s, mtti_s, slowdown),
-        goodput_understated_share=understated_goodput(
-            interval_s, drain, restart_s, mtti_s, slowdown
-        ),
-        first_order_goodput_share=first_order_goodput(
-            interval_s, stall, drain, restart_s, mtti_s, slowdown
-        ),
+        goodput_share=kept * job.progress,
+        goodput_understated_share=job.progress
+        * understated_goodput(interval_s, drain, restart_s, mtti_s, slowdown),
+        first_order_goodput_share=job.progress
+        * first_order_goodput(interval_s, stall, drain, restart_s, mtti_s, slowdown),
         first_order_valid=lost / mtti_s < FIRST_ORDER_VALID_BELOW,
-        loss=Loss(loss.stall, loss.rework, loss.drain, loss.restart, loss.restore),
+        loss=Loss(
+            loss.stall, loss.rework, loss.drain, loss.restart, loss.restore, kept * job.lost_time
+        ),
     )
 
 

@@ -88,6 +88,7 @@ class Loss:
     drain_share: float
     restart_share: float
     restore_share: float
+    other_share: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,7 @@ def _local_rows(
             write_gb_per_s=write,
             write_mb_per_s_per_gpu=1000 * write / cluster.gpus,
             overlap_share=found.drain_s / found.remote_interval_s,
-            goodput_share=goodput(found),
+            goodput_share=goodput(found) * job.progress,
         )
 
 
@@ -387,8 +387,9 @@ def _failures_reason(inputs: Inputs, sku: str) -> str:
 def checkpoint_report(inputs: Inputs, case: Case, gpus: int) -> Checkpoint:
     """Return the size of a checkpoint, the capacity it needs and the data it is fed."""
     job, numbers = inputs.problem.job, case.job
-    kept = job.checkpoint.keep_last + 1 + job.checkpoint.milestones
-    exports = job.checkpoint.exports * (job.parameters or 0.0)
+    archived = 0 if job.in_bulk else 1
+    kept = job.checkpoint.keep_last + 1 + archived * job.checkpoint.milestones
+    exports = archived * job.checkpoint.exports * (job.parameters or 0.0)
     return Checkpoint(
         size_gb=numbers.checkpoint_gb,
         bytes_per_parameter=numbers.bytes_per_parameter if job.parameters else None,

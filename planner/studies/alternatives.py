@@ -21,13 +21,13 @@ from planner.inputs import Change, Inputs
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise, share
-from planner.processes import Progress, ignore
 from planner.schema.comparison import Alternative, Alternatives, Direction, DirectionName, Way
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.studies.changes import apply, no_worse, storage_of, systems_of
+from planner.studies.explain import QUESTION_WORK
+from planner.studies.pool import Progress, ignore
 from planner.studies.request import Found, Request
-from planner.studies.worth import QUESTION_WORK
 from planner.verifier import verify
 
 LABELS: dict[DirectionName, str] = {
@@ -188,8 +188,8 @@ class Search:
 
     def run(self, held: Run) -> None:
         """Look in every direction."""
-        vendors = {item.vendor for item in self.case.storage}
-        here = {item.vendor for item in self.case.storage if held.units[item.id]}
+        vendors = {item.vendor for item in self.case.flash}
+        here = {item.vendor for item in self.case.flash if held.units[item.id]}
         others = vendors - here
         types = {system.id for system in self.case.systems if not held.units[system.id]}
         ends = [*extremes(self.inputs, self.case, self.worst)]
@@ -206,7 +206,7 @@ class Search:
         return storage_of(self.case, vendors)
 
     def _vendors_in(self, operation: Run) -> dict[str, str]:
-        return {i.vendor: i.vendor for i in self.case.storage if operation.units[i.id]}
+        return {i.vendor: i.vendor for i in self.case.flash if operation.units[i.id]}
 
     def _types_in(self, operation: Run) -> dict[str, str]:
         models = {item.id: item.model for item in self.inputs.items}

@@ -1,104 +1,553 @@
-"""Why this plan, what each limit is worth, why nothing else; or why there is none."""
+"""Why a plan is the best: worth of each limit and open lever, why nothing else; or why none."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple
 
 from planner.api import FOR_THE_SEARCH, Options, solve_with
-from planner.errors import Finding, InputError
+from planner.assemble.limits import binding
+from planner.case import Case, resolve
+from planner.errors import Finding, InputError, did_you_mean
+from planner.infeasible.moves import threshold
+from planner.infeasible.oracle import Oracle, UndecidedError
 from planner.inputs import Inputs
-from planner.levers import levers
-from planner.processes import Progress, Task, ignore
-from planner.schema.explanation import Explanation, Without
+from planner.levers import Change, Lever, applied, levers
+from planner.levers.model import one_of, read
+from planner.optimizer.objective import measure, natural
+from planner.optimizer.operate import Run
+from planner.optimizer.optimise import fitted, optimise
+from planner.paths import job_path
+from planner.schema.explanation import Explanation, Marginal, Moved, NextStep, Without
 from planner.schema.plan import Plan
+from planner.studies.changes import no_worse
+from planner.studies.pool import Progress, all_results, ignore
 from planner.studies.request import Found, Request
-from planner.studies.why_not import most_asked, why_not
-from planner.studies.workforce import SECONDS_ALONE, Waiting, run_tasks
-from planner.studies.worth import Idle, Worths, check_names
+from planner.studies.why_not import why_not
+from planner.units import QuantityError
 
 FOR_THE_PLAN = 0.5
-"""The share of a time limit that finding the plan may take; the rest is for questions about it."""
+"""Share of a time limit that finding the plan may take."""
 QUESTIONS = 4
-"""A count and not a time, so that the same problem always gets the same explanation."""
+"""Proofs of items that were not asked for; a count, so that explanations are reproducible."""
+QUESTION_WORK = 100.0
+"""Search effort of one question, some ten seconds; beyond it the question is undecided."""
+SAME = 1e-9
+MOST_KNOWN = 8
+"""Plans found before with which each question is started."""
 
 
-EVERY = "what a step of each limit is worth"
+# Changed problems
 
 
-@dataclass(frozen=True)
-class Questions:
-    """What is asked of a plan; each question is answered by itself, here or in another process.
+class Best(NamedTuple):
+    """The best plan of a problem with its proof, in the objective's own unit.
 
-    Attributes:
-        worths: what changes are worth.
-        asked: items whose absence is to be explained exactly.
-        questions: how many proofs items that were not asked for may take, None for any number.
+    ``value`` is None where there is no plan, ``bound`` where nothing is proven.
     """
 
-    worths: Worths
+    case: Case
+    value: float | None
+    bound: float | None
+    run: Run | None
+
+    @property
+    def gpus_used(self) -> int | None:
+        """GPUs in use."""
+        return None if self.run is None else self.run.gpus
+
+
+@dataclass
+class Prober:
+    """Solves changed problems, each started with the plans found before (``runs``).
+
+    ``undecided`` collects questions that were cut short.
+    """
+
+    inputs: Inputs
+    options: Options
+    runs: list[Run] = field(default_factory=list)
+    undecided: list[str] = field(default_factory=list)
+
+    def case(self, changes: tuple[Change, ...]) -> Case | None:
+        """Return the changed problem, None where its demands cannot be met."""
+        try:
+            case = resolve(applied(self.inputs, changes))
+        except InputError:
+            return None
+        # The near-optimal tolerance is no worth of a limit.
+        return replace(case, indifference=0.0, policy=replace(case.policy, within=0.0, disliked=()))
+
+    def best(self, changes: tuple[Change, ...]) -> Best | None:
+        """Return the best plan of the changed problem; None where that is not decided in time."""
+        options = self.options
+        if options.effort.late:
+            return None
+        case = self.case(changes)
+        if case is None:
+            return Best(resolve(self.inputs), None, None, None)
+        effort = options.effort.part(QUESTION_WORK)
+        answer = optimise(
+            case, gap=options.gap, effort=effort, ties=False, known=self.runs[-MOST_KNOWN:]
+        )
+        if answer.operation is None and answer.status != "infeasible":
+            return None
+        value, bound = (
+            None if each is None else natural(case.objective, each)
+            for each in (answer.value, answer.bound)
+        )
+        if answer.operation is not None:
+            self.runs.append(answer.operation)
+        return Best(case, value, bound, answer.operation)
+
+    def better(self, value: float, than: Best) -> bool:
+        """Whether a value is better than the best by more than its gap."""
+        assert than.value is not None
+        width = max(2.0 * self.options.gap, SAME) * abs(than.value)
+        return value > than.value + width if than.case.maximise else value < than.value - width
+
+    def value_of(self, run: Run | None, changes: tuple[Change, ...]) -> float | None:
+        """Return a plan's value in the changed problem; None where it is none, or time is over."""
+        case = None if run is None or self.options.effort.late else self.case(changes)
+        again = None if case is None or run is None else fitted(case, run)
+        if case is None or again is None:
+            return None
+        return natural(case.objective, measure(case, case.objective)(again))
+
+
+# Steps of limits
+
+_MINUTE_S, _HOUR_S = 60.0, 3600.0
+_MANY_HOURS_S = 10.0 * _HOUR_S
+_POINT = 0.01
+
+
+def step_of(lever: Lever, steps: Mapping[str, str]) -> float:
+    """Return the step of a lever: the user's by path, or one that suits its unit.
+
+    Raises:
+        InputError: the user's is no quantity of that kind.
+    """
+    given = steps.get(lever.path)
+    if given is not None:
+        return _read_step(lever, given)
+    value = abs(lever.value or 0.0)
+    if lever.unit == "s" and value >= 2.0 * _MINUTE_S:
+        return _HOUR_S if value >= _MANY_HOURS_S else _MINUTE_S
+    if lever.unit == "share" and value >= 2.0 * _POINT:
+        return _POINT
+    if lever.whole:
+        return float(max(1, round(_one_digit(value / 100.0)))) if lever.unit == "GPUs" else 1.0
+    if lever.unit == "days":
+        return 1.0
+    one = one_of(lever.unit)
+    return _one_digit(value / 100.0 / one) * one
+
+
+def _one_digit(value: float) -> float:
+    return float(f"{value:.0e}") if value > 0 else 1.0
+
+
+def _read_step(lever: Lever, text: str) -> float:
+    origin = f"--step {lever.path}"
+    try:
+        step = float(text) if lever.whole else read(text, lever.unit)
+    except QuantityError as error:
+        raise InputError(Finding("step", str(error), origin, fix=error.fix)) from None
+    except ValueError:
+        step = math.nan
+    if not (math.isfinite(step) and step > 0) or (lever.whole and step != round(step)):
+        fix = "give a whole number of at least 1" if lever.whole else "give more than 0"
+        raise InputError(Finding("step", f"'{text[:40]}' is no step", origin, fix=fix))
+    return step
+
+
+def check_names(names: Sequence[str], levers: Sequence[Lever], option: str) -> None:
+    """Refuse a name that is no limit of the problem.
+
+    Raises:
+        InputError: with the nearest names.
+    """
+    known = sorted({lever.path for lever in levers})
+    for name in names:
+        if name not in known:
+            fix = did_you_mean(name, known) or "limits: " + ", ".join(known)
+            message = f"the problem has no limit '{name[:80]}'"
+            raise InputError(Finding("limit", message, option, fix=fix))
+
+
+# Worth of a limit: the best plan with it a step looser or tighter
+
+_PAUSES = (".stall", ".stall_overhead", ".restart", ".restart.remote", ".restart.local")
+"""Times that the job stands still: each second counts, so that none is without worth."""
+
+
+def movable(inputs: Inputs) -> list[Lever]:
+    """Return the limits that are moved: those with a value that nothing else determines."""
+    parallelism = job_path("parallelism.")
+    return [
+        lever
+        for lever in levers(inputs)
+        if lever.value is not None and not lever.between and not lever.path.startswith(parallelism)
+    ]
+
+
+def without_worth(prober: Prober, base: Best, slack: Sequence[Lever]) -> frozenset[str]:
+    """Return the paths of limits without which no plan is better, found for many at once."""
+    asked = [lever for lever in slack if not lever.path.endswith(_PAUSES)]
+    return frozenset(lever.path for lever in _idle(prober, base, asked, base.run))
+
+
+def _idle(prober: Prober, base: Best, slack: Sequence[Lever], run: Run | None) -> list[Lever]:
+    """Return levers without worth: all at once, else in halves; ``run`` rules out some first."""
+    slack = [lever for lever in slack if not _pays(prober, base, lever, run)]
+    if not slack:
+        return []
+    free = prober.best(tuple(change for lever in slack for change in lever.off))
+    if free is not None and free.bound is not None and not prober.better(free.bound, base):
+        return slack
+    if len(slack) == 1:
+        return []
+    run = None if free is None else free.run
+    if any(_pays(prober, base, lever, run) for lever in slack):
+        return _idle(prober, base, slack, run)
+    half = len(slack) // 2
+    return [
+        *_idle(prober, base, slack[:half], None),
+        *_idle(prober, base, slack[half:], None),
+    ]
+
+
+def _pays(prober: Prober, base: Best, lever: Lever, run: Run | None) -> bool:
+    """Whether a plan in hand is better than the best one once a lever is gone."""
+    value = prober.value_of(run, lever.off)
+    return value is not None and prober.better(value, base)
+
+
+def marginal(
+    prober: Prober, base: Best, lever: Lever, step: float, *, binds: bool, idle: bool
+) -> Marginal:
+    """Return the worth of a step of a limit to either side, and its next step where it binds.
+
+    Args:
+        idle: whether no plan is better without the limit.
+    """
+    assert lever.value is not None
+    return Marginal(
+        path=lever.path,
+        label=lever.label,
+        source=lever.place,
+        unit=lever.unit,
+        value=lever.value,
+        text=lever.text(lever.value),
+        step_text=lever.text(step),
+        binding=binds,
+        looser=_looser(prober, base, lever, step, idle=idle),
+        tighter=_tighter(prober, base, lever, step),
+        next_step=_next(prober, base, lever) if binds else None,
+    )
+
+
+def _looser(prober: Prober, base: Best, lever: Lever, step: float, *, idle: bool) -> Moved:
+    place = _moved_to(lever, lever.looser * step)
+    if place == lever.value:
+        return _blank(lever, place, "at_its_end")
+    if idle:
+        return _unchanged(base, _blank(lever, place, "no_limit_helps"))
+    return _solved(prober, base, lever, place)
+
+
+def _tighter(prober: Prober, base: Best, lever: Lever, step: float) -> Moved:
+    place = _moved_to(lever, -lever.looser * step)
+    if place == lever.value or place < 0 or (place == 0 and not lever.whole):
+        return _blank(lever, max(place, 0.0), "at_its_end")
+    value = prober.value_of(base.run, lever.to(place))
+    if value is not None and base.value is not None:
+        if abs(value - base.value) <= SAME * abs(base.value):
+            return _unchanged(base, _blank(lever, place, "plan_fits"))
+    return _solved(prober, base, lever, place)
+
+
+def _moved_to(lever: Lever, step: float) -> float:
+    assert lever.value is not None
+    return min(max(lever.value + step, lever.least), lever.most)
+
+
+def _blank(lever: Lever, place: float, known: str) -> Moved:
+    text = lever.text(place)
+    return Moved.model_validate(
+        {"to_text": text, "setting": f"{lever.path}={text}", "known": known}
+    )
+
+
+def _unchanged(base: Best, moved: Moved) -> Moved:
+    """Return a move after which the best is proven to be the same."""
+    assert base.value is not None
+    assert base.bound is not None
+    width = abs(base.bound - base.value)
+    return moved.model_copy(
+        update={
+            "value": base.value,
+            "bound": base.bound,
+            "change": 0.0,
+            "change_least": -width,
+            "change_most": width,
+            "gpus_used": base.gpus_used,
+        }
+    )
+
+
+def _solved(prober: Prober, base: Best, lever: Lever, place: float) -> Moved:
+    found = prober.best(lever.to(place))
+    if found is None or found.value is None:
+        return _blank(lever, place, "not_decided" if found is None else "no_plan")
+    assert base.value is not None
+    assert base.bound is not None
+    ends: list[float | None] = [None, None]
+    if found.bound is not None:  # each optimum is between its value and its bound
+        value, bound, other, other_bound = base.value, base.bound, found.value, found.bound
+        between = (other - bound, other_bound - value, other - value, other_bound - bound)
+        ends = [min(between), max(between)]
+    return _blank(lever, place, "solved").model_copy(
+        update={
+            "value": found.value,
+            "bound": found.bound,
+            "change": found.value - base.value,
+            "change_least": ends[0],
+            "change_most": ends[1],
+            "gpus_used": found.gpus_used,
+        }
+    )
+
+
+# Next step of a limit: where loosening it begins to pay
+
+PAYS = 1e-3
+"""Least gain of the objective that counts, as a share."""
+NEXT_WORK = 400.0
+
+
+def _next(prober: Prober, base: Best, lever: Lever) -> NextStep | None:
+    try:
+        return next_step(prober.inputs, prober.options, base, lever, prober.runs)
+    except UndecidedError:
+        prober.undecided.append(f"where more room for {lever.label} begins to pay")
+        return None
+
+
+def next_step(
+    inputs: Inputs, options: Options, base: Best, lever: Lever, known: Sequence[Run] = ()
+) -> NextStep | None:
+    """Return where loosening a limit begins to pay, None where it never does.
+
+    Args:
+        lever: a limit that binds.
+        known: plans that may do with the limit loosened.
+
+    Raises:
+        UndecidedError: work or time ran out.
+    """
+    assert base.value is not None
+    sign = 1.0 if base.case.maximise else -1.0
+    wanted = base.value * (1.0 + sign * PAYS)
+    if base.case.objective == "gpus":
+        wanted = base.value + 1.0
+    floor = no_worse(inputs, base.case.objective, wanted)
+    if lever.path == floor.path:
+        return None
+    oracle = Oracle(inputs, options.effort.part(NEXT_WORK))
+    oracle.remember(known)
+    found = threshold(oracle, lever, (floor,))
+    if found is None:
+        return None
+    if found.short is None:
+        raise UndecidedError
+    text = lever.text(found.enough)
+    return NextStep(
+        to_text=text,
+        short_text=lever.text(found.short),
+        setting=f"{lever.path}={text}",
+        gain=abs(wanted - base.value),
+    )
+
+
+# Open levers fixed another way
+
+
+class OpenLever(NamedTuple):
+    """A lever that the problem leaves open, fixed another way."""
+
+    label: str
+    change: Change
+
+
+def open_levers(inputs: Inputs, plan: Plan) -> Iterator[OpenLever]:
+    """Yield the problem's open levers, each fixed as if nobody had thought of it; spares by one."""
+    job = inputs.problem.job
+    yield from _fabrics(inputs, plan)
+    if job.power is not None and job.power.asked != (1.0,):
+        yield OpenLever("GPUs at full power", Change(job_path("power.points"), 1.0, "100 %"))
+    precision = job.training.precision
+    if isinstance(precision, tuple) and len(precision) > 1:
+        change = Change(job_path("training.precision"), precision[0], precision[0])
+        yield OpenLever(f"{precision[0]} alone", change)
+    local = job.checkpoint.local
+    if local is not None and local.use != "no":
+        change = Change(job_path("checkpoint.local.use"), "no", "no")
+        yield OpenLever("checkpoints on storage alone", change)
+    if job.repair is not None and job.repair.when_short == "shrink":
+        change = Change(job_path("repair.when_short"), "wait", "wait")
+        yield OpenLever("waiting where units are short", change)
+    if any(limit.name == "endurance" for limit in plan.limits):
+        yield OpenLever("drives written without limit", Change("storage.endurance", "off", "off"))
+    repair = plan.jobs[0].repair if plan.jobs else None
+    if repair is not None and repair.in_rack and job.gpus.most_of(plan.jobs[0].gpu_type) is None:
+        item = inputs.item(plan.jobs[0].gpu_type)
+        if item.provides.gpus is not None:
+            every = item.provides.gpus.value
+            change = Change(job_path("gpus.per_system"), every, f"{every}")
+            yield OpenLever("every GPU of each system used", change)
+    yield from _spares(inputs, None if repair is None or repair.in_rack else repair.spares)
+
+
+def _fabrics(inputs: Inputs, plan: Plan) -> Iterator[OpenLever]:
+    """Yield the compute fabrics that the plan could have chosen instead."""
+    asked, path = inputs.problem.network.compute, "network.compute"
+    built = [fabric for fabric in plan.fabrics if fabric.network == "compute"]
+    if asked is None or not built:
+        return
+    for name in sorted(set(asked.switches) - {fabric.switch_sku for fabric in built}):
+        change = Change(f"{path}.switches", (name,), f"[{name}]")
+        yield OpenLever(f"a compute fabric of {inputs.item(name).model}", change)
+    for planes in sorted(set(asked.planes_allowed) - {fabric.planes for fabric in built}):
+        yield OpenLever(f"{planes} planes of it", Change(f"{path}.planes", planes, f"{planes}"))
+    ratios = set(asked.oversubscriptions) - {fabric.oversubscription for fabric in built}
+    for ratio in sorted(ratios):
+        change = Change(f"{path}.oversubscription", ratio, f"{ratio:g}")
+        yield OpenLever(f"a compute fabric at {ratio:g}:1", change)
+
+
+def _spares(inputs: Inputs, spares: int | None) -> Iterator[OpenLever]:
+    repair = inputs.problem.job.repair
+    if repair is None or repair.spares != "open" or spares is None:
+        return
+    path = job_path("repair.spares")
+    if spares > 0:
+        yield OpenLever("no spares", Change(path, 0, "0"))
+    if spares > 1:
+        label = f"one spare less ({spares - 1})"
+        yield OpenLever(label, Change(path, spares - 1, f"{spares - 1}"))
+    yield OpenLever(f"one spare more ({spares + 1})", Change(path, spares + 1, f"{spares + 1}"))
+
+
+def without(prober: Prober, base: Best, lever: OpenLever) -> Without | str:
+    """Return the best plan with an open lever fixed, or what is undecided."""
+    end = prober.best((lever.change,))
+    if end is None:
+        return f"the plan with {lever.label}"
+    assert base.value is not None
+    return Without(
+        label=lever.label,
+        setting=lever.change.setting,
+        known="no_plan" if end.value is None else "plan",
+        value=end.value,
+        bound=end.bound,
+        change=None if end.value is None else end.value - base.value,
+        gpus_used=end.gpus_used,
+    )
+
+
+# The study
+
+
+class Questions(NamedTuple):
+    """What questions start from: the problem, its plan, the best there is, limits and levers.
+
+    ``until`` is when the time ends, by ``time.time``, which other processes share.
+    """
+
+    inputs: Inputs
+    plan: Plan
+    options: Options
+    steps: Mapping[str, str]
+    base: Best | None
+    limits: tuple[Lever, ...]
+    binding: frozenset[str]
+    levers: tuple[OpenLever, ...]
     asked: tuple[str, ...]
     questions: int | None
+    until: float
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle, with the time limit as time of day: clocks of processes
-        differ."""
-        until = self.worths.options.deadline - time.monotonic() + time.time()
-        return {"until": until, **self.__dict__}
+    def prober(self, known: Sequence[Run] = ()) -> tuple[Prober, Best]:
+        """Return a prober on the clock of this process, with known plans and the best."""
+        assert self.base is not None
+        runs = [*known, *([] if self.base.run is None else [self.base.run])]
+        return Prober(self.inputs, self.timed, runs), self.base
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the state, its time limit on the clock of this process."""
-        deadline = state.pop("until") - time.time() + time.monotonic()
-        worths: Worths = state["worths"]
-        if math.isfinite(deadline):
-            worths = replace(worths, options=replace(worths.options, deadline=deadline))
-        self.__dict__.update(state | {"worths": worths})
+    @property
+    def timed(self) -> Options:
+        """The options on the clock of this process."""
+        return replace(self.options, deadline=time.monotonic() + self.until - time.time())
 
-    def __call__(self, task: tuple[str, int, Idle | None]) -> Any:
-        """Answer one question, given by kind and place, with what is known of idle limits."""
-        kind, place, idle = task
-        if kind == "idle":
-            return self.worths.idle()
-        if kind == "limit":
-            assert idle is not None
-            return self.worths.limit(place, idle)
-        return self.worths.without(place) if kind == "without" else self._why_not()
 
-    def _why_not(self) -> Any:
-        worths, base = self.worths, self.worths.base
-        known = () if base is None or base.operation is None else (base.operation,)
+def questions_of(
+    inputs: Inputs,
+    plan: Plan,
+    options: Options,
+    steps: Mapping[str, str],
+    asked: tuple[str, ...] = (),
+    questions: int | None = QUESTIONS,
+) -> Questions:
+    """Return what questions about a plan start from.
+
+    Raises:
+        InputError: a step names no limit, or is none.
+    """
+    limits = movable(inputs)
+    check_names(list(steps), limits, "--step")
+    for lever in limits:
+        step_of(lever, steps)
+    base = Prober(inputs, options).best(()) if plan.jobs else None
+    if base is not None and base.run is None:
+        base = None
+    tight = frozenset(limit.name for limit in plan.limits if limit.binding)
+    if base is not None and base.run is not None:
+        tight |= binding(base.case, base.run)
+    limits.sort(key=lambda lever: lever.limit not in tight)
+    open_ = tuple(open_levers(inputs, plan)) if base is not None else ()
+    until = options.deadline - time.monotonic() + time.time()
+    return Questions(
+        inputs, plan, options, steps, base, tuple(limits), tight, open_, asked, questions, until
+    )
+
+
+def _answer(
+    about: Questions, idle: frozenset[str], known: Sequence[Run], task: tuple[str, int]
+) -> Any:
+    """Answer one question, given by kind and place.
+
+    Args:
+        idle: limits without worth.
+        known: plans met when these were found.
+    """
+    kind, place = task
+    if kind == "why_not":
+        runs = () if about.base is None or about.base.run is None else (about.base.run,)
         return why_not(
-            worths.inputs, worths.plan, worths.options,
-            asked=self.asked, questions=self.questions, known=known,
+            about.inputs, about.plan, about.timed,
+            asked=about.asked, questions=about.questions, known=runs,
         )  # fmt: skip
-
-    def answers(self, progress: Progress, *, jobs: int, dask: str | None) -> dict[Hashable, Any]:
-        """Return all answers by kind and place; where no limit can be asked for only why not."""
-        worths = self.worths
-        limits, open_ = range(len(worths.movable)), range(len(worths.open))
-        most = most_asked(worths.inputs, worths.plan, worths.options, self.questions)
-        sizes: dict[Hashable, int] = {("why_not", 0): most}
-        first: list[Task] = [_task("why_not", 0)]
-        if worths.base is not None:
-            first = [_task("idle", 0), *(_task("without", place) for place in open_), *first]
-            sizes |= {("idle", 0): 1} | {("without", place): 1 for place in open_}
-            sizes |= {("limit", place): 1 for place in limits}
-        waiting, found = Waiting(first), dict[Hashable, Any]()
-        each = run_tasks(
-            self, waiting, sizes, progress, jobs=jobs, dask=dask, alone_s=SECONDS_ALONE
-        )
-        for key, answer in each:
-            found[key] = answer
-            if key == ("idle", 0):
-                waiting.first(_task("limit", place, answer) for place in limits)
-        return found
-
-
-def _task(kind: str, place: int, idle: Idle | None = None) -> Task:
-    return (kind, place), (kind, place, idle)
+    if kind == "without":
+        return without(*about.prober(), about.levers[place])
+    prober, base = about.prober(known)
+    lever = about.limits[place]
+    binds, step = lever.limit in about.binding, step_of(lever, about.steps)
+    row = marginal(prober, base, lever, step, binds=binds, idle=lever.path in idle)
+    return row, tuple(prober.undecided)
 
 
 def explain(
@@ -117,37 +566,47 @@ def explain(
 
     Args:
         steps: by how much to move a limit, by path, as the user wrote it.
-        asked: items whose absence is to be explained exactly, with their break-even price.
-        questions: how many proofs items that were not asked for may take, None for any number.
+        asked: items whose absence is explained exactly, with their break-even price.
+        questions: proofs for items that were not asked for, None for any number.
         plan: the best plan, where it is known.
-        progress: is called with how many questions of how many are answered.
-        jobs: how many processes to use, 0 for as many as there are cores.
-        dask: the address of a Dask scheduler whose workers answer instead.
+        progress: called with the numbers of questions answered and of all.
+        jobs: number of processes, 0 for the number of cores.
+        dask: address of a Dask scheduler.
 
     Raises:
         InputError: a step names no limit of the problem, or what is asked for is no item.
-        VerificationError: the plan does not agree with its independent re-computation.
+        VerificationError: the plan does not agree with its re-computation.
     """
     options = options.started()
     plan = solve_with(inputs, options, search=FOR_THE_PLAN) if plan is None else plan
     options = options.searching(FOR_THE_SEARCH)
-    worths = Worths.of(inputs, plan, options, steps or {})
+    about = questions_of(inputs, plan, options, steps or {}, asked, questions)
     if not plan.jobs:
         return Explanation(plan=plan)
-    found = Questions(worths, asked, questions).answers(progress, jobs=jobs, dask=dask)
-    rows = [found["limit", place] for place in range(len(worths.movable)) if worths.base]
-    others = [found["without", place] for place in range(len(worths.open))]
-    undecided = [text for _, texts in rows for text in texts] if worths.base else [EVERY]
+    idle, known = frozenset[str](), list[Run]()
+    tasks: dict[Hashable, tuple[str, int]] = {("why_not", 0): ("why_not", 0)}
+    if about.base is not None:
+        prober, base = about.prober()
+        slack = [lever for lever in about.limits if lever.limit not in about.binding]
+        idle = without_worth(prober, base, slack)
+        known = prober.runs[1:]
+        tasks |= {("without", n): ("without", n) for n in range(len(about.levers))}
+        tasks |= {("limit", n): ("limit", n) for n in range(len(about.limits))}
+    do = partial(_answer, about, idle, known)
+    found = all_results(do, tasks, progress, jobs=jobs, dask=dask)
+    rows = [found[key] for key in tasks if tasks[key][0] == "limit"]
+    others = [found[key] for key in tasks if tasks[key][0] == "without"]
+    undecided = [text for _, texts in rows for text in texts]
     undecided += [each for each in others if isinstance(each, str)]
-    base = worths.base
+    best = about.base
     return Explanation(
         plan=plan,
-        value=None if base is None else base.value,
-        bound=None if base is None else base.bound,
-        gpus_used=None if base is None else base.gpus_used,
+        value=None if best is None else best.value,
+        bound=None if best is None else best.bound,
+        gpus_used=None if best is None else best.gpus_used,
         marginals=tuple(row for row, _ in rows),
         without=tuple(each for each in others if isinstance(each, Without)),
-        undecided=tuple(undecided),
+        undecided=("the worth of each limit",) if best is None else tuple(undecided),
         why_not=found["why_not", 0],
     )
 
@@ -165,7 +624,7 @@ def run(
     Args:
         step: how far to move limits, each as ``path=value``.
         why_not: items whose absence to explain exactly.
-        weight: without a plan, what a change counts beside others, each as ``path=number``.
+        weight: without a plan, weights of changes, each as ``path=number``.
         keep: without a plan, limits that must stay.
 
     Raises:
@@ -189,7 +648,7 @@ def run(
 
 
 def beside(inputs: Inputs, plan: Plan, options: Options) -> Explanation:
-    """Return why a problem's plan is what it is, for its workbook."""
+    """Return the explanation of a problem's plan for its workbook."""
     return explain(inputs, options, plan=plan)
 
 

@@ -380,7 +380,7 @@ _STUDIES = (
     Study(
         "sweep",
         "Solve many scenarios, each to a proven gap; write PROBLEM.sweep.parquet and .csv, a "
-        "workbook and a picture. What was interrupted goes on where it stopped.",
+        "workbook and a picture.",
         example="planner sweep 10MW.yaml --vary site.facility_power=5MW:15MW:0.5MW",
         run="planner.commands.sweep:run",
         options=(
@@ -401,6 +401,11 @@ _STUDIES = (
                 "workbook", bool, "Write the workbook and the picture as well as the table.",
                 default=True,
             ),
+            option(
+                "html", Path | None,
+                "Write one page with sliders over the plans, which opens offline.",
+                metavar="FILE",
+            ),
             QUIET,
         ),
         results=(SWEEP,),
@@ -411,7 +416,7 @@ _STUDIES = (
         "frontier",
         "Show the most useful work against storage bandwidth, cost and power, and where it bends.",
         example="planner frontier 10MW.yaml --against power",
-        run="planner.studies.sensitivity.frontier:run",
+        run="planner.studies.frontier:run",
         options=(
             PROBLEM,
             option(
@@ -425,14 +430,14 @@ _STUDIES = (
             SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, DASK, FOLDER, JSON, *TOLD, QUIET,
         ),
         results=(FRONTIER,),
-        counts="points at most",
+        counts="parts",
         functions=(Function("frontier", FRONTIER, defaults={"against": "storage"}),),
     ),
     Study(
         "tornado",
         "Vary one input at a time, low and high, and rank them by what they do to the best plan.",
         example="planner tornado 10MW.yaml",
-        run="planner.studies.sensitivity.tornado:run",
+        run="planner.studies.tornado:run",
         options=(
             PROBLEM,
             option(
@@ -455,7 +460,7 @@ _STUDIES = (
         "Draw inputs that are not known: what the best plan becomes, how often the planned one "
         "breaks a limit, and which plan is regretted least.",
         example="planner uncertain 10MW.yaml --samples 64",
-        run="planner.studies.sensitivity.uncertain.uncertainty:run",
+        run="planner.studies.uncertain:run",
         options=(
             PROBLEM,
             option(

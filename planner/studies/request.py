@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.outputs.words import clean
-from planner.processes import Progress, ignore
+from planner.studies.pool import Progress, ignore
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -42,8 +42,7 @@ class SweepOptions:
     """How exactly to solve each scenario (a share), how long at most, in how many processes.
 
     0 of them: as many as there are cores. ``dask`` is the address of a Dask scheduler whose workers
-    do the work instead. ``look`` is given each scenario in numbers with its
-    answer, where they are worked on; answers bring what it returns, and the scenario in numbers.
+    do the work instead.
     ``ties``: of equally good plans rows state the one that `solve` takes.
     """
 
@@ -51,7 +50,6 @@ class SweepOptions:
     time_limit_s: float | None = None
     jobs: int = 0
     dask: str | None = None
-    look: Callable[[Any, Any], object] | None = None
     ties: bool = False
 
     @property
@@ -204,6 +202,11 @@ def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
         "sense": problem.objective.sense,
         "unit": objective_unit(problem.objective.name),
         "gap_asked": gap_asked,
+        "products": {
+            item.id: item.product
+            for item in inputs.items
+            if item.category in ("gpu_system", "storage")
+        },
     }
 
 

@@ -46,6 +46,7 @@ POWERS = (-2.0, -1.5, -1.0, -0.5, -0.25, 0.25, 0.5, 1.0, 1.5, 2.0)
 
 _MOST_SIGMA, _SHAPES = 2.0, (0.2, 20.0)
 _MOST_REPLICATIONS, _LONGEST_S, _MOST_FAILURES = 100_000, 1000 * YEAR_S, 2e6
+_COUNTED = ("slowdown", "rework", "drain", "restart", "restore", "other")
 _KINDS = "write exponential, weibull:0.7 (its shape) or the name of a file"
 
 
@@ -117,6 +118,8 @@ def study(
     others = [each for each in _other_intervals(job) if options.intervals]
     tried = [job, *others]
     found = simulate(tried, options.length_s, options.replications, options.seed, progress)
+    found["other"] = found["kept"] * job.lost_time
+    found["kept"] = found["kept"] * job.progress
     compared = _compare(plan.jobs[0], options.length_s, found["kept"], tried)
     best = _best(compared) if others else None
     return Simulation(
@@ -249,12 +252,12 @@ def predict_goodput(job: JobRun) -> float:
     swaps, waits = _kept_in_repair(job)
     levels = _levels(job)
     if levels is not None:
-        return two_levels.goodput(levels) * (1.0 - waits)
+        return two_levels.goodput(levels) * (1.0 - waits) * job.progress
     recovery_s = job.restart_s + job.restore_s
     kept = goodput(
         job.interval_s, job.stall_s, job.drain_s, recovery_s, _seen_mtti_s(job), job.drain_slowdown
     )
-    return kept * swaps * (1.0 - waits)
+    return kept * swaps * (1.0 - waits) * job.progress
 
 
 def predict_loss(job: JobRun) -> LossBudget:
@@ -285,6 +288,7 @@ def predict_loss(job: JobRun) -> LossBudget:
         restore=parts.restore,
         waiting=0.0 if shrinks else parts.waiting,
         shrunk=parts.waiting if shrinks else 0.0,
+        other=predict_goodput(job) * job.lost_time / job.progress,
     )
 
 
@@ -455,7 +459,7 @@ def _simulated(
             stall=share["capture"] + share["wait"],
             waiting=share["repair"],
             shrunk=share["short"],
-            **{name: share[name] for name in ("slowdown", "rework", "drain", "restart", "restore")},
+            **{name: share[name] for name in _COUNTED},
         ),
         waits=share["wait"],
         interruptions_per_year=a_year["failures"],

@@ -14,8 +14,7 @@ from planner.errors import VerificationError
 from planner.schema.beside import Cable
 from planner.schema.plan import JobPlan, Plan
 from planner.verifier.allowed import check_allowed, check_searched
-from planner.verifier.basis import DECIDED, Basis
-from planner.verifier.beside import check_beside
+from planner.verifier.basis import Basis
 from planner.verifier.bill import check_lines, count_needed, read_counts
 from planner.verifier.cabling import check_cabling
 from planner.verifier.fabric import choose_fabric, shared_plug
@@ -240,7 +239,6 @@ def _check_solved(
     check_limits(ledger, found)
     check_objective(ledger, found)
     if drawn:
-        check_beside(ledger, found)
         _check_verdict(ledger, plan)
         right = schedule is not None and plan.cabling and not ledger.disagreements
         links = schedule(basis.inputs, plan) if right and schedule else None
@@ -304,7 +302,7 @@ def _has_decisions(ledger: Ledger, basis: Basis, plan: Plan, counts: dict[str, i
     positive = math.isfinite(job.interval_s) and job.interval_s > 0
     ledger.require(positive, f"jobs.interval_s: {job.interval_s!r} is not a positive time")
     _check_mode(ledger, basis, job)
-    stored = [sku for sku, n in counts.items() if n and basis.items[sku].category == DECIDED[1]]
+    stored = [sku for sku, count in basis.flash(counts).items() if count]
     families = sorted({basis.items[sku].family or sku for sku in stored})
     ledger.same("jobs.storage_families", sorted(job.storage_families), families)
     storage = basis.problem.storage

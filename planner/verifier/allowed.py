@@ -67,12 +67,14 @@ def _unwanted(basis: Basis, item: Item, bought: int) -> str | None:
         return "a component is not bought alone"
     if basis.demand(item.id).exclude:
         return "excluded by the problem"
+    if item.is_bulk and not problem.job.in_bulk:
+        return "no data set is on the bulk tier"
     if item.vendor in problem.policy.forbid_vendors:
         return f"vendor {item.vendor} is forbidden"
     if item.category in DECIDED:
         system = item.category == "gpu_system"
         names = consider.gpu_systems if system else consider.storage_families
-        named = names is None or (item.id if system else item.family) in names
+        named = names is None or item.is_bulk or (item.id if system else item.family) in names
         if not named or (consider.vendors is not None and item.vendor not in consider.vendors):
             return "not to be considered"
         if bought and item.lifecycle not in consider.lifecycle:
@@ -109,7 +111,8 @@ def _unknown(basis: Basis, item: Item) -> str | None:
     """Return which figure that the problem needs is not known."""
     job = basis.job
     if item.category == "storage":
-        rated = item.provides.read is not None and item.provides.write is not None
+        rated = item.provides.read is not None
+        rated = rated and (item.is_bulk or item.provides.write is not None)
         if (item.sizes is None and not rated) or item.provides.usable is None:
             return "bandwidth or capacity is not known"
     elif item.provides.gpus is None:

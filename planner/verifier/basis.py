@@ -122,6 +122,11 @@ class Basis:
         """Return the counts of one category."""
         return {s: n for s, n in counts.items() if n and self.items[s].category == category}
 
+    def flash(self, counts: Mapping[str, int]) -> dict[str, int]:
+        """Return the counts of storage that checkpoints may be on."""
+        stored = self.of_kind(counts, "storage")
+        return {sku: count for sku, count in stored.items() if not self.items[sku].is_bulk}
+
     # Power, heat, size.
 
     def total(self, item: Item, own: Callable[[Item], float | None]) -> float | None:
@@ -287,7 +292,7 @@ class Basis:
         A table of sizes is linear between rows, proportional below its first one.
         """
         item = self.items[sku]
-        if item.category != "storage" or count == 0:
+        if item.category != "storage" or item.is_bulk or count == 0:
             return 0.0, 0.0
         if item.sizes is None:
             read, write = item.provides.read, item.provides.write

@@ -36,7 +36,7 @@ NOT_OF_COMPONENTS = (
     *("subscription_usd_per_year", "unit_subscription_list_usd", "support_years"),
     *("support_from_years", "support_level", "min_order", "lead_time_days", "price", "idle"),
     *("rack_class", "racks", "units_per_rack", "gpus", "read_gb_per_s", "write_gb_per_s"),
-    "usable_tb",
+    *("usable_tb", "bulk_tb"),
 )
 """Figures that a bundle's line has, and the lines of its components have not."""
 MONEY = (*_EXTENDED, "support_usd_per_year", "subscription_usd_per_year")
@@ -176,9 +176,7 @@ def _licences(ledger: Ledger, basis: Basis, sku: str, cluster: Mapping[str, int]
     }
     if licence.per != "usable_tb":
         return int(_amounts(basis, of)[licence.per])
-    stored = [
-        (basis.items[each].provides.usable, n) for each, n in basis.of_kind(of, "storage").items()
-    ]
+    stored = [(basis.items[each].provides.usable, n) for each, n in basis.flash(of).items()]
     return round_up(sum(usable.value * n for usable, n in stored if usable is not None))
 
 
@@ -291,6 +289,7 @@ def _counts(basis: Basis, item: Item, working: int, in_place: int) -> dict[str, 
     read, write = basis.nameplate(item.id, working)
     stored = item.category == "storage"
     capacity = usable.value * working if usable is not None else None if working else 0.0
+    bulk_tb, capacity = (capacity, 0.0) if item.is_bulk else (0.0, capacity)
     own: dict[str, Any] = {
         "section": SECTION_OF[item.category],
         "quantity": in_place,
@@ -299,7 +298,7 @@ def _counts(basis: Basis, item: Item, working: int, in_place: int) -> dict[str, 
     own |= {"installed": sale.owned, "pack": sale.pack, "spares": basis.spares(item, working)}
     own |= {"purchased": basis.bought(item, working), "gpus": gpus(item, working)}
     own |= {"read_gb_per_s": read, "write_gb_per_s": write}
-    return own | {"usable_tb": capacity if stored else None}
+    return own | {"usable_tb": capacity if stored else None, "bulk_tb": bulk_tb}
 
 
 def _room(basis: Basis, item: Item, in_place: int, bill: Bill) -> dict[str, Any]:

@@ -43,6 +43,8 @@ class Times:
     drain_restarts: bool = False
     restart_mtti_s: float | None = None
     """Mean time to interruption during restarts, where that differs."""
+    idle: float = 0.0
+    """Share of the time between restarts without progress."""
 
     def survives(self, seconds: float) -> float:
         """Return the chance that a restart of this length sees no interruption."""
@@ -71,7 +73,7 @@ def log_goodput(t: Times) -> float | None:
 def goodput(t: Times) -> float:
     """Return the share of wall-clock time kept as progress."""
     log = log_goodput(t)
-    return 0.0 if log is None else math.exp(log) * (1.0 - t.waits)
+    return 0.0 if log is None else math.exp(log) * (1.0 - t.waits) * (1.0 - t.idle)
 
 
 def _log_two_levels(t: Times) -> float:
@@ -92,10 +94,10 @@ def _log_two_levels(t: Times) -> float:
 
 
 def losses(t: Times) -> dict[str, float]:
-    """Return 1 - goodput by cause, in proportion to each cause's share of the logarithm."""
+    """Return 1 - goodput by cause: what idles, the rest by each cause's share of the logarithm."""
     causes = ("stall", "rework", "drain", "restart", "restore", "waiting")
     if t.stopped_s >= t.interval_s:
-        return dict.fromkeys(causes, 0.0) | {"stall": 1.0}
+        return dict.fromkeys(causes, 0.0) | {"stall": 1.0, "other": 0.0}
     free = replace(t, stopped_s=0.0, drain_s=0.0, restart_s=0.0, restore_s=0.0, swap_s=0.0)
     free = replace(free, near_drain_s=0.0, near_restart_s=0.0)
     drained = replace(free, drain_s=t.drain_s, near_drain_s=t.near_drain_s)
@@ -108,7 +110,8 @@ def losses(t: Times) -> dict[str, float]:
     logs += [after - before for before, after in pairwise(steps)]
     logs.append(math.log1p(-t.waits))
     lost = -math.expm1(sum(logs))
-    return {cause: lost * log / sum(logs) for cause, log in zip(causes, logs, strict=True)}
+    found = {cause: lost * log / sum(logs) for cause, log in zip(causes, logs, strict=True)}
+    return found | {"other": (1.0 - lost) * t.idle}
 
 
 def first_order(t: Times) -> float:
@@ -118,13 +121,15 @@ def first_order(t: Times) -> float:
         lost_s += t.near_drain_s + (t.every - 1) * t.interval_s / 2
         near_s = t.near_restart_s + t.near_drain_s + t.interval_s / 2 + t.swapped * t.swap_s
         lost_s = t.far * lost_s + (1 - t.far) * near_s
-    return max(0.0, 1 - t.stopped_s / t.interval_s) * (1 - lost_s / t.mtti_s) * (1 - t.waits)
+    left = (1 - t.waits) * (1 - t.idle)
+    return max(0.0, 1 - t.stopped_s / t.interval_s) * (1 - lost_s / t.mtti_s) * left
 
 
 def understated(t: Times, slowed_s: float) -> float:
     """Return the kept work that goodput misses: slowed drains are charged to every interval."""
     safe_s = t.restart_s + t.restore_s + t.interval_s + t.drain_s
-    return slowed_s / t.mtti_s * math.exp(-min(safe_s / t.mtti_s, MOST)) * t.swaps * (1 - t.waits)
+    left = t.swaps * (1 - t.waits) * (1 - t.idle)
+    return slowed_s / t.mtti_s * math.exp(-min(safe_s / t.mtti_s, MOST)) * left
 
 
 def young_s(stopped_s: float, mtti_s: float) -> float:

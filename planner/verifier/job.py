@@ -149,6 +149,15 @@ class Run:
         plates = [self.basis.nameplate(sku, count) for sku, count in self.counts.items()]
         return share.read * sum(p[0] for p in plates), share.write * sum(p[1] for p in plates)
 
+    @property
+    def bulk(self) -> tuple[float, float]:
+        """Capacity (TB) and delivered read bandwidth (GB/s) of the bulk tier."""
+        items = self.basis.items
+        counts = [(items[sku].provides, n) for sku, n in self.counts.items() if items[sku].is_bulk]
+        usable_tb = sum(own.usable.value * n for own, n in counts if own.usable is not None)
+        read = sum(own.read.value * n for own, n in counts if own.read is not None)
+        return usable_tb, self.basis.problem.storage.delivered_fraction.read * read
+
     def lost(self, down: int) -> tuple[float, float]:
         """Return the largest delivered (read, write) bandwidth that one item loses, GB/s."""
         share, basis, worst = self.basis.problem.storage.delivered_fraction, self.basis, [0.0, 0.0]
@@ -196,6 +205,7 @@ class Run:
         mtti_s = DAY_S / (self.failures * self.gpus)
         stopped_s = stall_s + slowed_s
         found = Times(self.interval_s, stopped_s, drain_s, job.restart_s, restore_s, mtti_s)
+        found = replace(found, idle=job.lost_share)
         local = job.checkpoint.local
         if self.every and local is not None and job.restart.local_s is not None:
             found = replace(

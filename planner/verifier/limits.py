@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from planner.figures import OBJECTIVES
 from planner.limits import TIMED, Group, Limit, named, of_group
 from planner.paths import value_at
-from planner.schema.plan import LimitReport, ObjectiveReport, Plan
+from planner.schema.plan import LimitReport, Plan
 from planner.schema.problem import CustomRule, FixedInterval, LostWorkInterval, Problem, Split
 from planner.schema.site import Site
 from planner.verifier.basis import Basis
@@ -198,7 +198,7 @@ def _checkpoints(found: Found) -> Iterator[Reached]:
 
 def endurance_tb_per_day(run: Run) -> float | None:
     """Return the write endurance of the storage in use, TB per day; None where one has none."""
-    stored = run.basis.of_kind(run.counts, "storage")
+    stored = run.basis.flash(run.counts)
     rated = [(_unit_endurance(run.basis, sku), count) for sku, count in stored.items()]
     known = [each * count for each, count in rated if each is not None]
     return sum(known) if len(known) == len(rated) else None
@@ -230,6 +230,13 @@ def _storage(found: Found) -> Iterator[Reached]:
         stored = values["stored_read"]
         read = values["delivered_read_gb_per_s"] if data is None else min(data, stored)
         yield Reached("ingest", values["ingest_gb_per_s"], read)
+    if found.run.job.in_bulk:
+        usable_tb, read = found.run.bulk
+        yield Reached("bulk_capacity", usable_tb, values["bulk"]["needed_tb"])
+        if found.run.job.ingest_per_gpu_gb_per_s > 0:
+            yield Reached("bulk_read", values["ingest_gb_per_s"], read)
+            most = values["bulk"]["staging_gb_per_s"]
+            yield Reached("staging", values["ingest_gb_per_s"], most)
     endured = endurance_tb_per_day(found.run)
     if endured is not None:
         yield Reached("endurance", values["write_volume_tb_per_day"], endured)
@@ -396,69 +403,40 @@ def check_objective(ledger: Ledger, found: Found) -> None:
     sense = "maximize" if asked.maximize else "minimize"
     own = {"name": name, "sense": sense, "unit": OBJECTIVES[name].unit, "value": value}
     ledger.all_same("objective", stated, {**own, "indifference": asked.indifferent})
-    if value is None:
-        ledger.fail(f"objective.value: {name} is not known")
+    if value is None or stated.best is None:
+        missing = "value: not known" if value is None else "best: missing"
+        ledger.fail(f"objective.{missing}")
         return
-    _check_best(ledger, found.basis.problem, stated, value, found.values["capex_usd"])
-    _check_bound(ledger, stated)
-    if plan.status == "optimal":
-        proven = stated.gap is not None and stated.gap <= stated.gap_asked + GAP_NOISE
-        ledger.require(
-            proven, f"status: optimal, but the gap {stated.gap} is over {stated.gap_asked}"
-        )
-    if (
-        stated.log_value is not None
-        and stated.log_bound is not None
-        and (stated.bound or 0) > 0 < value
-    ):
-        log, own_log = stated.log_bound - stated.log_value, math.log((stated.bound or 1) / value)
-        near = math.isclose(log, own_log, rel_tol=1e-6, abs_tol=GAP_NOISE)
-        ledger.require(
-            near,
-            f"objective.log_bound: plan says {log!r} over log_value, recomputed {own_log:.12g}",
-        )
-
-
-def _check_best(
-    ledger: Ledger, problem: Problem, stated: ObjectiveReport, value: float, capex_usd: float | None
-) -> None:
-    """Require that what the plan gives up of the best value is what the problem allows."""
-    best, prefer = stated.best, problem.policy.prefer
-    if best is None or stated.given_away is None:
-        ledger.fail("objective.best: missing")
-        return
-    maximise = stated.sense == "maximize"
-    less = best - value if maximise else value - best
-    worse = less < -RELATIVE * max(abs(value), abs(best))
-    ledger.require(not worse, f"objective.best: {best!r} is worse than the value {value:.12g}")
-    share = max(0.0, less) / abs(best) if best else 0.0
-    near = math.isclose(stated.given_away, share, rel_tol=1e-6, abs_tol=GAP_NOISE)
-    said = f"plan says {stated.given_away!r}, recomputed {share:.12g}"
-    ledger.require(near, f"objective.given_away: {said}")
-    cheapest = stated.best_capex_usd
-    if prefer is None and cheapest is not None and capex_usd is not None:
-        saves = cheapest >= capex_usd * (1 - TIES)
-        ledger.require(
-            saves, f"objective.best_capex_usd: {cheapest!r} is less than {capex_usd:.12g}"
-        )
-    within, indifferent = 0.0 if prefer is None else prefer.within, problem.objective.indifferent
+    prefer, maximise = found.basis.problem.policy.prefer, sense == "maximize"
+    within, indifferent = 0.0 if prefer is None else prefer.within, asked.indifferent
     most = 1 - (1 - within) * (1 - indifferent) / (1 + TIES)
     if not maximise:
         most = (1 + within) * (1 + indifferent) * (1 + TIES) - 1
-    ledger.require(
-        share <= most, f"objective.given_away: {share:.6g} exceeds the allowed {most:.6g}"
-    )
-
-
-def _check_bound(ledger: Ledger, stated: ObjectiveReport) -> None:
-    bound, gap, best = stated.bound, stated.gap, stated.best
-    if bound is None or gap is None or best is None:
-        ledger.require((bound is None) == (gap is None), "objective.gap: bound and gap go together")
-        return
-    better = bound - best if stated.sense == "maximize" else best - bound
-    right = better >= -RELATIVE * max(abs(best), abs(bound))
-    ledger.require(right, f"objective.bound: {bound!r} is worse than the best value {best:.12g}")
-    ledger.require(gap >= 0, f"objective.gap: {gap!r} is negative")
-    own = max(0.0, better / abs(best)) if best else gap
-    near = math.isclose(gap, own, rel_tol=1e-6, abs_tol=GAP_NOISE)
-    ledger.require(near, f"objective.gap: plan says {gap!r}, recomputed {own:.12g}")
+    steps: list[tuple[str, float | None, float, float | None]]
+    steps = [("given_away", stated.given_away, value, stated.best)]
+    if stated.bound is not None or stated.gap is not None or plan.status == "optimal":
+        steps.append(("gap", stated.gap, stated.best, stated.bound))
+    for field, said, worse, better in steps:
+        if said is None or better is None:
+            ledger.fail(f"objective.{field}: missing, or what it follows from")
+            continue
+        ahead = better - worse if maximise else worse - better
+        own_share = max(0.0, ahead) / abs(stated.best) if stated.best else 0.0
+        right = ahead >= -RELATIVE * max(abs(better), abs(worse))
+        ledger.require(right, f"objective: {better!r} is worse than {worse:.12g}")
+        near = math.isclose(said, own_share, rel_tol=1e-6, abs_tol=GAP_NOISE)
+        text = f"plan says {said!r}, recomputed {own_share:.12g}"
+        ledger.require(near or not stated.best, f"objective.{field}: {text}")
+    given_away, gap = stated.given_away or 0.0, stated.gap or 0.0
+    text = f"objective.given_away: {given_away:.6g} exceeds the allowed {most:.6g}"
+    ledger.require(given_away <= most, text)
+    proven = plan.status != "optimal" or gap <= stated.gap_asked + GAP_NOISE
+    ledger.require(proven, f"status: optimal, but the gap {gap} is over {stated.gap_asked}")
+    cheapest, capex_usd = stated.best_capex_usd, found.values["capex_usd"]
+    if prefer is None and cheapest is not None:
+        text = f"objective.best_capex_usd: {cheapest!r} is less than {capex_usd:.12g}"
+        ledger.require(cheapest >= capex_usd * (1 - TIES), text)
+    if None not in (stated.log_value, stated.log_bound, stated.bound) and value > 0:
+        logs = (stated.log_bound or 0.0) - (stated.log_value or 0.0)
+        near = math.isclose(value * math.exp(logs), stated.bound or 0.0, rel_tol=1e-6)
+        ledger.require(near, f"objective.log_bound: {logs!r} over log_value does not fit")

@@ -83,8 +83,10 @@ def _storage(run: Run) -> dict[str, Any]:
     (read, write), (read_limit, data_limit, reading) = run.delivered, run.clients("read")
     write_limit, _, writing = run.clients("write")
     apart = job.restore.readers == "one_replica" and job.ingest_per_gpu_gb_per_s > 0
-    held = saved.keep_last + 1 + saved.milestones
-    other_tb = job.dataset_tb + saved.exports * 2 * (job.parameters or 0.0) / 1e12
+    archives_tb = saved.exports * 2 * (job.parameters or 0.0) / 1e12
+    held, other_tb = saved.keep_last + 1, job.tiered.staged_tb
+    if not job.in_bulk:
+        held, other_tb = held + saved.milestones, job.tiered.size_tb + archives_tb
     needed_tb = (held * run.size_gb / 1000 + other_tb) / run.basis.problem.storage.fill_limit
     own: dict[str, Any] = {"checkpoint_gb": run.size_gb, "fan_out": run.fan_out}
     own |= {"delivered_read_gb_per_s": min(read, read_limit), "checkpoints_held": held}
@@ -94,6 +96,21 @@ def _storage(run: Run) -> dict[str, Any]:
     own |= {"writing": writing, "stored_read": read, "stored_write": write}
     own |= {"ingest_gb_per_s": run.gpus * job.ingest_per_gpu_gb_per_s}
     own |= {"capacity_needed_tb": needed_tb, "bytes_per_parameter": run.bytes_per_parameter}
+    archives_tb += saved.milestones * run.size_gb / 1000
+    data_tb = job.tiered.size_tb
+    own["bulk"] = (
+        None
+        if not job.in_bulk
+        else {
+            "dataset_tb": data_tb,
+            "archives_tb": archives_tb,
+            "staged_tb": job.tiered.staged_tb,
+            "needed_tb": (data_tb + archives_tb) / run.basis.problem.storage.fill_limit,
+            "usable_tb": run.bulk[0],
+            "read_gb_per_s": run.bulk[1],
+            "staging_gb_per_s": (1.0 - saved.max_overlap) * write,
+        }
+    )
     return own | {"write_volume_tb_per_day": run.size_gb / 1000 * DAY_S / run.remote_s}
 
 
@@ -125,6 +142,7 @@ def _asked(run: Run) -> dict[str, Any]:
     own |= {"readers": job.restore.readers, "interval_policy": saved.interval.policy}
     own |= {"max_overlap": saved.max_overlap if storage.rule == "demand" else None}
     own |= {"max_blocking": saved.max_blocking, "tolerate_down": storage.tolerate_down}
+    own |= {"lost_time": job.lost_share}
     own |= {"whole_replicas": whole_replica(job) is not None}
     return own | {"tensor_gpus": None if option is None else option.tensor}
 
@@ -149,6 +167,7 @@ def check_job(ledger: Ledger, operation: Operation, stated: JobPlan) -> None:
     """Compare every figure of the plan's job."""
     run, job, figures = operation.run, operation.run.job, operation.figures
     own = {name: value for name, value in figures.items() if name in JobPlan.model_fields}
+    _same_parts(ledger, "jobs.bulk", stated.bulk, own.pop("bulk"))
     asked, idle = job.gpus.per_system, sum(gpus_of(i) * run.systems[i.id] for i in run.types)
     own["per_system_gpus"] = asked.get(stated.gpu_type) if isinstance(asked, dict) else asked
     own["usable_gpus_by_type"] = {item.id: usable_gpus(job, item) for item in run.types}

@@ -129,7 +129,8 @@ class Repairs:
     def figures(self, times: Times) -> dict[str, Any]:
         """Return the plan's figures of repairs."""
         unit, states, spares = self.unit, self.states, self.spares(self.unit)
-        load, kept = self.per_gpu * self.run.gpus, math.exp(physics.log_goodput(times) or 0.0)
+        load = self.per_gpu * self.run.gpus
+        kept = math.exp(physics.log_goodput(times) or 0.0) * (1.0 - times.idle)
         decided = not isinstance(self.repair.spares, int)
         other = unit_of(self.run, tray=unit.per_system == 1)
         known = decided and other != unit and states is None

@@ -56,7 +56,7 @@ def _sums(basis: Basis, bill: Bill) -> dict[str, Any]:
     for side in ("heat_air", "heat_liquid"):
         sums[f"{side}_btu_per_h"] = _times(sums[f"{side}_kw"], BTU_PER_H_PER_KW)
     plates = [basis.nameplate(sku, count) for sku, count in bill.cluster.items()]
-    usable = basis.of_kind(bill.cluster, "storage").items()
+    usable = basis.flash(bill.cluster).items()
     tb = [_times(_value(basis.items[sku]), count) for sku, count in usable]
     sums["gpus"] = sum(gpus(basis.items[sku], count) for sku, count in bill.cluster.items())
     sums["read_gb_per_s"] = sum(read for read, _ in plates)

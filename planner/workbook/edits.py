@@ -264,6 +264,10 @@ def _restart(draft: Draft, value: float) -> None:
     draft.set(job_path("restart.remote" if remote else "restore.restart"), value)
 
 
+def _lost_time(draft: Draft, value: float) -> None:
+    draft.change_job(lost_time=value)
+
+
 def _repair(name: str) -> Setter:
     """Return the setter of a figure of repairs; classes become one share and one time."""
 
@@ -320,6 +324,7 @@ _SETTERS: dict[str, Setter] = {
     "interval_s": _interval,
     "failures_per_gpu_day": _failures,
     "restart_s": _restart,
+    "lost_time": _lost_time,
     "hardware_share": _repair("share"),
     "swap_s": _repair("swap_s"),
     "client_write_gb_per_s": _client("write"),

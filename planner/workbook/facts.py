@@ -30,6 +30,7 @@ FIGURES = {
     "drain_slowdown": Figure("Slowdown while draining", "", "pct"),
     "failures_per_gpu_day": Figure("Failures per GPU and day", "1/day", "small"),
     "restart_s": Figure("Restart, without the read", "s"),
+    "lost_time": Figure("Lost time besides failures", "", "pct"),
     "hardware_share": Figure("Interruptions with hardware out", "", "pct"),
     "swap_s": Figure("Replacement time", "s"),
     "hot_spares": Figure("Hot spares", "systems", "n0"),
@@ -72,6 +73,7 @@ FIGURES = {
     "loss.restart": Figure("", "", "pct2"),
     "loss.restore": Figure("", "", "pct2"),
     "loss.waiting": Figure("", "", "pct2"),
+    "loss.other": Figure("", "", "pct2"),
     # Power and cost.
     "pue": Figure("", "", "n2"),
     "pue_liquid": Figure("PUE of liquid-cooled load", "", "n2"),

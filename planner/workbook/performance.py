@@ -80,6 +80,9 @@ class Performance(dict[str, V]):
         rate = job.failures_per_gpu_day
         yield Given("failures_per_gpu_day", rate, "interruptions of the job", _POSITIVE)
         yield Given("restart_s", job.restart_s)
+        if job.lost_time:
+            how = "of the time between restarts: evaluation, people, network, slow starts"
+            yield Given("lost_time", job.lost_time, how, SHARE)
         if job.repair is not None:
             yield Given("hardware_share", job.repair.hardware_share, "", SHARE)
             yield Given("swap_s", job.repair.swap_s, "on top of the restart")
@@ -245,7 +248,7 @@ class Performance(dict[str, V]):
             yield Fact("waiting", 1.0 - job.repair.availability, how)
         if job.local is not None:
             how = "as planned: two checkpoint levels are not worked out here"
-            yield Fact("goodput", job.goodput, how)
+            yield Fact("goodput", *self._with_lost_time(of(job.goodput / (1 - job.lost_time)), how))
             return
         stopped, z = self["stall_s"], self["interval_s"] / self["mtti_s"]
         if job.mode == "async":
@@ -260,7 +263,13 @@ class Performance(dict[str, V]):
             self.factors["swaps"] = swaps
             result = result * swaps * (1 - self["waiting"])
             how += ", x replacements x (1 - waiting)"
-        yield Fact("goodput", result, how)
+        yield Fact("goodput", *self._with_lost_time(result, how))
+
+    def _with_lost_time(self, kept: V, how: str) -> tuple[V, str]:
+        """Return goodput less the lost time besides failures, and how it follows."""
+        if "lost_time" not in self:
+            return kept, how
+        return kept * (1 - self["lost_time"]), f"{how}, x (1 - lost time)"
 
     def _work(self) -> Iterator[Fact]:
         job = self.job
@@ -279,6 +288,9 @@ class Performance(dict[str, V]):
 
     def _losses(self) -> Iterator[Fact]:
         for name, share in self.job.losses.items():
+            if name == "other":
+                yield Fact("loss.other", self._kept_otherwise() - self["goodput"])
+                continue
             yield Fact(f"loss.{name}", share if self.job.local is not None else self._loss(name))
 
     def _loss(self, name: str) -> V:
@@ -291,7 +303,12 @@ class Performance(dict[str, V]):
         else:
             log = self[f"{name}_s"] / mtti
             log = log - ln(factors["swaps"]) if name == "restart" and "swaps" in factors else log
-        return log * ((1 - self["goodput"]) / -ln(self["goodput"]))
+        kept = self._kept_otherwise()
+        return log * ((1 - kept) / -ln(kept))
+
+    def _kept_otherwise(self) -> V:
+        """Return the goodput without lost time besides failures."""
+        return self["goodput"] / (1 - self["lost_time"]) if "lost_time" in self else self["goodput"]
 
     def _chart(self, first: int, last: int) -> None:
         """Draw the lost time as bars beside its figures."""

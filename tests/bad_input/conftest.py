@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from planner import cli
-from tests.bad_input.row import Row
+from tests.world.files import FILES
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Answer:
 
 
 Runner = Callable[[list[str]], Answer]
-RowRunner = Callable[[Row], Answer]
+HallRunner = Callable[[str], Answer]
 
 
 def listing(folder: Path) -> frozenset[str]:
@@ -49,12 +50,18 @@ def run(
     return command
 
 
-@pytest.fixture
-def run_row(run: Runner, tmp_path: Path) -> RowRunner:
-    """Return what lays out the files of a row and runs its command."""
+def lay_out_hall(folder: Path) -> None:
+    """Write the files of a small hall."""
+    for name, text in FILES.items():
+        (folder / name).write_text(text, "utf-8")
 
-    def command(row: Row) -> Answer:
-        row.lay_out(tmp_path)
-        return run(row.arguments())
+
+@pytest.fixture
+def run_in_hall(run: Runner, tmp_path: Path) -> HallRunner:
+    """Return what runs a command line beside the files of a small hall."""
+
+    def command(line: str) -> Answer:
+        lay_out_hall(tmp_path)
+        return run(shlex.split(line))
 
     return command

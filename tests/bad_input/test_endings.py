@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bad_input.conftest import RowRunner
-from tests.bad_input.row import Row
+from tests.bad_input.conftest import HallRunner
 from tests.world.files import SOLVE
 
 FULL = Path("/dev/full")
@@ -28,9 +27,9 @@ START = "from planner.cli import main; main()"
     ],
 )
 def test_an_infeasible_problem_names_the_limit(
-    setting: str, limit: str, path: str, run_row: RowRunner
+    setting: str, limit: str, path: str, run_in_hall: HallRunner
 ) -> None:
-    answer = run_row(Row("infeasible", "", "", command=f"{SOLVE} --set '{setting}'"))
+    answer = run_in_hall(f"{SOLVE} --set '{setting}'")
     assert (answer.exit_code, answer.err) == (3, "")
     said = " ".join(answer.out.split())
     assert "no plan is possible" in said
@@ -39,31 +38,22 @@ def test_an_infeasible_problem_names_the_limit(
     change = re.search(rf"(raise|lower) `{path}` from [^`]*? to ([0-9.]+( [kM]?[A-Zs]+)?);", said)
     assert change is not None, said
     repaired = f"{SOLVE} --set '{setting}' --set '{path}={change[2]}'"
-    assert run_row(Row("repaired", "", "", command=repaired)).exit_code == 0
+    assert run_in_hall(repaired).exit_code == 0
 
 
-def test_an_infeasible_problem_as_json(run_row: RowRunner) -> None:
-    answer = run_row(Row("json", "", "", command=f"{SOLVE} --json --set 'budget.capex=0 USD'"))
-    assert (answer.exit_code, answer.err) == (3, "")
-    plan = json.loads(answer.out)
-    assert plan["status"] == "infeasible"
-    assert "capital budget 0 USD (--set budget.capex=0 USD) cannot be met" in plan["message"]
-    (conflict,) = plan["infeasibility"]["conflicts"]
-    assert [limit["path"] for limit in conflict["limits"]] == ["budget.capex"]
-    assert [step["path"] for step in plan["infeasibility"]["changes"]] == ["budget.capex"]
-
-
-def test_no_plan_in_time(run_row: RowRunner) -> None:
-    answer = run_row(Row("time", "", "", command=f"{SOLVE} --time-limit 1e-9s"))
+def test_no_plan_in_time(run_in_hall: HallRunner) -> None:
+    answer = run_in_hall(f"{SOLVE} --time-limit 1e-9s")
     assert (answer.exit_code, answer.err) == (4, "")
     assert "the time limit was reached before any plan was found" in answer.out
     assert answer.before == answer.after
 
 
 @pytest.mark.parametrize("extra", [[], ["--json"]])
-def test_check_lists_what_is_wrong_on_standard_output(extra: list[str], run_row: RowRunner) -> None:
+def test_check_lists_what_is_wrong_on_standard_output(
+    extra: list[str], run_in_hall: HallRunner
+) -> None:
     command = " ".join(["check problem.yaml --set site.pue=x", *extra])
-    answer = run_row(Row("check", "", "", command=command))
+    answer = run_in_hall(command)
     assert (answer.exit_code, answer.err) == (2, "")
     if extra:
         (finding,) = json.loads(answer.out)

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 import xlsxwriter
 
-from tests.bad_input.conftest import RowRunner, Runner
-from tests.bad_input.row import Row
-from tests.world.files import PROBLEM, SOLVE, changed
+from tests.bad_input.conftest import HallRunner, Runner, lay_out_hall
+from tests.world.files import SOLVE
 
 READERS = {
     "problem": "solve {}",
@@ -46,9 +45,9 @@ PLACES: dict[str, tuple[Callable[[Path], object], str]] = {
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("reader", READERS)
 def test_what_is_no_plain_file(
-    reader: str, place: str, run: Runner, run_row: RowRunner, tmp_path: Path
+    reader: str, place: str, run: Runner, run_in_hall: HallRunner, tmp_path: Path
 ) -> None:
-    Row("sound", "", "").lay_out(tmp_path)
+    lay_out_hall(tmp_path)
     make, said = PLACES[place]
     make(tmp_path / "odd.yaml")
     answer = run(READERS[reader].format("odd.yaml").split())
@@ -57,15 +56,6 @@ def test_what_is_no_plain_file(
     assert re.search(f"odd.yaml: {said}", text), text
     assert answer.err.count("\n") <= 1
     assert answer.before == answer.after
-
-
-def test_a_catalog_that_is_no_plain_file(run: Runner, tmp_path: Path) -> None:
-    Row("sound", "", "").lay_out(tmp_path)
-    (tmp_path / "own.yaml").unlink()
-    os.mkfifo(tmp_path / "own.yaml")
-    answer = run(SOLVE.split())
-    assert answer.exit_code == 2
-    assert answer.err.startswith("planner: own.yaml: is a pipe, not a file; ")
 
 
 TEXTS = {
@@ -85,20 +75,6 @@ def test_yaml_that_would_not_fit(name: str, run: Runner, tmp_path: Path) -> None
     answer = run(SOLVE.split())
     assert answer.exit_code == 2
     assert said in answer.err and answer.err.count("\n") == 1
-
-
-@pytest.mark.exhaustive(keep=0)
-def test_20000_unknown_keys(run: Runner, tmp_path: Path) -> None:
-    Row("sound", "", "").lay_out(tmp_path)
-    keys = "".join(f"key_{number}: 1\n" for number in range(20_000))
-    (tmp_path / "problem.yaml").write_text(f"{PROBLEM}{keys}")
-    answer = run(SOLVE.split())
-    *shown, more = answer.err.splitlines()
-    assert answer.exit_code == 2 and len(shown) == 20
-    assert all("unknown key 'key_" in line for line in shown)
-    assert more == "planner: and 19,980 more; mend these first [more]"
-    checked = run(["check", "problem.yaml"])
-    assert checked.exit_code == 2 and checked.out.count("\n") == 22
 
 
 JSONS = {
@@ -222,24 +198,7 @@ NUMBERS = {
 
 @pytest.mark.parametrize("setting", NUMBERS, ids=lambda text: text[:50])
 def test_numbers_no_cluster_has(setting: str, run: Runner, tmp_path: Path) -> None:
-    Row("sound", "", "").lay_out(tmp_path)
+    lay_out_hall(tmp_path)
     answer = run([*SOLVE.split(), "--set", setting])
     assert answer.exit_code == 2, answer.err
     assert NUMBERS[setting] in answer.err and answer.err.count("\n") == 1
-
-
-def test_a_catalog_whose_bandwidth_is_none(run: Runner, tmp_path: Path) -> None:
-    Row("sound", "", "").lay_out(tmp_path)
-    own = (tmp_path / "own.yaml").read_text()
-    (tmp_path / "own.yaml").write_text(changed(own, "90 GB/s", "1e-12 GB/s"))
-    answer = run(SOLVE.split())
-    assert answer.exit_code == 2
-    assert "own.yaml:" in answer.err and "at least 1e-06 GB/s" in answer.err
-
-
-def test_a_table_of_too_many_scenarios(run: Runner, tmp_path: Path) -> None:
-    Row("sound", "", "").lay_out(tmp_path)
-    (tmp_path / "odd.csv").write_text(",".join(["site.pue"] * 2_100_000) + "\n" + "1," * 2_000_000)
-    answer = run(["sweep", "problem.yaml", "--scenarios", "odd.csv", "-o", "out"])
-    assert answer.exit_code == 2
-    assert answer.err.startswith("planner: odd.csv: the table of scenarios has more than 4,000,000")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import errno
 import os
-import tempfile
 import zlib
 from pathlib import Path
 from typing import Any
@@ -14,27 +13,12 @@ import pulp
 import pytest
 
 from planner.foreign_workbooks import load_bytes
-from planner.workbook.audit import same_formula
 from planner.workbook.basis import UnreadableError, unpack
-from tests.bad_input.conftest import Answer, RowRunner, Runner
-from tests.bad_input.row import Row
+from tests.bad_input.conftest import Answer, HallRunner, Runner
 from tests.world.files import SOLVE
 
 NO_SPACE = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 NO_FORMULA = "=cmd|'/C calc'!A0"
-NO_FORMULAS = [
-    NO_FORMULA,
-    "=",
-    "=(",
-    "='",
-    '="',
-    "=[",
-    "=A1:",
-    "=1e",
-    "=#FOO!",
-    "=)",
-    "=" + "(" * 9000,
-]
 
 
 def assert_one_line(answer: Answer, *words: str) -> None:
@@ -45,14 +29,8 @@ def assert_one_line(answer: Answer, *words: str) -> None:
     assert answer.before == answer.after
 
 
-@pytest.mark.parametrize("text", NO_FORMULAS)
-def test_a_text_that_is_no_formula_is_another_formula(text: str) -> None:
-    assert not same_formula("=A1", text)
-    assert same_formula(text, text)
-
-
-def test_a_command_in_place_of_a_formula_is_an_edit(run_row: RowRunner, run: Runner) -> None:
-    run_row(Row("solved", "", "", command=SOLVE))
+def test_a_command_in_place_of_a_formula_is_an_edit(run_in_hall: HallRunner, run: Runner) -> None:
+    run_in_hall(SOLVE)
     book = load_bytes("problem.xlsx")
     sheet = book["Power & cost"]
     formulas = [cell for row in sheet.iter_rows() for cell in row if cell.data_type == "f"]
@@ -70,33 +48,22 @@ def test_packed_data_that_no_reader_takes(data: bytes) -> None:
         unpack(base64.b64encode(zlib.compress(data)).decode())
 
 
-def test_two_thousand_folders_in_one_another(run_row: RowRunner) -> None:
+def test_two_thousand_folders_in_one_another(run_in_hall: HallRunner) -> None:
     folder = "a/" * 2000
-    answer = run_row(Row("deep", "", "", command=f"{SOLVE} -o {folder}"))
+    answer = run_in_hall(f"{SOLVE} -o {folder}")
     assert_one_line(answer, "cannot write: too many folders", "choose another folder with -o")
 
 
 @pytest.mark.parametrize("error", [IndexError("list index out of range"), NO_SPACE, ValueError()])
 def test_cbc_that_fails(
-    error: Exception, run_row: RowRunner, monkeypatch: pytest.MonkeyPatch
+    error: Exception, run_in_hall: HallRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
     monkeypatch.setattr(pulp.COIN_CMD, "actualSolve", fail)
-    answer = run_row(Row("cbc", "", "", command=f"{SOLVE} --solver cbc"))
+    answer = run_in_hall(f"{SOLVE} --solver cbc")
     assert_one_line(answer, "CBC failed: ", "TMPDIR", "--solver highs")
-
-
-def test_a_temporary_folder_that_is_full(
-    run_row: RowRunner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: Any, **__: Any) -> None:
-        raise NO_SPACE
-
-    monkeypatch.setattr(tempfile, "mkdtemp", full)
-    answer = run_row(Row("cbc", "", "", command=f"{SOLVE} --solver cbc"))
-    assert_one_line(answer, "CBC failed: no space left on device")
 
 
 @pytest.mark.parametrize(
@@ -109,13 +76,13 @@ def test_a_temporary_folder_that_is_full(
     ],
 )
 def test_what_the_system_refuses_anywhere(
-    error: Exception, said: str, run_row: RowRunner, monkeypatch: pytest.MonkeyPatch
+    error: Exception, said: str, run_in_hall: HallRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: Any, **__: Any) -> None:
         raise error
 
     monkeypatch.setattr("planner.api.solve_with", refused)
-    answer = run_row(Row("system", "", "", command=SOLVE))
+    answer = run_in_hall(SOLVE)
     assert_one_line(answer, said)
 
 

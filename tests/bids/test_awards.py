@@ -14,7 +14,6 @@ from planner import api
 from planner.inputs import Inputs
 from planner.schema.prices import Discount
 from planner.schema.problem import Quantity
-from planner.studies.bids import standing
 from tests.bids.material import plain, problem
 from tests.bids.test_bids import judged
 
@@ -159,21 +158,6 @@ def test_a_mix_by_hand(tmp_path: Path) -> None:
     assert again.mix.bids == ("A", "B")
 
 
-def test_of_too_many_awards_those_with_a_lot_each_are_tried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(standing, "MOST_AWARDS", 3)
-    offers = [
-        Offer({"gpu_box": (40, 240_000.0), "quick_store": (4, 220_000.0)}, 0.0),
-        Offer({"gpu_box": (40, 280_000.0), "slow_store": (4, 70_000.0)}, 0.0),
-        Offer({"helper": (3, 1_000.0)}, 10.0),
-    ]
-    found = judged(problem(tmp_path), written(offers, tmp_path))
-    assert found.mix is not None
-    assert (found.mix.bids, found.mix.tried, found.mix.proven) == (("A", "B"), 4, False)
-    assert found.mix_reason == standing.OWNERS_ALONE
-
-
 def test_a_lot_may_have_to_come_from_elsewhere(tmp_path: Path) -> None:
     """The only boxes on offer are too many for the hall; the stores do with the book's boxes."""
     changes = {"facility_power: 2 MW": "facility_power: 300 kW"}
@@ -187,36 +171,3 @@ def test_a_lot_may_have_to_come_from_elsewhere(tmp_path: Path) -> None:
     assert found.mix is not None
     assert [award.bids for award in found.mix.awards[:2]] == [(), ("B",)]
     assert found.mix.measured == pytest.approx(found.bids[1].measured)
-
-
-def test_why_prices_alone_give_no_plan(tmp_path: Path) -> None:
-    inputs = problem(tmp_path, {"objective:": "targets: {min_gpus: 400}\nobjective:",
-                                "capex: 60 MUSD": "capex: 9 MUSD"})  # fmt: skip
-    offers = [Offer({"gpu_box": (1, 240_000.0), "slow_store": (1, 70_000.0)}, 0.0)]
-    bid = judged(inputs, written(offers, tmp_path), "free").bids[0]
-    assert (bid.state, bid.rank) == ("breaks", None)
-    assert "cannot hold together" in bid.against[0]
-    assert "budget.capex" in bid.against[0]
-    assert "targets.min_gpus" in bid.against[0]
-
-
-def test_free_quantities_are_mixed_too(tmp_path: Path) -> None:
-    """Under a budget the cheaper boxes and the cheaper stores together do the most work."""
-    inputs = problem(tmp_path, {"capex: 60 MUSD": "capex: 6 MUSD"})
-    offers = [
-        Offer({"gpu_box": (1, 240_000.0), "quick_store": (1, 220_000.0)}, 0.0),
-        Offer({"gpu_box": (1, 280_000.0), "slow_store": (1, 70_000.0)}, 0.0),
-    ]
-    found = judged(inputs, written(offers, tmp_path), "free")
-    assert found.mix is not None
-    assert [award.bids for award in found.mix.awards][:2] == [("A",), ("B",)]
-    best = max(bid.measured or 0.0 for bid in found.bids)
-    assert found.mix.measured > best
-    assert found.mix.bound is not None
-    assert found.mix.bound >= found.mix.measured
-    prices = dict(inputs.prices)
-    for sku, usd in (("gpu_box", 240_000.0), ("slow_store", 70_000.0), ("quick_store", 220_000.0)):
-        prices[sku] = prices[sku].model_copy(update={"list_usd": usd})
-    off = (*inputs.discounts, Discount(discount="0 %", item="gpu_box"))
-    plan = api.solve_inputs(replace(inputs, prices=prices, discounts=off))
-    assert found.mix.measured == pytest.approx(plan.objective.value, rel=1e-3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import openpyxl
@@ -40,33 +39,6 @@ def test_five_files_become_a_ranked_report(done: Ran) -> None:
     assert "1 EUR = 1.1 USD as given" in done.out
 
 
-def test_the_record_is_what_the_schema_says(folder: Path, done: Ran) -> None:
-    text = (folder / "out" / "problem.bids.json").read_text("utf-8")
-    found = Bids.model_validate_json(text)
-    assert [bid.key for bid in found.bids] == ["A", "B", "C", "D", "E"]
-    assert json.loads(text)["kind"] == "bids"
-    assert done.code == 0
-
-
-def test_the_workbook_has_bids_and_their_data(folder: Path, done: Ran) -> None:
-    assert done.code == 0
-    book = openpyxl.load_workbook(folder / "out" / "problem.bids.xlsx")
-    assert book.sheetnames == ["Bids", "Bids data"]
-    texts = {str(cell.value) for sheet in book for row in sheet.rows for cell in row if cell.value}
-    assert any("ANVIL Systems" in text for text in texts)
-
-
-def test_a_page_of_it(folder: Path, done: Ran) -> None:
-    assert done.code == 0
-    page = folder / "bids.html"
-    shown = ran("report", str(folder / "out" / "problem.bids.json"), "--file", str(page))
-    assert shown.code == 0
-    text = page.read_text("utf-8")
-    assert "A ANVIL Systems is first" in text
-    assert "What bids lack" in text
-    assert "<svg" in text
-
-
 def test_without_a_bid_that_keeps_every_limit_the_exit_code_is_3(folder: Path) -> None:
     words = ["bid", str(folder / "problem.yaml"), str(folder / "dray.csv"), "--set",
              "site.facility_power=100 kW"]  # fmt: skip
@@ -74,32 +46,6 @@ def test_without_a_bid_that_keeps_every_limit_the_exit_code_is_3(folder: Path) -
     assert shown.code == 3
     assert "no bid keeps every limit" in shown.out
     assert "power at the meter: 746" in shown.out
-
-
-def test_a_bid_without_a_date_is_read_and_said(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "late.csv").write_text(
-        "Part Number,Description,Qty,Unit Price USD,Total\n"
-        "BX-8-100,Box 8,40,250000,10000000\nQK-1-PRO,Quick 1,4,150000,600000\n"
-        ",,Total,,10600000\n"
-    )
-    shown = ran("bid", str(folder / "problem.yaml"), str(tmp_path / "late.csv"))
-    assert shown.code == 0
-    assert "the file does not tell clearly when it was written" in shown.out
-
-
-def test_a_bid_that_has_run_out_or_is_far_from_the_book_is_said(
-    folder: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "late.csv").write_text(
-        "Quote date,2026-08-01\nValid for 60 days\n\n"
-        "Part Number,Description,Qty,Unit Price USD,Total\n"
-        "BX-8-100,Box 8,40,250000,10000000\nQK-1-PRO,Quick 1,4,1500,6000\n,,Total,,10006000\n"
-    )
-    shown = ran("bid", str(folder / "problem.yaml"), str(tmp_path / "late.csv"), "--full")
-    assert shown.code == 0
-    words = " ".join(shown.out.split())
-    assert "its prices held until 2026-09-30: ask for them anew" in words
-    assert "1,500.00 USD for one quick_store is far from the" in words
 
 
 def wrong(folder: Path, *words: str) -> str:
@@ -194,20 +140,6 @@ def test_nothing_in_a_file_steers_who_reads_it(folder: Path, tmp_path: Path) -> 
     text = page.read_text("utf-8")
     assert "<script>a" not in text
     assert "\u202e" not in text
-
-
-def test_a_mapping_names_products_of_one_file(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "ember.yaml").write_text(
-        "quote_map: Ember\nitems: {EM-ST-9: quick_store}\n", "utf-8"
-    )
-    words = ["bid", str(folder / "problem.yaml"), str(folder / "ember.xlsx"), "--rate", "EUR=1.1"]
-    shown = ran(*words, "--map", f"ember.xlsx={tmp_path / 'ember.yaml'}")
-    assert shown.code == 0
-    assert "A ember (incomplete) is first" in shown.out  # a line of it has no price
-    (tmp_path / "bad.yaml").write_text("quote_map: Ember\nitems: {EM-ST-9: nothing}\n", "utf-8")
-    assert "which no catalog in use has" in wrong(
-        folder, *words[1:], "--map", f"ember.xlsx={tmp_path / 'bad.yaml'}"
-    )
 
 
 def test_a_bid_is_in_the_currency_of_the_problem(folder: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from planner import shipped
-from planner.inputs import Inputs, changed, value_at
+from planner.inputs import Inputs, value_at
 from planner.levers import Change, Lever, applied, levers
 from planner.limits import SUPPLIES
 from planner.loader import load, market, overrides, yaml12
@@ -150,18 +150,6 @@ def test_the_loader_takes_a_lever_as_set(tmp_path: Path) -> None:
         assert loaded.overrides == told.overrides == settings
 
 
-def test_bounds_alone_belong_to_the_interval_that_is_chosen() -> None:
-    """A file that leaves the interval out has levers for its bounds all the same."""
-    path = PROBLEMS["space_limited"]
-    assert inputs_of("space_limited").where("jobs.0.checkpoint.interval") is None
-    loaded = load(path, settings=("jobs.0.checkpoint.interval.max=5 h",))
-    assert loaded.problem.job.checkpoint.interval.model_dump() == {
-        "policy": "optimal",
-        "min_s": 60.0,
-        "max_s": 18_000.0,
-    }
-
-
 # What a lever says of itself.
 
 
@@ -206,17 +194,6 @@ def test_the_problems_have_every_kind_of_lever(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_stated_levers_name_their_line(name: str) -> None:
-    lines = PROBLEMS[name].read_text("utf-8").splitlines()
-    for lever in levers(inputs_of(name)):
-        assert lever.stated == (lever.place is not None), lever.path
-        if lever.place is not None:
-            file, _, line = lever.place.rpartition(":")
-            assert file.endswith(f"{name}.yaml")
-            assert lever.path.rpartition(".")[2] in lines[int(line) - 1], lever
-
-
 def test_levers_name_the_set_and_the_scenario_they_come_from() -> None:
     path = PROBLEMS["space_limited"]
     places = {
@@ -229,20 +206,6 @@ def test_levers_name_the_set_and_the_scenario_they_come_from() -> None:
     assert places["jobs.0.checkpoint.max_overlap"] is None
     lines = path.read_text("utf-8").splitlines()
     assert "ten_more_racks" in lines[int((places["site.racks"] or "").rpartition(":")[2]) - 1]
-
-
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_without_a_file_what_is_no_default_is_stated(name: str) -> None:
-    with_file = inputs_of(name)
-    alone = Inputs.from_parts(
-        problem=with_file.problem,
-        items=with_file.items,
-        families=with_file.families,
-        prices=with_file.prices,
-    )
-    stated = {lever.path: lever.stated for lever in levers(with_file)}
-    assert {lever.path: lever.stated for lever in levers(alone)} == stated
-    assert all(lever.place is None for lever in levers(alone))
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -270,71 +233,3 @@ def test_every_limit_of_a_plan_that_the_file_states_can_be_moved(name: str) -> N
 
 
 # Paths.
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "nothing", "site.nothing", "site.racks.more", "jobs.1.dataset", "jobs.first.dataset",
-        "jobs.0.nothing", "items.nvidia_dgx_h100.nothing", "site.feeds.power", "",
-    ],
-)  # fmt: skip
-def test_an_unknown_path_is_a_key_error(path: str) -> None:
-    with pytest.raises(KeyError):
-        changed(inputs_of("space_limited"), path, 1.0)
-
-
-def test_a_change_of_an_item_nobody_named() -> None:
-    inputs = changed(inputs_of("space_limited"), "items.nvidia_dgx_h100.max", 3, "3")
-    assert inputs.problem.items["nvidia_dgx_h100"].max == 3
-    assert inputs.overrides == ("items.nvidia_dgx_h100.max=3",)
-    assert "nvidia_dgx_h100" not in inputs_of("space_limited").problem.items
-    assert value_at(inputs, "items.nvidia_dgx_h200.max") is None
-
-
-@pytest.mark.parametrize(
-    ("asked", "given_up"),
-    [
-        ("5", "[1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32]"),
-        ("4", "open"),
-        ("[1, 2]", "open"),
-    ],
-)
-def test_k_that_is_given_may_always_be_kept(asked: str, given_up: str) -> None:
-    """Giving up a number that would not be tried of itself lets it stay."""
-    settings = (f"jobs.0.checkpoint.local.k={asked}",)
-    inputs = load(PROBLEMS["local_level"], settings=settings)
-    lever = next(each for each in levers(inputs) if each.path == "jobs.0.checkpoint.local.k")
-    (change,) = lever.off
-    assert change.setting == f"jobs.0.checkpoint.local.k={given_up}"
-    again = load(PROBLEMS["local_level"], settings=(change.setting,))
-    assert again.problem.job.levels is not None and inputs.problem.job.levels is not None
-    every = applied(inputs, lever.off).problem.job.levels
-    assert every is not None and every.every == again.problem.job.levels.every
-    assert set(inputs.problem.job.levels.every) <= set(every.every)
-
-
-def test_an_open_k_is_no_lever() -> None:
-    inputs = load(PROBLEMS["local_level"], settings=("jobs.0.checkpoint.local.k=open",))
-    assert "jobs.0.checkpoint.local.k" not in {each.path for each in levers(inputs)}
-
-
-@pytest.mark.parametrize(
-    ("settings", "movable"),
-    [
-        (("jobs.0.repair=null",), True),
-        ((), False),  # a spare of one type takes the place of none of another
-        (("jobs.0.repair=null", "jobs.0.power={points: open}"), False),
-        (("jobs.0.repair=null", "jobs.0.gpus.per_system={nvidia_gb200_nvl72: 64}"), False),
-        (("jobs.0.repair=null",
-          "jobs.0.parallelism=[{tensor: 8, pipeline: 8}, {tensor: 8, pipeline: 16}]"), False),
-    ],
-)  # fmt: skip
-def test_one_type_of_gpu_can_be_given_up_only_where_several_may_be(
-    settings: tuple[str, ...], movable: bool
-) -> None:
-    """Without a plan `explain` gave it up beside a repair, and ended in an internal error; beside
-    several ways it said that no plan was left without any limit."""
-    owned = "items.nvidia_dgx_b200.installed=4"
-    inputs = load(PROBLEMS["10MW"], settings=[owned, *settings])
-    assert any(lever.path == "jobs.0.gpus.max_types" for lever in levers(inputs)) is movable

@@ -12,10 +12,9 @@ import pytest
 from planner.api import load, solve
 from planner.commands.catalog import check
 from planner.errors import InputError
-from planner.inputs import Change, inputs_from_text, inputs_to_text
+from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader.market import load_catalogs, load_prices
-from planner.loader.price_building import is_old, latest_day
-from planner.loader.vary.apply import applied
+from planner.loader.price_building import latest_day
 from planner.schema.prices import Price
 from tests.world.files import FILES
 
@@ -89,18 +88,6 @@ def test_a_price_is_the_sum_of_its_parts(tmp_path: Path) -> None:
     assert again == price
 
 
-def test_subscriptions_go_into_opex(tmp_path: Path) -> None:
-    plan = solve(write(tmp_path, "    parts: [{rate: flash}, {rate: raw_licence}]\n"),
-                 settings=("consider.storage_families=[quick_fs]",))  # fmt: skip
-    line = next(line for line in plan.lines if line.sku == "quick_store")
-    assert line.unit_list_usd == 70_000
-    assert line.subscription_usd_per_year == pytest.approx(1000 * line.purchased)
-    assert plan.totals is not None
-    assert plan.totals.subscriptions_usd_per_year == pytest.approx(1000 * line.purchased)
-    assert line.price is not None
-    assert line.price.source == "An index"
-
-
 @pytest.mark.parametrize(
     ("prices", "media", "wrong"),
     [
@@ -119,20 +106,6 @@ def test_what_is_refused(tmp_path: Path, prices: str, media: str, wrong: str) ->
     assert found.value.findings[0].file is not None
     assert found.value.findings[0].file.endswith("book.yaml")
     assert found.value.findings[0].line is not None
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "wrong"),
-    [
-        ("low: 300 USD", "low: 900 USD", "give low <= usd <= high"),
-        ("per: raw_tb, flash: tlc", "per: unit, flash: tlc", "drives are priced per raw_tb, once"),
-        ("source: index, confidence: medium", "source: indx, confidence: medium", "'indx' is not"),
-    ],
-)
-def test_a_rate_that_cannot_be(tmp_path: Path, old: str, new: str, wrong: str) -> None:
-    assert old in RATES
-    with pytest.raises(InputError, match=wrong):
-        load(write(tmp_path, "    parts: [{rate: flash}]\n", rates=RATES.replace(old, new, 1)))
 
 
 def checked(folder: Path, day: str) -> tuple[list[Mapping[str, str]], bool]:
@@ -157,11 +130,6 @@ def test_a_price_below_the_bare_drives_is_refused_and_told(tmp_path: Path) -> No
     assert not any("below its bare drives" in text for text in solve(problem).warnings)
 
 
-def test_whoever_pays_less_for_flash_says_so(tmp_path: Path) -> None:
-    write(tmp_path, STATED, rates=RATES.replace("usd: 700 USD", "usd: 500 USD"))
-    assert not checked(tmp_path, "2026-02-01")[1]
-
-
 def test_prices_of_a_day_to_come_are_warned_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,25 +146,6 @@ def test_prices_of_a_day_to_come_are_warned_of(
     assert any("is of 2026-08, a day to come" in each["message"] for each in told)
 
 
-def test_old_prices_are_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = write(tmp_path, STATED.replace("60000", "80000"))
-    early, faulty = checked(tmp_path, "2026-07-31")
-    assert not faulty
-    assert not [each for each in early if each["code"] == "old-price"]
-    late, faulty = checked(tmp_path, "2026-08-01")
-    assert not faulty
-    old = [each for each in late if each["code"] == "old-price"]
-    assert "quick_store" in old[0]["message"]
-    settings = ("consider.storage_families=[quick_fs]",)
-    told = {}
-    for day, epoch in (("early", "1785456000"), ("late", "1785542400")):  # 07-31 and 08-01
-        monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
-        texts = solve(problem, settings=settings).warnings
-        told[day] = [text for text in texts if "older than 6 months" in text]
-    assert told["early"] == []
-    assert len(told["late"]) == 1
-
-
 @pytest.mark.parametrize(
     ("text", "last"),
     [("2026", "2026-12-31"), ("2026-02", "2026-02-28"), ("2024-02", "2024-02-29"),
@@ -204,16 +153,6 @@ def test_old_prices_are_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 )  # fmt: skip
 def test_a_date_is_the_last_day_it_can_mean(text: str, last: str) -> None:
     assert latest_day(text) == date.fromisoformat(last)
-
-
-@pytest.mark.parametrize(
-    ("text", "day", "old"),
-    [("2026-02-28", "2026-08-31", False), ("2026-02-27", "2026-08-31", True),
-     ("2025", "2026-06-30", False), ("2025", "2026-07-01", True), ("2026", "2026-11-22", False),
-     ("0000", "2026-11-22", False)],
-)  # fmt: skip
-def test_six_months_end_on_the_same_day_of_the_month(text: str, day: str, old: bool) -> None:
-    assert is_old(text, date.fromisoformat(day)) is old
 
 
 def test_a_later_book_changes_a_rate(tmp_path: Path) -> None:
@@ -241,17 +180,3 @@ def test_ranges_follow_the_confidence_where_a_price_says_none(tmp_path: Path) ->
     )
     assert price_of(problem).range_usd == (59_000, 66_000)
     assert price_of(write(tmp_path, STATED)).range_usd == (60_000, 60_000)
-
-
-def test_a_built_price_that_is_set_in_memory_tells_no_old_parts(tmp_path: Path) -> None:
-    problem = write(tmp_path, "    parts: [{rate: flash}]\n    note: of this spring\n")
-    inputs = load(problem)
-    assert "built of" in (inputs.prices["quick_store"].note or "")
-    for path, value in (("list", 90_000.0), ("high", 300_000.0)):
-        moved = applied(inputs, [Change(f"prices.quick_store.{path}", value, str(value))])
-        price = moved.prices["quick_store"]
-        assert price.note == f"{path} set for this run, not built of parts"
-        assert price.parts == ()
-        assert getattr(price, f"{path}_usd") == value
-    packed = applied(inputs, [Change("prices.quick_store.pack", 4, "4")]).prices["quick_store"]
-    assert packed.note == inputs.prices["quick_store"].note, "the sum is what it was"

@@ -18,18 +18,15 @@ from planner.inputs import Change, Inputs
 from planner.loader import load, market, overrides, yaml12
 from planner.loader.vary import (
     MOST,
-    NoPlaceError,
     Variable,
     applied,
     check_key,
     checked,
-    places,
     values,
 )
-from planner.loader.vary.place import Slot, number_of
+from planner.loader.vary.place import number_of
 from planner.schema.catalog import Figure
 from planner.schema.problem import Problem
-from planner.schema.running import FailureRate, Parallelism
 from tests.world.files import BOOK, CATALOG, FILES, changed
 
 SHIPPED = shipped.problem_files()
@@ -101,20 +98,6 @@ def test_forms_of_values(inputs: Inputs, spec: str, texts: str) -> None:
     assert ", ".join(texts_of(inputs, f"{POWER}={spec}")) == texts
 
 
-def test_the_eighth_of_a_range_is_the_number_that_its_text_gives(inputs: Inputs) -> None:
-    found = numbers_of(inputs, f"{POWER}=5MW:20MW:0.1MW")
-    assert len(found) == 151
-    assert found[7] == 5700.0
-    assert found == [float(f"{5000 + 100 * step}") for step in range(151)]
-    assert 5000 + 7 * (0.1 * 1000) == 5700.0  # while adding up floats would drift
-    assert numbers_of(inputs, "storage.fill_limit=0.1:0.7:0.1")[2] == 0.3 != 0.1 + 2 * 0.1
-
-
-def test_units_that_do_not_divide_evenly_take_the_finest_of_them(inputs: Inputs) -> None:
-    found = texts_of(inputs, "jobs.0.restore.restart=1h:2h:10min")
-    assert found == [f"{60 + 10 * step} min" for step in range(7)]
-
-
 def test_whole_numbers_stay_whole(inputs: Inputs) -> None:
     for spec, wanted in (
         ("1:10:3", [1, 4, 7, 10]),
@@ -125,31 +108,6 @@ def test_whole_numbers_stay_whole(inputs: Inputs) -> None:
         found = numbers_of(inputs, f"items.gpu_box.max={spec}")
         assert found == wanted
         assert all(type(number) is int for number in found)
-
-
-def test_words_mappings_and_nothing(inputs: Inputs) -> None:
-    assert numbers_of(inputs, "storage.rule=demand,light") == ["demand", "light"]
-    assert numbers_of(inputs, "budget.capex=null,50 MUSD") == [None, 50e6]
-    option = "jobs.0.checkpoint.interval={policy: fixed, every: 10 min}, {policy: optimal}"
-    axis = values(inputs, option)
-    assert [axis.point(place).changes[0].value.policy for place in (0, 1)] == ["fixed", "optimal"]
-    assert axis.point(0).cells == ("{policy: fixed, every: 10 min}",)
-    assert numbers_of(inputs, "consider.vendors=[Boxes, Quick],null") == ["[Boxes, Quick]", None]
-    assert numbers_of(inputs, "name='a, b',it's") == ["'a, b'", "it's"]
-    assert values(inputs, "name='a, b',it's").point(0).changes[0].value == "a, b"
-    assert numbers_of(inputs, "items.gpu_box.exclude=true,false") == ["true", "false"]
-
-
-def test_what_may_be_a_number_or_a_word_is_shown_as_one_of_them(inputs: Inputs) -> None:
-    path = "jobs.0.bytes_per_parameter"
-    assert numbers_of(inputs, f"{path}=12,14") == [12.0, 14.0]
-    assert numbers_of(inputs, f"{path}=mixed_adam,14") == ["mixed_adam", "14"]
-    assert numbers_of(inputs, "site.pue=1.1:1.3:0.1") == [1.1, 1.2, 1.3]
-    support = "prices.gpu_box.support_per_year"
-    assert numbers_of(inputs, f"{support}=4 %,x0.5") == [0.04, 0.04]
-    assert values(inputs, f"{support}=4 %,x0.5").inputs[0].display.unit == "share"
-    assert values(inputs, f"{support}=100 USD:300 USD:100 USD").inputs[0].display.unit == "USD"
-    assert numbers_of(inputs, f"{support}=4 %,100 USD,x0.5") == ["4 %", "100 USD", "4 %"]
 
 
 @pytest.mark.parametrize(
@@ -246,28 +204,6 @@ def test_one_wrong_value_among_others_is_refused_alone(inputs: Inputs) -> None:
     assert [axis.point(index).cells for index in range(2)] == [(None,), (3,)]
 
 
-@pytest.mark.parametrize(
-    ("option", "good"),
-    [
-        ("site.pue=-900:900:1", range(901, 906)),
-        ("site.pue=900:-900:1", range(895, 900)),
-        ("site.pue=x-900:x900:x1", range(901, 905)),
-        (f"{POWER}=-5MW:1MW:5MW", []),
-        ("storage.fill_limit=-5:5:0.4", range(13, 16)),
-        ("jobs.0.parameters=0:2000000:100000", range(10, 21)),
-        ("items.gpu_box.max=-5:5:2", range(3, 6)),
-    ],
-)
-def test_a_range_with_few_good_values_is_taken(
-    inputs: Inputs, option: str, good: range | list[int]
-) -> None:
-    if not good:
-        assert "out of range" in error_of(inputs, option)
-        return
-    axis = values(inputs, option)
-    assert [n for n in range(axis.count) if not axis.point(n).refused] == list(good)
-
-
 # The front door.
 
 
@@ -354,24 +290,6 @@ def varied(inputs: Inputs) -> Iterator[str]:
         yield from (path.replace(".support_per_year.share", ".support_per_year") for path in known)
 
 
-@pytest.mark.parametrize("name", ["10MW", "full_bill", "megatron_1t"])
-def test_every_number_times_one_is_as_it_stands(name: str) -> None:
-    inputs = inputs_of(name)
-    count = 0
-    for path in varied(inputs):
-        place = Variable(inputs, path)
-        if not place.first.slot.numeric:
-            continue
-        reading = place.read("x1")
-        assert not reading.faults, (path, reading)
-        same = applied(inputs, reading.changes)
-        assert same.problem == inputs.problem, path
-        assert same.items == inputs.items, path
-        assert same.prices == inputs.prices, path
-        count += 1
-    assert count > 300
-
-
 @pytest.mark.parametrize("name", ["10MW", "full_bill", "enterprise_1MW"])
 def test_every_number_of_a_problem_is_read_as_by_set(name: str) -> None:
     inputs = inputs_of(name)
@@ -389,37 +307,6 @@ def test_every_number_of_a_problem_is_read_as_by_set(name: str) -> None:
                 assert {finding.code for finding in error.findings} == {"value"}, setting
                 with pytest.raises(InputError):
                     checked(inputs, reading.changes)
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        "jobs.0.failures.per_gpu_day=0.0003", "items.slow_store.min=3", "spares.cable=5 %",
-        "extras.gpu_box.count=2", "items.quick_store={max: 3, stock: 9}", "site.pue=1.4",
-        "jobs.seventy.restore.max_time=7 min", "jobs.0.checkpoint.interval.max=2 h",
-        "site={facility_power: 1 MW, pue: {air: 1.4, liquid: 1.1}}", "targets.min_gpus=64",
-        "storage.rule={read: 1 GB/s, write: 2 GB/s}", "term=null", "budget.capex=null",
-        "jobs.0.repair={share: 78 %, time: 24 h, unit: tray}",
-        "jobs.0.repair={classes: [{share: 60 %, time: 2.5 h}], spares: 2, swap: 2 min}",
-        "jobs.0.gpus.hot_spares=2 %", "consider.gpu_systems=[gpu_box]", "objective.maximize=gpus",
-"jobs.0.training={tokens: 1 T, mfu: 50 %}",
-    ],
-)  # fmt: skip
-def test_single_settings_give_what_the_front_door_gives(small: str, setting: str) -> None:
-    inputs = load(Path(small))
-    point = values(inputs, setting).point(0)
-    assert not point.refused
-    assert applied(inputs, point.changes).problem == problem_of(Path(small), setting)
-
-
-def test_two_counts_of_an_item_not_named_before(small: str) -> None:
-    inputs = load(Path(small))
-    changes = [
-        *values(inputs, "items.slow_store.min=3").point(0).changes,
-        *values(inputs, "items.slow_store.max=5").point(0).changes,
-    ]
-    wanted = problem_of(Path(small), "items.slow_store.min=3", "items.slow_store.max=5")
-    assert applied(inputs, changes).problem == wanted
 
 
 # Catalogs and prices.
@@ -478,27 +365,6 @@ def test_all_that_state_a_value_take_a_factor_of_it(inputs: Inputs) -> None:
     assert [alike.point(index).cells for index in range(2)] == [("80 GB/s",), ("x2",)]
 
 
-def test_a_family_is_named_as_an_item_is(inputs: Inputs) -> None:
-    found = inputs_of("10MW")
-    family = next(family for family in found.families if family.client_factor is not None)
-    path = f"catalog.{family.id}.client_factor.write"
-    new = applied(found, values(found, f"{path}=x0.5").point(0).changes)
-    after = next(each for each in new.families if each.id == family.id).client_factor
-    assert family.client_factor is not None
-    assert after is not None
-    assert after.write.value == family.client_factor.write.value / 2
-    assert after.read == family.client_factor.read
-    assert places(found, "catalog.*.client_factor.write")
-    with pytest.raises(NoPlaceError):
-        places(inputs, "catalog.*.client_factor.write")
-
-
-def test_changes_of_nothing_are_no_silence(inputs: Inputs) -> None:
-    for path in ("catalog.nothing.consumes.it_power", "prices.nothing.list", "site.nothing"):
-        with pytest.raises(KeyError):
-            applied(inputs, [Change(path, 1.0, "1")])
-
-
 # Values that are put together.
 
 
@@ -554,33 +420,6 @@ def test_values_that_do_not_go_together_are_refused_as_by_the_front_door(
     assert new.warnings == wanted.warnings
 
 
-def test_a_refusal_names_the_values_it_is_about(inputs: Inputs) -> None:
-    changes = [
-        Change(POWER, 1000.0, "1 MW"),
-        Change("items.gpu_box.min", 70, "70"),
-        Change("items.gpu_box.max", 64, "64"),
-    ]
-    with pytest.raises(InputError) as caught:
-        checked(inputs, changes)
-    assert str(caught.value) == (
-        "with items.gpu_box.min=70, items.gpu_box.max=64: items.gpu_box: "
-        "min 70 is more than max 64 [value]"
-    )
-
-
-def test_rules_of_catalogs_hold_for_what_is_varied() -> None:
-    inputs = inputs_of("10MW")
-    item = next(item for item in inputs.items if item.min_units and item.max_units)
-    assert item.max_units is not None
-    most = item.max_units.value
-    path = f"catalog.{item.id}.min_units"
-    assert checked(inputs, values(inputs, f"{path}={most}").point(0).changes)
-    with pytest.raises(InputError) as caught:
-        checked(inputs, values(inputs, f"{path}={most + 1}").point(0).changes)
-    message = f"with {path}={most + 1}: {path}: min_units {most + 1} is more than max_units {most}"
-    assert str(caught.value) == f"{message} [catalog]"
-
-
 BROKEN: tuple[tuple[str, ...], ...] = (
     (),
     ("items.gpu_box.min=70",),
@@ -622,47 +461,4 @@ def test_plain_limits_decide_nothing(small: str, broken: tuple[str, ...]) -> Non
     assert bool(broken) == any(fate for found in fates.values() for fate in found)
 
 
-def test_what_takes_part_in_rules_needs_checking() -> None:
-    for path in (
-        "items.gpu_box.min", "items.gpu_box.stock", "jobs.0.checkpoint.stall",
-        "targets.min_goodput",
-        "jobs.0.checkpoint.interval.max", "jobs.0.gpus.max", "jobs.0.parallelism.tensor",
-        "objective.maximize", "site.feeds.count", "jobs.0.training.mfu", "storage.max_families",
-        "catalog.gpu_box.min_units", "catalog.gpu_box.gpu.memory", "prices.gpu_box.stock",
-    ):  # fmt: skip
-        assert needs_checking(path), path
-    for path in (POWER, "budget.capex", "site.weight_limit", "prices.gpu_box.list", "storage.rule"):
-        assert not needs_checking(path), path
-    given, taken = Change(POWER, 5.0, ""), Change(POWER, None, "null")
-    assert check_key([given]) == check_key([Change(POWER, 6.0, "")]) != check_key([taken])
-
-
-def test_what_is_given_whole_for_one_plain_figure_is_as_plain() -> None:
-    def key(path: str, **fields: object) -> object:
-        whole = {"failures": FailureRate, "parallelism": Parallelism}[path]
-        return check_key([Change(f"jobs.0.{path}", whole.model_construct(**fields), "")])
-
-    one = key("failures", per_gpu_day=1e-4)
-    assert one == key("failures", per_gpu_day=2e-4) != key("failures", rate="llama3")
-    assert one != key("failures", per_gpu_day=1e-4, shares={"gpu": 1.0})
-    assert key("parallelism", tensor=4) != key("parallelism", tensor=8)
-
-
 # Once each.
-
-
-def test_a_value_is_read_once(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Any] = []
-    read = Slot.read
-    monkeypatch.setattr(Slot, "read", lambda slot, raw: (seen.append(raw), read(slot, raw))[1])
-    axis = values(inputs, f"{POWER}=1MW:100MW:1MW")
-    for _ in range(3):
-        for index in range(axis.count):
-            axis.point(index)
-    assert len(seen) == len(set(seen)) == 100
-
-
-def test_the_shapes_of_shipped_problems_survive_a_second_validation() -> None:
-    for name in SHIPPED:
-        inputs = inputs_of(name)
-        assert checked(inputs, []).problem == inputs.problem

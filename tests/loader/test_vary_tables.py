@@ -95,20 +95,6 @@ def test_a_bad_cell_spoils_its_row_alone(inputs: Inputs) -> None:
     assert points[6].cells == (4000.0, "demand")
 
 
-def test_lines_are_counted_as_editors_do(inputs: Inputs) -> None:
-    rows = rows_of(inputs, 'storage.rule,name\n"light\n",x\n\nlite,"a\nb"\n"lite",c\n')
-    assert [rows.point(index).refused[:12] for index in range(3)] == [
-        "", "table.csv:5:", "table.csv:7:",
-    ]  # fmt: skip
-
-
-def test_spreadsheets_mark_and_end_of_lines(inputs: Inputs) -> None:
-    rows = rows_of(inputs, b"\xef\xbb\xbfname,storage.rule\r\na,light\r\nb,high\r\n,,\r\n")
-    assert [rows.point(index).name for index in range(2)] == ["a", "b"]
-    assert rows.count == 2
-    assert rows.point(0).cells == ("light",)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -141,19 +127,6 @@ def test_files_that_cannot_be_read(inputs: Inputs) -> None:
         read_table(Path("folder"))
 
 
-def test_the_same_value_is_read_once(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
-    from planner.loader.vary.place import Slot
-
-    seen: list[object] = []
-    read = Slot.read
-    monkeypatch.setattr(Slot, "read", lambda slot, raw: (seen.append(raw), read(slot, raw))[1])
-    body = "".join(f"{1 + row % 5} MW\n" for row in range(1000))
-    rows = rows_of(inputs, f"{POWER}\n{body}")
-    assert [rows.point(index).cells[0] for index in range(5)] == [1e3, 2e3, 3e3, 4e3, 5e3]
-    assert {rows.point(index).refused for index in range(1000)} == {""}
-    assert len(seen) == 5
-
-
 def test_samples_are_numbers_in_canonical_units(inputs: Inputs) -> None:
     rows = of_samples(
         inputs,
@@ -173,20 +146,3 @@ def test_samples_are_numbers_in_canonical_units(inputs: Inputs) -> None:
         "sample 3: items.gpu_box.max: expected a whole number, found '2.5' [type]"
     )
     assert points[2].cells == (1e-5, 2.0, None)
-
-
-def test_samples_that_are_no_numbers_are_refused(inputs: Inputs) -> None:
-    rows = of_samples(inputs, {"site.pue": [1.2, float("nan"), float("inf")]})
-    said = [rows.point(index).refused for index in range(3)]
-    assert said[0] == ""
-    assert all(one.startswith(f"sample {n}: site.pue: ") for n, one in ((2, said[1]), (3, said[2])))
-    assert [column.display.number for column in rows.inputs] == [True]
-
-
-def test_samples_that_do_not_fit_together(inputs: Inputs) -> None:
-    with pytest.raises(ValueError, match="as many numbers"):
-        of_samples(inputs, {POWER: [1.0], "site.pue": [1.1, 1.2]})
-    with pytest.raises(InputError, match="'site' has no 'pu'"):
-        of_samples(inputs, {"site.pu": [1.0]})
-    with pytest.raises(InputError, match=r"sample 1: site\.pue: 0 is out of range"):
-        of_samples(inputs, {"site.pue": [0.0, 0.5]})

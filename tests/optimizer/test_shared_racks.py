@@ -11,8 +11,8 @@ from planner import api
 from planner.errors import PlannerError
 from planner.schema.plan import Plan
 from tests.oracle.enumerate import best
-from tests.oracle.test_bill import Bill, companion
 from tests.test_exactness import disagreements
+from tests.world.bills import Bill, companion
 from tests.world.random_cases import Case, inputs_of, random_case, read
 from tests.world.random_hardware import figure
 

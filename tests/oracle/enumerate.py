@@ -386,7 +386,7 @@ def _run(
     interval_s = best_interval_s(lost_s, mtti_s, low, high)
     if mended.growing is not None:
         interval_s = peak_s(worth, low, high)
-    return interval_s, np.where(allowed, worth(interval_s), 0.0)
+    return interval_s, np.where(allowed, worth(interval_s) * (1.0 - job.lost_share), 0.0)
 
 
 def _first(problem: Problem, of_options: Sequence[tuple[_Found, list[str]]]) -> Best:

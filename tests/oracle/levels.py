@@ -141,7 +141,7 @@ def _run(
         return np.minimum(kept, most)  # as if units out cost nothing
 
     best_s = peak_s(worth, low, high)
-    return best_s, np.where(allowed, worth(best_s), 0.0)
+    return best_s, np.where(allowed, worth(best_s) * (1.0 - job.lost_share), 0.0)
 
 
 def goodput(

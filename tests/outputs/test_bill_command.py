@@ -8,17 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.bad_input.conftest import Answer, RowRunner, run, run_row
-from tests.bad_input.row import Row
+from tests.bad_input.conftest import Answer, HallRunner, run, run_in_hall
 from tests.world.files import SOLVE
 
-__all__ = ["run", "run_row"]  # fixtures of the tests of the command line
+__all__ = ["run", "run_in_hall"]  # fixtures of the tests of the command line
 
 BOTH = "--bill csv --bill json"
 
 
-def solve(run_row: RowRunner, options: str) -> Answer:
-    return run_row(Row("bill", "", "", command=f"{SOLVE} {options}"))
+def solve(run_in_hall: HallRunner, options: str) -> Answer:
+    return run_in_hall(f"{SOLVE} {options}")
 
 
 def new(answer: Answer) -> list[str]:
@@ -58,34 +57,36 @@ def new(answer: Answer) -> list[str]:
     ],
 )
 def test_files_and_the_one_message_that_names_them(
-    options: str, files: list[str], message: str, run_row: RowRunner
+    options: str, files: list[str], message: str, run_in_hall: HallRunner
 ) -> None:
-    answer = solve(run_row, options)
+    answer = solve(run_in_hall, options)
     assert answer.exit_code == 0
     assert new(answer) == [f"problem.{file}" for file in files]
     assert answer.err == f"wrote {message}\n"
 
 
-def test_a_scenario_and_a_folder_are_in_the_names(run_row: RowRunner) -> None:
-    answer = solve(run_row, "--scenario half_power -o out --audience customer --bill csv")
+def test_a_scenario_and_a_folder_are_in_the_names(run_in_hall: HallRunner) -> None:
+    answer = solve(run_in_hall, "--scenario half_power -o out --audience customer --bill csv")
     names = ["problem.half_power.customer.bill.csv", "problem.half_power.customer.xlsx"]
     assert new(answer) == ["out", *(f"out/{name}" for name in names)]
 
 
-def test_the_screen_is_internal_whoever_the_files_are_for(run_row: RowRunner) -> None:
-    internal, customer = solve(run_row, ""), solve(run_row, "--audience customer")
+def test_the_screen_is_internal_whoever_the_files_are_for(
+    run_in_hall: HallRunner,
+) -> None:
+    internal, customer = solve(run_in_hall, ""), solve(run_in_hall, "--audience customer")
     assert internal.out == customer.out
     assert "MUSD" in customer.out
-    plan = json.loads(solve(run_row, "--audience customer --json").out)
+    plan = json.loads(solve(run_in_hall, "--audience customer --json").out)
     assert plan["totals"]["capex_usd"] > 0
 
 
 def test_a_customers_run_leaves_the_internal_files_alone(
-    run_row: RowRunner, tmp_path: Path
+    run_in_hall: HallRunner, tmp_path: Path
 ) -> None:
-    solve(run_row, BOTH)
+    solve(run_in_hall, BOTH)
     before = {path.name: path.read_bytes() for path in tmp_path.glob("problem.*")}
-    solve(run_row, f"--audience customer {BOTH}")
+    solve(run_in_hall, f"--audience customer {BOTH}")
     assert before == {name: (tmp_path / name).read_bytes() for name in before}
 
 
@@ -99,18 +100,18 @@ def test_a_customers_run_leaves_the_internal_files_alone(
     ],
 )
 def test_prices_are_those_asked_for(
-    options: str, has: str, lacks: str, run_row: RowRunner, tmp_path: Path
+    options: str, has: str, lacks: str, run_in_hall: HallRunner, tmp_path: Path
 ) -> None:
-    solve(run_row, f"{options} --bill csv")
+    solve(run_in_hall, f"{options} --bill csv")
     (path,) = tmp_path.glob("problem.*.bill.csv")
     columns = path.read_text("utf-8-sig").splitlines()[0].split(",")
     assert has in columns and lacks not in columns
 
 
-def test_a_plan_that_is_none_leaves_no_files(run_row: RowRunner) -> None:
+def test_a_plan_that_is_none_leaves_no_files(run_in_hall: HallRunner) -> None:
     for audience in ("internal", "customer"):
         answer = solve(
-            run_row, f"--audience {audience} {BOTH} --set 'targets={{min_gpus: 100000}}'"
+            run_in_hall, f"--audience {audience} {BOTH} --set 'targets={{min_gpus: 100000}}'"
         )
         assert (answer.exit_code, new(answer), answer.err) == (3, [], "")
 
@@ -126,27 +127,27 @@ def test_a_plan_that_is_none_leaves_no_files(run_row: RowRunner) -> None:
         ("--prices none --audience partner", "this is the partner edition; leave it out"),
     ],
 )
-def test_wrong_words_are_one_line(options: str, wrong: str, run_row: RowRunner) -> None:
-    answer = solve(run_row, options)
+def test_wrong_words_are_one_line(options: str, wrong: str, run_in_hall: HallRunner) -> None:
+    answer = solve(run_in_hall, options)
     assert (answer.exit_code, new(answer), answer.out) == (2, [], "")
     assert wrong in answer.err and answer.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", ["problem.xlsx", "problem.bill.csv", "problem.bill.json"])
-def test_all_files_are_written_or_none(name: str, run_row: RowRunner, tmp_path: Path) -> None:
+def test_all_files_are_written_or_none(name: str, run_in_hall: HallRunner, tmp_path: Path) -> None:
     (tmp_path / "out" / name).mkdir(parents=True)
-    answer = solve(run_row, f"{BOTH} -o out")
+    answer = solve(run_in_hall, f"{BOTH} -o out")
     assert (answer.exit_code, answer.out, new(answer)) == (2, "", [])
     assert answer.err.startswith(f"planner: out/{name}: cannot write: there is a folder")
 
 
 def test_files_can_be_made_again_to_the_byte(
-    run_row: RowRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run_in_hall: HallRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1770000000")
     for audience in ("internal", "customer"):
         for folder in ("one", "two"):
-            solve(run_row, f"-q --audience {audience} {BOTH} -o {folder}")
+            solve(run_in_hall, f"-q --audience {audience} {BOTH} -o {folder}")
     names = {path.name for path in (tmp_path / "one").iterdir()}
     assert len(names) == 7
     for name in names:

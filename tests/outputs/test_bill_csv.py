@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 
 import pytest
 
 from planner.outputs.bill import bill, csv_bytes, harmless, json_bytes
-from planner.outputs.words import CELL_LIMIT
 from planner.schema.plan import Plan
 from tests.world.gear_plans import plan
 from tests.world.setups import CASES
@@ -33,15 +31,6 @@ def test_the_csv_is_rfc_4180_with_a_byte_order_mark() -> None:
     records = content.removeprefix(b"\xef\xbb\xbf").decode().removesuffix("\r\n").split("\r\n")
     assert len(records) == 1 + len(plan(CASES["async"]).lines)
     assert "\n" not in "".join(records) and "\r" not in "".join(records)
-
-
-def test_the_json_says_what_it_is() -> None:
-    inside = json.loads(json_bytes(bill(plan(CASES["async"]))))
-    assert list(inside) == ["schema_version", "problem", "currency", "audience", "lines", "totals"]
-    assert (inside["currency"], inside["audience"]) == ("USD", "internal")
-    outside = json.loads(json_bytes(bill(plan(CASES["async"]), "customer", "none"), "none"))
-    assert list(outside) == ["schema_version", "problem", "audience", "lines", "totals"]
-    assert "extended_net" not in outside["totals"]["grand"]
 
 
 @pytest.mark.parametrize(
@@ -69,23 +58,8 @@ def test_a_cell_never_begins_like_a_formula(before: str, sign: str) -> None:
     assert re.search(rf";[^;]*'{re.escape(sign)}", after)
 
 
-@pytest.mark.parametrize(
-    "text", ["a=b", "1+1", "x - y", "me@example.com", "4-way", "'quoted'", "a; b", "ünï漢", "1;2"]
-)
-def test_other_texts_stay_as_they_are(text: str) -> None:
-    assert harmless(text) == text
-
-
 def test_numbers_stay_numbers() -> None:
     whole = plan(CASES["minimal"])
     odd = whole.lines[0].model_copy(update={"weight_kg": -5.5, "racks": -1})
     (row, *_) = rows(whole.model_copy(update={"lines": (odd, *whole.lines[1:])}))
     assert (row["weight_kg"], row["racks"]) == ("-5.5", "-1")
-
-
-def test_texts_are_cut_to_a_cell_in_csv_and_whole_in_json() -> None:
-    whole = plan(CASES["minimal"].change("box", notes=("x" * 40_000,)))
-    box = next(row for row in rows(whole) if row["sku"] == "box")
-    assert len(box["notes"]) <= CELL_LIMIT and box["notes"].endswith("[cut]")
-    found = json.loads(json_bytes(bill(whole)))["lines"]
-    assert next(line for line in found if line["sku"] == "box")["notes"] == ["x" * 40_000]

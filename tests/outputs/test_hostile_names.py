@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -52,24 +50,3 @@ def test_hostile_names_of_scenarios_reach_no_folder(scenario: str, tmp_path: Pat
     out = str(tmp_path / "deep" / "out")
     assert command("solve", str(path), "--scenario", scenario, "-o", out, "-q") == 2
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_a_name_that_is_too_long_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = lay_out(tmp_path, HARMLESS, "x" * 246)
-    assert command("solve", str(path), "-o", str(tmp_path / "out")) == 2
-    said = capsys.readouterr().err
-    assert "file name too long" in said and said.count("\n") == 1
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="names of files are text there")
-def test_a_name_that_is_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = lay_out(tmp_path, HARMLESS)
-    odd = path.rename(tmp_path / os.fsdecode(b"a\xffb.yaml"))
-    assert command("solve", str(odd), "-o", str(tmp_path / "out")) == 2
-    ended = capsys.readouterr()
-    assert (ended.out, ended.err.count("\n")) == ("", 1)
-    assert "the name of the problem file is not text; rename it" in ended.err
-    assert not (tmp_path / "out").exists()

@@ -126,15 +126,13 @@ def test_both_files_have_what_is_written(seed: int, tmp_path: Path) -> None:
     types |= {"status": "str", "certificate": "str"}
     columns = [column(name) for name in values]
     files = tmp_path / "a.parquet", tmp_path / "a.csv"
-    counted = sweep_files.write_files(*files, columns, types, [values, values], 2)
-    assert counted.statuses == {"optimal": 2 * rows} and counted.proofs == {"": 2 * rows}
-    assert counted.first == {name: (2 * column)[:2] for name, column in values.items()}
-    assert sweep_files.columns_of(files[0]) == {n: 2 * column for n, column in values.items()}
+    sweep_files.write_files(*files, columns, types, values)
+    assert sweep_files.columns_of(files[0]) == values
     arrays = {name: pa.array(values[name], kind(types[name])) for name in values}
     assert all(pq.read_table(files[0]).column(n).combine_chunks()[:rows].equals(arrays[n])
                for n in values)  # fmt: skip
     as_rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
-    assert files[1].read_bytes().decode() == written(columns, 2 * as_rows)
+    assert files[1].read_bytes().decode() == written(columns, as_rows)
     cells = written([column("float")], as_rows).splitlines()[1:]
     assert cells == [repr(n) if math.isfinite(n) else "" for n in values["float"]]
 
@@ -143,21 +141,16 @@ def kind(name: str) -> pa.DataType:
     return {"float": pa.float64(), "int": pa.int64(), "str": pa.string()}[name]
 
 
-def test_a_piece_comes_back_as_it_was_kept(tmp_path: Path) -> None:
-    rows = [{"a": 1, "b": None, "c": "x"}, {"a": 2.5, "d": 7}, {"d": 8}]
-    sweep_files.save(tmp_path / "piece", rows)
-    found = sweep_files.columns_of(tmp_path / "piece")
-    assert found == {"a": [1.0, 2.5, None], "c": ["x", None, None], "d": [None, 7, 8]}
-    sweep_files.save(tmp_path / "piece", [{}])
-    assert sweep_files.columns_of(tmp_path / "piece") == {}
-
-
 def test_a_table_is_written_without_pandas(tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from planner.outputs import sweep_files\n"
         "path = Path(sys.argv[1])\n"
-        "sweep_files.save(path, [{'a': 1.5, 'b': 'x', 'c': 3}, {'a': 2.5}])\n"
-        "sweep_files.columns_of(path), sweep_files.columns_of(path, 1), sweep_files.names(path)\n"
+        "from planner.schema.sensitivity import Column\n"
+        "names = {'a': 'float', 'b': 'str', 'c': 'int'}\n"
+        "columns = [Column(name=name, label=name, kind='text') for name in names]\n"
+        "values = {'a': [1.5, 2.5], 'b': ['x', None], 'c': [3, None]}\n"
+        "sweep_files.write_files(path, path.with_suffix('.csv'), columns, names, values)\n"
+        "assert sweep_files.columns_of(path, 1) == {'a': [1.5], 'b': ['x'], 'c': [3]}\n"
         "assert 'pandas' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", script, tmp_path / "piece"], check=True, timeout=60)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import openpyxl
 import pytest
-from openpyxl.worksheet.worksheet import Worksheet
 from typer.testing import CliRunner
 
 from planner import api
@@ -17,14 +15,13 @@ from planner.case.money import discount
 from planner.cli import app
 from planner.errors import InputError
 from planner.loader import load
-from planner.quotes.grid import currency_of, date_of, number, style, term_years
+from planner.quotes.grid import number
 from planner.quotes.importing import QuoteOptions, read_quote
 from planner.schema.bill import Quote, QuoteMap
 from planner.schema.catalog import Item
 from planner.schema.prices import Discount
 from tests.world.files import FILES
 
-Write = Callable[[Worksheet], None]
 TEN_PERCENT_OF_ALL = (Discount(discount="10 %", category="storage"),)
 
 
@@ -90,15 +87,6 @@ def test_products_are_told_by_part_number_and_by_whole_names(tmp_path: Path) -> 
     assert quote.lines[0].cells["amount"] == "Sheet!F2"
 
 
-def test_an_export_with_ids_and_underscores(tmp_path: Path) -> None:
-    text = "sku,description,quantity,unit_net,extended_net\nbox_turbo,x,2,30,60\n,Total,,,60\n"
-    quote = quoted(csv(tmp_path / "q.csv", text))
-    assert [(line.item, line.matched_by) for line in quote.lines][:1] == [
-        ("box_turbo", "part_number")
-    ]
-    assert quote.prices[0].net_usd == 30.0
-
-
 def test_lines_in_several_currencies(tmp_path: Path) -> None:
     rows = [
         [*HEAD, "Currency"],
@@ -120,33 +108,6 @@ def test_lines_in_several_currencies(tmp_path: Path) -> None:
     assert quoted(path, currency="USD").prices[0].net_usd == 10.0
 
 
-@pytest.mark.parametrize("text", ["2", "2 ea", "2 pcs.", "x 2", "2 Stk", "2 units", "2x"])
-def test_quantities_as_people_write_them(tmp_path: Path, text: str) -> None:
-    rows = [HEAD, [1, "SB-100-A", "box", text, 10.0, 20.0]]
-    assert quoted(xlsx(tmp_path / "q.xlsx", rows)).lines[0].quantity == 2.0
-
-
-def test_a_sheet_of_options_counts_where_the_total_counts_it(tmp_path: Path) -> None:
-    book = openpyxl.Workbook()
-    sheet = book.active
-    assert sheet is not None
-    for row in ([*HEAD], [1, "SB-100-A", "box", 2, 10.0, 20.0], ["", "", "Total", None, None, 20]):
-        sheet.append(row)
-    more = book.create_sheet("Options")
-    more.append(HEAD)
-    more.append([1, "SB-100-T", "box", 1, 30.0, 30.0])
-    book.save(tmp_path / "q.xlsx")
-    quote = quoted(tmp_path / "q.xlsx")
-    assert [line.kind for line in quote.lines] == ["item", "total", "option"]
-    assert {each.item for each in quote.prices} == {"box_small"}
-
-
-def test_a_name_of_two_products_decides_nothing(tmp_path: Path) -> None:
-    rows = [HEAD, [1, "", "Store Box 100 Turbo or QM9700 switch of Store Box 100", 1, 1.0, 1.0]]
-    (line,) = quoted(xlsx(tmp_path / "q.xlsx", rows)).lines
-    assert line.item is None
-
-
 def test_wrong_products_and_totals_are_said_with_their_cells(tmp_path: Path) -> None:
     rows = [
         HEAD,
@@ -158,15 +119,6 @@ def test_wrong_products_and_totals_are_said_with_their_cells(tmp_path: Path) -> 
         "Sheet!F3: 'Grand total' is 70,000.00, and the lines that were read come to 69,000.00",
         "Sheet!F2: box: 8 x 12,000.00 is 96,000.00, and 69,000.00 stands there",
     )
-
-
-def test_a_line_that_is_none_is_listed(tmp_path: Path) -> None:
-    rows = [HEAD, [1, "SB-100-A", "box", 1, "on request", None], [2, "SB-100-T", "t", 1, 5.0, 5.0]]
-    quote = quoted(xlsx(tmp_path / "q.xlsx", rows))
-    assert [line.kind for line in quote.lines] == ["not_understood", "item"]
-    assert "'on request' is no unit net" in quote.findings[1]
-    assert {each.item for each in quote.prices} == {"box_turbo"}
-    assert "no total" in quote.findings[0]
 
 
 def test_two_header_rows_merged_heads_and_hidden_rows(tmp_path: Path) -> None:
@@ -282,32 +234,6 @@ def test_european_csv(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("unit", "amount", "decimal"), [("1.500", "3.000", "comma"), ("1,500", "3,000", "point")]
-)
-def test_what_could_be_thousands_is_taken_for_thousands(
-    tmp_path: Path, unit: str, amount: str, decimal: str
-) -> None:
-    text = f"Part No;Description;Qty;Unit Price;Total\nSB-100-A;box;2;{unit};{amount}\n"
-    quote = quoted(csv(tmp_path / "q.csv", text))
-    assert quote.decimal == decimal
-    assert quote.prices[0].net_usd == 1500.0
-
-
-def test_several_prices_of_one_item_are_averaged_and_said(tmp_path: Path) -> None:
-    rows = [HEAD, [1, "SB-100-A", "x", 3, 10.0, 30.0], [2, "SB-100-A", "x", 1, 30.0, 30.0]]
-    quote = quoted(xlsx(tmp_path / "q.xlsx", rows))
-    assert quote.prices[0].net_usd == 15.0
-    assert any("several prices" in finding for finding in quote.findings)
-
-
-def test_a_mapping_names_products_and_leaves_rows_out(tmp_path: Path) -> None:
-    rows = [HEAD, [1, "ZZ-1", "thing", 1, 3.0, 3.0], [2, "AD", "advert", 1, 9.0, 9.0]]
-    path = xlsx(tmp_path / "q.xlsx", rows)
-    quote = quoted(path, mapping={"items": {"ZZ-1": "leaf"}, "leave_out": ("AD",)})
-    assert [(line.item, line.matched_by) for line in quote.lines] == [("leaf", "mapping")]
-
-
-@pytest.mark.parametrize(
     ("text", "decimal", "value"),
     [
         ("1,234.50", "point", 1234.5), ("1.234,50", "point", 1234.5), ("US$ 12", "point", 12.0),
@@ -320,22 +246,6 @@ def test_a_mapping_names_products_and_leaves_rows_out(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_numbers(text: str, decimal: str, value: float | None) -> None:
     assert number(text, decimal) == value  # type: ignore[arg-type]
-
-
-def test_styles_currencies_terms_and_dates() -> None:
-    assert style(["1.234", "12,5"]) == "comma"
-    assert style(["1.234", "1,234"]) is None
-    assert currency_of("Unit price (US$)") == "USD"
-    assert currency_of("EUROPE") is None
-    assert currency_of("USD or EUR") is None
-    assert term_years("36 months") == 3.0
-    assert term_years("5-year") == 5.0
-    assert term_years("none") is None
-    assert date_of("Nov 2, 2026") == datetime.date(2026, 11, 2)
-    assert date_of("2. November 2026") == datetime.date(2026, 11, 2)
-    assert date_of("13/11/2026") == datetime.date(2026, 11, 13)
-    assert date_of("02/11/2026") is None  # February or November
-    assert date_of("31.02.2026") is None
 
 
 @pytest.mark.parametrize(
@@ -424,39 +334,6 @@ def test_from_a_quote_to_a_plan(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, [*words, "--json"]).output.count('"matched_by": "mapping"') == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--date", "tomorrow"], "'tomorrow' is no date of --date; write it as 2026-11-20"),
-        (["--currency", "eur"], "'eur' is no currency of --currency; write it as EUR"),
-        (["--date", "2026-11-31"], "'2026-11-31' is no date of --date; write it as 2026-11-20"),
-        (["--rate", "EUR:1"], "'EUR:1' is no rate; write it as --rate EUR=1.08"),
-        (["--vendor", " "], "--vendor is empty"),
-    ],
-)
-def test_options_that_are_wrong(tmp_path: Path, options: list[str], words: str) -> None:
-    path = xlsx(tmp_path / "q.xlsx", [HEAD])
-    result = CliRunner().invoke(app, ["quote", "import", str(path), "--vendor", "V", *options])
-    assert result.exit_code != 0
-    assert words in str(result.exception) + result.output
-
-
-def test_a_mapping_with_a_wrong_word_has_its_line(tmp_path: Path) -> None:
-    path = xlsx(tmp_path / "q.xlsx", [HEAD])
-    (tmp_path / "m.yaml").write_text("quote_map: x\ncolumns: {prise: Price}\n", "utf-8")
-    words = ["quote", "import", str(path), "--vendor", "V", "--map", str(tmp_path / "m.yaml")]
-    result = CliRunner().invoke(app, words)
-    assert "m.yaml:2" in str(result.exception) + result.output
-
-
-def test_a_mapping_of_an_unknown_item(tmp_path: Path) -> None:
-    path = xlsx(tmp_path / "q.xlsx", [HEAD])
-    (tmp_path / "m.yaml").write_text("quote_map: x\nitems: {A: nothing_like_it}\n", "utf-8")
-    words = ["quote", "import", str(path), "--vendor", "V", "--map", str(tmp_path / "m.yaml")]
-    result = CliRunner().invoke(app, words)
-    assert "'nothing_like_it', which no catalog in use has" in str(result.exception) + result.output
-
-
 TIERS: list[list[object]] = [
     ["Quotation", "Date", "2026-10-02"],
     ["Item", "Part number", "Description", "Qty from", "Qty to", "Unit price USD"],
@@ -479,46 +356,3 @@ def test_prices_by_quantity_are_asked_about_and_the_one_that_holds_is_taken(tmp_
         assert (line.quantity, line.unit_net, line.amount) == (many, price, many * price)
         assert line.cells["unit_net"] == f"Sheet!F{row}"
         assert "quantity" not in line.cells  # it stands in no cell
-
-
-def test_a_bundle_called_by_the_name_of_what_it_holds_is_no_unit_of_it(tmp_path: Path) -> None:
-    """Two bundles of four boxes each: their price is not the price of a box."""
-    rows: list[list[object]] = [
-        ["Date", "2026-10-02"], ["", "", "Quantity", "Pricing in USD", ""],
-        ["Line", "Description", "", "Net", "Extended net"],
-        ["1", "Box 8 rack bundle", 2, 1_800_000, 3_600_000],
-        ["1.1", "Box 8", 8, None, None], ["2", "Cable", 3, 100, 300],
-        ["", "Total", "", "", 3_600_300],
-    ]  # fmt: skip
-    book = openpyxl.load_workbook(xlsx(tmp_path / "bundle.xlsx", rows))
-    book.worksheets[0].merge_cells("D2:E2")
-    book.save(tmp_path / "bundle.xlsx")
-    quote = read_quote(
-        tmp_path / "bundle.xlsx",
-        QuoteOptions("V", QuoteMap(quote_map="test")),
-        {"box_8": item("box_8", "Box 8")},
-    )
-    bundle, part = quote.lines[:2]
-    assert (bundle.kind, bundle.item, bundle.quantity, bundle.amount) == ("item", None, 2, 3.6e6)
-    assert (part.kind, part.item) == ("included", "box_8")
-    assert quote.prices == ()
-    assert quote.sums[0].agrees
-
-
-def test_an_alternative_is_held_against_its_own_total(tmp_path: Path) -> None:
-    path = xlsx(tmp_path / "two.xlsx", [
-        ["Date", "2026-10-02"], ["Description", "Quantity", "Unit net USD", "Total USD"],
-        ["Alpha", 4, 300, 1200], ["Total", "", "", 1200], ["Option B"],
-        ["Beta", 3, 250, 750], ["Total option B", "", "", 750]])  # fmt: skip
-    quote = quoted(path)
-    assert [(line.description, line.kind) for line in quote.lines if line.quantity] == [
-        ("Alpha", "item"), ("Beta", "option")]  # fmt: skip
-    assert [total.agrees for total in quote.sums] == [True, True]
-
-
-@pytest.mark.parametrize("name", ["quote.pdf", "quote.xlsx", "quote.csv"])
-def test_a_pdf_is_told_by_what_it_is(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(b"%PDF-1.7\n")
-    with pytest.raises(InputError, match="is a PDF, which is not read") as found:
-        quoted(tmp_path / name)
-    assert len(str(found.value).splitlines()) == 1

@@ -12,15 +12,9 @@ from typer.testing import CliRunner
 from planner import api
 from planner.cli import app
 from planner.commands.quote import inquiry, two_figures
-from planner.outputs.words import duration
-from planner.quotes.columns import headers
-from planner.quotes.grid import read
-from planner.quotes.products import ANSWER_COLUMNS, QUESTIONS
+from planner.quotes.products import QUESTIONS
 from planner.schema.plan import Plan
 from tests.world.files import FILES
-from tests.world.solved import solved
-
-PROBLEMS = Path(__file__).resolve().parents[2] / "problems"
 
 
 @pytest.fixture(scope="module")
@@ -83,44 +77,12 @@ def test_every_limit_of_the_hall_is_told(folder: Path) -> None:
     assert "8 positions of 52 RU and 45 kW each; 32 positions of 48 RU and 22 kW each" in text
 
 
-def test_a_rule_takes_the_place_of_what_the_job_needs(folder: Path) -> None:
-    rule = "storage.rule={read: 20 GB/s, write: 11 GB/s, per_gpus: 128}"
-    text = asked_for(folder, rule, "items.gpu_box={fixed: 32}")  # two times 128 GPUs
-    assert "Writes of 22 GB/s by nameplate." in text
-    assert "Reads of 40 GB/s by nameplate." in text
-    assert "as clients see them" not in text
-
-
-def test_training_data_is_read_too(folder: Path) -> None:
-    settings = "jobs.0.ingest_per_gpu=200 MB/s", "items.gpu_box={fixed: 32}"
-    assert "Reads of 52 GB/s of training data" in asked_for(folder, *settings)  # 256 GPUs: 51.2
-
-
-def test_storage_is_asked_for_what_reaches_it_from_the_local_level() -> None:
-    inputs, job = api.load(PROBLEMS / "local_level.yaml"), solved("local_level").jobs[0]
-    assert job.local is not None
-    assert job.local.every > 1
-    made = inquiry(inputs, solved("local_level"), job, answer_by=None, valid_days=60)
-    (storage,) = [part.needs for part in made.asked if part.name == "Storage"]
-    write = job.checkpoint_gb / (0.1 * job.local.remote_interval_s)
-    assert f"Writes of {two_figures(write)} GB/s as clients see them, sustained." in storage
-    assert f"about every {duration(job.local.remote_interval_s)}" in dict(made.facts)["Checkpoints"]
-
-
 def test_needs_are_never_rounded_down() -> None:
     for value in (0.0123, 1.0, 9.99, 10.0, 195.2, 1234.5, 99.9):
         assert float(two_figures(value).replace(",", "")) >= value * (1 - 1e-12)
         assert float(two_figures(value).replace(",", "")) <= value * 1.1
     assert two_figures(195.2) == "200"
     assert two_figures(0.0) == "0"
-
-
-def test_its_headers_are_those_that_are_read(folder: Path) -> None:
-    (header,) = headers(read(folder / "problem.rfq.xlsx"), {})
-    assert header.sheet == "Quote"
-    taken = {label for label, _ in ANSWER_COLUMNS}
-    assert set(header.texts.values()) == taken
-    assert len(header.fields) == len(taken)
 
 
 def answered(folder: Path, name: str) -> Path:

@@ -9,15 +9,12 @@ import openpyxl
 import pytest
 from openpyxl.worksheet.worksheet import Worksheet
 
-from planner.errors import InputError
 from planner.outputs.bids_text import render_quote
-from planner.quotes.columns import headers
-from planner.quotes.grid import currency_of, read, size_of
+from planner.quotes.grid import currency_of, size_of
 from planner.quotes.importing import QuoteOptions, read_quote
-from planner.quotes.products import lead_time, supports, unlikely
+from planner.quotes.products import lead_time
 from planner.schema.bill import Quote, QuoteMap
 from planner.schema.catalog import Item
-from planner.schema.prices import Price
 
 Rows = list[list[object]]
 
@@ -258,53 +255,6 @@ def test_times_to_deliver(text: str, weeks: str | None) -> None:
     assert lead_time(text) == weeks
 
 
-def test_what_support_is_for() -> None:
-    assert supports("Speicher-Wartung 4 Jahre") == {"storage"}
-    assert supports("Support for DGX and NDR switches") == {
-        "gpu_system", "switch", "transceiver", "cable",
-    }  # fmt: skip
-    assert supports("NVIDIA AI Enterprise subscription, per GPU") == {"software"}
-    assert supports("Premium support, 4 years") == frozenset()
-
-
-def test_a_hidden_column_names_products_where_no_other_does(tmp_path: Path) -> None:
-    rows: Rows = [["Part Number", "Description", "Qty", "Price"], ["P", "thing", 1, 5.0]]
-    book, sheet = new_book(rows)
-    sheet.column_dimensions["A"].hidden = True
-    book.save(tmp_path / "q.xlsx")
-    (found,) = headers(read(tmp_path / "q.xlsx"), {})
-    assert found.fields["part"] == 1 and found.unread == {}
-
-
-def test_freight_after_a_sum_is_no_option(tmp_path: Path) -> None:
-    """A section of options ends where a sum stands."""
-    path = tmp_path / "q.csv"
-    path.write_text(
-        "Part #,Description,Qty,Unit Net,Ext. Net\n"
-        ",DGX B200 System,2,$400000,$800000\n"
-        "Options (not included in total),,,,\n"
-        ",On-site spare DGX B200,1,$400000,$400000\n"
-        ",,,Subtotal,$800000\n"
-        ",,,Freight,$42000\n"
-        ",,,TOTAL USD,$842000\n"
-    )
-    quote = quoted(path, date="2026-11-20")
-    assert [line.kind for line in quote.lines if line.description == "Freight"] == ["freight"]
-    assert all(agreed(quote).values()), quote.sums
-    assert not [text for text in quote.findings if "come to" in text]
-
-
-def test_a_german_article_number_is_a_part_number(tmp_path: Path) -> None:
-    path = tmp_path / "q.csv"
-    path.write_text(
-        "Pos.;Art.-Nr.;Bezeichnung;Menge;Einzelpreis €;Gesamtpreis €\n"
-        "1;920-9B210-00FN-0M0;NDR Switch, 64 Ports;12;31.900,00;382.800,00\n"
-        ";;Summe;;;382.800,00\n"
-    )
-    quote = quoted(path, date="2026-11-20")
-    assert net_of(quote).keys() == {"switch"}
-
-
 PRICED: list[object] = ["Part Number", "Description", "Qty", "Unit Price", "Amount", "Lead time"]
 
 
@@ -331,30 +281,6 @@ def test_not_every_dollar_is_that_of_the_united_states(text: str, currency: str)
     assert currency_of(text) == currency
 
 
-@pytest.mark.parametrize(
-    ("shape", "currency"),
-    [("#,##0.00 [$€-407]", "EUR"), ('#,##0.00 "€"', "EUR"), ("[$CHF] #,##0", "CHF")],
-)
-def test_the_currency_that_cells_show_counts_before_one_that_a_text_names(
-    tmp_path: Path, shape: str, currency: str
-) -> None:
-    book, sheet = new_book(offer(["Payment into our USD account is possible"], ["For our project"]))
-    assert sheet["D5"].value == 400_000
-    sheet["D5"].number_format = sheet["E5"].number_format = shape
-    book.save(tmp_path / "quote.xlsx")
-    assert quoted(tmp_path / "quote.xlsx").currency == currency
-
-
-def test_cells_that_show_another_currency_than_their_header_are_asked_about(tmp_path: Path) -> None:
-    rows: Rows = [["Quote date", "2026-11-02"], ["Part Number", "Qty", "Unit Price (USD)"],
-                  ["DGXB-G1440+P1CMI36", 1, 5.0]]  # fmt: skip
-    book, sheet = new_book(rows)
-    sheet["C3"].number_format = "#,##0.00 [$€-407]"
-    book.save(tmp_path / "quote.xlsx")
-    with pytest.raises(InputError, match="names no currency, or several"):
-        quoted(tmp_path / "quote.xlsx")
-
-
 def test_formulas_that_no_program_worked_out_are_no_prices(tmp_path: Path) -> None:
     """The list price would be taken for the net price: what stands in its cell is not seen."""
     rows: Rows = [["Part Number", "Description", "Qty", "List Price", "Net Price", "Amount"],
@@ -366,14 +292,6 @@ def test_formulas_that_no_program_worked_out_are_no_prices(tmp_path: Path) -> No
     said = "Offer!B2: not understood: 'DGX B200': 'a formula without a value' is no unit net"
     assert said in " ".join(quote.findings)
     assert "row 4" not in " ".join(quote.findings)
-
-
-def test_a_net_price_on_request_is_not_the_list_price(tmp_path: Path) -> None:
-    rows: Rows = [["Part Number", "Description", "Qty", "List Price", "Net Price"],
-                  ["DGXB-G1440+P1CMI36", "DGX B200", 10, 500_000, "on request"]]  # fmt: skip
-    quote = read_rows(tmp_path, rows, date="2026-11-02")
-    assert quote.prices == ()
-    assert "'on request' is no unit net" in " ".join(quote.findings)
 
 
 @pytest.mark.parametrize(
@@ -393,12 +311,6 @@ def test_until_when_prices_hold(tmp_path: Path, above: list[object], day: str) -
     assert not [each for each in quote.findings if "until when" in each]
 
 
-def test_a_day_of_validity_that_is_not_clear_is_said(tmp_path: Path) -> None:
-    quote = read_rows(tmp_path, offer(["Valid until", "02/12/2026"]))
-    assert quote.valid_until == ""
-    assert "Offer!A2 ('Valid until'): until when it holds is not understood" in quote.findings
-
-
 def test_prices_with_tax_are_said_and_a_total_with_tax_is_none(tmp_path: Path) -> None:
     quote = read_rows(tmp_path, offer(["All prices incl. 19 % VAT"]))
     assert "with the tax in them" in " ".join(quote.findings)
@@ -413,83 +325,3 @@ def test_a_lease_is_no_price_to_buy_at(tmp_path: Path) -> None:
     quote = read_rows(tmp_path, offer(rows=[rent]))
     assert quote.prices == ()
     assert "no price at which it is bought" in " ".join(quote.findings)
-
-
-@pytest.mark.parametrize(
-    ("discounts", "amounts", "net", "said"),
-    [
-        ((1, 1), (396_000, 198_000), (396_000, 198_000), ""),
-        ((0.1, 1), (360_000, 0), (360_000, None), ""),
-        ((0.5, None), (None, None), (200_000, 200_000), "a discount of 0.5 is taken as 50 %"),
-        ((1, None), (None, None), (400_000, 200_000), "1 is 1 % or 100 %, and not taken off"),
-    ],
-)
-def test_prices_tell_whether_one_is_a_percent_or_all(
-    tmp_path: Path,
-    discounts: tuple[float | None, ...],
-    amounts: tuple[float | None, ...],
-    net: tuple[float | None, ...],
-    said: str,
-) -> None:
-    rows: Rows = [["Part Number", "Description", "Qty", "List Price", "Discount", "Amount"]]
-    for part, price, discount, amount in zip(
-        ("DGXB-G1440+P1CMI36", "920-9B210-00FN-0M0"), (400_000, 200_000), discounts, amounts,
-        strict=True,
-    ):  # fmt: skip
-        rows.append([part, "A product", 1, price, discount, amount])
-    quote = read_rows(tmp_path, rows, date="2026-11-02")
-    assert (net_of(quote).get("system"), net_of(quote).get("switch")) == net
-    assert said in " ".join(quote.findings)
-    assert bool(said) == ("a discount of" in " ".join(quote.findings))
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("3.5 months", "4 months"), ("1,5 Monate", "2 months"), ("12 weeks + 2 weeks", None),
-        ("4 weeks, 8-10 weeks without express", "8-10 weeks"), ("2.5-3.5 weeks", "3-4 weeks"),
-    ],
-)  # fmt: skip
-def test_parts_and_sums_of_times_to_deliver(text: str, told: str | None) -> None:
-    assert lead_time(text) == told
-
-
-def test_the_longest_lead_time_of_a_product_counts_and_an_unclear_one_is_said(
-    tmp_path: Path,
-) -> None:
-    rows: Rows = [
-        ["DGXB-G1440+P1CMI36", "DGX B200", 10, 400_000, 4_000_000, "4 weeks"],
-        ["DGXB-G1440+P1CMI36", "DGX B200", 90, 400_000, 36_000_000, "20 weeks"],
-        ["920-9B210-00FN-0M0", "Switch", -1, 100, -100, "12 weeks + 2 weeks"],
-    ]
-    quote = read_rows(tmp_path, offer(rows=rows))
-    assert {each.item: each.lead_time for each in quote.prices} == {
-        "system": "20 weeks", "switch": None,
-    }  # fmt: skip
-    found = " ".join(quote.findings)
-    assert "lead time '12 weeks + 2 weeks' is not understood: the book's counts" in found
-    assert "Offer!C5: -1 units of switch are no number of units to buy" in found
-
-
-def test_a_number_beyond_all_size_is_none(tmp_path: Path) -> None:
-    """400 nines were infinitely many units, at a price of 0 USD each."""
-    text = "Part Number,Description,Qty,Unit Price,Amount\nDGXB-G1440+P1CMI36,System,{},5,5\n"
-    (tmp_path / "quote.csv").write_text(text.format("9" * 400), "utf-8")
-    quote = quoted(tmp_path / "quote.csv", currency="USD", date="2026-11-02")
-    assert quote.prices == ()
-    sheet = read_rows(tmp_path, offer(rows=[["A", "b", 1e300, 5, 5]]))
-    assert sheet.lines[0].quantity is None
-
-
-def test_a_price_far_from_the_book_is_pointed_out(tmp_path: Path) -> None:
-    """80 units at 50,000 are 80 GPUs; ten times the price is a pack of ten."""
-    rows: Rows = [["DGXB-G1440+P1CMI36", "DGX B200 (per GPU)", 80, 50_000, 4_000_000]]
-    quote = read_rows(tmp_path, offer(rows=rows))
-    one = Price.model_validate(
-        {"list": "450000 USD", "low": "300000 USD", "high": "600000 USD", "date": "2026-01",
-         "source": "s", "confidence": "low"}
-    )  # fmt: skip
-    (said,) = unlikely(quote.prices, {"system": one})
-    assert said.startswith("Offer!E3: 50,000.00 USD for one system is far from the 450,000.00 USD")
-    assert not [*unlikely(quote.prices, {"system": one.model_copy(update={"low_usd": 150_000.0})})]
-    assert not [*unlikely(quote.prices, {})]

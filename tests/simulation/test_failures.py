@@ -10,7 +10,7 @@ import pytest
 
 from planner.errors import InputError
 from planner.simulation.laws import Law, empirical
-from planner.simulation.run import draw_failures, simulate
+from planner.simulation.run import simulate
 from planner.studies.failure_logs import read_failures
 from tests.simulation.worlds import job
 
@@ -36,20 +36,6 @@ def test_times_have_the_mean_and_variation_they_state(law: Law) -> None:
         2 * gaps.mean()
     )
     assert law.scaled(80.0).variation == pytest.approx(law.variation)
-
-
-def test_a_weibull_of_shape_1_is_exponential() -> None:
-    assert Law(40.0, "weibull", 1.0).variation == pytest.approx(1.0)
-
-
-def test_failures_go_on_to_the_end_of_every_run() -> None:
-    bunched = job(failures=Law(10.0, "weibull", 0.3))
-    times = draw_failures(bunched, 2000.0, 1, 50).at_s
-    known = np.where(np.isfinite(times), times, -math.inf)
-    assert np.isinf(times[:, -1]).all()
-    assert np.median(known.max(1)) > 1900.0
-    assert (np.diff(np.where(np.isinf(times), 1e9, times), axis=1) >= 0).all()
-    assert np.isfinite(times).sum(1).mean() == pytest.approx(200.0, rel=0.1)
 
 
 def test_measured_times_of_an_exponential_give_its_goodput() -> None:
@@ -117,15 +103,6 @@ def test_what_is_wrong_with_a_file_is_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_dates_that_could_be_meant_two_ways(tmp_path: Path) -> None:
-    path = tmp_path / "failures.csv"
-    path.write_text("when\n6/1/2003 9:38\n7/1/2003 9:38\n7/2/2003 9:38\n", "utf-8")
-    with pytest.raises(InputError, match=r"may begin with the day or the month.*--time-format"):
-        read_failures(path)
-    gaps = read_failures(path, form="%d/%m/%Y %H:%M").measured_s
-    assert gaps == pytest.approx((86_400.0, 31 * 86_400.0))
-
-
 def test_jobs_that_slurm_calls_failed(tmp_path: Path) -> None:
     """Neither steps, nor jobs that completed, were cancelled or still run."""
     path = tmp_path / "sacct.txt"
@@ -137,13 +114,3 @@ def test_jobs_that_slurm_calls_failed(tmp_path: Path) -> None:
     )  # fmt: skip
     path.write_text("\n".join(("JobID|State|End", *rows)) + "\n", "utf-8")
     assert read_failures(path).measured_s == pytest.approx((4 * 3600.0, 3 * 3600.0))
-
-
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no such file"):
-        read_failures(tmp_path / "none.csv", None)
-    with pytest.raises(InputError, match="is a folder, not a file"):
-        read_failures(tmp_path, None)
-    (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="not text in UTF-8"):
-        read_failures(tmp_path / "binary.csv", None)

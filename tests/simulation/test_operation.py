@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -60,18 +59,6 @@ def plain(mean_s: float = HOUR, **changes: object) -> JobRun:
     return JobRun(**(common | changes))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("law", [Law(1.0), Law(1.0, "constant"), Law(1.0, "lognormal", 1.2)])
-def test_waiting_for_repair_does_not_depend_on_how_repair_times_are_spread(law: Law) -> None:
-    """(spares, load): (0, 1), (2, 1.5), (5, 1.5144) run 0.5, 0.865672, 0.996312 of the time."""
-    for spares, load, expected in ((0, 1.0, 0.5), (2, 1.5, 0.865672), (5, 1.5144, 0.996312)):
-        assert availability(spares, load) == pytest.approx(expected, abs=1e-6)
-        kinds = (FailureClass(1.0, out=0.78, repair=law.scaled(load * HOUR / 0.78)),)
-        job = plain(classes=kinds, units=RepairUnits((1.0,) * (spares + 1)))
-        found = run([job], 200, 600)
-        assert 1.0 - found["repair"][0] == pytest.approx(expected, rel=0.01)
-        assert found["kept"][0] == pytest.approx(expected, rel=0.01)
-
-
 def test_spares_inside_racks_are_bounded_from_below() -> None:
     for spares, load, racks in ((2, 0.3, 8), (3, 0.5, 20), (1, 0.1, 6)):
         kinds = (FailureClass(1.0, out=1.0, repair=Law(load * racks * HOUR)),)
@@ -79,22 +66,6 @@ def test_spares_inside_racks_are_bounded_from_below() -> None:
         waits = run([job], 300)["repair"][0]
         bound = 1.0 - rack_availability(spares, load, racks)
         assert 0.5 * bound < waits < 1.04 * bound
-
-
-def test_a_job_that_shrinks() -> None:
-    replicas = [40, 40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 0]
-    kinds = (FailureClass(1.0, out=0.8, repair=Law(5 * HOUR, "constant")),)
-    job = plain(
-        classes=kinds, units=RepairUnits(shares_of(replicas)), restart_s=60.0, interval_s=60.0,
-        drain_s=20.0,
-    )  # fmt: skip
-    found = run([job], 300)
-    times = (0.8, 60.0, (0.0, 0.0), 60.0, 60.0, 20.0)
-    runs, seen, restarts = shrunk(replicas, 4.0, 5 * HOUR, *times)
-    expected = runs * one_level(60.0, 0.0, 20.0, math.exp(-restarts / 60), seen / HOUR)
-    assert found["kept"][0] == pytest.approx(expected, rel=0.003)
-    assert found["short"][0] > 0.05
-    assert found["repair"][0] < 0.001
 
 
 KNOWN = (
@@ -127,18 +98,6 @@ def test_known_answers_of_two_levels(number: int, survives: bool) -> None:
     assert formula == pytest.approx(expected, abs=6e-7)
     found = run([local_job(case, survives=survives)], 300)
     assert found["kept"][0] == pytest.approx(expected, rel=0.0015)
-
-
-def test_one_level_is_a_local_level_all_of_which_is_drained_and_never_helps() -> None:
-    far = math.exp(-600 / 11123)
-    for goodput in (
-        two_levels(1800, 5, 1, 0, 50.5, 1, far, 1 / 11123, 1.0),
-        one_level(1800, 5, 50.5, far, 1 / 11123),
-    ):
-        assert goodput == pytest.approx(0.866521, abs=1e-6)
-    with_local = local_job((1 / 11123, 1.0, 1800, 5, 1, 0.0, 50.5, 0.0, 600), survives=True)
-    without = replace(with_local, local=None, classes=())
-    assert run([with_local], 50)["kept"] == pytest.approx(run([without], 50)["kept"], rel=1e-9)
 
 
 VARIANTS, BATCHES = 10, 20

@@ -66,16 +66,6 @@ def test_the_plan_is_what_is_simulated(plan: Plan, law: str) -> None:
     assert repair.expected_out == pytest.approx(stated(plan).load)
 
 
-def test_the_screen_names_assumptions_and_events(plan: Plan) -> None:
-    screen = " ".join(shown(simulation_text.render(simulated(plan))).split())
-    assert (
-        "80 % of interruptions take a unit out for 2.0 days (exponential); 1 hot spare; with more "
-        "units out the job waits." in screen
-    )
-    assert "units out for repair" in screen
-    assert "waiting for repairs" in screen
-
-
 def test_a_job_that_shrinks_keeps_more_of_its_time(plan: Plan) -> None:
     waits, shrinks = simulated(plan), simulated(plan, when_short="shrink")
     assert shrinks.jobs[0].goodput.low > waits.jobs[0].goodput.high
@@ -116,16 +106,3 @@ def test_what_is_not_known_has_its_line(plan: Plan, option: str) -> None:
         simulated(plan, **{option: value})
     assert message in str(error.value)
     assert fix in str(error.value)
-
-
-@pytest.mark.parametrize("text", ["lognormal", "lognormal:0", "lognormal:3", "constant:2"])
-def test_a_spread_that_makes_no_sense_has_its_line(plan: Plan, text: str) -> None:
-    with pytest.raises(InputError, match="is not known"):
-        simulated(plan, repairs=text)
-
-
-def test_repairs_of_a_plan_without_any_have_their_line() -> None:
-    bare = planned(Request(maximize="useful_gpus"))
-    for option in ({"repairs": "constant"}, {"when_short": "shrink"}):
-        with pytest.raises(InputError, match="the plan says nothing of it"):
-            simulated(bare, **option)

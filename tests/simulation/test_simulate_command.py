@@ -10,11 +10,8 @@ import pytest
 
 from planner.outputs import plan_json, simulation_text
 from planner.outputs.blocks import screen as shown
-from planner.outputs.charts.model import Bars
-from planner.outputs.charts.simulation import loss
 from planner.schema.plan import Plan
 from planner.schema.simulation import LossBudget, Simulation
-from planner.sizing.goodput import goodput_loss
 from planner.studies.simulation import SimulationOptions, study
 from tests.world.commands import ran
 from tests.world.files import FILES
@@ -89,21 +86,6 @@ def test_other_intervals_are_ranked_and_their_limits_named(plan: Plan) -> None:
     assert limited.intervals[limited.best].factor >= 1.0
 
 
-def test_at_the_best_interval_no_other_is_better(plan: Plan) -> None:
-    found = simulated(plan)
-    assert not found.better
-    assert "no allowed interval is better" in shown(simulation_text.render(found))
-
-
-def test_the_formula_is_told_how_far_it_is_off(plan: Plan) -> None:
-    found = simulated(plan, failures="weibull:0.5")
-    screen = " ".join(shown(simulation_text.render(found)).split())
-    assert "points" in screen
-    assert "not in the formula: failures with a memory" in screen
-    assert "Weibull, shape 0.5" in screen
-    assert found.jobs[0].failures.variation > 2
-
-
 def test_measured_failures_are_taken_as_they_are_or_stretched(plan: Plan, folder: Path) -> None:
     file = str(folder / "gaps.csv")
     plain, scaled = (
@@ -115,27 +97,6 @@ def test_measured_failures_are_taken_as_they_are_or_stretched(plan: Plan, folder
     assert scaled.failures.mean_s == pytest.approx(plan.jobs[0].mtti_s)
     assert plain.predicted != plain.planned_goodput
     assert plain.interruptions_per_year == pytest.approx(24 * 365 / 5, rel=0.05)
-
-
-def test_a_slowdown_stands_apart_from_the_stall(plan: Plan) -> None:
-    job = plan.jobs[0]
-    slow = plan.model_copy(update={"jobs": (job.model_copy(update={"drain_slowdown": 0.3}),)})
-    whole = simulated(slow, replications=2)
-    assert "first intervals after restarts" in " ".join(
-        shown(simulation_text.render(whole)).split()
-    )
-    found = whole.jobs[0]
-    parts = goodput_loss(
-        job.interval_s, job.stall_s, job.drain_s, job.restart_s, job.restore_s, job.mtti_s, 0.3
-    )
-    before = found.predicted_loss
-    assert before.stall + before.slowdown == pytest.approx(parts.stall)
-    assert found.loss.slowdown == pytest.approx(before.slowdown, rel=0.05)
-
-
-def test_the_screen_keeps_to_its_width(plan: Plan) -> None:
-    found = simulated(plan, replications=2, length_s=5 * DAY_S)
-    assert max(map(len, shown(simulation_text.render(found)).splitlines())) <= 100
 
 
 def test_the_same_seed_gives_the_same_files(folder: Path, tmp_path: Path) -> None:
@@ -152,24 +113,6 @@ def test_the_same_seed_gives_the_same_files(folder: Path, tmp_path: Path) -> Non
     assert record == Simulation.model_validate_json(one.out)
     other = ran("simulate", plan, *FEW, "--no-intervals", "--json", "--seed", "2")
     assert json.loads(other.out)["jobs"][0]["goodput"] != json.loads(one.out)["jobs"][0]["goodput"]
-
-
-def test_the_picture_of_losses_adds_up(plan: Plan) -> None:
-    bars = [layer for layer in loss(simulated(plan)).panels[0].layers if isinstance(layer, Bars)]
-    assert len(bars) == 2
-    for layer in bars:
-        assert math.fsum(layer.ends[1:]) == pytest.approx(layer.ends[0])
-
-
-def test_a_problem_file_and_a_scenario_are_solved_first(folder: Path, tmp_path: Path) -> None:
-    problem = str(folder / "problem.yaml")
-    done = ran("simulate", problem, *FEW, "--scenario", "half_power", "-o", str(tmp_path))
-    assert done.code == 0
-    assert done.out.startswith("Small hall, half_power  (simulated: 20 runs of")
-    assert (tmp_path / "problem.half_power.simulation.json").is_file()
-    none = ran("simulate", problem, "--set", "site.facility_power=1 kW")
-    assert none.code == 3
-    assert "no plan, so nothing to simulate" in none.out
 
 
 WRONG = {

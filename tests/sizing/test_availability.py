@@ -12,15 +12,13 @@ from planner.sizing.availability import (
     erlang_b,
     in_rack_waiting,
     log_availability_slopes,
-    longest_swap_per_mtti,
     most_spares,
     repair_load,
-    swap_factor,
     units_out,
     waiting,
     waiting_odds,
 )
-from planner.verifier.goodput import longest_swap_share, waiting_share
+from planner.verifier.goodput import waiting_share
 from tests.oracle.repair import states
 
 LLAMA3 = 4.74e-4
@@ -46,23 +44,6 @@ def test_the_spare_domains_of_a_published_simulation() -> None:
     waits = [waiting(spares, load) for spares in (70, 80, 90)]
     assert waits == pytest.approx([0.0182, 0.00142, 3.4e-5], rel=0.02)
     assert most_spares(load, 0.001) in range(80, 90)
-
-
-def test_a_rack_as_unit_without_spares() -> None:
-    """The plan of 58 racks with a day of repair runs 0.4 of its time."""
-    load = repair_load(LLAMA3, 4096, HARDWARE * DAY_S)
-    assert availability(0, load) == pytest.approx(0.398, abs=0.001)
-
-
-@pytest.mark.parametrize(
-    ("days", "rate", "expected"), [(1, LLAMA3, 0.913), (5, LLAMA3, 1.007), (5, 5.8e-4, 1.033)]
-)
-def test_eight_spare_gpus_in_a_rack_against_none(days: int, rate: float, expected: float) -> None:
-    """64 + 2 trays of 4 against 72 GPUs: worth it once a rack's load is about an eighth."""
-    out_s = HARDWARE * days * DAY_S
-    spared = 64 * availability(2, repair_load(rate, 64, out_s))
-    bare = 72 * availability(0, repair_load(rate, 72, out_s))
-    assert spared / bare == pytest.approx(expected, abs=0.001)
 
 
 def test_four_ways_to_the_same_share() -> None:
@@ -124,41 +105,3 @@ def test_spares_in_each_rack() -> None:
     product = (1.0 - each) ** 50
     assert 1.0 - in_rack_waiting(50.0, 2, 0.05) == pytest.approx(product, abs=1e-5)
     assert 1.0 - in_rack_waiting(50.0, 2, 0.5) > (1.0 - waiting(2, 0.5)) ** 50
-
-
-def test_swaps_are_the_mean_of_restarts() -> None:
-    assert swap_factor(0.78, 120.0, 11_123.0) == pytest.approx(
-        0.22 + 0.78 * math.exp(-120.0 / 11_123.0), rel=1e-15
-    )
-    assert swap_factor(1.0, 60.0, 600.0) == pytest.approx(math.exp(-0.1), rel=1e-15)
-
-
-@pytest.mark.parametrize("share", [0.05, 0.5, 0.78, 0.99])
-def test_how_long_a_swap_may_be(share: float) -> None:
-    """The curve bends down just below, up just above; the verifier finds the same place."""
-    turn = longest_swap_per_mtti(share)
-    assert longest_swap_share(share) == pytest.approx(turn, rel=1e-9)
-
-    def bend(swaps: float) -> float:
-        logs = [math.log(1 - share + share * math.exp(-swaps * math.exp(x)))
-                for x in (-1e-3, 0.0, 1e-3)]  # fmt: skip
-        return logs[0] + logs[2] - 2 * logs[1]
-
-    assert bend(0.98 * turn) < 0.0 < bend(1.02 * turn)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: waiting(-1, 1.0), "spares must be finite and not negative"),
-        (lambda: availability(0, 0.0), "load must be positive"),
-        (lambda: repair_load(0.0, 8, 1.0), "failures_per_gpu_day must be positive"),
-        (lambda: in_rack_waiting(0.0, 1, 1.0), "racks must be positive"),
-        (lambda: swap_factor(1.5, 1.0, 1.0), "hardware_share must be above 0 and at most 1"),
-        (lambda: swap_factor(0.5, -1.0, 1.0), "swap_s must be finite and not negative"),
-    ],
-)
-def test_refused(call: object, message: str) -> None:
-    assert callable(call)
-    with pytest.raises(ValueError, match=message):
-        call()

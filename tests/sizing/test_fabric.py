@@ -4,7 +4,7 @@ import itertools
 import math
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.sizing import fabric
@@ -18,7 +18,6 @@ from planner.sizing.fabric import (
     smallest,
     split_ports,
 )
-from tests.world.effort import calls_of
 
 
 def size_for(design: ComputeDesign, systems: int) -> FabricSize:
@@ -175,24 +174,6 @@ def test_one_unit_of_gb200_has_spines_of_its_own_and_room_for_its_manager() -> N
     assert size_for(crowded, 7).capacity == 7
 
 
-def test_the_largest_gb200_superpod_has_sixteen_units() -> None:
-    assert compute_sizes(SUPERPOD_GB200, 1_000)[-1].capacity == 128
-
-
-def test_racks_share_a_leaf_of_a_rail_where_it_holds_several() -> None:
-    """DGX SuperPOD GB300: two leaves of 144 ports of 800 Gb/s per rail and unit of 8 racks."""
-    design = ComputeDesign(144, 1.0, ports_per_system=72, rails=4, rail_group=8)
-    size = size_for(design, 8)
-    assert (size.tree.leaves, size.leaf_down_ports, size.tree.uplinks_per_leaf) == (8, 72, 72)
-    # The same leaves without groups: four racks to a unit of four.
-    plain = ComputeDesign(144, 1.0, ports_per_system=72, rails=4, single_switch=False)
-    assert size_for(plain, 8).tree == size.tree
-
-
-def test_a_system_with_more_ports_on_a_rail_than_a_leaf_has_down() -> None:
-    assert compute_sizes(ComputeDesign(16, 1.0, 36, rails=4, rail_group=2), 4) == ()
-
-
 @pytest.mark.parametrize(("systems", "leaves"), [(4, 2), (8, 2), (12, 2), (16, 2), (17, 8)])
 def test_hgx_b300_of_one_to_four_units_stands_without_spines(systems: int, leaves: int) -> None:
     """NVIDIA Enterprise RA 2-8-9-800 (HGX B300, Spectrum-X): 1 to 4 units of 4 nodes.
@@ -222,62 +203,10 @@ def test_dgx_superpod_a100(systems: int, leaves: int, spines: int, cores: int) -
     assert (size.tree.leaves, size.tree.spines, size.tree.cores) == (leaves, spines, cores)
 
 
-@pytest.mark.parametrize(
-    ("radix", "oversubscription", "ports"),
-    [
-        (64, 1.0, (32, 32)),
-        (64, 5 / 3, (40, 24)),  # 64/(1 + 5/3) is 24.000000000000004 in floats
-        (64, 3.0, (48, 16)),
-        (64, 2.0, (42, 22)),  # rounded for more uplinks than asked
-        (63, 1.0, (31, 32)),
-        (40, 7 / 3, (28, 12)),
-        (48, 1 / 3, (12, 36)),
-    ],
-)
-def test_ports_of_a_leaf(radix: int, oversubscription: float, ports: tuple[int, int]) -> None:
-    assert split_ports(radix, oversubscription) == ports
-
-
-@given(st.integers(2, 512), st.data())
-def test_a_split_that_can_be_met_exactly_is(radix: int, data: st.DataObject) -> None:
-    up = data.draw(st.integers(1, radix - 1))
-    assert split_ports(radix, (radix - up) / up) == (radix - up, up)
-
-
-def test_no_ports_no_split() -> None:
-    with pytest.raises(ValueError, match="radix"):
-        split_ports(0, 1.0)
-
-
 def fat_tree(
     *, leaves_per_rail: int, rails: int, radix: int, oversubscription: float
 ) -> Tree | None:
     return fabric.fat_tree(leaves_per_rail, rails, radix, split_ports(radix, oversubscription)[1])
-
-
-def test_one_leaf_has_two_spines() -> None:
-    tree = fat_tree(leaves_per_rail=1, rails=1, radix=64, oversubscription=1.0)
-    assert tree == Tree(
-        tiers=2,
-        leaves=1,
-        spines=2,
-        uplinks_per_leaf=32,
-        leaf_spine_links=32,
-        spine_down_ports=16,
-    )
-
-
-def test_a_single_uplink_reaches_no_two_spines() -> None:
-    assert split_ports(16, 15.0) == (15, 1)
-    assert fat_tree(leaves_per_rail=2, rails=1, radix=16, oversubscription=15.0) is None
-
-
-def test_three_tiers_end_where_a_core_has_no_port_for_a_group() -> None:
-    last = fat_tree(leaves_per_rail=256, rails=8, radix=64, oversubscription=1.0)
-    assert last is not None
-    assert last.core_ports == 64
-    assert fat_tree(leaves_per_rail=257, rails=8, radix=64, oversubscription=1.0) is None
-    assert compute_sizes(SUPERPOD_B200, 10_000)[-1].capacity == 256 * 32
 
 
 DESIGNS = st.builds(
@@ -366,24 +295,6 @@ def test_spines_and_cores_are_the_fewest_that_do(design: dict) -> None:
         assert (tree.spines, tree.spine_up_ports) == (g * s, v)
 
 
-@given(DESIGNS)
-def test_a_tree_without_oversubscription_has_none_above_either(design: dict) -> None:
-    tree = fat_tree(**{**design, "oversubscription": 1.0})
-    if tree is not None and tree.tiers == 3:
-        assert tree.spine_core_links >= tree.leaf_spine_links
-
-
-@given(DESIGNS)
-@example({"leaves_per_rail": 2, "rails": 3, "radix": 8, "oversubscription": 7.0})
-def test_beyond_the_largest_tree_there_is_none(design: dict) -> None:
-    """But for leaves with a single uplink: two tiers refuse it, and in three it has one spine."""
-    single = split_ports(design["radix"], design["oversubscription"])[1] == 1
-    refused = single and design["leaves_per_rail"] * design["rails"] <= design["radix"]
-    if fat_tree(**design) is None and not refused:
-        more = {**design, "leaves_per_rail": design["leaves_per_rail"] + 1}
-        assert fat_tree(**more) is None
-
-
 @given(
     st.builds(
         ComputeDesign,
@@ -414,17 +325,6 @@ def test_compute_sizes_rise_and_reach(design: ComputeDesign, most: int) -> None:
             assert ports <= design.radix
 
 
-def test_a_single_switch_is_used_as_far_as_it_goes() -> None:
-    design = ComputeDesign(64, 1.0, ports_per_system=8, rails=8, manager_ports=4)
-    alone, unit = compute_sizes(design, 20)
-    assert (alone.capacity, alone.units, alone.tree) == (7, 0, Tree(tiers=1, leaves=1))
-    assert (unit.capacity, unit.units, unit.tree.leaves) == (32, 1, 8)
-
-
-def test_a_system_with_more_ports_than_a_unit_has_no_fabric() -> None:
-    assert compute_sizes(ComputeDesign(16, 1.0, ports_per_system=17), 4) == ()
-
-
 def test_a_pair_of_switches_without_spines() -> None:
     pair, three = port_sizes(PortDesign(64, 4, 1.0, min_switches=2), 3 * 32 * 4)
     joined = Tree(tiers=1, leaves=2, uplinks_per_leaf=32, leaf_spine_links=32)
@@ -439,45 +339,6 @@ def test_one_switch_alone_has_all_its_ports() -> None:
     assert three.units == 3  # two leaves below spines hold no more than one switch alone
     wide = port_sizes(PortDesign(64, 1, 3.0, min_switches=1), 96)
     assert [size.units for size in wide] == [0, 2]
-
-
-@given(
-    st.builds(
-        PortDesign,
-        radix=st.sampled_from([16, 32, 64]),
-        parts_per_port=st.sampled_from([1, 2, 4]),
-        oversubscription=st.sampled_from([1.0, 2.0, 3.0]),
-        min_switches=st.sampled_from([1, 2]),
-    ),
-    st.integers(1, 2_000),
-)
-def test_port_sizes_rise_and_reach(design: PortDesign, most_parts: int) -> None:
-    sizes = port_sizes(design, most_parts)
-    capacities = [size.capacity for size in sizes]
-    assert all(a < b for a, b in itertools.pairwise([0, *capacities]))
-    assert all(size.capacity < most_parts for size in sizes[:-1])
-    assert all(size.tree.leaves >= design.min_switches for size in sizes)
-    down, _ = split_ports(design.radix, design.oversubscription)
-    for size in sizes:
-        if size.units:
-            assert size.capacity == size.units * down * design.parts_per_port
-
-
-def test_the_smallest_size_that_holds() -> None:
-    sizes = compute_sizes(SUPERPOD_H100, 127)
-    assert smallest(sizes, 0) is None
-    assert smallest(sizes, 31) == sizes[0]
-    assert smallest(sizes, 32) == sizes[1]
-    with pytest.raises(ValueError, match="at most 127, not 128"):
-        smallest(sizes, 128)
-    with pytest.raises(ValueError, match="at most 0"):
-        smallest((), 1)
-
-
-def test_sizing_a_large_fabric_is_little_work() -> None:
-    design = ComputeDesign(62, 1.0, ports_per_system=8, rails=8)
-    assert compute_sizes(design, 7_000)[-1].tree.leaves > 1_500
-    assert calls_of(lambda: compute_sizes(design, 7_000)) < 7_000 * 10
 
 
 @pytest.mark.parametrize("most", [*range(8), 31, 32, 33, 64, 65, 500, 4_097])

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from random import Random
 
-import pytest
-
 from planner.sizing.packing import Packing, packing
-from tests.oracle.netracks import fewest, programmed, tried
+from tests.oracle.netracks import fewest
 
 Shares = tuple[tuple[float, float, float], ...]
 
@@ -44,14 +42,6 @@ def test_racks_are_the_fewest_and_hold_everything() -> None:
         assert packing(shares).least(counts) == fewest(shares, counts), (shares, counts)
 
 
-def test_the_oracle_counts_as_it_tries() -> None:
-    random = Random(11)
-    for _ in range(25):
-        shares, counts = drawn(random)
-        if any(counts):
-            assert programmed(shares, counts) == tried(shares, counts, 1, sum(counts))
-
-
 def test_prices_bound_the_racks_of_all_counts() -> None:
     random = Random(7)
     for _ in range(60):
@@ -65,41 +55,8 @@ def test_prices_bound_the_racks_of_all_counts() -> None:
             assert math.ceil(found.of(counts) - 1e-9) >= fewest(shares, counts) - 1
 
 
-def test_by_hand_where_no_prices_reach_the_fewest() -> None:
-    """Of 132: two of 44, three of 33 and six of 12 are worth 259/132, and take three racks."""
-    kinds = Packing(((44 / 132, 0.0, 0.0), (33 / 132, 0.0, 0.0), (12 / 132, 0.0, 0.0)))
-    counts = (2, 3, 6)
-    assert 1.0 < kinds.prices_of(counts).of(counts) <= 259 / 132
-    assert kinds.least(counts) == 3
-    assert not kinds.open
-
-
 def test_by_hand_where_first_fit_takes_more() -> None:
     """First-fit begins 4 + 4 and 3 + 3 + 3 of 10; twice 4 + 3 + 3 is all of it."""
     kinds = Packing(((0.4, 0.0, 0.0), (0.3, 0.0, 0.0)))
     assert kinds.racks((2, 4)) == (((1, 2), 2),)
     assert kinds.least((200, 400)) == 200
-
-
-def test_twelfths_fill_a_rack_and_nothing_takes_none() -> None:
-    kinds = Packing(((1 / 12, 0.0, 0.0), (1 / 3, 0.0, 0.0)))
-    assert kinds.least((12, 0)) == 1
-    assert kinds.least((4, 2)) == 1
-    assert kinds.least((5, 2)) == 2
-    assert kinds.racks((0, 0)) == ()
-
-
-@pytest.mark.parametrize("share", [(0.0, 0.0, 0.0), (1.01, 0.0, 0.0)])
-def test_what_takes_nothing_or_does_not_fit_is_refused(share: tuple[float, float, float]) -> None:
-    with pytest.raises(ValueError, match="takes nothing of a rack, or more than one"):
-        Packing((share,))
-
-
-def test_a_thousand_racks_of_six_kinds_take_no_time() -> None:
-    """Counted in what is looked at, not in seconds: none is left undecided."""
-    shares = tuple((n / 42, kw / 20, 0.0) for n, kw in
-                   ((1, 1.9), (1, 1.7), (2, 0.6), (1, 0.1), (4, 2.5), (2, 0.7)))  # fmt: skip
-    kinds, counts = Packing(shares), (4000, 2500, 900, 1200, 60, 40)
-    assert sum(n * share[1] for n, share in zip(counts, shares, strict=True)) > 600
-    assert kinds.least(counts) == math.ceil(kinds.prices_of(counts).of(counts) - 1e-9)
-    assert not kinds.open

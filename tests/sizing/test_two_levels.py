@@ -3,13 +3,10 @@
 import math
 import random
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 
-from planner.sizing import goodput as one_level
 from planner.sizing import two_levels
-from planner.sizing.availability import swap_factor
 from planner.sizing.two_levels import (
     TwoLevels,
     best_interval_s,
@@ -36,15 +33,6 @@ DAILY = TwoLevels(180, 4, 0.5, 3, 70, 120, 610, 0, 43_649, 0.1)
 def test_known_answers(levels: TwoLevels, goes_on: float, anew: float) -> None:
     assert goodput(levels) == pytest.approx(goes_on, abs=5e-7)
     assert goodput(replace(levels, drain_restarts=True)) == pytest.approx(anew, abs=5e-7)
-
-
-def test_without_a_local_level_it_is_the_goodput_of_one_level() -> None:
-    one = one_level.goodput(1800, 5, 50.5, 600, 11_123)
-    assert one == pytest.approx(0.866521, abs=5e-7)
-    remote = TwoLevels(1800, 1, 5, 0, 50.5, 0, 600, 0, 11_123, 1.0)
-    near = TwoLevels(1800, 1, 5, 50.5, 0, 600, 0, 0, 11_123, 1e-9)
-    assert goodput(remote) == pytest.approx(one, rel=1e-12)
-    assert goodput(near) == pytest.approx(one, rel=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -79,15 +67,6 @@ def test_loss_adds_up_and_each_cause_is_what_its_times_take() -> None:
     assert loss(replace(levels, stall_s=0, drain_slowdown=0)).stall == 0
     assert loss(replace(levels, stall_s=121)).total == 1
     assert goodput(replace(levels, stall_s=121)) == 0
-
-
-def test_swaps_are_a_factor_where_all_restarts_are_of_one_level() -> None:
-    """Else they are not: of both levels the product of E and that factor is 1 % too high."""
-    for q2, off in ((1.0, 0.0), (1e-9, 0.0), (0.3, 0.011)):
-        levels = TwoLevels(600, 5, 10, 30, 60, 60, 300, 100, 3600, q2)
-        factor = swap_factor(0.8, 500, 3600)
-        swapped = goodput(replace(levels, hardware_share=0.8, swap_s=500))
-        assert goodput(levels) * factor / swapped - 1 == pytest.approx(off, abs=1e-4)
 
 
 def test_first_order_is_near_where_failures_are_rare() -> None:
@@ -191,48 +170,6 @@ def random_times(rng: random.Random) -> tuple[float, float, float, float]:
     )
 
 
-def middle(one: float, other: float) -> float:
-    return math.sqrt(one * other)
-
-
-def test_factors_are_concave_in_the_logarithms_for_a_whole_k() -> None:
-    rng = random.Random(44)
-    for _ in range(20_000):
-        q2, every = 10 ** rng.uniform(-4, 0) * 0.9999, rng.randint(1, 64)
-        ones, others = random_times(rng), random_times(rng)
-        if rng.random() < 0.5:
-            others = tuple(t * math.exp(rng.gauss(0, 0.1)) for t in ones)  # type: ignore[assignment]
-        if ones[1] + ones[2] > 1 or others[1] + others[2] > 1:
-            continue
-        mid = tuple(middle(a, b) for a, b in zip(ones, others, strict=True))
-        left, at, right = (
-            (kept(i, r, g, every, q2), drained(d, r, q2, True))
-            for i, r, g, d in (ones, mid, others)
-        )
-        for place in (0, 1):
-            mean = (left[place] + right[place]) / 2
-            assert at[place] >= mean - 1e-9 * (1 + abs(mean))
-
-
-def test_with_log_k_relaxed_it_is_not_concave() -> None:
-    """Why the model has each k by itself."""
-    ones, others = (
-        (-0.13908577, 2.72587907, -0.29137923, -2.18016793),
-        (0.0, 2.57422089, -0.19296614, -2.03178312),
-    )
-
-    def value(u: float, kappa: float, a: float, e: float) -> float:
-        interval, k, q2 = math.exp(u), math.exp(kappa), 0.65030839
-        lag, restart = math.exp(e), math.exp(a)
-        mix = math.log1p((1 - q2) * math.expm1(-(restart + lag)))
-        steps = k * math.log1p(math.expm1(interval) * q2 / math.exp(mix))
-        near = math.log1p((1 - q2) * math.expm1(-restart))
-        return u + kappa - lag + near + math.log(q2) - mix - math.log(math.expm1(steps))
-
-    mid = [(a + b) / 2 for a, b in zip(ones, others, strict=True)]
-    assert value(*mid) < (value(*ones) + value(*others)) / 2 - 2e-4
-
-
 def test_slopes_are_those_of_the_factors() -> None:
     rng, step = random.Random(5), 1e-6
     for _ in range(500):
@@ -265,12 +202,6 @@ def test_best_interval_is_the_best_of_many_and_keeps_to_its_bounds() -> None:
         assert goodput(replace(HOURLY, interval_s=best_s)) >= max(shares) * (1 - 1e-12)
     with pytest.raises(ValueError, match="above high_s"):
         best_interval_s(HOURLY, 2.0, 1.0)
-
-
-def test_a_larger_k_is_never_better_at_the_same_interval() -> None:
-    """What lets the search over k stop where the drain does not bind."""
-    shares = [goodput(replace(HOURLY, every=k)) for k in range(1, 40)]
-    assert all(before > after for before, after in pairwise(shares))
 
 
 @pytest.mark.parametrize("anew", [True, False])

@@ -21,12 +21,11 @@ from planner.optimizer.optimise import Certificate, optimise
 from planner.schema.catalog import Item
 from planner.schema.problem import Objective
 from planner.schema.sensitivity import Frontier, FrontierPoint
+from planner.studies import frontier
 from planner.studies import request as asked_of
+from planner.studies.frontier import AGAINST, Against, Question, knee
 from planner.studies.registry import STUDIES
 from planner.studies.request import SweepOptions
-from planner.studies.sensitivity import frontier
-from planner.studies.sensitivity.frontier import AGAINST, Against, knee
-from planner.studies.sensitivity.frontier_walk import Question
 from tests.oracle.candidates import candidates
 from tests.oracle.money import Array, Market
 from tests.studies.test_alternatives import enumerated
@@ -300,7 +299,7 @@ def test_a_walk_that_is_stopped_says_so(monkeypatch: pytest.MonkeyPatch) -> None
 
     def hurried(question: Question, case: Case, *given: Any, **named: Any) -> Certificate:
         limits = question.options if next(asked_for) < 6 else replace(EXACT, time_limit_s=1e-9)
-        return solve(replace(question, options=limits), case, *given, **named)
+        return solve(question._replace(options=limits), case, *given, **named)
 
     monkeypatch.setattr(Question, "solve", hurried)
     answer = study(asked(0), EXACT, against="cost", points=EVERYTHING)

@@ -10,7 +10,7 @@ from planner.api import solve_inputs
 from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
 from planner.schema.explanation import Marginal, Moved
-from planner.studies.worth import step_of
+from planner.studies.explain import step_of
 from tests.infeasible.plant import drawn
 from tests.oracle.enumerate import best
 from tests.studies.explaining import marginals

@@ -14,7 +14,7 @@ from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
 from planner.levers.model import read
 from planner.schema.explanation import Marginal, NextStep
-from planner.studies.worth import PAYS, Best, Prober, next_step
+from planner.studies.explain import PAYS, Best, Prober, next_step
 from tests.infeasible.plant import drawn
 from tests.studies.explaining import marginals
 from tests.studies.test_marginal import truth
@@ -155,9 +155,9 @@ def test_a_count_of_gpus_gets_better_by_one(tmp_path: Path) -> None:
 
 
 def test_no_work_leaves_the_next_step_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    from planner.studies import worth as module
+    from planner.studies import explain as module
 
-    monkeypatch.setattr(module, "WORK", 0.0)
+    monkeypatch.setattr(module, "NEXT_WORK", 0.0)
     inputs = load(PROBLEM)
     base = Prober(inputs, Options()).best(())
     assert base is not None

@@ -8,23 +8,17 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from planner.api import solve_inputs
 from planner.errors import InputError
 from planner.inputs import Inputs, value_at
 from planner.loader import load
-from planner.loader.vary import check_key, checked
+from planner.loader.vary import checked
 from planner.loader.vary.place import Slot
 from planner.studies.request import SweepOptions
-from planner.studies.sensitivity.scenarios import (
-    Scenario,
-    Scenarios,
-    samples,
-    scenarios,
-)
-from planner.studies.sensitivity.workers import Work
+from planner.studies.scenarios import Scenario, Scenarios, scenarios
+from tests.studies.rows import rows_of
 from tests.world.effort import calls_of
 from tests.world.files import BOOK, FILES, PROBLEM, changed
 
@@ -80,10 +74,9 @@ def test_a_grid_has_every_combination_the_last_axis_fastest(inputs: Inputs) -> N
     assert [tuple(change.text for change in each.changes) for each in found] == wanted
     assert [each.index for each in found] == list(range(12))
     assert names_of(found) == ["site.facility_power [kW]", "storage.rule", "items.gpu_box.max"]
-    assert [found.values(index) for index in (0, 1, 11)] == [
+    assert [found[index].cells for index in (0, 1, 11)] == [
         (1000.0, "demand", 8), (1000.0, "demand", None), (3000.0, "light", None),
     ]  # fmt: skip
-    assert found[-1] == found[11]
     with pytest.raises(IndexError):
         found[12]
 
@@ -107,32 +100,19 @@ def test_columns_tell_what_is_varied(inputs: Inputs) -> None:
     ]  # fmt: skip
 
 
-def test_a_slice_is_made_on_demand_and_keeps_its_places(inputs: Inputs) -> None:
-    found = scenarios(inputs, vary=[f"{POWER}=1MW:2MW:lin:101", "budget.capex=1MUSD:9MUSD:lin:99"])
-    part = found[5000:5010:3]
-    assert isinstance(part, Scenarios)
-    assert [each.index for each in part] == [5000, 5003, 5006, 5009]
-    assert list(part) == [found[index] for index in (5000, 5003, 5006, 5009)]
-    assert part[1:][0].index == 5003
-    assert part.axes == found.axes
-    assert part.values(5003) == found.values(5003)
-    assert len(found[::-1]) == len(found)
-    assert found[::-1][0].index == len(found) - 1
-
-
 def test_a_million_scenarios_are_not_held(inputs: Inputs) -> None:
     tracemalloc.start()
     try:
         found = scenarios(
             inputs, vary=[f"{POWER}=1MW:2MW:lin:1000", "budget.capex=1MUSD:9MUSD:lin:1000"]
         )
-        some = found[999_999], found[500_000:700_000][7]
+        some = found[999_999], found[500_007]
         held = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert len(found) == 1_000_000
     assert [each.index for each in some] == [999_999, 500_007]
-    assert found.values(999_999) == (2000.0, 9e6)
+    assert found[999_999].cells == (2000.0, 9e6)
     assert held < 5e6
 
 
@@ -146,7 +126,7 @@ def test_ten_thousand_scenarios_are_made_at_once_and_each_value_is_read_once(
     made = list(found)
     assert len(made) == len(seen) == len(set(seen)) == 10_001
     assert made[700].changes[0].value == 1700.0
-    assert [found.values(index) for index in (0, 10_000)] == [(1000.0,), (11_000.0,)]
+    assert [found[index].cells for index in (0, 10_000)] == [(1000.0,), (11_000.0,)]
     assert len(seen) == 10_001
 
 
@@ -215,26 +195,6 @@ def test_values_that_do_not_go_together_are_told_where_they_are_checked(inputs: 
     assert scenario_inputs(inputs, found[0])
 
 
-def test_scenarios_that_differ_in_plain_limits_share_a_fate(inputs: Inputs) -> None:
-    vary = [f"{POWER}=1MW:2MW:lin:50", "budget.capex=null,1 MUSD,2 MUSD",
-            "prices.*.list=x0.5,x2", "items.gpu_box.min=1,99"]  # fmt: skip
-    found = scenarios(inputs, vary=vary)
-    fates: dict[object, list[Scenario]] = {}
-    for scenario in found:
-        fates.setdefault(check_key(scenario.changes), []).append(scenario)
-    assert len(found) == 600
-    assert len(fates) == 4  # a budget or none, 1 or 99
-    for group in fates.values():
-        refused = []
-        for scenario in group[::40]:
-            try:
-                scenario_inputs(inputs, scenario)
-                refused.append(False)
-            except InputError:
-                refused.append(True)
-        assert len(set(refused)) == 1
-
-
 @pytest.mark.parametrize(
     ("setting", "vary", "refused"),
     [
@@ -255,7 +215,7 @@ def test_one_value_that_contradicts_another_refuses_no_other(
     repair of 400 days had one where it stood beside one of 12 hours."""
     inputs = load(problem, settings=[setting])
     found = scenarios(inputs, vary=vary)
-    rows = Work({"": inputs}, SweepOptions(1e-3)).rows([*found])
+    rows = rows_of(inputs, [*found], SweepOptions(1e-3))
     for row, scenario in zip(rows, found, strict=True):
         try:
             checked(inputs, scenario.changes)
@@ -281,7 +241,7 @@ def test_rows_times_a_grid(inputs: Inputs, tmp_path: Path) -> None:
     ]
     assert [bool(each.refused) for each in found] == [False, False, True, True, False, False]
     assert "rows.csv:3: storage.rule: 'lite' is not known" in found[2].refused
-    assert [found.values(index) for index in (1, 2, 5)] == [
+    assert [found[index].cells for index in (1, 2, 5)] == [
         ("light", 64, 2000.0), ("lite", 8, 1000.0), ("demand", 9, 2000.0),
     ]  # fmt: skip
     twice = error_of(inputs, "storage.rule=high", table=table)
@@ -309,29 +269,10 @@ def test_named_scenarios_each_have_their_inputs(problem: Path, inputs: Inputs) -
     assert "1 GB" in found[3].refused
     assert all(each.changes == () for each in found)
     for name in ("half_power", "hourly", "picky", "dear"):
-        own = found.inputs_of(name)
+        own = found.bases[name]
         assert own == load(problem, scenario=name)
         assert scenario_inputs(own, found[PLACES[name]]).problem == own.problem
-    for name in ("broken", "", "nothing"):
-        with pytest.raises(KeyError):
-            found.inputs_of(name)
-
-
-def test_what_named_scenarios_change_is_shown(problem: Path, inputs: Inputs) -> None:
-    found = scenarios(inputs, named=(), problem=problem)
-    assert names_of(found) == [
-        "site.facility_power [kW]", "jobs.0.checkpoint.interval", "targets.min_goodput [share]",
-        "objective (varied)", "consider.vendors", "prices",
-    ]  # fmt: skip
-    every, goal = "{policy: optimal, min: 1 min, max: 4 h}", "{maximize: goodput}"
-    book = "[book.yaml]"
-    assert [found.values(index) for index in range(5)] == [
-        (1000.0, every, None, goal, None, book),
-        (2000.0, "{policy: fixed, every: 1 h}", 0.9, goal, None, book),
-        (2000.0, every, None, "{minimize: cost}", "[Boxes, Quick]", book),
-        (None, None, None, None, None, None),
-        (2000.0, every, None, goal, None, "dear.yaml"),
-    ]
+    assert "broken" not in found.bases
 
 
 def test_some_named_scenarios_times_a_grid(problem: Path, inputs: Inputs) -> None:
@@ -344,13 +285,9 @@ def test_some_named_scenarios_times_a_grid(problem: Path, inputs: Inputs) -> Non
         ("picky", ["site.facility_power=1000 kW"]),
         ("picky", ["site.facility_power=3 MW"]),
     ]
-    assert names_of(found) == [
-        "objective (varied)",
-        "consider.vendors",
-        "site.facility_power [kW]",
-    ]
-    assert found.values(2) == ("{minimize: cost}", "[Boxes, Quick]", 1000.0)
-    new = scenario_inputs(found.inputs_of("picky"), found[2])
+    assert names_of(found) == ["site.facility_power [kW]"]
+    assert found[2].cells == (1000.0,)
+    new = scenario_inputs(found.bases["picky"], found[2])
     assert (new.problem.objective.minimize, value_at(new, POWER)) == ("cost", 1000.0)
 
 
@@ -359,7 +296,7 @@ def test_prices_of_the_named_scenario_are_the_ones_that_are_scaled(
 ) -> None:
     vary = ["prices.gpu_box.list=x0.5"]
     found = scenarios(inputs, vary=vary, named=["dear", "picky"], problem=problem)
-    assert [found.values(index)[-1] for index in range(2)] == [450_000.0, 150_000.0]
+    assert [found[index].cells[-1] for index in range(2)] == [450_000.0, 150_000.0]
 
 
 def test_what_only_some_scenarios_have_is_refused_in_the_others(
@@ -370,7 +307,7 @@ def test_what_only_some_scenarios_have_is_refused_in_the_others(
     assert [bool(each.refused) for each in found] == [True, True, False, False]
     assert "'jobs.0.checkpoint.interval' has no 'every'" in found[0].refused
     assert names_of(found)[-1] == "jobs.0.checkpoint.interval.every [s]"
-    assert [found.values(index)[-1] for index in range(4)] == [None, None, 600.0, 1200.0]
+    assert [found[index].cells[-1] for index in range(4)] == [None, None, 600.0, 1200.0]
     assert "has no 'every'" in error_of(inputs, *vary, named=["half_power"], problem=problem)
     over_broken = scenarios(
         inputs, vary=[f"{POWER}=1 MW,2 MW"], named=["broken", "picky"], problem=problem
@@ -381,10 +318,9 @@ def test_what_only_some_scenarios_have_is_refused_in_the_others(
 def test_settings_are_laid_over_every_named_scenario(problem: Path) -> None:
     inputs = load(problem, settings=("site.pue=1.5",))
     found = scenarios(inputs, named=["hourly"], problem=problem)
-    own = found.inputs_of("hourly")
+    own = found.bases["hourly"]
     assert own.problem.site.pue == 1.5
     assert own.overrides == ("site.pue=1.5",)
-    assert names_of(found) == ["jobs.0.checkpoint.interval", "targets.min_goodput [share]"]
 
 
 def test_named_scenarios_that_are_not_there(problem: Path, inputs: Inputs, small: str) -> None:
@@ -400,26 +336,6 @@ def test_named_scenarios_that_are_not_there(problem: Path, inputs: Inputs, small
     said = error_of(own, named=(), problem=problem)
     assert said.startswith("--named: --named does not go with --scenario")
     assert scenarios(load(Path(small)), named=(), problem=Path(small))[0].name == "half_power"
-
-
-# Samples.
-
-
-def test_samples_are_scenarios(inputs: Inputs) -> None:
-    drawn = np.random.default_rng(1).uniform(1000.0, 2000.0, 500)
-    shares = np.linspace(0.5, 1.5, 500)
-    found = samples(inputs, {POWER: drawn, "prices.*.list": shares}, factors=["prices.*.list"])
-    assert len(found) == 500
-    assert names_of(found) == ["site.facility_power [kW]", "prices.*.list [x]"]
-    for scenario in found[::100]:
-        power, share = found.values(scenario.index)
-        assert power == pytest.approx(drawn[scenario.index], rel=1e-14)
-        assert share == pytest.approx(shares[scenario.index], rel=1e-14)
-        new = scenario_inputs(inputs, scenario)
-        assert new.problem.site.facility_power_kw == power
-        assert new.prices["gpu_box"].list_usd == pytest.approx(300_000.0 * shares[scenario.index])
-    with pytest.raises(InputError, match="is varied twice"):
-        samples(inputs, {"jobs.0.dataset": [1.0], "jobs.seventy.dataset": [2.0]})
 
 
 def test_scenarios_travel_between_processes(problem: Path, inputs: Inputs) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,13 +17,13 @@ from planner.limits import SUPPLIES
 from planner.loader.vary import applied
 from planner.optimizer.optimise import Certificate, optimise
 from planner.schema.plan import Plan, RackGroup
+from planner.studies import scenario_plans as solving
 from planner.studies.request import SweepOptions
-from planner.studies.sensitivity import solve as solving
-from planner.studies.sensitivity.scenarios import Scenario
-from planner.studies.sensitivity.workers import Work
+from planner.studies.scenarios import Scenario
 from planner.verifier import confirms, verify
 from tests.optimizer.limited import everything_limited
-from tests.oracle.test_bill import Bill, companion
+from tests.studies.rows import rows_of
+from tests.world.bills import Bill, companion
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
 from tests.world.tampering import other, put
@@ -111,14 +110,14 @@ def test_racks_that_first_fit_does_not_reach_are_drawn(monkeypatch: pytest.Monke
     monkeypatch.setattr(solving, "rack_groups", recorded)
     figures = best(inputs, drawn=False)
     assert not confirms(inputs, figures)
-    (row,) = Work({"": inputs}, SweepOptions(GAP)).rows([Scenario(0, ())])
+    (row,) = rows_of(inputs, [Scenario(0, ())], SweepOptions(GAP))
     assert (row["status"], row["racks"], len(drawn)) == ("optimal", 4, 1)
     placed = figures.model_copy(update={"racks": drawn.pop()})
     assert confirms(inputs, placed)
     for group in placed.racks:
         fewer = tuple(each for each in placed.racks if each is not group)
         assert not confirms(inputs, placed.model_copy(update={"racks": fewer}))
-    Work({"": api.load(shipped.problem_files()["10MW"])}, SweepOptions(GAP)).rows([Scenario(0, ())])
+    rows_of(api.load(shipped.problem_files()["10MW"]), [Scenario(0, ())], SweepOptions(GAP))
     assert not drawn
 
 
@@ -153,9 +152,7 @@ def test_a_wrong_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         solving.confirmed(inputs, case, forged, GAP)
 
 
-def test_a_plan_is_held_to_the_limits_of_every_scenario_it_is_shown_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_plan_is_held_to_the_limits_of_every_scenario_it_is_shown_for() -> None:
     inputs, path = api.load(shipped.problem_files()["10MW"]), "site.facility_power"
     powers_kw = (9000.0, 8000.0, 10000.0)
     (group,) = solving.groups(
@@ -164,11 +161,10 @@ def test_a_plan_is_held_to_the_limits_of_every_scenario_it_is_shown_for(
     asked = solving.prepare(inputs, group, SweepOptions(GAP))
     answers = solving.solve(asked)
     assert [row["status"] for row in solving.rows(asked, answers)] == ["optimal"] * 3
-    forged = [replace(answers[0], scenario=each.scenario) for each in answers]
+    forged = [answers[0]._replace(scenario=each.scenario) for each in answers]
     first, second, third = solving.rows(asked, forged)
     assert second["status"] == "failed" and "facility_power" in second["reason"]
     assert first["status"] == third["status"] == "optimal"
-    monkeypatch.setattr(solving, "_limits_passed", lambda *_: {})
-    forged = [replace(answers[2], scenario=each.scenario) for each in answers]
+    forged = [answers[2]._replace(scenario=each.scenario) for each in answers]
     first, *_ = solving.rows(asked, forged)  # the verifier reads the first one's limits itself
     assert first["status"] == "failed" and "facility_power: broken limit" in first["reason"]

@@ -14,11 +14,11 @@ from planner.inputs import Change, Inputs, value_at
 from planner.loader.vary import applied
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
+from planner.studies import scenario_plans
 from planner.studies.request import SweepOptions
-from planner.studies.sensitivity import workers as work_module
-from planner.studies.sensitivity.scenarios import Row, Scenario
-from planner.studies.sensitivity.solve import FIELDS, Answer, PreparedGroup, groups, pieces
-from planner.studies.sensitivity.workers import Work
+from planner.studies.scenario_plans import FIELDS, Answer, Prepared, groups, pieces
+from planner.studies.scenarios import Row, Scenario
+from tests.studies.rows import answers_of, rows_of
 from tests.test_ways import with_levers
 from tests.world.random_cases import Case, inputs_of, random_case
 from tests.world.random_repair import repaired_case
@@ -63,7 +63,7 @@ def test_certificates_of_random_limits_are_true(seed: int) -> None:
     inputs = inputs_of(random_case(seed))
     gap = random.Random(seed).choice((1e-2, 1e-3, 1e-4))
     scenarios = drawn(inputs, seed)
-    rows = Work({"": inputs}, SweepOptions(gap)).rows(scenarios)
+    rows = rows_of(inputs, scenarios, SweepOptions(gap))
     assert len(rows) == len(scenarios)
     for place in random.Random(seed).sample(range(COUNT), 5):
         check(inputs, scenarios[place], rows[place], gap)
@@ -118,7 +118,7 @@ def test_what_is_proven_of_many_scenarios_is_true_of_each(family: str, chunk: in
     for seed, inputs in planned(FAMILIES[family], 10_000 + 1_000 * chunk, 4):
         gap = random.Random(seed).choice((1e-2, 1e-3, 1e-5))
         scenarios = changed_in_all(inputs, seed)
-        found = Work({"": inputs}, SweepOptions(gap)).rows(scenarios)
+        found = rows_of(inputs, scenarios, SweepOptions(gap))
         for scenario, row in zip(scenarios, found, strict=True):
             if row["status"] != "invalid":
                 check(inputs, scenario, row, gap)
@@ -129,7 +129,7 @@ def test_most_rows_of_a_fine_sweep_are_certified_by_what_others_proved() -> None
     path = next(path for path in FIELDS if value_at(inputs, path) is not None)
     value = value_at(inputs, path)
     scenarios = [Scenario(n, (Change(path, value * (0.9 + 0.002 * n), ""),)) for n in range(100)]
-    rows = Work({"": inputs}, SweepOptions(1e-3)).rows(scenarios)
+    rows = rows_of(inputs, scenarios, SweepOptions(1e-3))
     reused = [row for row in rows if row["certificate"] == "reused"]
     assert len(reused) >= 80
     for place in (0, 33, 66, 99):
@@ -139,7 +139,7 @@ def test_most_rows_of_a_fine_sweep_are_certified_by_what_others_proved() -> None
 def test_looser_limits_never_show_less() -> None:
     inputs = inputs_of(random_case(28))
     scenarios = sorted(drawn(inputs, 28, 40), key=lambda each: tuple(c.value for c in each.changes))
-    found = Work({"": inputs}, SweepOptions(1e-2)).answers(scenarios)
+    found = answers_of(inputs, scenarios, SweepOptions(1e-2))
     sign = 1.0 if resolve(inputs).maximise else -1.0
     for one in found:
         for other in found:
@@ -152,8 +152,8 @@ def test_looser_limits_never_show_less() -> None:
 def test_the_order_of_scenarios_changes_no_answer_beyond_its_proof() -> None:
     inputs = inputs_of(random_case(9))
     scenarios = drawn(inputs, 9)
-    work = Work({"": inputs}, SweepOptions(1e-3))
-    there, back = work.answers(scenarios), work.answers(scenarios[::-1])[::-1]
+    there = answers_of(inputs, scenarios, SweepOptions(1e-3))
+    back = answers_of(inputs, scenarios[::-1], SweepOptions(1e-3))[::-1]
     for one, other in zip(there, back, strict=True):
         assert one.status == other.status
         if one.value is not None and one.bound is not None and other.value is not None:
@@ -187,15 +187,15 @@ def test_an_error_of_our_own_spoils_only_its_scenario(monkeypatch: pytest.Monkey
     inputs = inputs_of(random_case(9))
     scenarios = drawn(inputs, 9)
     hit = scenarios[5].changes[0].value
-    solve = work_module.solve
+    solve = scenario_plans.solve
 
-    def fragile(asked: PreparedGroup) -> list[Answer]:
+    def fragile(asked: Prepared) -> list[Answer]:
         if any(each.changes[0].value == hit for each in asked.group.scenarios):
             raise ZeroDivisionError("planted")
         return solve(asked)
 
-    monkeypatch.setattr(work_module, "solve", fragile)
-    rows = Work({"": inputs}, SweepOptions(1e-3)).rows(scenarios)
+    monkeypatch.setattr(scenario_plans, "solve", fragile)
+    rows = rows_of(inputs, scenarios, SweepOptions(1e-3))
     assert rows[5]["status"] == "failed" and "planted" in rows[5]["reason"]
     assert all(row["status"] != "failed" for n, row in enumerate(rows) if n != 5)
 
@@ -207,7 +207,7 @@ def test_a_limit_of_nothing_at_all_is_one_like_others() -> None:
     path = next(path for path in FIELDS if value_at(inputs, path) is not None)
     most = value_at(inputs, path)
     made = [Scenario(n, (*off, Change(path, most * (0.8 + 0.1 * n), ""))) for n in range(5)]
-    rows = Work({"": inputs}, SweepOptions(1e-3)).rows(made)
+    rows = rows_of(inputs, made, SweepOptions(1e-3))
     for scenario, row in zip(made, rows, strict=True):
         check(inputs, scenario, row, 1e-3)
 
@@ -217,8 +217,8 @@ def test_a_limit_of_nothing_at_all_is_one_like_others() -> None:
 def test_exact_rows_state_the_plan_that_solve_takes(family: str) -> None:
     """Of plans as good as the best, preferred vendors first, then the cheapest."""
     for seed, inputs in planned(FAMILIES[family], 60_000, 6):
-        work = Work({"": inputs}, SweepOptions(2e-6, ties=True))
-        for answer in work.answers(drawn(inputs, seed, 8)):
+        options = SweepOptions(2e-6, ties=True)
+        for answer in answers_of(inputs, drawn(inputs, seed, 8), options):
             case = resolve(applied(inputs, answer.scenario.changes))
             alone = optimise(case, gap=2e-6)
             if alone.operation is None or alone.status == "unbounded":

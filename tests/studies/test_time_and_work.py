@@ -82,13 +82,13 @@ def test_after_the_time_no_question_is_begun_and_all_are_named(
     assert built == []
     assert found.plan == plan
     assert found.marginals == ()
-    assert found.undecided == ("what a step of each limit is worth",)
+    assert found.undecided == ("the worth of each limit",)
     assert found.why_not is not None
     assert {row.outcome for row in found.why_not.forced} <= {"not_found", "as_is"}
     assert all(item.break_even is None or item.break_even.outcome != "found"
                for item in found.why_not.items)  # fmt: skip
     screen = explain_text.render(found)
-    assert "not decided, as it takes too long: what a step of each limit is worth" in screen
+    assert "not decided, as it takes too long: the worth of each limit" in screen
     assert "a step of any of them changes nothing" not in screen
     others = [row for row in rules.rows if not row.own]
     assert others

@@ -22,9 +22,9 @@ from planner.schema.sensitivity import End, Swing, Tornado
 from planner.studies import request as asked_of
 from planner.studies.registry import STUDIES
 from planner.studies.request import SweepOptions
-from planner.studies.sensitivity.scenarios import Scenario
-from planner.studies.sensitivity.solve import Answer
-from planner.studies.sensitivity.tornado import defaults, study, width
+from planner.studies.scenario_plans import Answer
+from planner.studies.scenarios import Scenario
+from planner.studies.tornado import defaults, study, width
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.requests import Request, store
 

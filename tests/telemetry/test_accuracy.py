@@ -75,11 +75,6 @@ def results() -> Mapping[str, list[Result]]:
     return {kind: [examined(kind, seed) for seed in SEEDS] for kind in CLASSES}
 
 
-def test_every_class_is_there(results: Mapping[str, list[Result]]) -> None:
-    assert {"one", "two", "three", "restarts", "counters", "clocks", "missing"} <= set(results)
-    assert sum(len(one.score.jobs) for each in results.values() for one in each) > 30
-
-
 @pytest.mark.parametrize("kind", CLASSES)
 def test_figures_of_matched_jobs(results: Mapping[str, list[Result]], kind: str) -> None:
     for result in results[kind]:
@@ -113,11 +108,6 @@ def test_restarts_are_counted(results: Mapping[str, list[Result]]) -> None:
     true, found = zip(*(pair for one in results["restarts"] for pair in one.restarts), strict=True)
     assert sum(true) >= 20
     assert sum(found) == pytest.approx(sum(true), rel=0.15)
-
-
-def test_undisturbed_jobs_have_no_restarts(results: Mapping[str, list[Result]]) -> None:
-    found = [found for one in results["one"] for _, found in one.restarts]
-    assert found and sum(found) == 0
 
 
 def test_restarts_of_several_jobs_are_counted(several: list[Result]) -> None:

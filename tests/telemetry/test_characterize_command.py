@@ -6,10 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from planner.schema.telemetry import Characterization
-from planner.telemetry import characterize
 from tests.world.commands import ran
 
 STALL_S, RESTART_S, MTTI_S = 4.0, 300.0, 20_000.0
@@ -78,25 +76,6 @@ def test_the_job_as_it_was(record: Characterization) -> None:
     assert record.clock == "zero" and record.clusters[0].name == "hall"
 
 
-def test_files(trace: Path, tmp_path: Path) -> None:
-    found = ran("characterize", str(trace), "-o", str(tmp_path))
-    assert found.code == 0 and "wrote" in found.err
-    names = {path.name for path in tmp_path.iterdir()}
-    assert names == {
-        f"hall.{end}"
-        for end in (
-            "characterization.json", "checkpoints.csv", "checkpoints.parquet", "jobs.csv",
-            "jobs.yaml", "trace.png", "trace.svg",
-        )
-    }  # fmt: skip
-    again = tmp_path / "again"
-    ran("characterize", str(trace), "-o", str(again), "--quiet")
-    for path in again.iterdir():
-        assert path.read_bytes() == (tmp_path / path.name).read_bytes(), path.name
-    jobs = yaml.safe_load((tmp_path / "hall.jobs.yaml").read_text())["jobs"]
-    assert [job["name"] for job in jobs] == ["hall-1"]
-
-
 def test_calibration_with_a_log(trace: Path, small: str, tmp_path: Path) -> None:
     log = str(trace.with_name("hall.log.csv"))
     found = ran(
@@ -120,22 +99,6 @@ def test_calibration_with_a_log(trace: Path, small: str, tmp_path: Path) -> None
     }
     laid = ran("check", small, "--set", f"@{tmp_path / 'hall.overrides.yaml'}")
     assert laid.code == 0, laid.out
-
-
-def test_a_log_that_says_too_little_is_not_asked_for(
-    trace: Path, small: str, tmp_path: Path
-) -> None:
-    log = tmp_path / "log.csv"
-    log.write_text("time,job,event\n1,a,start\n", encoding="utf-8")
-    out = ran("characterize", str(trace), "--problem", small, "--log", str(log)).out
-    assert "stall: storage does not see it; the job log says too little of it" in out
-    assert "a job log does (--log)" not in out
-
-
-def test_what_is_not_measured_is_said(trace: Path, small: str) -> None:
-    out = ran("characterize", str(trace), "--problem", small).out
-    for words in ("stall: storage does not see it", "on how many GPUs? say --gpus", "--nameplate"):
-        assert words in " ".join(out.split())
 
 
 @pytest.mark.parametrize(
@@ -195,15 +158,6 @@ def test_wrong_logs(trace: Path, small: str, tmp_path: Path, text: str, words: s
     assert found.code == 2 and words in found.err and found.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("target", ["/dev/zero", "log.csv"])
-def test_logs_that_are_no_files(trace: Path, small: str, tmp_path: Path, target: str) -> None:
-    """A device, and a link that leads to itself."""
-    log = tmp_path / "log.csv"
-    log.symlink_to(target)
-    found = ran("characterize", str(trace), "--problem", small, "--log", str(log))
-    assert found.code == 2 and str(log) in found.err and found.err.count("\n") == 1
-
-
 def pulses(starts: np.ndarray, edges: np.ndarray) -> np.ndarray:
     moved = sum(np.clip(edges - at, 0, DRAIN_S) for at in starts) * SIZE_GB / DRAIN_S
     return np.diff(moved) / np.diff(edges)
@@ -233,36 +187,6 @@ def test_a_job_that_is_away_for_days_did_not_fail(tmp_path: Path) -> None:
     found = ran("characterize", str(written(tmp_path / "a.csv", pulses(starts, edges))), "--json")
     (job,) = Characterization.model_validate_json(found.out).jobs
     assert job.restarts == 0 and job.mtti_s is None and job.missed == 0
-
-
-def test_a_log_of_another_time_is_refused(small: str, tmp_path: Path) -> None:
-    edges = 10.0 * np.arange(8640 + 1)
-    rate = pulses(np.arange(300, 86_000, 600.0), edges)
-    path = written(tmp_path / "a.csv", rate, epoch_s=1.7e9)
-    log = tmp_path / "log.csv"
-    log.write_text("time,job,event\n1999-01-01T00:00:00Z,a,start\n1999-01-02T00:00:00Z,a,end\n")
-    found = ran("characterize", str(path), "--problem", small, "--log", str(log))
-    assert found.code == 2 and "the log ends before 'a-1' begins" in found.err
-
-
-def test_files_of_an_earlier_run_do_not_stay(trace: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    copy = tmp_path / "hall.csv"
-    copy.write_bytes(trace.read_bytes())
-    ran("characterize", str(copy), "-o", str(out), "--quiet")
-    assert (out / "hall.jobs.yaml").exists()
-    copy.write_text("time,write_gb_per_s\n" + "\n".join(f"{10 * n},0" for n in range(100)))
-    assert ran("characterize", str(copy), "-o", str(out), "--quiet").code == 4
-    assert not (out / "hall.jobs.yaml").exists()
-
-
-def test_errors_of_sizes_hold_their_scatter(record: Characterization, trace: Path) -> None:
-    """Nine in ten checkpoints lie within their error of the truth, give or take."""
-    found = characterize([trace]).table
-    whole = found["kind"] == "checkpoint"
-    off = np.abs(found["size_gb"][whole] - SIZE_GB)
-    assert 0.8 <= np.mean(off <= found["size_error_gb"][whole]) <= 1.0
-    assert record.jobs[0].checkpoints >= whole.sum()
 
 
 def test_a_trace_without_jobs_ends_with_4(tmp_path: Path) -> None:

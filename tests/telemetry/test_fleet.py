@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from planner import api
 from planner.errors import InputError
 from planner.outputs import fleet_text
-from planner.outputs.blocks import screen
-from planner.outputs.charts.fleet import charts
 from planner.schema.telemetry import (
-    Characterization,
-    ClusterStorage,
     FleetStudy,
     JobFound,
     Measured,
 )
-from planner.studies.fleet_storage import add_storage
 from planner.telemetry import characterize
 from planner.telemetry.fleet import ListedJob, match_jobs, read_jobs, study_fleet
-from tests.telemetry.fleet import Model, fleet, write_fleet
-from tests.world.commands import ran
+from tests.telemetry.fleet import fleet, write_fleet
 
 MODELS = fleet(seed=5)
-PROBLEM = Path(__file__).resolve().parents[2] / "problems" / "10MW.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -98,62 +89,12 @@ def test_the_demand_law_is_that_of_the_truth(study: FleetStudy) -> None:
         assert job.demand_gb_per_s == pytest.approx(job.size_gb / (0.1 * job.interval_s))
 
 
-def test_shares_under_ten_percent_are_those_of_the_truth(study: FleetStudy) -> None:
-    overlaps = truth("drain_s") / truth("interval_s")
-    assert study.under_limit_jobs.value == np.mean(overlaps < 0.1)
-    low, high = study.under_limit_jobs.low, study.under_limit_jobs.high
-    assert low is not None and high is not None and low < study.under_limit_jobs.value < high
-    counts = np.array([job.checkpoints for job in study.jobs])
-    expected = counts[overlaps < 0.1].sum() / counts.sum()
-    assert study.under_limit_checkpoints == pytest.approx(expected)
-    wanted = 12 * 86_400 / truth("interval_s")
-    assert counts.sum() == pytest.approx(wanted.sum(), rel=0.03)
-
-
 def test_demand_of_a_cluster_is_the_sum_of_its_jobs(study: FleetStudy) -> None:
     for each in study.storage:
         own = [model for model in MODELS if model.cluster == each.cluster]
         demand = sum(model.size_gb / (0.1 * model.interval_s) for model in own)
         assert each.demand_gb_per_s == pytest.approx(demand, rel=0.02)
         assert each.gpus == sum(model.gpus for model in own)
-
-
-def test_the_study_is_tables_and_pictures(study: FleetStudy) -> None:
-    text = screen(fleet_text.blocks(study))
-    for title in (*fleet_text.FINDINGS.values(), "Storage for an overlap of 10 %"):
-        assert title in text
-    assert max(map(len, text.splitlines())) <= 100
-    assert [chart.name for chart in charts(study)] == ["model_size", "per_gpu", "interval"]
-
-
-def test_storage_that_suffices_delivers_and_takes_the_least_power(study: FleetStudy) -> None:
-    """No more power than any appliance of the catalogs by itself; a DGX B200 takes 14.3 kW."""
-    inputs = api.load(
-        PROBLEM, settings=("consider.gpu_systems=[nvidia_dgx_b200]", "storage.endurance=off")
-    )
-    one = ClusterStorage(cluster="c", gpus=1024, demand_gb_per_s=76.7, seen_gb_per_s=400.0)
-    (found,) = add_storage(study.model_copy(update={"storage": (one,)}), inputs).storage
-    delivered = inputs.problem.storage.delivered_fraction.write
-    stores = {
-        item.model: (item.provides.write.value, item.consumes.it_power.value, item.min_units)
-        for item in inputs.items
-        if item.category == "storage" and item.provides.write and item.consumes.it_power
-    }
-
-    def least_kw(rate: float) -> float:
-        return min(
-            max(math.ceil(rate / (delivered * write)), least.value if least else 1) * kw
-            for write, kw, least in stores.values()
-        )
-
-    assert found.enough is not None and found.enough_kw is not None
-    count, model = found.enough.split(" x ")
-    write, kw, _ = stores[model]
-    assert int(count) * write * delivered >= 76.7
-    assert found.enough_kw == pytest.approx(int(count) * kw)
-    assert found.enough_kw <= least_kw(76.7) + 1e-9
-    assert found.seen_kw is not None and found.seen_kw <= least_kw(400.0) + 1e-9
-    assert found.gpus_more == pytest.approx((found.seen_kw - found.enough_kw) / (14.3 / 8))
 
 
 def found_job(name: str, cluster: str, parameters: float) -> JobFound:
@@ -216,30 +157,3 @@ def test_a_wrong_table_of_jobs_is_one_line(tmp_path: Path, text: str, match: str
     path.write_text(text, "utf-8")
     with pytest.raises(InputError, match=match):
         read_jobs(path)
-
-
-def test_too_few_jobs_have_no_trend() -> None:
-    record = Characterization(
-        traces=(), clock="unix", read_as="rate", clusters=(), jobs=(), bursts=0, checkpoints=0
-    )
-    study = study_fleet(record, [ListedJob("a", "c", 8, 1e9)])
-    assert study.unmatched == ("a",) and study.law is None and study.bandwidth is None
-    assert "too few jobs" in fleet_text.law_text(study)
-
-
-def test_the_command_writes_the_study(tmp_path: Path) -> None:
-    models: list[Model] = [
-        replace(model, cluster=f"c{number % 2}") for number, model in enumerate(MODELS[:8:2])
-    ]
-    traces, listed = write_fleet(models, tmp_path, days=4.0, seed=2)
-    out = tmp_path / "found"
-    done = ran("characterize", str(traces), "--jobs", str(listed), "-o", str(out))
-    assert done.code == 0, done.err
-    assert "Demand law" in done.out
-    names = {path.name for path in out.iterdir()}
-    pictures = {f"fleet.{name}.png" for name in ("model_size", "per_gpu", "interval")}
-    assert names >= {"fleet.fleet.csv", *pictures}
-    record = Characterization.model_validate_json(
-        (out / "fleet.characterization.json").read_bytes()
-    )
-    assert record.study is not None and len(record.study.jobs) == 4

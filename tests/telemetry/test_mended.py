@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import InputError
 from planner.loader import load_with_findings
 from planner.schema.problem import Problem
 from planner.schema.telemetry import Override
@@ -75,22 +74,6 @@ def test_a_repair_that_has_not_ended_counts(tmp_path: Path) -> None:
     assert (said.out, said.share.value) == (2, 1.0)
 
 
-def test_a_log_that_says_nothing_of_it(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text("time,job,event\n0,a,start\n10,a,failure\n20,a,resume\n100,a,end\n")
-    found = read_log(path)
-    assert (found.repairs.repair_s, found.repairs.share, found.repairs.classes) == (None, None, {})
-    assert (found.local_restart_s, found.remote_restart_s) == (None, None)
-
-
-def test_shares_of_classes_add_up_as_written(log: JobLog) -> None:
-    told = log.repairs.classes
-    assert set(told) == set(KINDS)
-    assert sum(float(f"{share:.6g}") for share in told.values()) == pytest.approx(1.0, abs=1e-9)
-    for name, share in told.items():
-        assert share == pytest.approx(KINDS[name], abs=0.08)
-
-
 def test_restarts_by_level(log: JobLog) -> None:
     assert log.local_restart_s is not None
     assert log.remote_restart_s is not None
@@ -106,26 +89,3 @@ def test_they_become_overrides_of_a_problem_that_has_them(log: JobLog, problem: 
     assert shares <= paths
     assert job.repair is None or {"jobs.0.repair.share", "jobs.0.repair.time"} <= paths
     assert all(isinstance(each, Override) for each in made)
-
-
-def test_what_a_problem_asks_and_no_log_tells_is_said(problem: Problem) -> None:
-    job = problem.job
-    said = [*calibration._repair(job, None), *calibration._classes(job, None)]
-    assert any("its column class" in str(each) for each in said)
-    assert job.repair is None or any("unit_out and unit_back" in str(each) for each in said)
-
-
-def test_classes_that_a_problem_does_not_have_are_said(log: JobLog, problem: Problem) -> None:
-    failures = problem.job.failures
-    assert not isinstance(failures, str)
-    other = failures.model_copy(update={"shares": {"power": 1.0}})
-    job = problem.job.model_copy(update={"failures": other})
-    (said,) = calibration._classes(job, log)
-    assert said == "shares of failures: the log has gpu, node, rack, software, the problem power"
-
-
-def test_a_level_that_is_none_has_its_line(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text("time,job,event,level\n0,a,start,\n10,a,resume,disk\n")
-    with pytest.raises(InputError, match="'disk' is no level; one of local, remote"):
-        read_log(path)

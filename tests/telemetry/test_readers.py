@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import decimal
-import gzip
-import os
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +10,10 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from planner import foreign_files
 from planner.errors import InputError
 from planner.telemetry import characterize, tables
 from planner.telemetry.columns import find_columns
-from planner.telemetry.raw import Raw, ReadOptions, require
+from planner.telemetry.raw import Raw, ReadOptions
 
 RATE = np.where(np.arange(120) % 30 < 4, 8.0, 0.5)
 TIME = 1_767_225_600 + 10 * np.arange(120)
@@ -60,11 +56,6 @@ def test_times_of_every_kind(tmp_path: Path, ending: str, time: object) -> None:
     np.testing.assert_allclose(raw.read, RATE / 4)
 
 
-def test_times_without_a_date(tmp_path: Path) -> None:
-    raw = only(written(tmp_path / "a.csv", {"t_time": TIME - TIME[0], "write_gb_per_s": RATE}))
-    assert not raw.dated and raw.read is None and raw.time_s[1] == 10
-
-
 @pytest.mark.parametrize(
     ("name", "per_s"),
     [("time_ms", 1000), ("t_time_us", 1e6), ("time_min", 1 / 60), ("time (h)", 1 / 3600)],
@@ -72,13 +63,6 @@ def test_times_without_a_date(tmp_path: Path) -> None:
 def test_times_in_the_unit_of_their_name(tmp_path: Path, name: str, per_s: float) -> None:
     columns = {name: (TIME - TIME[0]) * per_s, "write_gb_per_s": RATE}
     np.testing.assert_allclose(only(written(tmp_path / "a.csv", columns)).time_s, TIME - TIME[0])
-
-
-def test_a_packed_table(tmp_path: Path) -> None:
-    columns = {"time": TIME, "write_gb_per_s": RATE}
-    path = tmp_path / "a.csv.gz"
-    path.write_bytes(gzip.compress(written(tmp_path / "a.csv", columns).read_bytes()))
-    np.testing.assert_allclose(only(path).write, RATE)
 
 
 @pytest.mark.parametrize(
@@ -103,15 +87,6 @@ def test_names_that_do_not_tell_a_unit(name: str, tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv", {"time": TIME, name: RATE})
     with pytest.raises(InputError, match="does not say its unit; give it, for example --unit GB/s"):
         only(path)
-
-
-def test_a_unit_that_is_said(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.csv", {"time": TIME, "write": RATE * 1000})
-    np.testing.assert_allclose(only(path, ReadOptions(unit="MB/s")).write, RATE, rtol=1e-6)
-    bits = only(path, ReadOptions(unit="Gbit/s"))
-    np.testing.assert_allclose(bits.write, RATE * 125, rtol=1e-6)
-    with pytest.raises(InputError, match="neither a bandwidth nor a data size"):
-        only(path, ReadOptions(unit="parsec"))
 
 
 @pytest.mark.parametrize(
@@ -182,111 +157,6 @@ def test_broken_tables(tmp_path: Path, text: str, match: str) -> None:
         list(tables.read_traces(path, OPTIONS))
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.csv"])
-def test_files_of_another_kind(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-    path.write_bytes(b"\xff\xfe\x00rubbish")
-    with pytest.raises(InputError, match="no rows"):
-        list(tables.read_traces(path, OPTIONS))
-    with pytest.raises(InputError, match="no such file"):
-        list(tables.read_traces(tmp_path / f"no{name}", OPTIONS))
-
-
-def test_a_table_without_rows(tmp_path: Path) -> None:
-    columns = {"time": np.zeros(0), "write_gb_per_s": np.zeros(0)}
-    with pytest.raises(InputError, match=r"a\.parquet: no rows"):
-        only(written(tmp_path / "a.parquet", columns))
-
-
-def test_words_where_numbers_should_be(tmp_path: Path) -> None:
-    columns = {"time": TIME, "write_gb_per_s": ["one"] * 120}
-    with pytest.raises(InputError, match="row 1: 'one' is not a number"):
-        only(written(tmp_path / "a.parquet", columns))
-
-
-DECIMAL = [decimal.Decimal(f"{value:.2f}") for value in RATE]
-
-
-@pytest.mark.parametrize(
-    ("time", "write"),
-    [
-        (pa.array(TIME - TIME[0], pa.duration("s")), RATE),
-        (pa.array(1000 * (TIME - TIME[0]), pa.duration("ms")), RATE),
-        (pa.array(TIME - TIME[0]), pa.array(DECIMAL, pa.decimal128(9, 2))),
-        (pa.array(TIME - TIME[0]), pa.array(RATE, pa.float32())),
-        (pa.array([str(each) for each in TIME - TIME[0]]), pa.array([f"{v} GB/s" for v in RATE])),
-        (pa.array(TIME - TIME[0]), pa.array([f"{v}" for v in RATE]).dictionary_encode()),
-    ],
-    ids=["seconds", "milliseconds", "decimals", "single", "text", "dictionary"],
-)
-def test_kinds_of_columns(tmp_path: Path, time: pa.Array, write: pa.Array) -> None:
-    raw = only(written(tmp_path / "a.parquet", {"time": time, "write_gb_per_s": write}))
-    np.testing.assert_allclose(raw.time_s, TIME - TIME[0])
-    np.testing.assert_allclose(raw.write, RATE)
-
-
-def test_a_date_and_a_time_of_day(tmp_path: Path) -> None:
-    stamps = pa.array(TIME, pa.timestamp("s"))
-    columns = {
-        "date": stamps.cast(pa.date32()), "time": stamps.cast(pa.time32("s")), "write_gb": RATE,
-    }  # fmt: skip
-    raw = only(written(tmp_path / "a.parquet", columns), ReadOptions(time="date+time"))
-    np.testing.assert_array_equal(raw.time_s, TIME)
-
-
-@pytest.mark.parametrize(
-    ("name", "column", "match"),
-    [
-        ("time", pa.array([[1]] * 120), "'time' holds list<.*, not numbers, times"),
-        ("time", pa.array([{"s": 1}] * 120), "'time' holds struct<"),
-        ("time", pa.array([b"\xff"] * 120), "'time' holds binary, not"),
-        ("time", pa.array([True] * 120), "'time' holds bool, not times"),
-        (
-            "time",
-            pa.array(np.arange(120, dtype="i4")).cast(pa.time32("s")),
-            "is a time of day without a date",
-        ),
-        ("time", pa.array([1e300] * 120), "beyond the year 2200"),
-        ("time", pa.array([2**62] * 120, pa.timestamp("ms")), "beyond the year 2200"),
-        ("write_gb", pa.array([[1.0]] * 120), "'write_gb' holds list<.*, not numbers"),
-        ("write_gb", pa.array([{"a": 1.0}] * 120), "'write_gb' holds struct<.*, not numbers"),
-        ("write_gb", pa.array([b"1"] * 120), "'write_gb' holds binary, not numbers"),
-        ("write_gb", pa.array(np.arange(120), pa.duration("s")), "holds timedelta.*, not numbers"),
-        ("write_gb", pa.nulls(120), "'write_gb' holds null, not numbers"),
-        ("cluster", pa.array([[1]] * 120), "'cluster' holds list<"),
-        ("cluster", pa.array([b"\xff"] * 120), "'cluster' holds binary"),
-        ("cluster", pa.array(["x" * 200] * 120), "names of up to 200 characters"),
-    ],
-)
-def test_columns_of_other_kinds(tmp_path: Path, name: str, column: pa.Array, match: str) -> None:
-    columns = {"time": TIME, "write_gb": RATE, "cluster": ["c"] * 120, name: column}
-    with pytest.raises(InputError, match=match):
-        only(written(tmp_path / "a.parquet", columns))
-
-
-@pytest.mark.parametrize("value", [0.0, -1.0, 1e3, float("nan")])
-def test_bytes_per_parameter_that_make_no_sense(value: float) -> None:
-    with pytest.raises(InputError, match="must lie between 0 and 100"):
-        require(ReadOptions(bytes_per_parameter=value))
-
-
-@pytest.mark.parametrize("ending", ["csv", "parquet", "json", "xlsx", "csv.gz"])
-def test_names_behind_which_is_no_plain_file(tmp_path: Path, ending: str) -> None:
-    """Devices and pipes would never end, or never begin."""
-    path = tmp_path / f"a.{ending}"
-    for make, match in (
-        (path.mkdir, "is a folder, not a file; name a file in it"),
-        (lambda: os.mkfifo(path), "is a pipe, not a file; put what it gives into a file first"),
-        (lambda: path.symlink_to("/dev/zero"), "is a device, not a file"),
-        (lambda: path.symlink_to(path.name), "cannot be read: too many levels of symbolic links"),
-        (lambda: path.symlink_to("nowhere"), "no such file"),
-    ):
-        make()
-        with pytest.raises(InputError, match=match):
-            characterize([path])
-        path.rmdir() if path.is_dir() else path.unlink()
-
-
 def test_files_that_are_too_large(tmp_path: Path) -> None:
     """What stands on the disk is asked for before anything is read."""
     for name, most in (("a.csv", "8 GB"), ("a.parquet", "8 GB")):
@@ -297,15 +167,6 @@ def test_files_that_are_too_large(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(b'[{"time"' + b" " * 101_000_000)
     with pytest.raises(InputError, match="has 101 MB, and a trace may have 100 MB"):
         characterize([tmp_path / "a.json"])
-
-
-def test_what_never_ends_is_not_read_to_its_end(tmp_path: Path) -> None:
-    """Files of the system say that they are empty."""
-    assert foreign_files.contents(Path("/proc/self/status"), most_bytes=10**5, what="trace")
-    with pytest.raises(InputError, match="and a trace may have 9 bytes at most"):
-        foreign_files.contents(Path("/proc/self/status"), most_bytes=9, what="trace")
-    with pytest.raises(InputError, match="embedded null"):
-        foreign_files.regular(tmp_path / "a\0b", most_bytes=9, what="plan")
 
 
 def rows(names: str, form: str, mark: str = ",", above: str = "") -> str:

@@ -58,19 +58,6 @@ def test_a_counter_that_starts_again_loses_one_sample_at_most() -> None:
     assert found.write.min() >= 0
 
 
-def test_bytes_of_each_sample_are_told_from_a_counter() -> None:
-    found = series(replace(TRACE, write=RATE * 10, read=None, is_rate=False), OPTIONS)
-    assert found.read_as == "bytes"
-    np.testing.assert_allclose(found.write, RATE)
-
-
-def test_what_is_said_goes_before_what_is_found_out() -> None:
-    found = series(counted(), replace(OPTIONS, read_as="bytes"))
-    assert found.read_as == "bytes"
-    with pytest.raises(InputError, match="cannot be read as counter"):
-        series(TRACE, replace(OPTIONS, read_as="counter"))
-
-
 def test_a_lost_sample_is_bridged() -> None:
     rows = np.delete(np.arange(600), [2, 100])
     found = series(chosen(TRACE, rows), OPTIONS)
@@ -86,15 +73,6 @@ def test_a_long_gap_is_a_hole() -> None:
     hole = np.isnan(found.write)
     assert hole.sum() == 1 and found.width_s[hole][0] == pytest.approx(300)
     assert found.start_s[-1] == pytest.approx(5990)
-
-
-def test_a_counter_keeps_its_volume_over_lost_samples() -> None:
-    rows = np.delete(np.arange(601), [3, 61, 62])
-    raw = counted()
-    raw = replace(raw, time_s=raw.time_s[rows], write=raw.write[rows], read=raw.read[rows])
-    found = series(raw, OPTIONS)
-    assert volume(found) == pytest.approx(RATE.sum() * 10)
-    assert found.missing == 3
 
 
 @pytest.mark.parametrize("step_s", [-3600.0, -35.0])
@@ -114,42 +92,10 @@ def test_rows_that_come_late_or_twice_are_dropped() -> None:
     np.testing.assert_allclose(found.write, RATE)
 
 
-def test_rows_in_no_order_are_sorted() -> None:
-    rows = np.random.default_rng(3).permutation(600)
-    found = series(chosen(TRACE, rows), OPTIONS)
-    np.testing.assert_allclose(found.write, RATE)
-
-
-def test_empty_and_negative_cells_are_missing_samples() -> None:
-    write = RATE.copy()
-    write[[10, 11]] = np.nan
-    write[200] = -7.0
-    found = series(replace(TRACE, write=write), OPTIONS)
-    assert found.missing == 3 and np.nanmin(found.write) >= 0
-
-
-def test_the_end_of_a_sample_may_be_its_time() -> None:
-    found = series(replace(TRACE, time_s=TIME + 10), replace(OPTIONS, stamp="end"))
-    np.testing.assert_allclose(found.clock(found.start_s), TIME)
-
-
-def test_sampling_may_change_along_the_trace() -> None:
-    slow = TIME[-1] + 10 + 60.0 * np.arange(6000)
-    quick = 1.7e9 - 10.0 * np.arange(9000, 0, -1)
-    time = np.concatenate((quick, TIME, slow))
-    raw = Raw("c", "t", time, np.ones(len(time)), None, True, True)
-    assert series(raw, OPTIONS).missing < 100
-
-
 @pytest.mark.parametrize("rows", [0, 7])
 def test_too_few_samples(rows: int) -> None:
     with pytest.raises(InputError, match="a trace needs 8 at least"):
         series(chosen(TRACE, np.arange(rows)), OPTIONS)
-
-
-def test_times_that_stand_still() -> None:
-    with pytest.raises(InputError, match="do not move on"):
-        series(replace(TRACE, time_s=np.full(600, 5.0)), OPTIONS)
 
 
 @pytest.mark.parametrize("long_s", [20.0, 30.0, 50.5, 57.0])

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from planner.schema.telemetry import Characterization, JobFound, Measured
-from planner.telemetry.bursts import bursts, window_of
+from planner.schema.telemetry import JobFound, Measured
 from planner.telemetry.characterize import ClusterTrace, cluster
-from planner.telemetry.raw import Raw, ReadOptions, ratio
+from planner.telemetry.raw import Raw, ReadOptions
 from tests.world.commands import ran
 
 SIZE_GB, INTERVAL_S, DAYS = 1000.0, 1800.0, 3
@@ -85,12 +84,6 @@ def test_without_scatter_the_range_holds_both_and_the_window_corrects(
     assert job.drain_s.high and job.drain_s.low and job.drain_s.high - job.drain_s.low < 35
 
 
-def test_values_that_stand_several_times_are_means_over_that_time() -> None:
-    found, job = found_in(moving(110, 60, 10, noise=0.1, held=6))
-    assert found.record.window_s == 60
-    assert job.drain_s.value == pytest.approx(110, abs=20) and holds(job.drain_s, 110)
-
-
 def test_samples_that_are_what_they_seem_stay_exact() -> None:
     found, job = found_in(moving(110, 10, 10, noise=0.1))
     assert found.record.window_s == 10 and job.notes == ()
@@ -101,27 +94,6 @@ def test_samples_that_are_what_they_seem_stay_exact() -> None:
     assert job.drain_s.high and job.drain_s.low and job.drain_s.high - job.drain_s.low < 1
 
 
-@pytest.mark.parametrize("window", [1, 2, 6, 30, 100])
-def test_a_moving_mean_of_noise_alone(window: int) -> None:
-    noise = np.random.default_rng(2).normal(5, 1, 20_000)
-    rate = np.convolve(noise, np.full(window, 1 / window), mode="valid")
-    start = 10.0 * np.arange(len(rate))
-    assert window_of(rate, bursts(rate, start, np.full(len(rate), 10.0), 10.0), 10.0) == 10 * window
-
-
-def test_too_little_scatter_tells_no_window() -> None:
-    rate = np.full(2000, 5.0)
-    found = bursts(rate, 10.0 * np.arange(2000), np.full(2000, 10.0), 10.0)
-    assert window_of(rate, found, 10.0) is None
-
-
-def test_a_quotient_of_uneven_ranges_holds_its_ends() -> None:
-    quotient = ratio(Measured(value=1000, low=1000, high=1000), Measured(value=4, low=1, high=5))
-    assert (quotient.low, quotient.high) == (pytest.approx(200), pytest.approx(1000))
-    unbounded = ratio(Measured(value=10, low=9, high=11), Measured(value=4, low=0, high=5))
-    assert unbounded.high is None and unbounded.low is not None and unbounded.low < 2
-
-
 @pytest.fixture(scope="module")
 def smoothed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     raw = moving(110, 300, 10, noise=0.1)
@@ -130,15 +102,6 @@ def smoothed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = ["time,write_gb_per_s", *(f"{time:.0f},{rate:.6f}" for time, rate in rows)]
     path.write_text("\n".join(lines))
     return path
-
-
-def test_the_screen_says_so(smoothed: Path) -> None:
-    out = " ".join(ran("characterize", str(smoothed), "--full").out.split())
-    assert "each sample is a mean over 5.0 min" in out
-    assert "samples are means over 300 s, as what scatters in them tells" in out
-    told = ran("characterize", str(smoothed), "--window", "5 min", "--json")
-    (job,) = Characterization.model_validate_json(told.out).jobs
-    assert job.drain_s.value == pytest.approx(110, abs=5) and "as told" in job.notes[0]
 
 
 @pytest.mark.parametrize(

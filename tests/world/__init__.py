@@ -1,7 +1,7 @@
 """What the tests are run on: small problems, catalogs, plans and random cases, each built once.
 
 - `files`: a small problem with catalog and prices as YAML, and one that asks for a whole bill.
-- `catalog`, `plans`, `known_plans`, `tampering`: a catalog by hand, finished plans over it, those
+- `catalog`, `known_plans`, `tampering`: a catalog by hand, solved plans over it, those
   that verify clean, and ways to change one figure of them.
 - `gear`, `gear_plans`, `setups`: purchases with their sums by plain arithmetic, as plans for the
   workbook and the screen.

@@ -273,6 +273,7 @@ def problem(**changes: Any) -> dict[str, Any]:
         "jobs": (
             {
                 "name": "train",
+                "lost_time": "none",
                 "parameters": "70 B",
                 "restore": {"max_time": "5 min"},
                 "training": {"tokens": "2 T", "mfu": 0.4},

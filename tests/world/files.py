@@ -36,6 +36,7 @@ jobs:
     training:
       mfu: 40 %
     failures: llama3
+    lost_time: none
 objective: {maximize: goodput}
 scenarios:
   half_power: {site: {facility_power: 1 MW}}

@@ -45,6 +45,7 @@ def random_problem(random: Random, hardware: Hardware, *, wide: bool = False) ->
     apart = Random(repr(reference))
     _lay_out(apart, hardware, reference, job)
     _be_indifferent(apart, objective)
+    job["lost_time"] = f"{apart.uniform(1, 12):.2f} %" if apart.random() < 0.25 else "none"
     return problem
 
 

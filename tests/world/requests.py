@@ -66,6 +66,7 @@ class Request:
         }
         self.job: Raw = {
             "name": "train",
+            "lost_time": "none",
             "failures": {"per_gpu_day": 0.01},
             "restore": {"restart": "600 s"},
             "training": {"mfu": 0.5},

@@ -18,7 +18,17 @@ DataPath = tuple[str | int, ...]
 # Text for people, and inputs of the solver, which no arithmetic can judge.
 FREE = {"label", "source", "notes", "log_value", "gap_asked", "role", "unit"}
 # These have tests of their own below.
-FREE |= {"price", "places", "binding", "bound", "gap", "log_bound", "given_away", "best_capex_usd"}
+FREE |= {
+    "price",
+    "places",
+    "binding",
+    "bound",
+    "gap",
+    "log_bound",
+    "given_away",
+    "best_capex_usd",
+    "program",
+}
 # Changing a decision makes its consequences wrong, rather than the decision.
 DECIDED = {"quantity", "gpus_used", "systems_used", "interval_s", "mode", "sku", "parent"}
 DECIDED |= {"gpu_types", "storage_families", "name", "network", "switch_sku", "serves"}

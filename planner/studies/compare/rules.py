@@ -11,7 +11,6 @@ from planner.inputs import Change, Inputs, applied
 from planner.loader.checks import check_problem
 from planner.outputs.words import counted, decimals, listed, relative, write_figure
 from planner.paths import job_path
-from planner.processes import Progress, ignore
 from planner.schema.catalog import Family
 from planner.schema.comparison import Measure, Outcome, RowGroup, RuleRow, RulesTable
 from planner.schema.plan import Plan
@@ -26,6 +25,7 @@ from planner.studies.compare.side_by_side import (
     worse_by,
     write_loss,
 )
+from planner.studies.pool import Progress, ignore
 from planner.studies.request import PROBLEMS, Found, Request
 
 _RULE, _MODE, _FAMILIES = "storage.rule", job_path("checkpoint.mode"), "consider.storage_families"

@@ -12,10 +12,10 @@ from planner.schema.explanation import WhyNot
 from planner.schema.plan import Plan
 from planner.studies.why_not import question as figures
 from planner.studies.why_not.items import items
-from planner.studies.why_not.plans import forced_plans, most_forced
+from planner.studies.why_not.plans import forced_plans
 from planner.studies.why_not.question import Study
 
-__all__ = ["most_asked", "why_not"]
+__all__ = ["why_not"]
 
 WORK = 6000.0
 """How much work may be done before what was not asked for is left; see ``Effort``."""
@@ -67,17 +67,6 @@ def why_not(
     rows = forced_plans(study)
     study.proofs, study.questions = 0, questions
     return base.model_copy(update={"forced": rows, "items": items(study, rows, asked)})
-
-
-def most_asked(inputs: Inputs, plan: Plan, options: Options, questions: int | None) -> int:
-    """Return how many questions that takes at most, about, of which the forced plans are told.
-
-    Args:
-        questions: how many proofs there may be beyond the forced plans.
-    """
-    study = Study(inputs, plan, options, WORK, PATIENCE * WORK, options.effort)
-    left = sum(1 for count in study.units.values() if not count)
-    return most_forced(study) + (left if questions is None else min(left, questions))
 
 
 def _check(inputs: Inputs, plan: Plan, asked: Sequence[str]) -> None:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from typing import TypeVar, get_args
 
 from planner.case import Case, Storage, System, resolve
@@ -21,7 +20,6 @@ from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate as Answer
 from planner.optimizer.optimise import share
 from planner.optimizer.purchase import bill, broken_rows
-from planner.processes import tell
 from planner.schema.explanation import Certificate, Forced, ForcedKind
 from planner.schema.problem import RuleName
 from planner.studies.changes import apply, storage_of, systems_of
@@ -224,23 +222,13 @@ class Question:
 def forced_plans(study: Study) -> tuple[Forced, ...]:
     """Return the plan beside the best ones with something else forced."""
     chosen = [*_vendors(study), *_types(study)]
-    rows: list[Forced] = []
-    for row in chain((_answer(study, question) for question in chosen), _rules(study)):
-        rows.append(row)
-        tell(len(rows))
-    return tuple(rows)
-
-
-def most_forced(study: Study) -> int:
-    """Return how many such plans there may be."""
-    chosen = [*_vendors(study), *_types(study)]
-    return len(chosen) + len(get_args(RuleName))
+    return (*(_answer(study, question) for question in chosen), *_rules(study))
 
 
 def _vendors(study: Study) -> Iterator[Question]:
     """Yield each storage vendor on offer that the plan does not buy from alone."""
-    held = {item.vendor for item in study.case.storage if study.units[item.id]}
-    for vendor in sorted({item.vendor for item in study.case.storage} - _alone(held)):
+    held = {item.vendor for item in study.case.flash if study.units[item.id]}
+    for vendor in sorted({item.vendor for item in study.case.flash} - _alone(held)):
         yield Question("storage_vendor", vendor, vendor, storage_of(study.case, {vendor}))
 
 
@@ -396,5 +384,5 @@ def _wanted(case: Case, found: Run, system: System) -> int:
 def _storage_share(case: Case, operation: Run) -> float:
     """Return what share of capex is for storage."""
     spent = bill(case, operation.units, operation.ways)
-    storage = (spent.purchased[item.id] * (item.unit_net_usd or 0.0) for item in case.storage)
+    storage = (spent.purchased[item.id] * (item.unit_net_usd or 0.0) for item in case.flash)
     return sum(storage) / max(spent["capex_usd"], 1.0)

@@ -180,7 +180,7 @@ def problem_demanding(study: Study, name: str) -> tuple[Inputs, str] | None:
 def _unneeded_offers(study: Study, name: str) -> list[tuple[str, tuple[str, ...]]]:
     """Return what need not be on offer where a plan holds the item."""
     case = study.case
-    item = next((each for each in case.storage if each.id == name), None)
+    item = next((each for each in case.flash if each.id == name), None)
     if isinstance(item, Storage):
         one = (case.exact_families or case.max_families) == 1
         return [("consider.storage_families", (item.family,))] if one else []
@@ -261,7 +261,7 @@ def of_operation(inputs: Inputs, case: Case, operation: Run) -> Figures:
         it_power_kw=spent["it_power_kw"] if known else None,
         facility_power_kw=spent["facility_power_kw"] if known else None,
         systems=sum(operation.units[system.id] for system in case.systems),
-        appliances=sum(operation.units[item.id] for item in case.storage),
+        appliances=sum(operation.units[item.id] for item in case.flash),
     )
 
 

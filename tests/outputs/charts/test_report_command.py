@@ -274,7 +274,7 @@ def test_a_curve_is_computed_once_for_a_problem_and_only_where_none_is_given(
         asked.append((inputs.problem.name, *against, points))
         return [storage_frontier().model_copy(update={"problem": inputs.problem.name})]
 
-    monkeypatch.setattr("planner.studies.sensitivity.frontier.study", study)
+    monkeypatch.setattr("planner.studies.frontier.study", study)
     output = tmp_path / "x.html"
     report([plan_file], output)
     assert asked == [] and "Useful work against" not in output.read_text("utf-8")

@@ -14,10 +14,9 @@ import pytest
 
 from planner.outputs.bill import harmless
 from planner.outputs.telemetry_files import checkpoints_csv, checkpoints_parquet, jobs_csv
-from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization
+from planner.schema.telemetry import CHECKPOINT_COLUMNS
 from tests.outputs.hostile import TEXTS
 from tests.outputs.telemetry import samples
-from tests.world.effort import calls_of
 
 RECORD = samples.three()
 TABLE = samples.checkpoints(RECORD, 40)
@@ -36,12 +35,6 @@ def test_every_number_comes_back() -> None:
         assert cells == TABLE[name].tolist(), name
     assert rows[0]["start"] == "2024-03-01T01:00:00.000Z"
     assert rows[1]["start"] == "2024-03-01T01:11:02.000Z"
-
-
-def test_a_trace_without_dates_has_none() -> None:
-    record = RECORD.model_copy(update={"clock": "zero"})
-    assert list(read(checkpoints_csv(record, TABLE))[0]) == list(CHECKPOINT_COLUMNS)
-    assert "start" not in read(jobs_csv(record))[0]
 
 
 def edited(**columns: Any) -> Mapping[str, Any]:
@@ -65,22 +58,6 @@ def test_parquet_has_types_and_units() -> None:
     assert found.schema.metadata == {b"clock": b"unix"}
 
 
-def test_the_same_table_gives_the_same_bytes() -> None:
-    again = {name: values.copy() for name, values in TABLE.items()}
-    again["job"] = again["job"].astype(str)
-    assert checkpoints_csv(RECORD, TABLE) == checkpoints_csv(RECORD, again)
-    assert checkpoints_parquet(RECORD, TABLE) == checkpoints_parquet(RECORD, again)
-    assert jobs_csv(RECORD) == jobs_csv(samples.three())
-
-
-@pytest.mark.parametrize("empty", [samples.record([])])
-def test_there_may_be_none(empty: Characterization) -> None:
-    table = samples.checkpoints(empty)
-    assert checkpoints_csv(empty, table).count(b"\n") == 1
-    assert pq.read_table(io.BytesIO(checkpoints_parquet(empty, table))).num_rows == 0
-    assert jobs_csv(empty).count(b"\n") == 1
-
-
 @pytest.mark.parametrize("name", TEXTS)
 def test_no_text_becomes_a_formula(name: str) -> None:
     text = TEXTS[name]
@@ -95,13 +72,6 @@ def test_no_text_becomes_a_formula(name: str) -> None:
     assert not row["notes"].startswith(("=", "+", "-", "@"))
 
 
-def test_names_that_no_file_can_hold_are_written_without_what_it_cannot() -> None:
-    table = edited(cluster=np.array(["a\ud800b", ""], dtype=object))
-    assert [row["cluster"] for row in read(checkpoints_csv(RECORD, table))] == ["ab", ""]
-    found = pq.read_table(io.BytesIO(checkpoints_parquet(RECORD, table)))
-    assert found["cluster"].to_pylist() == ["ab", None]
-
-
 def test_jobs_have_their_ranges() -> None:
     rows = read(jobs_csv(RECORD))
     assert [row["name"] for row in rows] == ["job 1", "wide", "small"]
@@ -111,9 +81,3 @@ def test_jobs_have_their_ranges() -> None:
     assert first["start"] == "2024-03-01T01:00:00.000Z" and first["resolved"] == "true"
     assert small["overlap_low"] == "" and float(small["overlap_high"]) == 0.067
     assert small["mtti_s"] == small["mtti_s_high"] == "" and small["resolved"] == "false"
-
-
-def test_a_long_table_is_written_at_once() -> None:
-    table = {name: np.tile(values, 1_000) for name, values in TABLE.items()}
-    assert checkpoints_csv(RECORD, table).count(b"\n") == 120_001
-    assert calls_of(lambda: checkpoints_csv(RECORD, table)) < 120_000 * 6

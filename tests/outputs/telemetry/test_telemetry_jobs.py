@@ -66,17 +66,6 @@ def test_what_is_known_of_failures_depends_on_the_gpus() -> None:
     assert "no restart seen in 5.0 days" in jobs_yaml(samples.record([samples.job()]))
 
 
-def test_the_limit_is_one_that_the_job_keeps_to() -> None:
-    shares = [only_job(samples.record([job]))["checkpoint"]["max_overlap"]
-              for job in samples.three().jobs]  # fmt: skip
-    assert shares == ["10 %", "14 %", "10 %"]
-
-
-def test_parameters_are_only_told() -> None:
-    assert "# parameters: 986 B  # implied: 986 B ±0.3 %, 14 bytes each" in jobs_yaml(samples.one())
-    assert "parameters" not in only_job(samples.one())
-
-
 @pytest.mark.parametrize("name", TEXTS)
 def test_no_name_is_more_than_a_name(name: str) -> None:
     text = TEXTS[name]
@@ -97,14 +86,6 @@ def test_no_name_is_more_than_a_name(name: str) -> None:
     assert list(found) == [each.path for each in overrides]
 
 
-def test_a_job_without_a_name_gets_one() -> None:
-    assert only_job(samples.record([samples.job("\x00\u202e")]))["name"] == "job"
-
-
-def test_no_jobs_are_an_empty_list() -> None:
-    assert yaml12.parse(jobs_yaml(samples.record([])), "jobs").data == {"jobs": ()}
-
-
 def test_overrides_do_the_same_as_settings_and_as_a_scenario(tmp_path: Path) -> None:
     calibration = samples.calibration()
     below = "".join(f"    {line}\n" for line in overrides_yaml(calibration).splitlines())
@@ -117,19 +98,3 @@ def test_overrides_do_the_same_as_settings_and_as_a_scenario(tmp_path: Path) -> 
     assert one.problem.jobs == other.problem.jobs
     assert one.problem.job.checkpoint.size_gb == 13_800.0
     assert report_findings(path, (), None, as_json=False)[1] is False
-
-
-def test_without_overrides_there_is_an_empty_mapping() -> None:
-    text = overrides_yaml(samples.calibration().model_copy(update={"overrides": ()}))
-    assert yaml12.parse(text, "overrides").data == {}
-    assert "# not measured: stall: storage does not see it" in text
-
-
-def test_settings_may_be_values_alone() -> None:
-    calibration = samples.calibration()
-    bare = tuple(
-        each.model_copy(update={"setting": each.setting.partition("=")[2]})
-        for each in calibration.overrides
-    )
-    again = calibration.model_copy(update={"overrides": bare})
-    assert overrides_yaml(again) == overrides_yaml(calibration)

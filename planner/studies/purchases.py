@@ -1,0 +1,289 @@
+"""A purchase kept in another scenario: its best operation, broken limits, and regret."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.case import Case, Storage, System
+from planner.case.model import Limits, Mode, Policy
+from planner.limits import BY_NAME
+from planner.optimizer import operate, purchase
+from planner.optimizer.kernel import Kernel
+from planner.optimizer.objective import measure, natural
+from planner.optimizer.operate import Run, passed_by
+from planner.optimizer.operations import WORTH, Operation, covers, stored, ways_to_save
+from planner.optimizer.optimise import optimise
+from planner.sizing.goodput import mtti_s
+
+Numbers = NDArray[np.float64]
+Excess = float | None
+"""By what share of itself a limit is exceeded; None where it is not a matter of more or less."""
+OfferT = TypeVar("OfferT", System, Storage)
+
+
+class Kept(NamedTuple):
+    """A purchase in a scenario: its operation, None without any, and the limits it breaks."""
+
+    run: Run | None
+    broken: Mapping[str, Excess]
+
+
+def best_operation(case: Case, run: Run) -> Run | None:
+    """Return a purchase at its best under a case; None where it breaks a limit.
+
+    Args:
+        run: the purchase, as it is run in another scenario.
+    """
+    units = _units(case, run)
+    if units is None or not purchase.orderly(case, units):
+        return None
+    if len(run.used) > case.job.max_types or purchase.broken_rows(case, units, run.ways):
+        return None
+    return _of_all(optimise(_fixed(case, units, run), gap=_GAP, ties=False).operation, units)
+
+
+def kept_purchase(case: Case, run: Run) -> Kept:
+    """Return a purchase under a case with the limits it breaks.
+
+    Where no operation meets every limit it runs for most useful work, and the limits on running
+    that this misses count as broken.
+    """
+    units = _units(case, run)
+    if units is None:
+        return Kept(None, {"products": None})
+    broken: dict[str, Excess] = {} if purchase.orderly(case, units) else {"orders": None}
+    for row in purchase.broken_rows(case, units, run.ways):
+        broken[_limit_name(row)] = _excess(case, units, run, row)
+    if "fabric" in broken:
+        return Kept(None, broken)
+    found = None if broken else best_operation(case, run)
+    if found is None:
+        found = _most_work(case, units, run)
+        broken |= {"running": None} if found is None else passed_by(case, found)
+    return Kept(found, broken)
+
+
+_GAP = 1e-6
+
+
+def _units(case: Case, run: Run) -> dict[str, int] | None:
+    """Return the units of everything on offer; None where a bought product no longer is."""
+    ids = {offer.id for offer in case.offers()}
+    if any(count and name not in ids for name, count in run.units.items()):
+        return None
+    return {name: run.units.get(name, 0) for name in (offer.id for offer in case.offers())}
+
+
+def _of_all(found: Run | None, units: Mapping[str, int]) -> Run | None:
+    return None if found is None else replace(found, units=dict(units))
+
+
+def _fixed(case: Case, units: Mapping[str, int], run: Run) -> Case:
+    """Return the case of one purchase in the ways that it was bought for."""
+    systems = tuple(
+        replace(_held(system, units), ways=(system.way(run.ways),)) for system in case.systems
+    )
+    storage = tuple(_held(item, units) for item in case.storage)
+    return replace(case, systems=systems, storage=storage).billed_as(case)
+
+
+def _held(offer: OfferT, units: Mapping[str, int]) -> OfferT:
+    return replace(offer, low=units[offer.id], high=units[offer.id])
+
+
+_NUMBERED = re.compile(r"(stock|require_vendor|split)_(.+)")
+
+
+def _limit_name(row: str) -> str:
+    """Return the name that a plan's limits have for a row of the model."""
+    numbered = _NUMBERED.fullmatch(row)
+    if numbered is None:
+        return row
+    kind, rest = numbered.groups()
+    return f"{kind}.{rest.partition('_')[0] if kind == 'split' else rest}"
+
+
+def _excess(case: Case, units: Mapping[str, int], run: Run, row: str) -> Excess:
+    if row == "capacity":
+        usable_tb = sum(item.usable_tb * units[item.id] for item in case.storage)
+        return 1.0 - usable_tb / case.job.capacity_needed_tb
+    supply = BY_NAME.get(row)
+    if supply is None or supply.group != "supply":
+        return None
+    limit = case.limits[supply.field]
+    return purchase.bill(case, units, run.ways)[supply.figure] / limit - 1.0 if limit else None
+
+
+def _most_work(case: Case, units: Mapping[str, int], run: Run) -> Run | None:
+    """Return a purchase at most useful work, whatever limits that breaks."""
+    job = replace(
+        case.job, max_restore_s=None, ingest_per_gpu_gb_per_s=0.0, gpus_max=None,
+        capacity_needed_tb=0.0,
+    )  # fmt: skip
+    free = replace(
+        case.under(Limits.of({})).of_any_size(),
+        objective="useful_gpus",
+        policy=Policy(),
+        indifference=0.0,
+    )
+    patient = replace(free, job=replace(job, gpus_min=1)).billed_as(case)
+    hasty = replace(patient, job=replace(patient.job, max_overlap=1.0, max_blocking=0.99))
+    for loose in (patient, hasty):
+        found = optimise(_fixed(loose.billed_as(case), units, run), gap=_GAP, ties=False)
+        if found.operation is not None:
+            return _of_all(found.operation, units)
+    each = (_at_longest(case, mode, units, run) for mode in case.job.modes)
+    return next((found for found in each if found is not None), None)
+
+
+def _at_longest(case: Case, mode: Mode, units: Mapping[str, int], run: Run) -> Run | None:
+    """Return a purchase run as planned, with the longest interval allowed."""
+    rule = case.job.interval
+    interval_s = rule.high_s
+    if rule.policy == "lost_work":
+        rates = [way.failures_per_gpu_day for _, way in case.in_use(run.used, run.ways)]
+        interval_s = rule.kappa * mtti_s(max(rates), run.gpus)
+    return operate.run_at(case, mode, units, run.used, run.gpus, interval_s, run.ways)
+
+
+# Values of many purchases
+
+
+def value_of(case: Case, run: Run) -> float:
+    """Return an operation's value in the problem's objective, in its own unit."""
+    return natural(case.objective, measure(case, case.objective)(run))
+
+
+def values_of(case: Case, runs: Sequence[Run]) -> Numbers:
+    """Return the values of purchases at their best under a case, nan where one breaks a limit."""
+    found = np.full(len(runs), np.nan)
+    if not _known_as_arrays(case):
+        for place, run in enumerate(runs):
+            best = best_operation(case, run)
+            found[place] = math.nan if best is None else value_of(case, best)
+        return found
+    there: dict[int, dict[str, int]] = {}
+    for place, run in enumerate(runs):
+        units = _units(case, run)
+        if units and purchase.orderly(case, units) and not purchase.broken_by_counts(case, units):
+            there[place] = units
+    if not there:
+        return found
+    places = np.array(list(there))
+    counts = np.array([[units[o.id] for o in case.offers()] for units in there.values()]).T
+    numbers = {way.id: n for n, way in enumerate(case.ways)}
+    used = (case.in_use(runs[place].used, runs[place].ways)[0][1].id for place in there)
+    ways = np.array([numbers[name] for name in used])
+    fits = Kernel(case).within_limits(counts, ways)
+    places, counts, ways = places[fits], counts[:, fits], ways[fits]
+    score = _scores(case, counts, ways)
+    runs_at_all = np.isfinite(score)
+    found[places[runs_at_all]] = [natural(case.objective, s) for s in score[runs_at_all].tolist()]
+    return found
+
+
+def _known_as_arrays(case: Case) -> bool:
+    """Whether a purchase's value follows from useful work of one type, with no limit on ratios."""
+    return (
+        case.objective in WORTH
+        and case.job.max_types == 1
+        and case.limits["per_useful_gpu_hour"] is None
+        and case.limits["per_million_tokens"] is None
+        and all(covers(case, mode) for mode in case.job.modes)
+    )
+
+
+def _scores(case: Case, counts: NDArray[np.int64], ways: NDArray[np.int64]) -> Numbers:
+    """Return the score of each purchase (column) in its way."""
+    owners = np.array([n for n, system in enumerate(case.systems) for _ in system.ways])
+    systems, first = counts[owners[ways], np.arange(len(ways))], len(case.systems)
+    stores, _ = stored(case, counts[first : first + len(case.storage)])
+    score = np.full(len(ways), -np.inf)
+    for one in ways_to_save(case):
+        operation, most = Operation(*one), np.zeros(len(ways), dtype=np.int64)
+        for way in np.unique(ways).tolist():
+            most[ways == way] = operation.most_gpus(way, systems[ways == way])
+        score = np.maximum(score, operation.best(ways, systems, most, stores)[0])
+    return score
+
+
+# Candidates and regret
+
+MOST = 40
+"""Candidates compared, at most."""
+BROKEN = 1.0
+"""Regret of a purchase that breaks a limit, and the largest regret."""
+Key = tuple[tuple[str, int], ...]
+
+
+def purchase_of(run: Run) -> Key:
+    """Return the units of everything bought, which tell purchases apart."""
+    return tuple(sorted((name, count) for name, count in run.units.items() if count))
+
+
+def candidates(case: Case, planned: Run | None, runs: Sequence[Run], most: int = MOST) -> list[Run]:
+    """Return different purchases, the planned one first.
+
+    Where there are more than ``most``: the ones of least power and least capex, then those found
+    most often, of equals evenly spread by power.
+
+    Args:
+        case: the problem itself.
+        planned: its plan, None where it has none.
+        runs: the best plans of scenarios.
+    """
+    chosen: dict[Key, Run] = {} if planned is None else {purchase_of(planned): planned}
+    found: dict[Key, Run] = {}
+    times: dict[Key, int] = {}
+    for run in runs:
+        key = purchase_of(run)
+        found.setdefault(key, run)
+        times[key] = times.get(key, 0) + 1
+    sizes = {key: _size(case, run) for key, run in found.items()}
+    for place in (0, 1):
+        if found:
+            cautious = min(found, key=lambda key: (sizes[key][place], key))
+            chosen.setdefault(cautious, found[cautious])
+    for number in sorted(set(times.values()), reverse=True):
+        group = [key for key in found if times[key] == number and key not in chosen]
+        group.sort(key=lambda key: (sizes[key], key))
+        room = max(most - len(chosen), 0)
+        if len(group) > room:
+            group = [group[n] for n in np.unique(np.linspace(0, len(group) - 1, room).round())
+                     .astype(int)]  # fmt: skip
+        chosen |= {key: found[key] for key in group}
+    return list(chosen.values())
+
+
+def _size(case: Case, run: Run) -> tuple[float, float]:
+    """Return a purchase's power, kW, and capex, USD, in the problem itself."""
+    units = {offer.id: run.units.get(offer.id, 0) for offer in case.offers()}
+    try:
+        spent = purchase.bill(case, units, run.ways)
+    except ValueError:  # no fabric is large enough
+        return math.inf, math.inf
+    return spent["it_power_kw"], spent["capex_usd"]
+
+
+def regrets(values: Numbers, answered: Numbers, *, maximise: bool) -> Numbers:
+    """Return the regret of each candidate (column) in each scenario (row), as a share of the best.
+
+    Args:
+        values: nan where a candidate breaks a limit.
+        answered: value of each scenario's own best plan; a candidate may be better within the gap.
+    """
+    pick = np.fmax if maximise else np.fmin
+    best = pick.reduce(np.column_stack([answered, values]), axis=1)
+    whole = np.abs(best)[:, None]
+    behind = best[:, None] - values if maximise else values - best[:, None]
+    shares = np.full(values.shape, BROKEN)
+    np.divide(behind, whole, out=shares, where=whole > 0.0)
+    shares[(behind <= 0.0) & (whole == 0.0)] = 0.0
+    return np.where(np.isnan(values), BROKEN, np.clip(shares, 0.0, BROKEN))

@@ -1,1 +1,0 @@
-"""Many scenarios of one problem: sweeps, frontiers, tornadoes, uncertainty, on one engine."""

@@ -1,0 +1,328 @@
+"""One input at a time from low to high: which inputs the best plan depends on most."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from planner.errors import Finding, InputError, clip
+from planner.inputs import Change, Inputs, needs
+from planner.levers import levers
+from planner.levers.model import written
+from planner.loader.vary.place import NoPlaceError, short
+from planner.paths import job_path
+from planner.schema.plan import Status
+from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
+from planner.studies.distributions import Field
+from planner.studies.pool import Progress, ignore
+from planner.studies.request import Found, Request, SweepOptions, head_of
+from planner.studies.scenario_plans import NO_PLAN, Answer, answers, conflict
+from planner.studies.scenarios import Scenario, label, labels
+
+BY = 0.2
+MOST_EXPLAINED = 6
+"""Ends without a plan whose conflict is searched, which takes longer than solving."""
+WORK = 2000.0
+SPAN_FIX = "write for example --vary budget.capex=400MUSD:500MUSD, =x0.8:x1.2 or =+-20%"
+_AROUND = re.compile(r"(?:\+-|\+/-|±)\s*(\d+(?:\.\d+)?)\s*%\Z")
+_WRITTEN = {unit: unit for unit in ("kW", "USD", "s", "GB/s", "TB", "share")} | {"day": "days"}
+"""Units written in a larger one where that is shorter."""
+_NEAR = 1e-9
+
+
+class Side(NamedTuple):
+    """An end: its value as text and as number or word, and the changes that set it."""
+
+    text: str
+    value: float | str
+    changes: tuple[Change, ...]
+
+
+class Span(NamedTuple):
+    """An input with both ends."""
+
+    path: str
+    label: str
+    unit: str
+    base_text: str
+    low: Side
+    high: Side
+
+
+def asked_span(inputs: Inputs, option: str) -> Span:
+    """Return the span of a ``PATH=LOW:HIGH`` or ``PATH=+-20%``.
+
+    Raises:
+        InputError: it cannot be read, the path leads nowhere, or a value is refused.
+    """
+    origin = f"--vary {clip(option, 80)}"
+    path, separator, spec = (part.strip() for part in option.partition("="))
+    if not (path and separator and spec):
+        raise InputError(Finding("vary", "not PATH=LOW:HIGH", origin, fix=SPAN_FIX))
+    try:
+        field = Field(inputs, path)
+    except NoPlaceError as error:
+        raise InputError(Finding("vary", str(error), origin, fix=error.fix)) from None
+    around = _AROUND.match(spec)
+    if around is not None:
+        span = span_around(inputs, field, float(around[1]) / 100.0)
+        if span is None:
+            message = f"there is no number here to take {spec} of"
+            raise InputError(Finding("vary", message, origin, fix="write LOW:HIGH"))
+        return span
+    ends = [part.strip() for part in spec.split(":")]
+    if len(ends) != 2 or not all(ends) or ends[0] == ends[1]:
+        raise InputError(Finding("vary", f"'{spec[:60]}' is not LOW:HIGH", origin, fix=SPAN_FIX))
+    low, high = (_read(field, text, origin) for text in ends)
+    return _span(inputs, field, low, high)
+
+
+def span_around(
+    inputs: Inputs, field: Field, by: float, least: float = -math.inf, most: float = math.inf
+) -> Span | None:
+    """Return the span of a number by a share to either side, within least and most.
+
+    Whole numbers go at least one up and down. None where there is no number, or no way to go.
+    """
+    base = field.base
+    if not base or not field.slot.numeric:
+        return None
+    low, high = base * (1.0 - by), base * (1.0 + by)
+    if field.slot.whole and not field.several:
+        low, high = math.floor(low + _NEAR), math.ceil(high - _NEAR)
+    bottom, top = field.ends
+    low, high = max(low, bottom, least), min(high, top, most)
+    sides = _at(field, min(low, base), base), _at(field, max(high, base), base)
+    return None if sides[0] == sides[1] else _span(inputs, field, *sides)
+
+
+def _span(inputs: Inputs, field: Field, low: Side, high: Side) -> Span:
+    standing = field.variable.first.standing
+    base = short(standing) if field.base is None else _text(field, field.base)
+    name = label(inputs, field.path, labels(inputs))
+    unit = field.unit if field.slot.numeric else ""
+    return Span(field.path, name, unit, base, low, high)
+
+
+def _at(field: Field, number: float, base: float) -> Side:
+    """Return the end at a number, at the base where the number is refused."""
+    reading = field.read(field.text(number))
+    if reading.faults:
+        return Side(_text(field, base), base, ())
+    return Side(_text(field, number), number, reading.changes)
+
+
+def _read(field: Field, text: str, origin: str) -> Side:
+    reading = field.read(text)
+    if reading.faults:
+        raise InputError([replace(f, file=origin, path=field.path) for f in reading.faults])
+    value = field.variable.cell(reading, field.variable.choose_display([text]))
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        return Side(_text(field, float(value)), float(value), reading.changes)
+    return Side(text, text, reading.changes)
+
+
+def _text(field: Field, number: float) -> str:
+    """Return a number as a problem file has it, in a unit that keeps it short."""
+    if field.unit in _WRITTEN and not field.slot.whole:
+        return written(number, _WRITTEN[field.unit])
+    return field.text(number)
+
+
+# Numbers varied by default
+
+
+def defaults(inputs: Inputs, by: float, counts: Mapping[str, int]) -> list[Span]:
+    """Return the spans of a problem's numbers, each by a share to either side.
+
+    Limits, demands and the job, then assumptions on storage and failures, then prices and power:
+    of all items, and of each that the best plan buys.
+
+    Args:
+        counts: units by item of the best plan.
+    """
+    found: dict[str, Span] = {}
+    for path, least, most in _numbers(inputs, counts):
+        try:
+            span = span_around(inputs, Field(inputs, path), by, least, most)
+        except NoPlaceError:
+            continue  # the problem does not state it
+        if span is not None:
+            found.setdefault(span.path, span)
+    return list(found.values())
+
+
+def _numbers(inputs: Inputs, counts: Mapping[str, int]) -> Iterator[tuple[str, float, float]]:
+    """Yield paths with the least and the most that they may be."""
+    for lever in levers(inputs):
+        fixed = lever.between and lever.path.startswith("items.")
+        if lever.value is not None and not fixed:
+            if not lever.path.startswith(job_path("parallelism.")):  # these hang together
+                yield lever.path, lever.least, lever.most
+    bought = sorted(name for name, count in counts.items() if count)
+    products = (
+        figure.format(name)
+        for figure in ("prices.{}.list", "catalog.{}.consumes.it_power")
+        for name in ("*", *bought)
+    )
+    for path in (*_assumptions(inputs), *products):
+        yield path, -math.inf, math.inf
+
+
+def _assumptions(inputs: Inputs) -> Iterator[str]:
+    job = inputs.problem.job
+    yield "storage.delivered_fraction.write"
+    yield "storage.delivered_fraction.read"
+    own = any(item.gpu.failures_per_day is not None for item in inputs.items)
+    if own and job.failure_rate is None:
+        yield "catalog.*.gpu.failures_per_day"
+    else:
+        yield job_path("failures.per_gpu_day")
+    sized, counted = job.checkpoint.size_gb is not None, job.parameters is not None
+    if not (sized and counted):  # both have to agree
+        yield job_path("checkpoint.size") if sized else job_path("bytes_per_parameter")
+    yield job_path("checkpoint.stall")
+    yield job_path("restore.restart" if job.restart.remote_s is None else "restart.remote")
+    if job.lost_share:
+        yield job_path("lost_time")
+    if job.lost_share:
+        yield job_path("lost_time")
+    yield job_path("training.mfu")
+    yield job_path("training.scale.exponent")
+    yield job_path("repair.share")
+    yield from ("site.pue", "site.pue.air", "site.pue.liquid")
+    if needs(inputs.problem, "term"):
+        yield "term.electricity"
+
+
+# The study
+
+
+def study(
+    inputs: Inputs,
+    ranges: Sequence[str] = (),
+    options: SweepOptions | None = None,
+    *,
+    by: float = BY,
+    progress: Progress = ignore,
+) -> Tornado:
+    """Return the best plan's objective with each input at low and high, all else unchanged.
+
+    Args:
+        ranges: each as ``PATH=LOW:HIGH`` or ``PATH=+-20%``; without any, every number of
+            ``defaults``.
+        options: how exactly to solve, and how long at most for each end.
+        by: share to either side where no ranges are given.
+        progress: called with the numbers of ends solved and of all.
+
+    Raises:
+        InputError: a range cannot be read, or an input is varied twice.
+    """
+    options = options or SweepOptions()
+    base = answers(inputs, [Scenario(0, ())], options)[0]
+    counts = {} if base.operation is None else base.operation.units
+    spans = [asked_span(inputs, each) for each in ranges] or defaults(inputs, by, counts)
+    paths = [span.path for span in spans]
+    twice = [path for place, path in enumerate(paths) if path in paths[:place]]
+    if twice:
+        raise InputError(Finding("vary", f"'{twice[0]}' is varied twice", fix="vary it once"))
+    sides = [side for span in spans for side in (span.low, span.high)]
+    scenarios = [Scenario(place, side.changes) for place, side in enumerate(sides)]
+    found = _with_reasons(inputs, answers(inputs, scenarios, options, progress))
+    swings = [_swing(span, *found[2 * n : 2 * n + 2]) for n, span in enumerate(spans)]
+    status = _status(base, swings)
+    return Tornado(
+        **head_of(inputs, options.gap),
+        base=base.value,
+        base_bound=base.bound,
+        status=status,
+        swings=tuple(sorted(swings, key=lambda s: (s.width is None, -(s.width or 0.0)))),
+        message=None if status in PLANNED else base.reason or MESSAGES[status],
+    )
+
+
+MESSAGES: dict[Status, str] = {
+    "infeasible": NO_PLAN,
+    "unbounded": "nothing limits the purchase: give a power, space or cost budget",
+    "no_solution": "the problem as it stands was not solved",
+}
+
+
+def _with_reasons(inputs: Inputs, found: Sequence[Answer]) -> list[Answer]:
+    """Return answers with the conflicting limits where there is no plan, of the first of these."""
+    explained, left = [], MOST_EXPLAINED
+    for answer in found:
+        if answer.status == "infeasible":
+            why = conflict(inputs, answer.scenario.changes, WORK) if left else NO_PLAN
+            answer, left = answer._replace(reason=why), max(0, left - 1)
+        explained.append(answer)
+    return explained
+
+
+def _swing(span: Span, low: Answer, high: Answer) -> Swing:
+    middle, least, most = width(low, high)
+    return Swing(
+        path=span.path,
+        label=span.label,
+        unit=span.unit,
+        base_text=span.base_text,
+        low=_end(span.low, low),
+        high=_end(span.high, high),
+        width=middle,
+        least_width=least,
+        most_width=most,
+    )
+
+
+def width(one: Answer, other: Answer) -> tuple[float | None, float | None, float | None]:
+    """Return the distance of two values, and the least and the most of that of the optima.
+
+    None where an end has no plan, or no bound.
+    """
+    if one.value is None or other.value is None:
+        return None, None, None
+    apart = abs(one.value - other.value)
+    if one.bound is None or other.bound is None:
+        return apart, None, None
+    low, high = sorted((one.value, one.bound)), sorted((other.value, other.bound))
+    least = max(0.0, high[0] - low[1], low[0] - high[1])
+    return apart, least, max(high[1] - low[0], low[1] - high[0])
+
+
+def _end(side: Side, answer: Answer) -> End:
+    units = {} if answer.operation is None else answer.operation.units
+    return End(
+        text=side.text,
+        value=side.value,
+        status=answer.status,
+        objective=answer.value,
+        bound=answer.bound,
+        counts={name: count for name, count in sorted(units.items()) if count},
+        reason=answer.reason,
+    )
+
+
+def _status(base: Answer, swings: Sequence[Swing]) -> Status:
+    """Return how the study ended: as the base did, "optimal" only if every end is proven."""
+    if base.status in ("infeasible", "unbounded"):
+        return "infeasible" if base.status == "infeasible" else "unbounded"
+    if base.status not in PLANNED:
+        return "no_solution"
+    ends = {end.status for swing in swings for end in (swing.low, swing.high)}
+    proven = ends <= {"optimal", "infeasible", "unbounded", "invalid"}
+    return "optimal" if base.status == "optimal" and proven else "feasible"
+
+
+def run(request: Request, *, vary: Sequence[str], by: float) -> Found:
+    """Return the tornado of a problem.
+
+    Raises:
+        InputError: the problem or a range is wrong.
+    """
+    found = study(request.inputs, vary, request.each(), by=by, progress=request.progress)
+    ends = {end.status for swing in found.swings for end in (swing.low, swing.high)}
+    ended = "failed" if "failed" in ends else found.status
+    return Found((found,), (ended,), plan=request.plan)

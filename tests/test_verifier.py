@@ -1,0 +1,318 @@
+"""The verifier finds every planted fault, changed figure and broken limit, and names it."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import planner
+from planner.api import load
+from planner.inputs import Inputs
+from planner.schema.catalog import Figure
+from planner.schema.plan import Plan, RackGroup
+from planner.schema.prices import ExchangeRate
+from planner.sizing import demand, goodput
+from planner.sizing.checkpoint import BYTES_PER_PARAMETER
+from planner.verifier import published, recheck, unit_faults, verify
+from planner.verifier.goodput import Times
+from planner.verifier.goodput import goodput as goodput_of
+from tests.world.known_plans import KNOWN, everything
+from tests.world.solved import solved
+from tests.world.tampering import DataPath, disagreements, leaves, put, tampered
+
+PROBLEMS = Path(__file__).resolve().parents[1] / "problems"
+EUR = ExchangeRate.model_validate({"usd": 3.0, "on": "2026-11-01", "source": "a bank"})
+JOB = ("jobs", 0)
+
+
+def of(value: Any) -> Figure[Any]:
+    return Figure(value=value, source="sheet", confidence="high")
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_no_figure_of_a_plan_can_be_changed(name: str) -> None:
+    inputs, plan = KNOWN[name]()
+    verify(inputs, plan)
+    tried = Counter[str]()
+    for key, path in leaves(name, plan):
+        kind = f"{path[0]}.{path[-1]}"
+        tried[kind] += 1
+        if tried[kind] <= 2:  # a field of two lines, two limits, two racks
+            found = recheck(inputs, tampered(plan, path))
+            assert found.disagreements + found.breaches, key
+    assert len(tried) > 150
+
+
+# what was misread | part of the inputs | where | value it should have had | what is named
+PLANTED: list[tuple[str, str, DataPath, Any, str]] = [
+    ("PUE of air", "problem", ("site", "pue", "air"), 1.5, "facility_power_kw"),
+    ("PUE of liquid", "problem", ("site", "pue", "liquid"), 1.2, "facility_power_kw"),
+    ("feeds", "problem", ("site", "feeds", "redundancy"), "2N", "facility_power: broken limit"),
+    ("CDU redundancy", "problem", ("site", "cooling", "redundancy"), "2N", "lines.pump.quantity"),
+    ("PDU redundancy", "problem", ("site", "rack", "pdu", "redundancy"), "2N", "lines.strip."),
+    ("rack weight", "problem", ("site", "rack", "weight_kg"), 300.0, "lines.gpu_a.racks"),
+    ("rack height", "problem", ("site", "rack_classes", "network", "height_ru"), 30.0, "height_ru"),
+    ("hall", "problem", ("site", "racks"), 2, "racks: broken limit"),
+    ("lead time", "problem", ("targets", "max_lead_time_days"), 150.0, "lead_time: broken limit"),
+    ("annuity", "problem", ("term", "discount_rate"), 0.0, "totals.tco_usd: plan says"),
+    ("energy basis", "problem", ("term", "energy_basis"), "maximum", "energy_usd_per_year"),
+    ("support years", "problem", ("term", "support_years"), None, "support_years: plan says"),
+    ("spares", "problem", ("spares",), {}, "lines.optic.spares"),
+    ("stock", "problem", ("items", "gpu_a", "stock"), 3, "stock.gpu_a: broken limit"),
+    ("hot spares", "problem", (*JOB, "gpus", "hot_spares"), 12, "hot_spares.gpu_a: broken limit"),
+    ("vendors", "problem", ("policy", "require_vendors"), ("Drum",), "require_vendor.0: broken"),
+    ("forbidden", "problem", ("policy", "forbid_vendors"), ("Weft",), "vendor Weft is forbidden"),
+    ("split", "problem", ("policy", "split", 0, "max_share"), 0.9, "split.0: broken limit"),
+    ("units down", "problem", ("storage", "tolerate_down"), 2, "jobs.degraded_write_gb_per_s"),
+    ("delivered", "problem", ("storage", "delivered_fraction", "write"), 0.7, "delivered_write"),
+    ("manager", "problem", ("network", "compute", "manager", "ports"), 3, "system_links: plan"),
+    ("reserve", "problem", ("network", "out_of_band", "reserve_ports"), 0, "out_of_band."),
+    ("oversubscription", "problem", ("network", "storage", "oversubscription"), 3.0, "uplinks_"),
+    ("no fabric", "problem", ("network", "storage"), None, "the problem has no such fabric"),
+    ("extras", "problem", ("extras", "keeper", "every"), 2, "lines.keeper.quantity"),
+    ("currency", "problem", ("currency",), "EUR", "currency"),
+    ("parameters", "problem", (*JOB, "parameters"), 71e9, "jobs.checkpoint_gb"),
+    ("failures", "problem", (*JOB, "failures"), "rsc1", "jobs.failures_per_gpu_day"),
+    ("data set", "problem", (*JOB, "dataset"), 200.0, "jobs.other_data_tb"),
+    ("price", "prices", ("gpu_a", "list_usd"), 12.34, "lines.gpu_a.unit_list_usd"),
+    ("pack", "prices", ("fibre", "pack"), 7, "lines.fibre.pack"),
+    ("least order", "prices", ("copper", "min_order"), 999, "lines.copper.purchased"),
+    ("support", "prices", ("weave", "support_per_year"), None, "lines.weave.support_usd_per"),
+    ("subscription", "prices", ("suite", "per_year_usd"), 9.0, "lines.suite.subscription_usd"),
+    ("discount", "discounts", (0, "discount"), 0.5, "lines.weave.discount"),
+    ("draw", "items", ("gpu_a", "consumes", "it_power"), of(9.0), "lines.gpu_a.unit_it_power_kw"),
+    ("liquid", "items", ("gpu_a", "consumes", "liquid_share"), of(0.5), "gpu_a.liquid_share"),
+    ("feed", "items", ("strip", "provides", "feed"), of(5.0), "lines.strip.quantity"),
+    ("cooling", "items", ("pump", "provides", "cooling"), of(9.0), "lines.pump.quantity"),
+    ("bandwidth", "items", ("box", "provides", "write"), of(60.0), "lines.box.write_gb_per_s"),
+    ("fail units", "items", ("box", "fail_units"), of(1), "jobs.degraded_write_gb_per_s"),
+    ("peak", "items", ("gpu_a", "gpu", "bf16_dense"), of(900.0), "jobs.tflops_per_gpu"),
+    ("ports", "items", ("box", "ports", "storage", "count"), 2, "fabrics.storage.mesh.endpoints"),
+    ("optics", "items", ("weave", "switch", "ports", 0, "link", "switch_end"), None, "twin_optic"),
+    ("splitter", "items", ("weave", "switch", "ports", 0, "link", "links"), 2, "lines.fibre"),
+    ("radix", "items", ("weave", "switch", "ports", 0, "count"), 24, "fabrics.compute.weave"),
+]
+
+
+def misread(inputs: Inputs, part: str, path: DataPath, value: Any) -> Inputs:
+    """Return the inputs with one value that the plan was not made from."""
+    if part == "items":
+        sku, *rest = path
+        items = (put(i, tuple(rest), value) if i.id == sku else i for i in inputs.items)
+        return replace(inputs, items=tuple(items))
+    ours = put(inputs.problem, ("exchange",), {"EUR": EUR})
+    inputs = replace(inputs, problem=ours)
+    return replace(inputs, **{part: put(getattr(inputs, part), path, value)})
+
+
+@pytest.mark.parametrize(
+    ("part", "path", "value", "says"), [row[1:] for row in PLANTED], ids=[row[0] for row in PLANTED]
+)
+def test_a_planted_fault_is_named(part: str, path: DataPath, value: Any, says: str) -> None:
+    inputs, plan = everything()
+    assert says in disagreements(misread(inputs, part, path, value), plan)
+
+
+LIMITS = [
+    ("limited", "capex", ("budget", "capex_usd"), 1e6),
+    ("limited", "opex", ("budget", "opex_usd_per_year"), 1e5),
+    ("limited", "overlap", (*JOB, "checkpoint", "max_overlap"), 1e-4),
+    ("limited", "restore_time", (*JOB, "restore", "max_time_s"), 1.0),
+    ("limited", "capacity", ("storage", "fill_limit"), 0.05),
+    ("limited", "ingest", (*JOB, "ingest_per_gpu_gb_per_s"), 1.0),
+    ("limited", "replica_fits", (*JOB, "parallelisms", "pipeline"), 64),
+    ("limited", "gpus_max", (*JOB, "gpus", "max"), 499),
+    ("limited", "min_gpus", ("targets", "min_gpus"), 505),
+    ("limited", "min_goodput", ("targets", "min_goodput"), 0.9999),
+    ("limited", "max_days_to_train", ("targets", "max_days_to_train"), 10.0),
+    ("limited", "items.box.min", ("items", "box", "min"), 4),
+    ("limited", "min_units.gpu_a", ("gpu_a", "min_units"), of(64)),
+    ("limited", "endurance", ("box", "provides", "endurance"), of(0.1)),
+    ("sync_bundle", "blocking", (*JOB, "checkpoint", "max_blocking"), 1e-6),
+    ("vendor_rule", "rule_write", ("storage", "rule"), "high"),
+    ("vendor_rule", "drain_fits", (*JOB, "checkpoint", "stall_s"), 500.0),
+    ("two_types", "gpu_types", (*JOB, "gpus", "max_types"), 1),
+]
+
+
+@pytest.mark.parametrize(("name", "limit", "path", "value"), LIMITS)
+def test_a_broken_limit_is_named(name: str, limit: str, path: DataPath, value: Any) -> None:
+    inputs, plan = KNOWN[name]()
+    part = "items" if isinstance(value, Figure) else "problem"
+    text = disagreements(misread(inputs, part, path, value), plan)
+    assert f"{limit}: broken limit" in text
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_missing_limit_is_named(name: str) -> None:
+    inputs, plan = KNOWN[name]()
+    for report in plan.limits:
+        rest = tuple(limit for limit in plan.limits if limit.name != report.name)
+        if report.name == "gpu_types":
+            continue  # listed only where it decides
+        text = disagreements(inputs, put(plan, ("limits",), rest))
+        assert f"limits.{report.name}: missing" in text
+
+
+# plan | where | value instead | what is named
+WRONG: list[tuple[str, DataPath, Any, str]] = [
+    ("limited", ("lines", 0, "quantity"), 40.0, "quantity: not a whole number"),
+    ("limited", ("lines", 0, "sku"), "gpu_z", "lines.gpu_z: not in the catalogs"),
+    ("limited", ("lines", 0, "price"), None, "lines.gpu_a.price"),
+    ("limited", ("jobs",), (), "jobs: plan says 0, expected one"),
+    ("limited", ("totals",), None, "totals: missing"),
+    ("limited", (*JOB, "gpus_used"), 0, "jobs.gpus_used: 0 is not"),
+    ("limited", (*JOB, "systems_used"), 64, "jobs.systems_used: plan says 64"),
+    ("limited", (*JOB, "interval_s"), math.nan, "jobs.interval_s: nan is not a"),
+    ("limited", (*JOB, "interval_s"), 20_000.0, "is outside 60 to 14400"),
+    ("limited", (*JOB, "goodput"), math.nan, "jobs.goodput: plan says nan"),
+    ("limited", ("objective", "bound"), 0.5, "objective: 0.5 is worse than"),
+    ("limited", ("objective", "gap"), 1e-3, "objective.gap: plan says 0.001"),
+    ("limited", ("objective", "best"), None, "objective.best: missing"),
+    ("limited", ("status",), "infeasible", "a plan that is infeasible has none"),
+    ("sync_bundle", (*JOB, "interval_s"), 601.0, "jobs.interval_s: plan says 601 s"),
+    ("sync_bundle", (*JOB, "mode"), "async", "jobs.mode: async"),
+    ("two_types", (*JOB, "gpu_types"), ("gpu_a",), "jobs.systems_by_type"),
+    ("two_types", (*JOB, "storage_families"), ("cask_fs",), "jobs.storage_families: plan says"),
+    ("everything", ("searched",), ("gpu_a", "box"), "searched: gpu_b was not"),
+]
+
+
+@pytest.mark.parametrize(("name", "path", "value", "says"), WRONG)
+def test_a_plan_that_cannot_be_is_named(name: str, path: DataPath, value: Any, says: str) -> None:
+    inputs, plan = KNOWN[name]()
+    assert says in disagreements(inputs, put(plan, path, value))
+
+
+def test_a_line_of_a_bundle_left_out_or_twice_is_named() -> None:
+    inputs, plan = KNOWN["sync_bundle"]()
+    text = disagreements(inputs, put(plan, ("lines",), plan.lines[:-1]))
+    assert "lines.bundle.drawer: component without a line" in text
+    text = disagreements(inputs, put(plan, ("lines",), (*plan.lines, plan.lines[-1])))
+    assert "lines.bundle.drawer: no component of bundle" in text
+
+
+def test_an_interval_that_is_not_the_best_is_named() -> None:
+    inputs, plan = KNOWN["limited"]()
+    text = disagreements(inputs, put(plan, (*JOB, "interval_s"), plan.jobs[0].interval_s * 1.2))
+    assert "s is not the best allowed interval" in text
+
+
+def test_a_companion_too_few_or_left_out_is_named() -> None:
+    inputs, plan = everything()
+    decided = ("gpu_system", "storage")
+    for index, line in enumerate(plan.lines):
+        if line.category not in decided:
+            rest = tuple(other for other in plan.lines if other.sku != line.sku)
+            text = disagreements(inputs, put(plan, ("lines",), rest))
+            assert f"lines.{line.sku}: missing, {line.quantity} needed" in text
+            fewer = put(plan, ("lines", index, "quantity"), line.quantity - 1)
+            assert f"lines.{line.sku}.quantity" in disagreements(inputs, fewer)
+
+
+def racks(*, shared: bool = False) -> tuple[Plan, int, RackGroup]:
+    """Return a plan, and a group of its racks with two devices or more, or of GPUs."""
+    plan = everything().plan
+    for index, group in enumerate(plan.racks):
+        if len(group.devices) > 1 if shared else group.rack_class == "gpu":
+            return plan, index, group
+    raise AssertionError
+
+
+@pytest.mark.parametrize("position_ru", [None, 0.0, 48.0])
+def test_a_device_that_overlaps_or_sticks_out_is_named(position_ru: float | None) -> None:
+    plan, index, group = racks(shared=True)
+    low = group.devices[0].position_ru if position_ru is None else position_ru
+    moved = put(plan, ("racks", index, "devices", 1, "position_ru"), low)
+    says = "overlaps" if position_ru is None else "below the bottom or above the top"
+    assert says in disagreements(everything().inputs, moved)
+
+
+def test_a_device_without_a_rack_or_in_two_is_named() -> None:
+    plan, index, group = racks(shared=True)
+    last = group.devices[-1]
+    twice = last.model_copy(update={"position_ru": last.position_ru + last.rack_units})
+    for devices in (group.devices[:-1], (*group.devices, twice)):
+        changed = put(plan, ("racks", index, "devices"), devices)
+        assert f"racks: devices {last.sku}" in disagreements(everything().inputs, changed)
+
+
+def test_more_shared_racks_than_first_fit_takes_are_named() -> None:
+    inputs, plan = everything()
+    found: list[RackGroup] = []
+    for group in plan.racks:
+        alone = [(device,) for device in group.devices]
+        for devices in alone if group.rack_class == "network" else [group.devices]:
+            first = found[-1].first + found[-1].count if found else 1
+            found.append(group.model_copy(update={"first": first, "devices": devices}))
+    text = disagreements(inputs, put(plan, ("racks",), tuple(found)))
+    assert "racks: racks of network devices: plan says" in text and "at most" in text
+
+
+def test_a_fabric_left_out_twice_or_too_small_is_named() -> None:
+    inputs, plan = everything()
+    first = plan.fabrics[0]
+    name = f"fabrics.{first.network}"
+    assert name in disagreements(inputs, put(plan, ("fabrics",), plan.fabrics[1:]))
+    assert "compute fabric" in disagreements(
+        inputs, put(plan, ("fabrics",), (*plan.fabrics, first))
+    )
+    fewer = put(plan, ("fabrics", 0, "spine_switches"), first.spine_switches - 1)
+    assert f"{name}.{first.switch_sku}.spine" in disagreements(inputs, fewer)
+
+
+@pytest.mark.parametrize(
+    ("sku", "path", "factor", "says"),
+    [
+        ("nvidia_dgx_b200", ("consumes", "it_power"), 1000.0, "it_power read back from '14.3 kW'"),
+        ("wekapod_nitro_155", ("provides", "write"), 1.1, "provides.write read back from"),
+    ],
+)
+def test_a_unit_that_was_misread_is_named(
+    sku: str, path: tuple[str, str], factor: float, says: str
+) -> None:
+    inputs, plan = load(PROBLEMS / "10MW.yaml"), solved("10MW")
+    assert unit_faults(inputs, plan) == ()
+    value = getattr(getattr(inputs.by_id[sku], path[0]), path[1]).value * factor
+    items = (put(i, (*path, "value"), value) if i.id == sku else i for i in inputs.items)
+    (fault,) = unit_faults(replace(inputs, items=tuple(items)), plan)
+    assert says in fault
+    read = replace(inputs, problem=put(inputs.problem, ("site", "facility_power_kw"), 1e5))
+    (fault,) = unit_faults(read, plan)
+    assert fault.startswith("site.facility_power read back from '10 MW': plan says 100000")
+
+
+def test_a_preset_that_was_not_published_is_named() -> None:
+    rates = {name: preset.value for name, preset in goodput.FAILURES_PER_GPU_DAY.items()}
+    assert rates == published.FAILURES_PER_GPU_DAY
+    sizes = {name: preset.value for name, preset in BYTES_PER_PARAMETER.items()}
+    assert sizes == published.BYTES_PER_PARAMETER
+    for name, rule in demand.VENDOR_RULES.items():
+        ours = published.RULES[name]
+        assert (rule.read_gb_per_s, rule.write_gb_per_s, rule.per_gpus) == tuple(ours)
+
+
+# Section 5 of docs/model.md, by renewal theory: drains begun anew, and going on.
+@pytest.mark.parametrize(("anew", "expected"), [(False, 0.898208), (True, 0.898107)])
+def test_goodput_of_two_levels_has_the_known_value(anew: bool, expected: float) -> None:
+    levels = {"every": 5, "far": 0.2, "near_drain_s": 10.0, "near_restart_s": 120.0}
+    times = Times(120, 1, 60, 600, 0, 3600, drain_restarts=anew, **levels)  # type: ignore[arg-type]
+    assert goodput_of(times) == pytest.approx(expected, abs=1e-6)
+    assert goodput_of(Times(1800, 5, 50.5, 600, 0, 11123)) == pytest.approx(0.86652, abs=5e-6)
+
+
+def test_the_verifier_shares_no_code_with_what_it_judges() -> None:
+    modules = set()
+    for path in (Path(planner.__file__).parent / "verifier").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                modules.add(node.module)
+    judged = ("planner.optimizer", "planner.case", "planner.assemble", "planner.sizing")
+    assert modules
+    assert not {module for module in modules if module.startswith(judged)}
