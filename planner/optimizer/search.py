@@ -33,7 +33,11 @@ LONG = 64
 """Searches of more rounds are long."""
 MOST_BOXES = 2_000_000
 """More open boxes than these are not kept: the search then ends with what it has."""
+SAMPLED = 4
+"""Boxes of each scenario that are sampled before the search begins."""
 ROUNDING = 1e-9
+RAISES = 4
+"""So often the range of GPU systems is halved for the fewest that the job needs."""
 
 
 class Worth(NamedTuple):
@@ -173,6 +177,9 @@ class Search:
             owners = np.arange(self.limits.shape[1])
             begin = [(space, space.whole(owners)) for space in self.spaces]
         open_ = [(space, self._bounded(space, self._demanded(boxes))) for space, boxes in begin]
+        if self.worth.kind in ("work", "ratio") and not np.isfinite(self.best).any():
+            for space, boxes in open_:
+                self.look_at(space, space.samples(_most_promising(boxes, SAMPLED)[0], self.limits))
         count, rounds = FIRST, 0
         while not self.effort.over and sum(boxes.size for _, boxes in open_) <= MOST_BOXES:
             open_ = [(space, self._left(space, boxes)) for space, boxes in open_]
@@ -208,10 +215,16 @@ class Search:
             return rounds % 2 == 0
         return not self._is_least_of_storage(space)
 
+    def _of_storage(self, space: Space) -> bool:
+        """Whether storage alone counts."""
+        most = self.worth.kind in ("storage_units", "bought_write")
+        return most or self._is_least_of_storage(space)
+
     def _is_least_of_storage(self, space: Space) -> bool:
         """Whether as little as may be is asked for of what storage alone takes."""
-        systems = space.takes[: space.first_store, self.worth.column]
-        return self.worth.kind == "least" and not systems.any()
+        if self.worth.kind != "least":
+            return False
+        return not space.takes[: space.first_store, self.worth.column].any()
 
     def _demanded(self, boxes: Boxes) -> Boxes:
         """Return boxes with no less than what their scenarios demand."""
@@ -286,6 +299,8 @@ class Search:
         room = most - taken + begun
         if boxes.size and self._is_least_of_storage(space):
             boxes = space.cut_systems(space.cut(boxes, room), most)
+        if boxes.size and self._of_storage(space):
+            boxes = self._raised(space, space.cut(boxes, room), room, taken)
         while boxes.size:
             boxes = space.cut(boxes, room)
             corner = space.top(boxes, room, taken)
@@ -299,6 +314,22 @@ class Search:
                 break
             room = less
         return self._left(space, boxes)
+
+    def _raised(self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers) -> Boxes:
+        """Return boxes with no fewer GPU systems than the job needs, where one type runs it: a rule
+        asks for storage for all of them."""
+        alone = np.flatnonzero(~space.job.several[boxes.team])
+        rows = space.job.rows_padded[0, boxes.team[alone]]
+        low = boxes.low.copy()
+        few, enough = low[rows, alone], boxes.high[rows, alone]
+        for _ in range(RAISES):
+            high = boxes.high[:, alone]
+            high[rows, np.arange(len(alone))] = middle = (few + enough) // 2
+            some = boxes.at(alone)._replace(high=high)
+            fine = self._reached(space.top(some, room[:, alone], taken[:, alone]), some.owner)
+            few, enough = np.where(fine, few, middle + 1), np.where(fine, middle, enough)
+        low[rows, alone] = np.minimum(few, boxes.high[rows, alone])
+        return boxes._replace(low=low)
 
     def _reached(self, corner: Corner, owners: Places) -> Flags:
         """Say where the job can run and what is held may be reached."""

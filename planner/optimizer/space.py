@@ -53,6 +53,8 @@ CUTS = 2
 """So often the room of a box is worked out anew from what is left in it."""
 PROBES = 4
 """So many bills are looked at for the most GPU systems that fit a box."""
+DOUBLINGS = 8
+"""Numbers of each storage item that are sampled."""
 ENDLESS = 1e30
 """The endurance of drives that are not rated, TB per day."""
 GOODS = ("read", "write", "usable", "endurance", "units", "bulk_read", "bulk_tb")
@@ -503,7 +505,7 @@ class Space:
         goods = self._top_goods(boxes, room)
         stores, usable = self._stores_of(boxes, goods)
         count, most = self.job.of_systems(boxes.team, boxes.high[: self.first_store])
-        most = self._together(boxes, room, most)
+        most = self._by_rule(boxes.team, self._together(boxes, room, most), stores)
         fine = self.serves(boxes.low, stores, usable)
         score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
         running = self._running(boxes.team, boxes.high)
@@ -543,6 +545,22 @@ class Space:
             steps = np.floor(limit / step + NOISE).astype(np.int64) * step
             found[here] = np.minimum(most[here], steps)
         return found
+
+    def _by_rule(self, team: Places, most: Counts, stores: Stores) -> Counts:
+        """Return the most GPUs in use where a rule asks for bandwidth for all in the cluster."""
+        rule = self.case.rule
+        if rule is None:
+            return most
+        groups = np.full(len(team), float(MOST))
+        for bandwidth, each in (
+            (stores.read, rule.read_gb_per_s),
+            (stores.write, rule.write_gb_per_s),
+        ):
+            if each > 0:
+                groups = np.minimum(groups, bandwidth / (each * (1 - TOLERANCE)))
+        step = self.job.step[team]
+        gpus = np.floor(groups * (1 + NOISE) + NOISE).astype(np.int64) * rule.per_gpus
+        return np.asarray(np.minimum(most, gpus // step * step))
 
     def serves(self, counts: Counts, stores: Stores, usable: Numbers) -> Flags:
         """Say where storage is enough, whatever the job does with it."""
@@ -667,6 +685,34 @@ class Space:
                 low = _raised(low, high, others, split, split.sums(low, rows) / times)
                 high = _lowered(low, high, rows, split, split.sums(high, others) * times)
         return boxes._replace(low=low, high=high)
+
+    def samples(self, boxes: Boxes, limits: Numbers) -> Boxes:
+        """Return purchases that may be good: each storage item alone, in numbers that double, with
+        as many GPU systems as fit."""
+        some, rows, counts = list[int](), list[int](), list[int]()
+        for place in range(boxes.size):
+            for row in range(self.first_store, len(self.offers)):
+                count, high = int(self.first[row]), int(boxes.high[row, place])
+                for _ in range(DOUBLINGS):
+                    if boxes.low[row, place] <= count <= high:
+                        some.append(place)
+                        rows.append(row)
+                        counts.append(count)
+                    count *= 2
+        found = boxes.at(np.array(some, dtype=np.int64))
+        low = found.low.copy()
+        low[np.array(rows, dtype=np.int64), np.arange(found.size)] = counts
+        high, here = low.copy(), np.arange(found.size)
+        types = self.job.rows_padded[0, found.team]  # of several types the others stay at the least
+        high[types, here] = found.high[types, here]
+        found = found._replace(low=low, high=high)
+        taken, bills = self.taken(found, low, least=True)
+        most = limits[:, found.owner] * (1 + TOLERANCE)
+        fits = self.kernel.can_be_had(bills) & (taken <= most).all(axis=0)
+        found, most = found.at(fits), most[:, fits]
+        room = most - taken[:, fits] + self.rounded_up(bills, low)[:, fits]
+        found = self.cut_systems(self.cut(found, room), most)
+        return found._replace(low=found.high)
 
     # Dividing boxes.
 
