@@ -177,7 +177,8 @@ class Search:
             owners = np.arange(self.limits.shape[1])
             begin = [(space, space.whole(owners)) for space in self.spaces]
         open_ = [(space, self._bounded(space, self._demanded(boxes))) for space, boxes in begin]
-        if self.worth.kind in ("work", "ratio") and not np.isfinite(self.best).any():
+        unknown = self.worth.kind in ("work", "ratio") and not np.isfinite(self.best).any()
+        if unknown and not self.effort.over:
             for space, boxes in open_:
                 self.look_at(space, space.samples(_most_promising(boxes, SAMPLED)[0], self.limits))
         count, rounds = FIRST, 0

@@ -704,9 +704,9 @@ class Space:
         some, rows, counts = list[int](), list[int](), list[int]()
         for place in range(boxes.size):
             for row in range(self.first_store, len(self.offers)):
-                count, high = int(self.first[row]), int(boxes.high[row, place])
+                count, most = int(self.first[row]), int(boxes.high[row, place])
                 for _ in range(DOUBLINGS):
-                    if boxes.low[row, place] <= count <= high:
+                    if boxes.low[row, place] <= count <= most:
                         some.append(place)
                         rows.append(row)
                         counts.append(count)
@@ -719,11 +719,11 @@ class Space:
         high[types, here] = found.high[types, here]
         found = found._replace(low=low, high=high)
         taken, bills = self.taken(found, low, least=True)
-        most = limits[:, found.owner] * (1 + TOLERANCE)
-        fits = self.kernel.can_be_had(bills) & (taken <= most).all(axis=0)
-        found, most = found.at(fits), most[:, fits]
-        room = most - taken[:, fits] + self.rounded_up(bills, low)[:, fits]
-        found = self.cut_systems(self.cut(found, room), most)
+        limit = limits[:, found.owner] * (1 + TOLERANCE)
+        fits = self.kernel.can_be_had(bills) & (taken <= limit).all(axis=0)
+        found, limit = found.at(fits), limit[:, fits]
+        room = limit - taken[:, fits] + self.rounded_up(bills, low)[:, fits]
+        found = self.cut_systems(self.cut(found, room), limit)
         return found._replace(low=found.high)
 
     # Dividing boxes.
