@@ -41,6 +41,8 @@ LABELS: dict[DirectionName, str] = {
     "fewest_systems": "fewest GPU systems",
     "most_systems": "most GPU systems in use",
 }
+SEVERAL = 8
+"""Plans returned, where nothing else is asked for."""
 FOR_THE_PLAN = 0.5
 """Share of a time limit that finding the best plan may take."""
 FLOOR_MARGIN = 2e-7
@@ -54,7 +56,7 @@ class Extreme(NamedTuple):
 
     name: DirectionName
     changes: tuple[Change, ...]
-    count: CountName | None = None
+    least: CountName | None = None
 
 
 def extremes(inputs: Inputs, case: Case, worst: float) -> Iterator[Extreme]:
@@ -275,9 +277,9 @@ def _changed(found: Search, changes: Sequence[Change]) -> Case | None:
 def _extreme(found: Search, extreme: Extreme) -> None:
     """Keep the extreme plan of a direction."""
     case = _changed(found, extreme.changes)
-    if case is not None and extreme.count is not None:
+    if case is not None and extreme.least is not None:
         policy = replace(case.policy, within=0.0, disliked=())
-        case = replace(case, objective=extreme.count, indifference=0.0, policy=policy)
+        case = replace(case, objective=extreme.least, indifference=0.0, policy=policy)
     answer = None if case is None else found.solve(case, ties=True)
     if answer is None or answer.operation is None or not found.good_enough(answer.operation):
         found.note(extreme.name, "not_found")
@@ -285,7 +287,7 @@ def _extreme(found: Search, extreme: Extreme) -> None:
     shortfall = found.shortfall(found.value(found.whole(answer.operation)))
     found.note(extreme.name, "within", shortfall=shortfall, proven=answer.status == "optimal")
     settings = tuple(change.setting for change in extreme.changes)
-    found.keep(answer.operation, extreme.name, "", settings if extreme.count is None else None)
+    found.keep(answer.operation, extreme.name, "", settings if extreme.least is None else None)
 
 
 def alternatives(
@@ -293,7 +295,7 @@ def alternatives(
     options: Options,
     *,
     within: float = 0.01,
-    most: int = 8,
+    most: int = SEVERAL,
     progress: Progress = ignore,
 ) -> Alternatives:
     """Return the best plan and plans nearly as good that differ from it, each verified.

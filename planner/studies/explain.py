@@ -647,11 +647,6 @@ def run(
     return Found((found,), (plan.status,), plan=lambda: plan, title=f"{plan.problem}: why")
 
 
-def beside(inputs: Inputs, plan: Plan, options: Options) -> Explanation:
-    """Return the explanation of a problem's plan for its workbook."""
-    return explain(inputs, options, plan=plan)
-
-
 def pairs(option: str, texts: Sequence[str]) -> list[tuple[str, str]]:
     """Return ``path=value`` texts as pairs.
 
