@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from planner.studies.why_not.plans import cheap
 
 from planner import api
 from planner.errors import InputError
@@ -16,7 +15,7 @@ from planner.outputs import why_text
 from planner.schema.explanation import WhyNot
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount
-from planner.studies.why_not import why_not
+from planner.studies.why_not import cheap, why_not
 from planner.studies.why_not.question import Study
 from tests.world.files import FILES
 
