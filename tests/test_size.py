@@ -14,9 +14,10 @@ from planner.sizing_report import SizeReport, size_report
 from planner.sizing_report.appliances import NameplateDemand, units_needed
 from planner.sizing_report.model import ApplianceRow, RuleRow
 from tests.world.catalog import ITEMS, inputs_of
+from tests.world.solved import DENSE_HALL
 
 ROOT = Path(__file__).parents[1]
-MAIN = ROOT / "problems" / "10MW.yaml"
+MAIN = DENSE_HALL
 SEED = """
 name: seeds
 site: {it_power: 20 MW, pue: 1.25, rack: {height: 48 RU, power: 45 kW}}

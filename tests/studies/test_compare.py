@@ -56,7 +56,7 @@ def plans(tmp_path: Path) -> tuple[Path, Path, Path]:
     return (
         written(tmp_path, "base", OFFICE),
         written(tmp_path, "high", OFFICE, "storage.rule=high"),
-        written(tmp_path, "sooner", OFFICE, "targets.max_days_to_train=21 days"),
+        written(tmp_path, "sooner", OFFICE, "targets.max_days_to_train=22 days"),
     )
 
 
