@@ -14,13 +14,12 @@ from pydantic import BaseModel
 
 from planner import shipped
 from planner.errors import InputError
-from planner.inputs import Change, Inputs
+from planner.inputs import Inputs
 from planner.loader import load, market, overrides, yaml12
 from planner.loader.vary import (
     MOST,
     Variable,
     applied,
-    check_key,
     checked,
     values,
 )
@@ -418,47 +417,6 @@ def test_values_that_do_not_go_together_are_refused_as_by_the_front_door(
     assert new.problem == wanted.problem
     assert new.overrides == wanted.overrides == settings_
     assert new.warnings == wanted.warnings
-
-
-BROKEN: tuple[tuple[str, ...], ...] = (
-    (),
-    ("items.gpu_box.min=70",),
-    ("jobs.0.checkpoint.stall=5 h",),
-    ("targets.min_goodput=99.99 %",),
-    ("jobs.0.gpus.max=16",),
-    ("items.quick_store.min=1", "items.slow_store.min=1"),
-)
-
-
-def needs_checking(path: str) -> bool:
-    one, other = (check_key([Change(path, value, "")]) for value in (1.0, 2.0))
-    return one != other
-
-
-@pytest.mark.parametrize("broken", BROKEN, ids=lambda settings_: " ".join(settings_) or "sound")
-def test_plain_limits_decide_nothing(small: str, broken: tuple[str, ...]) -> None:
-    """Where only plain limits differ, all are sound, or none."""
-    inputs = load(Path(small))
-    base = [c for option in broken for c in values(inputs, option).point(0).changes]
-    fates: dict[object, set[tuple[str, ...]]] = {}
-    tried = 0
-    for path in {*varied(inputs), "storage.rule", "prices.*.list"}:
-        texts = {"storage.rule": ("light", "high")}
-        for text in texts.get(path, ("x0.5", "x1", "x2", "x0.01")):
-            variable = Variable(inputs, path)
-            if needs_checking(path) or variable.read(text).faults:
-                continue
-            changes = [*base, *variable.read(text).changes]
-            try:
-                checked(inputs, changes)
-                fate: tuple[str, ...] = ()
-            except InputError as error:
-                fate = tuple(f"{f.code} {f.message}" for f in error.findings)
-            fates.setdefault(check_key(changes), set()).add(fate)
-            tried += 1
-    assert tried > 50
-    assert all(len(found) == 1 for found in fates.values()), fates
-    assert bool(broken) == any(fate for found in fates.values() for fate in found)
 
 
 # Once each.
