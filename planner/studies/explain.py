@@ -538,9 +538,13 @@ def _answer(
     if kind == "why_not":
         runs = () if about.base is None or about.base.run is None else (about.base.run,)
         return why_not(
-            about.inputs, about.plan, about.timed,
-            asked=about.asked, questions=about.questions, known=runs,
-        )  # fmt: skip
+            about.inputs,
+            about.plan,
+            about.timed,
+            asked=about.asked,
+            questions=about.questions,
+            known=runs,
+        )
     if kind == "without":
         return without(*about.prober(), about.levers[place])
     prober, base = about.prober(known)
