@@ -52,7 +52,7 @@ def test_after_the_time_no_question_is_begun_and_all_are_named(
     assert found.marginals == ()
     assert found.undecided == ("the worth of each limit",)
     assert found.why_not is not None
-    assert {row.outcome for row in found.why_not.forced} <= {"not_found", "as_is"}
+    assert {row.outcome for row in found.why_not.forced} <= {"not_found"}
     assert all(item.break_even is None or item.break_even.outcome != "found"
                for item in found.why_not.items)  # fmt: skip
     screen = explain_text.render(found)

@@ -14,8 +14,7 @@ from planner.inputs import Inputs
 from planner.schema.explanation import WhyNot
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount
-from planner.studies.why_not import why_not
-from planner.studies.why_not.plans import cheap
+from planner.studies.why_not import cheap, why_not
 from planner.studies.why_not.question import Study
 from tests.world.files import FILES
 
