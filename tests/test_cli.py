@@ -391,7 +391,7 @@ def test_check(run: Runner, tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(text)
     ran = run("check", "bad.yaml")
     assert ran.code == 2
-    assert re.search(r"^error: bad\.yaml:8: site\.peu: unknown key 'peu'", ran.out, re.MULTILINE)
+    assert re.search(r"^error: bad\.yaml:9: site\.peu: unknown key 'peu'", ran.out, re.MULTILINE)
     assert ran.out.splitlines()[-1] == "bad.yaml: 3 errors, 0 warnings"
 
 
