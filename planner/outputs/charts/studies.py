@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from planner.figures import capital
-from planner.outputs.blocks import Block, Heading, Table, Text
 from planner.outputs.charts import bids, frontier, rules, sweep, tornado, uncertain
 from planner.outputs.charts.model import Chart
-from planner.outputs.charts.words import DataTable, table_of
+from planner.outputs.charts.words import DataTable
 from planner.outputs.sensitivity_words import STATUS
 from planner.outputs.sweep_rows import Rows
 from planner.schema.bids import Bids
@@ -35,34 +34,6 @@ class Family(Protocol):
         """Return the tables that follow each chart, by the chart's name."""
 
 
-class _ToldByView:
-    """A kind of study without charts, shown by the blocks of its view."""
-
-    def __init__(self, view: Callable[[Any], list[Block]]) -> None:
-        self.view = view
-
-    def charts(self, study: Any, _rows: Rows) -> tuple[Chart, ...]:
-        """Return a chart that draws nothing, under which the tables stand."""
-        return (Chart(_TABLES, self.heading(study), ""),)
-
-    def heading(self, study: Any) -> str:
-        """Return the heading of the view."""
-        return next(each.text for each in self.view(study) if isinstance(each, Heading))
-
-    def findings(self, study: Any, _rows: Rows) -> Iterator[str]:
-        """Yield the sentences of the view."""
-        for block in self.view(study):
-            if isinstance(block, Text) and "page" in block.on:
-                yield from filter(None, block.texts)
-
-    def tables(self, study: Any, _rows: Rows) -> dict[str, tuple[DataTable, ...]]:
-        """Return the tables of the view."""
-        tables = (each for each in self.view(study) if isinstance(each, Table) and each.count)
-        return {_TABLES: tuple(map(table_of, tables))}
-
-
-_TABLES = "tables"
-
 FAMILIES: dict[type[AnyStudy], Family] = {
     Bids: bids,
     Frontier: frontier,
@@ -71,16 +42,7 @@ FAMILIES: dict[type[AnyStudy], Family] = {
     Tornado: tornado,
     Uncertain: uncertain,
 }
-"""The kinds of studies that have charts, and those that a report was asked for without any."""
-
-
-def tell_by_view(kind: type[AnyStudy], view: Callable[[Any], list[Block]]) -> None:
-    """Have a kind of study that draws nothing told by its view.
-
-    Args:
-        view: takes one and returns what it says.
-    """
-    FAMILIES.setdefault(kind, _ToldByView(view))
+"""The kinds of studies that have charts."""
 
 
 def _family(study: AnyStudy) -> Family:
