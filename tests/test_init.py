@@ -307,3 +307,9 @@ def test_active_parameters_make_the_model_a_mixture_of_experts(tmp_path: Path) -
 
 def test_no_whole_appliance_is_bought_as_a_cold_spare(tmp_path: Path) -> None:
     assert "storage" not in written(tmp_path).problem.spares
+
+
+def test_a_large_hall_may_save_on_its_own_drives(tmp_path: Path) -> None:
+    large, small = written(tmp_path, power="60 MW").problem, written(tmp_path).problem
+    assert large.job.levels is not None and large.job.levels.use == "open"
+    assert small.job.levels is None
