@@ -22,7 +22,7 @@ from planner.outputs.words import money
 from planner.schema.plan import Assumption, Line
 from planner.schema.sensitivity import End, Swing, Tornado
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.sizing.goodput import FAILURES_PER_GPU_DAY
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "assumptions.md"
 EXAMPLE = "10MW"
@@ -60,6 +60,9 @@ INPUTS: Mapping[str, tuple[str, str, str]] = {
     ),
     "stall": ("jobs.0.checkpoint.stall", "0.3 s:7 s", "reported"),
     "restart": ("jobs.0.restore.restart", "2 min:20 min", "reported"),
+    "lost_time": (
+        "jobs.0.lost_time", f"{LOST_TIME.low:g}:{LOST_TIME.high:g}", LOST_TIME.meaning,
+    ),
     "repair.share": ("jobs.0.repair.share", "+-20%", FIFTH),
     "repair.time": ("jobs.0.repair.time", "2.5 h:72 h", "told for a tray, to days for a rack"),
     "client_limit": (

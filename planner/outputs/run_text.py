@@ -75,8 +75,14 @@ def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
 
 
 def _bulk(job: JobPlan) -> Iterator[str]:
-    """Yield the bulk tier."""
-    bulk = job.bulk
+    """Yield bursts and the bulk tier."""
+    burst, bulk = job.burst, job.bulk
+    if burst is not None:
+        yield (
+            f"bursts: {about(burst.write_gb_per_s)} GB/s until buffers hold "
+            f"{size(burst.buffer_gb)} beyond the sustained {about(burst.sustained_gb_per_s)} GB/s; "
+            f"they are empty again after {duration(burst.recovery_s)}"
+        )
     if bulk is None:
         return
     text = f"bulk tier: data set {number(bulk.dataset_tb)} TB"

@@ -462,6 +462,16 @@ class WayPlan(PlanModel):
     expert_parameters: Customer[float | None] = Field(default=None, exclude_if=_is_none)
 
 
+class BurstPlan(PlanModel):
+    """How storage takes checkpoints in bursts, delivered: the rate until ``buffer_gb`` beyond the
+    sustained rate are held, and the shortest interval in which buffers are empty again."""
+
+    write_gb_per_s: Customer[float]
+    sustained_gb_per_s: Customer[float]
+    buffer_gb: Customer[float]
+    recovery_s: Customer[float]
+
+
 class BulkPlan(PlanModel):
     """The bulk tier: data set, milestones and exports, beside the flash tier.
 
@@ -571,6 +581,7 @@ class JobPlan(PlanModel):
     rate_share: Customer[float] = Field(default=1.0, exclude_if=_is_one)
     client_data_limit_gb_per_s: Customer[float | None] = Field(default=None, exclude_if=_is_none)
     lost_time: Customer[float] = Field(default=0.0, exclude_if=_is_empty)
+    burst: Customer[BurstPlan | None] = Field(default=None, exclude_if=_is_none)
     bulk: Customer[BulkPlan | None] = Field(default=None, exclude_if=_is_none)
 
     @property

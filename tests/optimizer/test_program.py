@@ -93,6 +93,7 @@ def test_cbc_proves_the_same(name: str) -> None:
 @pytest.mark.parametrize("name", ["enterprise_1MW", "full_bill", "infeasible_restore"])
 def test_nothing_is_better_with_type_way_and_spares_free(name: str) -> None:
     case, answer = searched(name)
+    case = proof.needed_products(case, answer)
     known = None if answer.operation is None else proof._best_value(case, answer)
     again = prove_again(case, known, solver="highs")
     assert (again.better, again.open) == (None, ())
