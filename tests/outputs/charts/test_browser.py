@@ -19,8 +19,7 @@ import pytest
 
 from planner.outputs.charts.html import ShownPlan, report
 from tests.outputs.charts import samples
-from tests.world.gear_plans import plan
-from tests.world.setups import CASES
+from tests.world.shown import CASES, plan
 
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
