@@ -63,7 +63,6 @@ INPUTS: Mapping[str, tuple[str, str, str]] = {
     "lost_time": (
         "jobs.0.lost_time", f"{LOST_TIME.low:g}:{LOST_TIME.high:g}", LOST_TIME.meaning,
     ),
-    "lost_time": ("jobs.0.lost_time", "1 %:16 %", "published"),
     "repair.share": ("jobs.0.repair.share", "+-20%", FIFTH),
     "repair.time": ("jobs.0.repair.time", "2.5 h:72 h", "told for a tray, to days for a rack"),
     "client_limit": (
