@@ -312,3 +312,9 @@ def test_no_whole_appliance_is_bought_as_a_cold_spare(tmp_path: Path) -> None:
 def test_the_help_names_every_question(run: Runner) -> None:
     shown = "".join(run("init", "--help").out.split())
     assert [each.key for each in QUESTIONS.values() if f"{each.key}," not in shown] == []
+
+
+def test_a_large_hall_may_save_on_its_own_drives(tmp_path: Path) -> None:
+    large, small = written(tmp_path, power="60 MW").problem, written(tmp_path).problem
+    assert large.job.levels is not None and large.job.levels.use == "open"
+    assert small.job.levels is None

@@ -100,8 +100,7 @@ $options
       max_overlap: 10 %   # a drain may take this share of the interval
       interval: {policy: optimal, min: 1 min, max: 4 h}
       keep_last: 10
-    restore: {max_time: 5 min, fan_out: broadcast, restart: 10 min}
-    failures: llama3      # 419 interruptions of 16,384 GPUs in 54 days (arXiv 2407.21783)
+$recovery
     # 78 % of them were hardware (the same paper); a day to mend it is an assumption
     repair: {share: 78 %, time: 24 h, unit: tray}
     # published rates of the class ($model) by type and precision: `achieved` in the catalogs, with
@@ -116,6 +115,25 @@ $objective
 """A problem of one's own; comments stand above where a line would be long."""
 
 
+RECOVERY = """\
+    restore: {max_time: 5 min, fan_out: broadcast, restart: 10 min}
+    failures: llama3      # 419 interruptions of 16,384 GPUs in 54 days (arXiv 2407.21783)"""
+LOCAL_RECOVERY = """\
+      # a hall this large loses too much by checkpoints on storage alone: the plan may save on the
+      # systems' own drives and on a peer
+      local:
+        use: open
+        copies: 2
+        recovers: {software: yes, gpu: peer, node: peer, rack: no}
+    restore: {max_time: 5 min, fan_out: broadcast}
+    restart: {remote: 10 min, local: 2 min}
+    # 419 interruptions of 16,384 GPUs in 54 days, 22 % without hardware (arXiv 2407.21783); the
+    # shares of the others are assumed
+    failures: {rate: llama3, shares: {software: 22 %, gpu: 60 %, node: 15 %, rack: 3 %}}
+    # no published job has more GPUs; several jobs share a larger hall
+    gpus: {max: 131072}"""
+LARGE_MW = 50.0
+"""Facility power from which a hall has checkpoints on the systems' own drives."""
 COOLING = "  cooling: {cdu: cdu_coolit_chx2000, redundancy: N+1}   # for what is cooled by liquid\n"
 
 
@@ -730,6 +748,9 @@ def _text(
         dataset_reason=dataset_reason,
         prices=_scalar(values.get("prices", "")),
         cooling=COOLING if _is_liquid(values) else "",
+        recovery=LOCAL_RECOVERY
+        if units.parse(values["power"], units.POWER) >= 1000.0 * LARGE_MW
+        else RECOVERY,
         model="moe" if "active" in values else "dense",
         precision=values.get("precision", "fp8"),
         trained=trained + values.get("unmeasured", "      assumed_mfu: 30 %\n"),
