@@ -10,14 +10,15 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from planner.commands.report import Report
-from planner.commands.solve import check_edition
+from planner.commands.solve import blocks_of, check_edition
 from planner.currency import shown_in
 from planner.errors import Finding, InputError
 from planner.foreign_files import contents, json_of
 from planner.outputs.audience import Audience, for_audience
 from planner.outputs.blocks import printable
 from planner.outputs.charts.scenarios import beside
-from planner.outputs.charts.studies import AnyStudy, heading, headline, tell_by_view
+from planner.outputs.page import AnyStudy, ShownPlan, ShownStudy
+from planner.outputs.page import report as page
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import points
 from planner.schema.base import Prices
@@ -30,6 +31,7 @@ from planner.studies.verification import PlanFile, open_sound_plan
 from planner.whole_files import write_all
 
 _STUDIES = {each.name: each for each in RESULTS if each.reported}
+_BY_RECORD = {each.record.partition(":")[2]: each for each in RESULTS}
 _MOST_BYTES = 50_000_000
 ModelT = TypeVar("ModelT", bound=BaseModel)
 _PLAN_KEYS = frozenset(("provenance", "objective", "site", "lines"))
@@ -67,9 +69,6 @@ def report(
     Raises:
         InputError: a file is missing or no such result, or the report cannot be written.
     """
-    from planner.outputs.charts.html import ShownPlan
-    from planner.outputs.charts.html import report as page
-
     check_edition(audience, prices)
     file = _file(output, folder)
     plans, studies = _read(inputs)
@@ -84,8 +83,19 @@ def report(
         )
     ]
     name = title or _title([each.plan for each in shown], studies)
-    write_all({file: page(name, shown, studies).encode()})
-    return Report(_text(name, studies), (file,), 0)
+    told = [shown_study(study, rows) for study, rows in studies]
+    write_all({file: page(name, shown, told).encode()})
+    return Report(_text(name, told), (file,), 0)
+
+
+def shown_study(study: AnyStudy, rows: Rows | None) -> ShownStudy:
+    """Return a study with what its view says and its charts."""
+    name = next(kind.__name__ for kind in type(study).__mro__ if kind.__name__ in _BY_RECORD)
+    result, beside = _BY_RECORD[name], {} if rows is None else {"rows": rows}
+    with shown_in(study.shown_in):
+        blocks = tuple(blocks_of(result, study, beside))
+        charts = load(result.charts)(study, **beside) if result.charts else ()
+    return ShownStudy(study, blocks, tuple(charts))
 
 
 def _file(output: Path | None, folder: Path | None) -> Path:
@@ -181,8 +191,6 @@ def _result(path: Path) -> PlanFile | AnyStudy:
     if isinstance(kind, str):
         result = _STUDIES.get(kind)
         model = load(result.record) if result is not None else None
-        if result is not None and model is not None and not result.charts:
-            tell_by_view(model, load(result.view))
     elif isinstance(data, dict) and data.keys() >= _PLAN_KEYS:
         return open_sound_plan(path)
     if model is None:
@@ -219,10 +227,5 @@ def _not_an_input(inputs: Sequence[Path], output: Path) -> None:
         )
 
 
-def _text(name: str, studies: Sequence[tuple[AnyStudy, Rows | None]]) -> str:
-    lines = [name]
-    for study, table in studies:
-        with shown_in(study.shown_in):
-            text = f"{heading(study)}: {headline(study, table)}"
-        lines += points(text)
-    return printable("\n".join(lines))
+def _text(name: str, studies: Sequence[ShownStudy]) -> str:
+    return printable("\n".join([name, *points(*(study.title for study in studies))]))

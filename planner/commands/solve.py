@@ -238,7 +238,7 @@ def study_sheet(result: Result, record: Any, pictures: Sequence[bytes] = (), **s
 
     def add(book: Book) -> None:
         stated = restated(record)
-        tables.add(book, name, _blocks(result, stated, shown), pictures)
+        tables.add(book, name, blocks_of(result, stated, shown), pictures)
         if "rows" in shown:
             data: list[Block] = [tables.sweep_table(stated, shown["rows"])]
         else:
@@ -250,7 +250,7 @@ def study_sheet(result: Result, record: Any, pictures: Sequence[bytes] = (), **s
     return add
 
 
-def _blocks(result: Result, record: Any, shown: Mapping[str, Any]) -> Iterator[Block]:
+def blocks_of(result: Result, record: Any, shown: Mapping[str, Any]) -> Iterator[Block]:
     """Yield the blocks of a record: those of its view, or of its first screen.
 
     Args:

@@ -10,14 +10,15 @@ from itertools import pairwise
 
 import pytest
 
+from planner.commands.report_html import shown_study
 from planner.outputs.audience import for_audience
 from planner.outputs.charts import picture
-from planner.outputs.charts.html import ShownPlan, report
 from planner.outputs.charts.model import ON_DARK, ON_LIGHT
-from planner.outputs.charts.studies import heading, headline
-from planner.outputs.charts.words import MOST_ROWS
+from planner.outputs.page import ShownPlan
+from planner.outputs.parts import MOST_ROWS
 from tests.outputs.charts import samples
-from tests.outputs.samples_sensitivity import cost_frontier, power_sweep, storage_frontier, tornado
+from tests.outputs.charts.samples import report
+from tests.outputs.samples_sensitivity import cost_frontier, storage_frontier, tornado
 from tests.world.gear_plans import plan
 from tests.world.setups import CASES
 
@@ -114,7 +115,7 @@ def test_the_top_tells_the_question_the_plan_and_the_findings() -> None:
     texts = " ".join(page().texts)
     goal = PLAN.objective
     assert goal.value is not None and goal.bound is not None and PLAN.totals is not None
-    assert "hall.yaml" in texts and "the most useful work, proven to" in texts
+    assert "hall.yaml" in texts and "maximize useful work, proven to" in texts
     assert f"No plan within these limits has more than {goal.bound:,.2f}" in texts
     for line in PLAN.lines:
         assert (line.model in texts) == (line.parent is None), line.sku
@@ -126,14 +127,7 @@ def test_the_top_tells_the_question_the_plan_and_the_findings() -> None:
     before = ["#answer", curve, "#shares"]
     assert places == [*before, *others, "#bill", "#asked"]
     for study, rows in samples.all_kinds():
-        assert heading(study) in texts and headline(study, rows) in texts
-
-
-def test_long_tables_are_cut_and_say_so() -> None:
-    texts = " ".join(page().texts)
-    assert f"Best scenarios: the best {MOST_ROWS} of 101 rows" in texts
-    study, rows = power_sweep(20)
-    assert "Scenarios" in Page(report("x", (), [(study, rows)])).texts
+        assert shown_study(study, rows).title in texts
 
 
 def test_a_long_frontier_shows_its_ends_its_knee_and_its_best() -> None:
@@ -143,7 +137,7 @@ def test_a_long_frontier_shows_its_ends_its_knee_and_its_best() -> None:
     )
     long = study.model_copy(update={"points": points, "knee": 31, "best": 89, "marks": ()})
     made = Page(report("x", (), [(long, None)]))
-    assert "Plans on the curve: evenly chosen 24 of 90 rows" in made.texts
+    assert "evenly chosen 24 of 90 rows" in " ".join(made.texts)
     assert {"10", "99", "41", "knee", "best"} <= set(made.texts)
 
 
@@ -207,7 +201,7 @@ def test_empty_studies_are_told_in_words() -> None:
     study, rows = samples.without_a_plan()
     made = Page(report("x", (), [(empty, None), (study, rows)]))
     assert "no plan meets every limit" in made.texts
-    assert "None of 3 scenarios has a plan." in " ".join(made.texts)
+    assert "None of 3 scenarios has a plan" in " ".join(made.texts)
 
 
 def test_a_plan_alone_is_small() -> None:
@@ -251,7 +245,7 @@ def test_bars_are_shares_of_what_they_say() -> None:
     assert f"{100 * share:.2f}%" in widths and f"{100 * share:.1f} %" in texts
     binding = [limit for limit in PLAN.limits if limit.binding and not limit.exact]
     assert texts.count("(binds)") == len(binding)
-    for title in ("What holds it", "Where the money goes", "Where the power goes"):
+    for title in ("Limits", "Capex by section", "IT power by section"):
         assert title in made.texts
 
 
@@ -260,7 +254,7 @@ def test_several_plans_stand_side_by_side_and_each_by_itself() -> None:
     made = Page(report("x", [ShownPlan("hall", PLAN), ShownPlan("other", other)], []))
     texts = made.texts
     headings = [text for tag, text in made.headings if tag == "h2"]
-    assert headings == ["The plans side by side", "hall", "other"]
+    assert headings == ["Plans side by side", "hall", "other"]
     assert texts.count("Bill") == 2
     for each in (PLAN, other):
         assert f"{each.jobs[0].gpus_used:,}" in texts and each.totals is not None

@@ -13,9 +13,9 @@ from matplotlib.text import Text
 from planner.currency import Currency, shown_in
 from planner.outputs.charts import picture
 from planner.outputs.charts.model import Axis, Chart, HeatMap, Panel, Points, powers
-from planner.outputs.charts.studies import charts
 from planner.outputs.charts.words import plain
 from tests.outputs.charts import samples
+from tests.outputs.charts.samples import charts
 from tests.outputs.samples_sensitivity import storage_frontier
 
 KINDS = len(samples.all_kinds())

@@ -222,7 +222,7 @@ def test_an_output_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 def test_rules_are_reported_as_compare_writes_them(tmp_path: Path) -> None:
     path = written(tmp_path, "x.rules.json", table())
     found = report([path], tmp_path / "x.html")
-    assert "What each rule would cost: High costs a tenth." in found.text
+    assert "What each rule would cost" in found.text
 
 
 @pytest.fixture(scope="module")
@@ -235,9 +235,9 @@ def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("audience", "prices", "seen", "unseen"),
     [
-        ("internal", None, ("unit net, USD", "TCO", "Storage, whoever", "10MW.yaml"), ()),
-        ("customer", None, ("unit net, USD",), ("TCO", "discount", "whoever", "10MW.yaml")),
-        ("customer", "none", ("part number",), ("USD", "capex", "10MW.yaml", "whoever")),
+        ("internal", None, ("unit net, USD", "TCO", "Storage alternatives", "10MW.yaml"), ()),
+        ("customer", None, ("unit net, USD",), ("TCO", "discount", "alternatives", "10MW.yaml")),
+        ("customer", "none", ("part number",), ("USD", "capex", "10MW.yaml", "alternatives")),
         ("partner", None, ("unit net, USD",), ("TCO", "10MW.yaml", "no plan has more")),
     ],
 )

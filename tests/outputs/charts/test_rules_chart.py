@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.outputs.charts.html import report
 from planner.outputs.charts.model import Bars
-from planner.outputs.charts.studies import charts, heading, headline, tables
 from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
+from tests.outputs.charts.samples import charts, report
 
 
 def outcome(work: float, capex_usd: float | None, first: float) -> Outcome:
@@ -79,18 +78,10 @@ def test_without_prices_there_is_no_money() -> None:
     assert len(chart.panels) == 1 and "MUSD" not in repr(chart)
 
 
-def test_the_table_has_every_row_and_why_one_has_no_plan() -> None:
-    ((found,),) = tables(table()).values()
-    assert [each[0] for each in found.rows] == ["needs (as asked)", "high", "better", "never"]
-    assert found.rows[3][1] == "no plan: the budget is too small" and found.rows[3][2] == ""
-    assert found.rows[1][4] == "-10.0 %" and found.rows[0][4] == "0"
-
-
 def test_a_page_tells_the_argument_and_the_problem() -> None:
     study = table()
-    assert headline(study) == "High costs a tenth. Better does not."
     page = report("x", (), [(study, None)])
-    assert heading(study) in page and "And a third." in page and "hall.yaml" in page
+    assert "High costs a tenth." in page and "And a third." in page and "hall.yaml" in page
 
 
 def test_where_nothing_else_has_a_plan_that_is_said() -> None:
