@@ -15,6 +15,7 @@ from planner.case.figures import (
 )
 from planner.figures import FIGURES, OBJECTIVES, STATED, Stated
 from planner.inputs import Inputs, needs
+from planner.paths import job_path
 from planner.schema.catalog import Item
 from planner.schema.problem import Job, Problem
 
@@ -72,7 +73,7 @@ def _unwanted(item: Item, problem: Problem) -> tuple[str, str] | None:
         return "excluded by items", f"take away items.{item.id}.exclude"
     if item.is_bulk and not problem.job.in_bulk:
         reason = "bulk storage, and no data set is on the bulk tier"
-        return reason, "give jobs.0.dataset with tier: bulk"
+        return reason, f"give {job_path('dataset')} with tier: bulk"
     system = item.category == "gpu_system"
     names = consider.gpu_systems if system else consider.storage_families
     names = None if item.is_bulk else names

@@ -129,7 +129,8 @@ def kept(run: Solved, operation: Run, interval_s: float) -> float:
     job, o = run.case.job, operation
     slowdown = job.drain_slowdown if run.mode == "async" else 0.0
     restart_s = job.restart_s + o.restore_s
-    return goodput(interval_s, o.stall_s, o.drain_s, restart_s, o.mtti_s, slowdown)
+    kept = goodput(interval_s, o.stall_s, o.drain_s, restart_s, o.mtti_s, slowdown)
+    return kept * (1.0 - job.lost_time)
 
 
 def shortest(run: Solved, operation: Run) -> float:

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from planner.commands.report_html import shown_study
+from planner.commands.page import shown_study
 from planner.outputs.audience import for_audience
 from planner.outputs.charts import picture
 from planner.outputs.charts.model import ON_DARK, ON_LIGHT
