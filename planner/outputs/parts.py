@@ -35,11 +35,6 @@ def text_part(text: str, style: str = "") -> Part:
             "style": style}  # fmt: skip
 
 
-def heading_part(title: str, text: str) -> Part:
-    """Return a paragraph under a heading."""
-    return text_part(text) | {"title": title}
-
-
 def facts(rows: Iterable[tuple[str, str]]) -> Part:
     """Return labels with what is said of each."""
     return {"kind": "facts", "rows": list(rows)}
