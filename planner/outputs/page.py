@@ -81,10 +81,8 @@ def _shared_styles(text: str) -> str:
     Elements of drawings have no class of their own.
     """
     counts = Counter(_STYLED.findall(text))
-    names = {
-        style: f"s{at}"
-        for at, style in enumerate(s for s, n in counts.items() if n > 2 and "url(" not in s)
-    }
+    shared = [style for style, n in counts.items() if n > 2 and "url(" not in style]
+    names = {style: f"s{at}" for at, style in enumerate(shared)}
     rules = "".join(f".{name}{{{style}}}\n" for style, name in names.items())
     text = _STYLED.sub(
         lambda found: f' class="{names[found[1]]}"' if found[1] in names else found[0], text
