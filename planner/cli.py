@@ -146,11 +146,18 @@ def solve(
     from typing import get_args
 
     from planner import api
+    from planner.commands import portfolio
     from planner.commands import solve as command
     from planner.commands.page import EDITIONS
     from planner.commands.results import list_written
 
     request = _request(problem, set_, scenario, gap, time_limit, solver=solver.value)
+    if portfolio.is_portfolio(problem):
+        given = {"--also": also, "--html": html, "--save-model": save_model}
+        given["--audience"] = audience is not AudienceName.internal
+        portfolio.refuse_options([name for name, value in given.items() if value])
+        shown = {"as_json": as_json, "full": full or bool(show), "quiet": quiet}
+        raise typer.Exit(portfolio.solve(request, output, **shown))
     options = request.running(save_model=save_model)
     more = command.words_of("--also", also or (), get_args(command.Also))
     parts = command.words_of("--show", show or (), get_args(command.Part))
@@ -196,6 +203,7 @@ def check(
     full: Full = False,
 ) -> None:
     """Validate a problem with its catalogs and prices; list every finding."""
+    from planner.commands import portfolio
     from planner.commands.problem import report_findings
 
     if schema is not None:
@@ -205,6 +213,9 @@ def check(
         return
     if problem is None:
         raise InputError(Finding("usage", "Missing argument 'PROBLEM'", fix="name a problem file"))
+    if portfolio.is_portfolio(problem):
+        say(portfolio.check(problem, tuple(set_ or ()), scenario))
+        return
     text, faulty = report_findings(
         problem, tuple(set_ or ()), scenario, against=against, as_json=as_json, full=full
     )
@@ -227,8 +238,10 @@ def size(
     full: Full = False,
 ) -> None:
     """Show the sizing without solving: sizes, intervals, requirements of each storage rule."""
+    from planner.commands import portfolio
     from planner.commands.problem import report_sizes
 
+    portfolio.refuse("size", problem)
     text, strong = report_sizes(
         problem, tuple(set_ or ()), scenario, gpus, as_json=as_json, full=full
     )
@@ -278,10 +291,13 @@ def explain(
 
     Without a plan: a minimal set of conflicting limits and the smallest relaxation.
     """
+    from planner.commands import portfolio
     from planner.commands.results import run_study
     from planner.studies.explain import run
 
     request = _request(problem, set_, scenario, None, time_limit, workers=workers, output=output)
+    if portfolio.is_portfolio(problem):
+        raise typer.Exit(portfolio.explain(request, as_json=as_json, quiet=quiet))
     study = partial(
         run, step=step or (), why_not=why_not or (), weight=weight or (), keep=keep or ()
     )
@@ -353,10 +369,13 @@ def sweep(
     quiet: Quiet = False,
 ) -> None:
     """Solve many scenarios, each to a proven gap; a grid writes its table, workbook and picture."""
+    from planner.commands import portfolio
     from planner.commands.results import run_study
     from planner.commands.sweep import Sweeping, sweeping
 
     request = _request(problem, set_, scenario, gap, time_limit, workers=workers, output=output)
+    if mode is Mode.grid and portfolio.is_portfolio(problem):
+        raise typer.Exit(portfolio.sweep(request, vary or (), quiet=quiet))
     given = Sweeping(
         tuple(vary or ()), scenarios, tuple(each.value for each in against or ()),
         points, samples, seed, indices,
@@ -439,10 +458,13 @@ def verify(
     Plan file: every figure and limit, prices against the catalogs, the bound by the other solver.
     Workbook: edits, violated limits, distance from the optimum. Exit code 3 where a check fails.
     """
+    from planner.commands import portfolio
     from planner.commands.results import run_study
     from planner.studies.verification import run
 
     request = _request(plan, None, None, None, time_limit)
+    if portfolio.is_portfolio(plan):
+        raise typer.Exit(portfolio.verify(request, as_json=as_json))
     study = partial(run, solve_again=solve_again)
     raise typer.Exit(run_study("verify", "", study, request, as_json=as_json, full=full))
 

@@ -210,10 +210,13 @@ def simulate(
 
     Other checkpoint intervals are tried under the same failures.
     """
+    from planner.commands import portfolio
     from planner.commands.results import run_study
     from planner.studies.request import request_for, seconds, whole
     from planner.studies.simulation import run
 
+    if portfolio.is_portfolio(plan):
+        raise typer.Exit(portfolio.simulate(request_for([plan]), quiet=quiet))
     law, _, column = failures.partition("=")
     study = partial(
         run,
