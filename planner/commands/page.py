@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from planner.currency import shown_in
 from planner.outputs.audience import Audience, for_audience
 from planner.schema.base import Prices
 from planner.schema.plan import Plan
+
+if TYPE_CHECKING:
+    from planner.outputs.page import ShownStudy
 
 
 class Edition(NamedTuple):
@@ -42,7 +46,7 @@ def page_of(
         studies: records with the rows of those that have rows.
         edition: of the page.
     """
-    from planner.outputs.charts.html import ShownPlan, report
+    from planner.outputs.page import ShownPlan, report
 
     edition = edition or Edition()
     shown = [
@@ -51,4 +55,19 @@ def page_of(
     ]
     problems = [each.plan.problem for each in shown] or [studies[0][0].problem]
     title = " and ".join(dict.fromkeys(problems))
-    return {path: report(title, shown, studies).encode()}
+    told = [shown_study(record, rows) for record, rows in studies]
+    return {path: report(title, shown, told).encode()}
+
+
+def shown_study(record: Any, rows: Mapping[str, Sequence[Any]] | None) -> ShownStudy:
+    """Return a study with what its view says and its charts."""
+    from planner.commands.views import view_of
+    from planner.outputs.page import ShownStudy
+
+    view = view_of(record)
+    assert view is not None
+    beside = {} if rows is None else {"rows": rows}
+    with shown_in(record.shown_in):
+        blocks = tuple(view.blocks(record, beside))
+        charts = view.charts(record, **beside) if view.charts is not None else ()
+    return ShownStudy(record, blocks, tuple(charts))

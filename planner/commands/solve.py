@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, time
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader.price_building import today
 from planner.outputs import answer, plan_json
-from planner.outputs.blocks import Block, Heading, Text
+from planner.outputs.blocks import Block, Heading
 from planner.outputs.restated import currency_of, restated, restated_columns
 from planner.outputs.words import listed as listed_words
 from planner.schema.plan import Plan
@@ -238,7 +238,7 @@ def study_sheet(view: View, record: Any, pictures: Sequence[bytes] = (), **shown
 
     def add(book: Book) -> None:
         stated = restated(record)
-        tables.add(book, name, _blocks(view, stated, shown), pictures)
+        tables.add(book, name, view.blocks(stated, shown), pictures)
         if "rows" in shown:
             data: list[Block] = [tables.sweep_table(stated, shown["rows"])]
         else:
@@ -248,25 +248,3 @@ def study_sheet(view: View, record: Any, pictures: Sequence[bytes] = (), **shown
             tables.add(book, f"{name} data", [Heading(f"{name}: every figure"), *data])
 
     return add
-
-
-def _blocks(view: View, record: Any, shown: Mapping[str, Any]) -> Iterator[Block]:
-    """Yield the blocks of a record: those of its view, or of its first screen.
-
-    Args:
-        view: of such records.
-        record: the record, in the currency shown.
-        shown: what its view takes besides.
-    """
-    found = view.whole(record, **shown)
-    page = view.first(record, **shown) if view.first else None
-    if not isinstance(found, str):
-        yield from found
-    elif page is None or page.entire:
-        heading, _, rest = found.partition("\n")
-        yield Heading(heading)
-        yield Text(tuple(" ".join(part.split()) for part in rest.split("\n\n")))
-    else:
-        yield Heading(page.title)
-        yield Text(tuple(f"{label}: {text}" for label, text in page.answer if text))
-        yield from page.below

@@ -28,6 +28,7 @@ from planner.studies.scenario_plans import table_rows
 from planner.studies.scenarios import Row
 from planner.studies.scenarios import scenarios as scenarios_of
 from planner.studies.sweep import SweepTable, sweep_table
+from planner.terminal import say
 from planner.whole_files import write_all
 
 SHOWN = 20_000
@@ -186,7 +187,10 @@ def _write_shown(
 def _write_page(
     path: Path, study: Sweep, rows: Mapping[str, Sequence[Any]], inputs: Inputs
 ) -> tuple[Path, ...]:
-    """Write the page with sliders, which begin where the problem is; return its name."""
+    """Write the page with sliders, which begin where the problem is; return its name.
+
+    A sweep too large for a page has none, and is told so.
+    """
     from planner.outputs.sweep_page import page
 
     now = {}
@@ -194,8 +198,13 @@ def _write_page(
         if column.kind == "input":
             with suppress(NoPlaceError):
                 now[column.path] = Field(inputs, column.path).base
-    with shown_in(study.shown_in):
-        write_all({path: page(study, rows, now)})
+    try:
+        with shown_in(study.shown_in):
+            content = page(study, rows, now)
+    except InputError as error:
+        say(f"planner: no page with sliders: {error}", err=True)
+        return ()
+    write_all({path: content})
     return (path,)
 
 

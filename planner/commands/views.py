@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +21,9 @@ from planner.outputs import (
     uncertain_text,
     verification_text,
 )
-from planner.outputs.blocks import Block, FirstScreen, screen
+from planner.outputs.blocks import Block, FirstScreen, Heading, Text, screen
+from planner.outputs.charts import bids, frontier, rules, sweep, tornado, uncertain
 from planner.outputs.charts import simulation as simulation_charts
-from planner.outputs.charts import studies as study_charts
 from planner.schema.bids import Bids
 from planner.schema.comparison import Alternatives, Comparison, RulesTable
 from planner.schema.explanation import Explanation
@@ -69,6 +69,21 @@ class View:
         found = self.whole(record, **shown)
         return found if isinstance(found, str) else screen(found)
 
+    def blocks(self, record: Any, shown: Mapping[str, Any]) -> Iterator[Block]:
+        """Yield the blocks of a record, those of its first screen where its whole is a text."""
+        found = self.whole(record, **shown)
+        page = self.first(record, **shown) if self.first is not None else None
+        if not isinstance(found, str):
+            yield from found
+        elif page is None or page.entire:
+            heading, _, rest = found.partition("\n")
+            yield Heading(heading)
+            yield Text(tuple(" ".join(part.split()) for part in rest.split("\n\n")))
+        else:
+            yield Heading(page.title)
+            yield Text(tuple(f"{label}: {text}" for label, text in page.answer if text))
+            yield from page.below
+
 
 VIEWS: dict[type[BaseModel], View] = {
     Comparison: View(
@@ -82,7 +97,7 @@ VIEWS: dict[type[BaseModel], View] = {
         "rules",
         compare_text.render_rules,
         compare_text.first_rules,
-        study_charts.charts,
+        rules.charts,
         has_json=True,
         has_page=True,
     ),
@@ -90,12 +105,12 @@ VIEWS: dict[type[BaseModel], View] = {
     Audit: View("audit", verification_text.render_audit, verification_text.first_audit),
     Verification: View("verification", verification_text.render_verification),
     Explanation: View("explanation", explain_text.render, explain_text.first, suffix="explain"),
-    Sweep: View("sweep", sweep_text.view, sweep_text.first, study_charts.charts, has_page=True),
+    Sweep: View("sweep", sweep_text.view, sweep_text.first, sweep.charts, has_page=True),
     Frontier: View(
         "frontier",
         frontier_text.view,
         frontier_text.first,
-        study_charts.charts,
+        frontier.charts,
         has_json=True,
         has_page=True,
     ),
@@ -103,7 +118,7 @@ VIEWS: dict[type[BaseModel], View] = {
         "tornado",
         tornado_text.view,
         tornado_text.first,
-        study_charts.charts,
+        tornado.charts,
         has_json=True,
         has_page=True,
     ),
@@ -111,7 +126,7 @@ VIEWS: dict[type[BaseModel], View] = {
         "uncertain",
         uncertain_text.view,
         uncertain_text.first,
-        study_charts.charts,
+        uncertain.charts,
         table="outcomes",
         has_json=True,
         has_page=True,
@@ -120,7 +135,7 @@ VIEWS: dict[type[BaseModel], View] = {
         "bids",
         bids_text.view,
         bids_text.first,
-        study_charts.charts,
+        bids.charts,
         table="bids",
         has_json=True,
         has_page=True,

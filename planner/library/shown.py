@@ -11,17 +11,18 @@ import base64
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, wraps
+from html import escape
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 
 from planner import currency, terminal
 from planner.commands.views import view_of
-from planner.outputs import answer, blocks, console, size_screen
+from planner.outputs import answer, console, size_screen
 from planner.outputs.blocks import MOST_NOTES, FirstScreen, render
-from planner.outputs.charts.words import paragraph, render_table, table_of, tag
-from planner.outputs.charts.words import text as escaped
+from planner.outputs.page import fragment
 from planner.outputs.restated import currency_of, restated
+from planner.outputs.words import clean
 from planner.schema.base import Shown
 from planner.schema.comparison import Comparison, Series
 from planner.schema.plan import Plan, Totals
@@ -174,7 +175,7 @@ def html(result: Shown) -> str:
     parts = [
         tag("h3", escaped(page.title)),
         _answer(page.answer),
-        *map(_block, page.below),
+        fragment(page.below),
         _notes(page.notes),
         *map(_picture, charts),
         _folded("In full", tag("pre", escaped(whole()))),
@@ -217,11 +218,21 @@ def _plan(plan: Plan, totals: Totals) -> Iterator[str]:
     )
 
 
-_LEFT = {"style": "text-align:left"}
+_LEFT = "text-align:left"
 _BILL = {
     "model": "product", "quantity": "units", "purchased": "bought",
     "unit_net_usd": "each,", "extended_net_usd": "in all,",
 }  # fmt: skip
+
+
+def escaped(text: str) -> str:
+    """Return a text as HTML."""
+    return escape(clean(text, limit=None))
+
+
+def tag(name: str, content: str, style: str = "") -> str:
+    """Return an element of HTML."""
+    return f"<{name}{f' style={style}' if style else ''}>{content}</{name}>"
 
 
 def _answer(lines: Iterable[tuple[str, str]]) -> str:
@@ -240,21 +251,6 @@ def _notes(notes: Sequence[str]) -> str:
 
 def _folded(head: str, content: str) -> str:
     return tag("details", tag("summary", escaped(head)) + content)
-
-
-def _block(block: blocks.Block) -> str:
-    """Return what a view says as HTML; tables are whole, as on a page."""
-    if isinstance(block, blocks.Heading):
-        return tag("h3", escaped(block.text))
-    if isinstance(block, blocks.Table):
-        return render_table(table_of(block)) if block.count and block.on("page") else ""
-    texts = [each for each in block.texts if each]
-    if "page" not in block.on or not texts:
-        return ""
-    title = tag("h4", escaped(block.title)) if block.title else ""
-    if block.points:
-        return title + tag("ul", "".join(tag("li", escaped(each)) for each in texts))
-    return title + "".join(map(paragraph, texts))
 
 
 def _picture(chart: Any) -> str:

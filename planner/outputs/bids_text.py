@@ -296,7 +296,7 @@ def _table(found: Bids) -> Table:
     )  # fmt: skip
     columns.append(Column("what of limits", tuple(STATE_WORDS[bid.state] for bid in order),
                           words=True, on=PAGE))  # fmt: skip
-    return Table("Bids", tuple(columns), near="bids", rows="bids")
+    return Table("Bids", tuple(columns), rows="bids")
 
 
 def _paid(label: str, usd: Sequence[float]) -> Column:
@@ -364,7 +364,6 @@ def _mix(found: Bids) -> Table:
             "taken count in full; what nobody of them quotes is at the book's prices.",
             found.mix_reason,
         ),
-        near="bids",
     )
 
 
@@ -393,7 +392,6 @@ def _lacks(found: Bids) -> Table:
             Column("low to high", tuple(_span(lack) for _, lack in shown), words=True),
         ),
         notes=(f"{more:,} smaller ones stand in the files",) if more > 0 else (),
-        near="bids",
     )  # fmt: skip
 
 

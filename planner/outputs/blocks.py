@@ -110,8 +110,6 @@ class Table:
         most: how many rows the screen shows; evenly chosen, ``kept`` always among them.
         kept: places of rows that are never left out.
         rows: what its rows are called.
-        near: the chart that a page puts it under.
-        called: its title on a page, where not the same.
     """
 
     title: str
@@ -120,8 +118,6 @@ class Table:
     most: int | None = None
     kept: tuple[int, ...] = ()
     rows: str = "rows"
-    near: str = ""
-    called: str = ""
     items: tuple[str, ...] = ()
 
     @property

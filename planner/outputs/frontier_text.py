@@ -211,8 +211,6 @@ def _points(study: Frontier) -> Table:
         most=MOST_ROWS,
         kept=kept,
         rows="points",
-        near="frontier",
-        called="Plans on the curve",
     )
 
 

@@ -150,13 +150,6 @@ def over_time(plan: Plan) -> bool:
     return plan.site.discount_rate > 0 or shorter
 
 
-def shared_racks(plan: Plan) -> int:
-    """Return the racks that lines share, which therefore stand in no line of the bill."""
-    if plan.totals is None or plan.totals.racks is None:
-        return 0
-    return max(0, plan.totals.racks - sum(line.racks or 0 for line in own_lines(plan)))
-
-
 def binding_limits(plan: Plan) -> list[LimitReport]:
     """Return the limits that bind; how the problem is put, only where nothing is short."""
     found = [limit for limit in plan.limits if limit.binding]

@@ -71,7 +71,7 @@ def units(counts: Mapping[str, int], names: Mapping[str, str], most: int = _MOST
         names: products by id.
         most: how many to name.
     """
-    there = [f"{count:,} × {names.get(sku, sku)}" for sku, count in counts.items() if count]
+    there = [f"{count:,.0f} × {names.get(sku, sku)}" for sku, count in counts.items() if count]
     more = len(there) - most
     return ", ".join([*there[:most], *([f"+{more} more"] if more > 0 else [])]) or "nothing"
 

@@ -149,8 +149,7 @@ def _swings(study: Tornado) -> Table:
         Column("swing", tuple(_swing(study, swing) for swing in swings), on=PAGE),
     ]
     what = f"Change of {goal(study)}" if study.base is not None else goal(study).capitalize()
-    called = "Inputs by how much they move it"
-    return Table(f"{what}{unit}", tuple(columns), near="tornado", called=called)
+    return Table(f"{what}{unit}", tuple(columns))
 
 
 def _words(label: str, texts: Sequence[str], width: int, **more: Any) -> Column:

@@ -253,7 +253,7 @@ def _inputs(inputs: Sequence[UncertainInput]) -> Table:
         pairs = list(zip(written, inputs, values, strict=True))
         shown = tuple(_drawn_value(each, value) for _, each, value in pairs)
         columns.append(Column(name, shown, texts=tuple(one.text(v) for one, _, v in pairs)))
-    return Table("Not known exactly", tuple(columns), near="outcomes")
+    return Table("Not known exactly", tuple(columns))
 
 
 def _titled(labels: Sequence[str], units: Sequence[str]) -> tuple[str, ...]:
@@ -300,7 +300,7 @@ def _outcomes(title: str, several: Sequence[Percentiles]) -> Table:
     columns.append(
         Column("scenarios", counts, texts=tuple(f"{each:,}" for each in counts), head=("of",))
     )
-    return Table(title, tuple(columns), near="outcomes")
+    return Table(title, tuple(columns))
 
 
 def _breaks(study: Uncertain) -> Table:
@@ -323,7 +323,7 @@ def _breaks(study: Uncertain) -> Table:
         Column("passed by at worst", worst),
     )
     title = "Limits that the nominal plan breaks where inputs turn out so"
-    return Table(title, columns, near="breaks")
+    return Table(title, columns)
 
 
 def _shares(values: Sequence[float], digits: int = 1) -> tuple[str, ...]:
@@ -371,7 +371,7 @@ def _candidates(study: Uncertain) -> Table:
     )
     bought = tuple(f"{each.name}: {units(each.counts, study.products, 6)}" for each in plans)
     title = "Plans kept as they are in every scenario"
-    return Table(title, columns, near="candidates", items=bought)
+    return Table(title, columns, items=bought)
 
 
 def _indices(study: Uncertain) -> Iterator[Block]:
@@ -402,4 +402,4 @@ def _indices(study: Uncertain) -> Iterator[Block]:
         ),
     )
     title = "What explains the spread: share of the variance, with its 95 % confidence"
-    yield Table(title, columns, (note,), near="indices")
+    yield Table(title, columns, (note,))

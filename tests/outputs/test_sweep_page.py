@@ -2,13 +2,16 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
 from planner.errors import InputError
+from planner.outputs import sweep_page
 from planner.outputs.sweep_page import page
 from planner.schema.sensitivity import Column, Sweep
 from tests.outputs.samples_sensitivity import ANSWERS, BUDGET, COMMON, POWER
+from tests.world.commands import ran
 
 
 def sweep(columns, count):
@@ -74,3 +77,13 @@ def test_a_page_over_one_megabyte_is_refused():
     several = Column(name="name", label="name", kind="text")
     with pytest.raises(InputError, match="larger steps"):
         page(sweep((POWER, BUDGET, several), len(cells)), table(cells), {})
+
+
+def test_a_sweep_too_large_for_a_page_is_written_without_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweep_page, "MOST_BYTES", 1000)
+    problem = str(Path(__file__).parents[2] / "problems" / "gpt3_octet.yaml")
+    ended = ran("sweep", problem, "--vary", "site.pue=1.1,1.2", "-o", str(tmp_path), "-q")
+    assert ended.code == 0
+    assert "no page with sliders" in ended.err
+    assert (tmp_path / "gpt3_octet.sweep.csv").exists()
+    assert not (tmp_path / "gpt3_octet.sweep.html").exists()

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from planner.outputs.audience import Audience, for_audience, visible
 from planner.outputs.bill import bill, csv_bytes, json_bytes
-from planner.outputs.charts.html import ShownPlan, report
+from planner.outputs.page import ShownPlan, report
 from planner.schema.base import PlanModel, Prices
 from planner.schema.plan import LimitReport, Plan
 from planner.workbook import SHEETS

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
 
-from planner.figures import capital
 from planner.outputs.bids_text import (
     STATE_WORDS,
-    TO_WIN,
-    answer,
-    broken_limits,
     name_of,
     ranked,
-    to_win,
-    view,
 )
-from planner.outputs.bids_text import findings as remarks
 from planner.outputs.charts.model import ROW_MIDDLE, Axis, Bars, Chart, Panel, Whiskers
 from planner.outputs.charts.words import (
-    DataTable,
     axis_scale,
     in_scale,
     short,
-    tables_under,
-    words,
 )
-from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import about, money
 from planner.schema.bids import Bid, Bids
 
@@ -34,7 +22,7 @@ _LABEL = 60
 _THICKNESS = 0.34
 
 
-def charts(study: Bids, _rows: Rows) -> tuple[Chart, ...]:
+def charts(study: Bids) -> tuple[Chart, ...]:
     """Return the chart of bids."""
     title = heading(study)
     shown = [*ranked(study), *(bid for bid in study.bids if bid.figures and not bid.rank)]
@@ -101,28 +89,3 @@ def _hover(study: Bids, bid: Bid, total: float) -> str:
             f"{study.measure.label}: {bid.measured or 0.0:,.6g}",
         )
     )
-
-
-def findings(study: Bids, _rows: Rows) -> Iterator[str]:
-    """Yield what was found, in sentences."""
-    for text in answer(study):
-        yield f"{capital(text)}."
-
-
-def tables(study: Bids, _rows: Rows) -> dict[str, tuple[DataTable, ...]]:
-    """Return the tables of bids, under the chart."""
-    lists = (
-        ("Limits that are broken", broken_limits(study)),
-        (TO_WIN, to_win(study)),
-        ("Look at this", remarks(study)),
-    )
-    first, *others = tables_under(view(study)).get("bids", ())
-    return {"bids": (first, *(_points(*each) for each in lists), *others)}
-
-
-def _points(title: str, texts: Iterable[str]) -> DataTable:
-    """Return texts that begin with the bid they are of, as a table."""
-    parts = [text.partition(": ") for text in texts]
-    columns = (words("bid", [bid for bid, _, _ in parts]),
-               words("what", [text for _, _, text in parts]))  # fmt: skip
-    return DataTable(title, columns, len(parts))

@@ -21,7 +21,6 @@ from planner.outputs.charts.model import (
 )
 from planner.outputs.charts.words import (
     BOUND,
-    DataTable,
     amount,
     axis_scale,
     counted_lines,
@@ -31,11 +30,9 @@ from planner.outputs.charts.words import (
     proven,
     short,
     shows,
-    tables_under,
 )
-from planner.outputs.frontier_text import INCOMPLETE, knee, ruled, view
+from planner.outputs.frontier_text import INCOMPLETE, ruled
 from planner.outputs.frontier_text import heading as heading
-from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import Scale, counted, duration, listed, percent
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 
@@ -47,7 +44,7 @@ _OPEN_SHARE, _OPEN_FACTOR = 0.04, 1.25
 _RULES: tuple[Shape, ...] = ("square", "triangle", "down", "left", "right", "pentagon")
 
 
-def charts(study: Frontier, _rows: Rows) -> tuple[Chart, ...]:
+def charts(study: Frontier) -> tuple[Chart, ...]:
     """Return the chart of a frontier."""
     return (_chart(study),)
 
@@ -176,22 +173,3 @@ def _hover(study: Frontier, point: FrontierPoint) -> str:
     if point.binding:
         lines.append(f"holds it: {short(', '.join(point.binding), 60)}")
     return "\n".join(lines)
-
-
-def findings(study: Frontier, _rows: Rows) -> Iterator[str]:
-    """Yield what was found, in sentences."""
-    if study.best is not None:
-        best = study.points[study.best]
-        yield (
-            f"The most {study.y_label} is {amount(best.y, study.y_unit)}, at "
-            f"{amount(best.x, study.x_unit)} of {study.x_label}."
-        )
-    if study.knee is not None:
-        yield knee(study)
-    if not study.complete:
-        yield INCOMPLETE
-
-
-def tables(study: Frontier, _rows: Rows) -> dict[str, tuple[DataTable, ...]]:
-    """Return the table of the points, under the chart."""
-    return tables_under(view(study))

@@ -224,7 +224,7 @@ _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 
 
 def _shorter(found: re.Match[str]) -> str:
-    return f"{float(found[0]):.2f}".rstrip("0").rstrip(".")
+    return f"{float(found[0]):.1f}".rstrip("0").rstrip(".")
 
 
 def _page_colour(colour: str) -> str:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 
 from planner import currency
-from planner.figures import FIGURES, capital
+from planner.figures import capital
 from planner.outputs.charts.model import ROW_MIDDLE, Axis, Bars, Chart, Layer, Panel, Reference
 from planner.outputs.charts.words import (
-    DataColumn,
-    DataTable,
     amount,
     counted_lines,
-    figures,
     gap,
     short,
-    words,
 )
-from planner.outputs.sweep_rows import Rows
-from planner.outputs.words import duration, in_millions, percent, so_many
-from planner.schema.comparison import Outcome, RuleRow, RulesTable
+from planner.outputs.words import in_millions, percent
+from planner.schema.comparison import RuleRow, RulesTable
 
 _LABEL, _REASON = 40, 70
 _THICKNESS = 0.34
@@ -27,7 +22,7 @@ _FIRST = 2
 """Sentences of the argument that are told first."""
 
 
-def charts(study: RulesTable, _rows: Rows) -> tuple[Chart, ...]:
+def charts(study: RulesTable) -> tuple[Chart, ...]:
     """Return the chart of a table of rules: work, and money where it is known."""
     text = " ".join(
         (
@@ -49,11 +44,6 @@ def charts(study: RulesTable, _rows: Rows) -> tuple[Chart, ...]:
 def heading(study: RulesTable) -> str:
     """Return the title of a table of rules."""
     return "What each rule would cost"
-
-
-def findings(study: RulesTable, _rows: Rows) -> Iterator[str]:
-    """Yield what was found first; the rest stands beside the chart."""
-    yield from study.argument[:_FIRST] or ("No row has a plan to compare with.",)
 
 
 def _work(row: RuleRow) -> float | None:
@@ -133,39 +123,3 @@ def _hover(study: RulesTable, row: RuleRow) -> str:
         lines.append(f"capex {amount(found.capex_usd, 'USD')}")
     lines.append(f"proven within {gap(found.gap)}")
     return "\n".join(lines)
-
-
-def tables(study: RulesTable, _rows: Rows) -> dict[str, tuple[DataTable, ...]]:
-    """Return the table of the rows, under the chart; those without a plan say why."""
-    rows = study.rows
-
-    def of(read: Callable[[Outcome], str]) -> tuple[str, ...]:
-        return tuple("" if row.outcome is None else read(row.outcome) for row in rows)
-
-    columns = (
-        words(
-            "storage chosen by", [f"{row.label}{' (as asked)' if row.own else ''}" for row in rows]
-        ),
-        words("storage", [_storage(row) for row in rows]),
-        DataColumn(FIGURES["gpus_used"].label, of(lambda found: f"{found.gpus_used:,}")),
-        figures(study.measure.label, _figures(rows, "measured"), study.measure.unit),
-        DataColumn("against what the job needs", of(_difference)),
-        figures(FIGURES["capex_usd"].label, _figures(rows, "capex_usd"), "USD"),
-        figures(FIGURES["it_power_kw"].label, _figures(rows, "it_power_kw"), "kW"),
-        DataColumn("checkpoint every", of(lambda found: duration(found.interval_s))),
-    )
-    return {"rules": (DataTable("What each buys and does", columns, len(rows)),)}
-
-
-def _figures(rows: Sequence[RuleRow], name: str) -> list[float | None]:
-    return [None if row.outcome is None else getattr(row.outcome, name) for row in rows]
-
-
-def _difference(found: Outcome) -> str:
-    return "" if found.difference is None else _signed(100.0 * found.difference, "%")
-
-
-def _storage(row: RuleRow) -> str:
-    if row.outcome is None:
-        return f"no plan: {row.reason or 'none was found'}"
-    return ", ".join(so_many(each.quantity, each.product) for each in row.outcome.storage) or "none"

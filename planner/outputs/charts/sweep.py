@@ -25,25 +25,19 @@ from planner.outputs.charts.model import (
 from planner.outputs.charts.scenarios import Scenarios, spread
 from planner.outputs.charts.words import (
     BOUND,
-    MOST_ROWS,
-    DataColumn,
-    DataTable,
     amount,
     axis_scale,
-    figures,
-    gap,
     in_scale,
     plain,
     proven,
     short,
     shows,
-    words,
 )
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sensitivity_words import ended, goal
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import Scale, counted, listed, scale
-from planner.schema.sensitivity import VARIED, Column, Sweep
+from planner.schema.sensitivity import Column, Sweep
 
 _MOST_NAMED = 3
 
@@ -390,89 +384,3 @@ def _found(table: Scenarios, rows: Sequence[int]) -> tuple[Scale, tuple[float, .
     found = table.numbers("objective")
     unit = axis_scale(found, table.sweep.unit)
     return unit, in_scale([found[row] or 0.0 for row in rows], unit)
-
-
-_MOST_COLUMNS = 12
-_ALSO = ("gpus_in_use", "write_gb_per_s", "capex_usd", "facility_power_kw", "goodput")
-
-
-def _scenario_table(table: Scenarios) -> DataTable:
-    """Return what a reader takes in of a sweep."""
-    all_there = table.length <= MOST_ROWS
-    values = table.numbers("objective")
-    best = [row for row in table.best_first()[:MOST_ROWS] if values[row] is not None]
-    order = list(range(table.length)) if all_there else best
-    found, bounds, gaps = (
-        [table.numbers(name)[row] for row in order] for name in ("objective", "bound", "gap")
-    )
-    better = "more" if table.sweep.sense == "maximize" else "less"
-    cells = (
-        *(_cells(table, column, order) for column in _columns(table, order)),
-        figures(goal(table.sweep), found, table.sweep.unit),
-        figures(f"no plan has {better} than", bounds, table.sweep.unit),
-        DataColumn("gap", tuple("" if share is None else gap(share) for share in gaps)),
-        words("ended", [table.status(row) for row in order]),
-    )
-    title, which = ("Scenarios", "") if all_there else ("Best scenarios", "the best")
-    return DataTable(title, cells, table.length, which)
-
-
-def _columns(table: Scenarios, order: Sequence[int]) -> list[Column]:
-    """Return the inputs, what is bought in these rows, and some figures of the plans."""
-    columns = table.inputs()
-    for column in table.sweep.columns:
-        if column.kind == "count":
-            numbers = table.numbers(column.name)
-            columns += [column] if any(numbers[row] for row in order) else []
-    columns += [
-        each
-        for each in table.sweep.columns
-        if each.name in _ALSO and each.label != goal(table.sweep)
-    ]
-    return columns[:_MOST_COLUMNS]
-
-
-def _cells(table: Scenarios, column: Column, order: Sequence[int]) -> DataColumn:
-    given = column.kind == "input"
-    head = column.label if given else table.found_label(column)
-    if not table.is_figures(column):
-        return words(head, [table.text_of(column, row) for row in order])
-    numbers = table.numbers(column.name)
-    unit = "" if column.kind == "count" else column.unit
-    return figures(head, [numbers[row] for row in order], unit, given=given)
-
-
-def findings(study: Sweep, rows: Rows) -> Iterator[str]:
-    """Yield what was found, in sentences."""
-    table = Scenarios(study, rows)
-    found = [value for value in table.numbers("objective") if value is not None]
-    scenarios = counted(table.length, "scenario")
-    if not found:
-        yield f"None of {scenarios} has a plan." if table.length else "No scenario."
-    elif study.objective == VARIED:
-        yield f"{scenarios} of different objectives, whose values do not compare."
-    else:
-        yield f"{scenarios}; {_best(table)}."
-        if min(found) != max(found):
-            low, high = objective(study, min(found)), objective(study, max(found))
-            yield f"It goes from {low} to {high}."
-        if len(found) < table.length:
-            none = counted(table.length - len(found), "scenario has", "scenarios have")
-            yield f"{none} no plan."
-    if study.rows < study.asked:
-        yield f"{study.asked - study.rows:,} of those asked for are not answered."
-
-
-def _best(table: Scenarios) -> str:
-    row = table.best_first()[0]
-    columns = table.inputs()[:_MOST_NAMED]
-    where = listed(
-        [f"{short(column.label, 40)} = {table.text_of(column, row)}" for column in columns]
-    )
-    value = table.numbers("objective")[row] or 0.0
-    return f"the best has {goal(table.sweep)} of {objective(table.sweep, value)} with {where}"
-
-
-def tables(study: Sweep, rows: Rows) -> dict[str, tuple[DataTable, ...]]:
-    """Return the table that follows the chart."""
-    return {"sweep": (_scenario_table(Scenarios(study, rows)),)}

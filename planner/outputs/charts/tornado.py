@@ -18,19 +18,15 @@ from planner.outputs.charts.model import (
     Whiskers,
 )
 from planner.outputs.charts.words import (
-    DataTable,
     axis_scale,
     counted_lines,
     in_scale,
     proof,
     short,
-    tables_under,
 )
 from planner.outputs.sensitivity_words import STATUS, goal
 from planner.outputs.sensitivity_words import amount as objective
-from planner.outputs.sweep_rows import Rows
-from planner.outputs.tornado_text import view
-from planner.outputs.words import Scale, counted, listed
+from planner.outputs.words import Scale, counted
 from planner.schema.sensitivity import End, Swing, Tornado
 
 MOST_ROWS = 20
@@ -51,7 +47,7 @@ class _Bar(NamedTuple):
     value: float
 
 
-def charts(study: Tornado, _rows: Rows) -> tuple[Chart, ...]:
+def charts(study: Tornado) -> tuple[Chart, ...]:
     """Return the chart of a tornado."""
     return (_chart(study),)
 
@@ -163,33 +159,3 @@ def _hover(study: Tornado, bar: _Bar) -> str:
 
 
 _NAME, _MOST_NAMED = 60, 3
-
-
-def findings(study: Tornado, _rows: Rows) -> Iterator[str]:
-    """Yield what was found, in sentences."""
-    moving = [swing for swing in study.swings if swing.width]
-    if moving:
-        first = moving[0]
-        low, high = (
-            f"{objective(study, end.objective or 0.0)} at {short(end.text, 24)}"
-            for end in (first.low, first.high)
-        )
-        yield f"{capital(short(first.label, _NAME))} moves it most: {low}, {high}."
-        others = listed([short(swing.label, _NAME) for swing in moving[1:_MOST_NAMED]])
-        if others:
-            yield f"Then {others}."
-    elif study.swings:
-        yield "No input moves it."
-    without = [short(swing.label, _NAME) for swing in study.swings if _is_open(swing)]
-    if without:
-        named, more = without[:_MOST_NAMED], len(without) - _MOST_NAMED
-        yield f"No plan at an end of {listed([*named, *([f'{more} more'] if more > 0 else [])])}."
-
-
-def _is_open(swing: Swing) -> bool:
-    return swing.low.objective is None or swing.high.objective is None
-
-
-def tables(study: Tornado, _rows: Rows) -> dict[str, tuple[DataTable, ...]]:
-    """Return the table of the swings, under the chart."""
-    return tables_under(view(study))

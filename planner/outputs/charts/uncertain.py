@@ -20,18 +20,14 @@ from planner.outputs.charts.model import (
     powers,
 )
 from planner.outputs.charts.words import (
-    DataTable,
     amount,
     counted_lines,
     plain,
     short,
-    tables_under,
 )
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sensitivity_words import goal
-from planner.outputs.sweep_rows import Rows
-from planner.outputs.uncertain_text import describe_draw, proof, view
-from planner.outputs.uncertain_text import findings as all_findings
+from planner.outputs.uncertain_text import describe_draw, proof
 from planner.outputs.words import counted, percent, results, scale
 from planner.schema.sensitivity import (
     BreakRate,
@@ -46,7 +42,7 @@ _LABEL = 52
 _AT, _BOX = 0.14, 0.2
 
 
-def charts(study: Uncertain, _rows: Rows) -> tuple[Chart, ...]:
+def charts(study: Uncertain) -> tuple[Chart, ...]:
     """Return the charts of an uncertainty study, those for which there is something to draw."""
     if not any((study.outcomes, study.breaks, study.candidates, study.indices)):
         words = study.message or "There is nothing to draw."
@@ -315,20 +311,6 @@ def _index(index: Index) -> str:
     )
 
 
-_MOST_FOUND = 4
-
-
 def heading(_study: Uncertain) -> str:
     """Return the title of an uncertainty study."""
     return "Where inputs are not known exactly"
-
-
-def findings(study: Uncertain, _rows: Rows) -> Iterator[str]:
-    """Yield what was found, in sentences."""
-    if study.outcomes or study.candidates:
-        yield from all_findings(study)[:_MOST_FOUND]
-
-
-def tables(study: Uncertain, _rows: Rows) -> dict[str, tuple[DataTable, ...]]:
-    """Return the tables of what was found, each under the chart of it."""
-    return tables_under(view(study))

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from planner.commands.page import shown_study
+from planner.outputs.charts.model import Chart
+from planner.outputs.page import ShownPlan
+from planner.outputs.page import report as page
 from planner.schema.sensitivity import Column, Frontier, Sweep, Tornado, Uncertain
 from tests.outputs.samples_sensitivity import (
     FAILURES,
@@ -20,6 +25,17 @@ from tests.outputs.samples_sensitivity import (
     tornado,
     uncertain,
 )
+
+
+def charts(study: Any, rows: Any = None) -> tuple[Chart, ...]:
+    """Return the charts of a study."""
+    return shown_study(study, rows).charts
+
+
+def report(title: str, plans: Sequence[ShownPlan], studies: Sequence[tuple[Any, Any]]) -> str:
+    """Return the page of plans and studies with their rows."""
+    return page(title, plans, [shown_study(*each) for each in studies])
+
 
 HOSTILE = "a <b>\"R&D\"</b> </script><script>alert('1')</script> $x^2$ %{y} {0} & Söhne"
 

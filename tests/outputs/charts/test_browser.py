@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
-from planner.outputs.charts.html import ShownPlan, report
+from planner.outputs.page import ShownPlan
 from tests.outputs.charts import samples
+from tests.outputs.charts.samples import report
 from tests.world.shown import CASES, plan
 
 BROWSER = next(

@@ -16,8 +16,8 @@ from planner.outputs.charts.model import (
     x_ends,
     y_ends,
 )
-from planner.outputs.charts.studies import charts
 from tests.outputs.charts import samples
+from tests.outputs.charts.samples import charts
 from tests.outputs.samples_sensitivity import (
     FAILURES,
     POWER,
@@ -91,7 +91,8 @@ def test_an_uncertain_study_has_a_chart_for_each_thing_it_holds() -> None:
     ]  # fmt: skip
     bare = study.model_copy(update={"indices": (), "breaks": ()})
     assert [chart.name for chart in charts(bare)] == ["outcomes", "candidates"]
-    nothing = bare.model_copy(update={"outcomes": (), "candidates": (), "message": "no plan"})
+    gone = {"outcomes": (), "candidates": (), "least_regret": None, "best_worst_case": None}
+    nothing = bare.model_copy(update={**gone, "message": "no plan"})
     (chart,) = charts(nothing)
     assert not chart.panels and chart.subtitle == "no plan"
 

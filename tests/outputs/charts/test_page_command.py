@@ -52,9 +52,9 @@ def test_a_sweep_without_rows_is_on_a_page() -> None:
 @pytest.mark.parametrize(
     ("edition", "seen", "unseen"),
     [
-        ("internal", ("unit net, USD", "TCO", "Storage, whoever", "10MW.yaml"), ()),
-        ("customer", ("unit net, USD",), ("TCO", "discount", "whoever", "10MW.yaml")),
-        ("customer-no-prices", ("part number",), ("USD", "capex", "10MW.yaml", "whoever")),
+        ("internal", ("unit net, USD", "TCO", "Storage alternatives", "10MW.yaml"), ()),
+        ("customer", ("unit net, USD",), ("TCO", "discount", "alternatives", "10MW.yaml")),
+        ("customer-no-prices", ("part number",), ("USD", "capex", "10MW.yaml", "alternatives")),
         ("partner", ("unit net, USD",), ("TCO", "10MW.yaml", "no plan has more")),
     ],
 )

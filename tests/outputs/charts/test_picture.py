@@ -12,8 +12,8 @@ from matplotlib.text import Text
 
 from planner.outputs.charts import picture
 from planner.outputs.charts.model import Chart
-from planner.outputs.charts.studies import charts
 from tests.outputs.charts import samples
+from tests.outputs.charts.samples import charts
 from tests.outputs.samples_sensitivity import storage_frontier
 
 KINDS = len(samples.all_kinds())

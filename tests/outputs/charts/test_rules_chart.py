@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from planner.outputs.charts.model import Bars
-from planner.outputs.charts.studies import charts, tables
 from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
+from tests.outputs.charts.samples import charts, report
 
 
 def outcome(work: float, capex_usd: float | None, first: float) -> Outcome:
@@ -68,8 +68,24 @@ def test_bars_are_what_a_rule_costs_in_work_and_in_money() -> None:
     assert chart.panels[0].rows[2] == "never: no plan; the budget is too small"
 
 
-def test_the_table_has_every_row_and_why_one_has_no_plan() -> None:
-    ((found,),) = tables(table()).values()
-    assert [each[0] for each in found.rows] == ["needs (as asked)", "high", "better", "never"]
-    assert found.rows[3][1] == "no plan: the budget is too small" and found.rows[3][2] == ""
-    assert found.rows[1][4] == "-10.0 %" and found.rows[0][4] == "0"
+def test_less_is_better_where_the_measure_is_minimised() -> None:
+    work = bars(table(sense="minimize"), 0)
+    assert [each[0] for each in work["worse"]] == [1]
+
+
+def test_without_prices_there_is_no_money() -> None:
+    (chart,) = charts(table(priced=False))
+    assert len(chart.panels) == 1 and "MUSD" not in repr(chart)
+
+
+def test_a_page_tells_the_argument_and_the_problem() -> None:
+    study = table()
+    page = report("x", (), [(study, None)])
+    assert "High costs a tenth." in page and "And a third." in page and "hall.yaml" in page
+
+
+def test_where_nothing_else_has_a_plan_that_is_said() -> None:
+    alone = table().model_copy(update={"rows": (table().rows[0], table().rows[3]), "argument": ()})
+    (chart,) = charts(alone)
+    assert not chart.panels and "No other way" in chart.subtitle
+    assert "never" in report("x", (), [(alone, None)])

@@ -1,10 +1,9 @@
-"""A plan in a report: its answer, its figures and bill, and bars that need no script."""
+"""A plan on a page: its answer, its figures and bill, and bars."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from planner.currency import bare, current
 from planner.figures import FIGURES, OBJECTIVES, capital, objective_label
@@ -12,17 +11,16 @@ from planner.outputs.alternatives_text import bought_text
 from planner.outputs.answer import question_text as asked_in_words
 from planner.outputs.answer import standing_idle
 from planner.outputs.audience import HIDDEN_OBJECTIVE
-from planner.outputs.charts.studies import AnyStudy
-from planner.outputs.charts.words import (
-    DataColumn,
-    DataTable,
+from planner.outputs.charts.words import gap, short
+from planner.outputs.parts import (
+    Bar,
+    PageColumn,
+    Part,
+    bars,
     figures,
-    gap,
-    paragraph,
-    render_table,
-    short,
-    tag,
-    text,
+    plain_table,
+    text_part,
+    tiles,
     words,
 )
 from planner.outputs.scope import binding_limits, decided_lines, own_lines
@@ -47,90 +45,69 @@ from planner.outputs.words import (
 )
 from planner.schema.comparison import RulesTable
 from planner.schema.plan import JobPlan, LimitReport, Plan, StepNeed, Totals
+from planner.schema.sensitivity import Study
+
+AnyStudy = Study | RulesTable
 
 
-def question_table(plan: Plan | None, studies: Sequence[AnyStudy]) -> str:
-    """Return what was asked: the problem, its objective, and what was laid over it.
-
-    Args:
-        plan: the plan, where it is at hand.
-        studies: the studies; the first speaks for the problem where there is no plan.
-    """
-    rows = list(_of_plan(plan)) if plan is not None else list(_of_studies(studies))
-    entries = "".join(tag("div", tag("dt", text(name)) + tag("dd", words)) for name, words in rows)
-    return tag("dl", entries, {"class": "asked"}) if rows else ""
-
-
-def _of_plan(plan: Plan) -> Iterator[tuple[str, str]]:
+def facts_of_plan(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the problem of a plan, its objective, and what was laid over the file."""
     made = plan.provenance
-    yield "Problem", text(plan.problem) + _file(made.problem_file)
+    yield "Problem", plan.problem + _file(made.problem_file)
     if plan.description:
-        yield "About", text(plan.description)
+        yield "About", plan.description
     yield from _laid_over(made.scenario, made.overrides)
     goal, money = plan.objective, current()
     if goal.name != HIDDEN_OBJECTIVE:
-        yield "Asked for", text(_goal(goal.name, goal.sense, goal.gap_asked))
+        yield "Objective", _goal(goal.name, goal.sense, goal.gap_asked)
     if money.source and plan.shown_in == money:  # outside nobody is told whose rate it is
-        yield "Currency", text(money.rate_text())
+        yield "Currency", money.rate_text()
 
 
-def _of_studies(studies: Sequence[AnyStudy]) -> Iterator[tuple[str, str]]:
-    if studies:
-        first = studies[0]
-        yield "Problem", text(first.problem) + _file(first.problem_file)
-        yield from _laid_over(first.scenario, first.overrides)
-        if not isinstance(first, RulesTable):
-            yield "Asked for", text(_goal(first.objective, first.sense, first.gap_asked))
+def facts_of_study(study: AnyStudy) -> Iterator[tuple[str, str]]:
+    """Yield the same of a study."""
+    yield "Problem", study.problem + _file(study.problem_file)
+    yield from _laid_over(study.scenario, study.overrides)
+    if not isinstance(study, RulesTable):
+        yield "Objective", _goal(study.objective, study.sense, study.gap_asked)
 
 
 def _file(name: str) -> str:
-    return f" ({tag('code', text(name))})" if name else ""
+    return f" ({name})" if name else ""
 
 
 def _laid_over(scenario: str | None, overrides: Sequence[str]) -> Iterator[tuple[str, str]]:
     if scenario is not None:
-        yield "Scenario", text(scenario)
+        yield "Scenario", scenario
     if overrides:
-        yield "Changed", ", ".join(tag("code", text(one)) for one in overrides)
+        yield "Changed", ", ".join(overrides)
 
 
 def _goal(name: str, sense: str, gap_asked: float) -> str:
-    most = "the most" if sense == "maximize" else "the least"
     proven = f", proven to {gap(gap_asked)}" if gap_asked else ""  # no proof is told outside
-    return f"{most} {objective_label(name)}{proven}"
+    return f"{sense} {objective_label(name)}{proven}"
 
 
-def answer(plan: Plan, level: int) -> str:
-    """Return the first screen: the plan in a sentence, nine figures, what holds it.
-
-    Args:
-        level: of the headings in it.
-    """
+def answer(plan: Plan) -> list[Part]:
+    """Return the plan in a sentence, its figures, and its limits."""
     totals = plan.totals
     if totals is None or not plan.jobs:
-        return paragraph(capital(plan.message or STATUS[plan.status]), "note")
+        return [text_part(capital(plan.message or STATUS[plan.status]), "note")]
     job = plan.jobs[0]
-    tiles = "".join(
-        tag("li", tag("b", text(value)) + tag("span", text(name)))
-        for value, name in _tiles(plan, job)
-    )
     binding = [limit.label for limit in binding_limits(plan) if not limit.exact]
     idle = standing_idle(plan)
     step = plan.next_step
     better = next_step(plan, step) if step is not None and step.needs else ""
     asked_for = asked_in_words(plan, job) if plan.objective.name != HIDDEN_OBJECTIVE else ""
-    parts = [
-        paragraph(f"Asked: {asked_for}." if asked_for else "", "muted"),
-        paragraph(_sentence(plan, totals, job), "answer"),
-        paragraph(f"{idle}." if idle else ""),
-        paragraph(_proof(plan), "muted"),
-        tag("ul", tiles, {"class": "tiles"}),
-        tag(f"h{level}", "What holds it"),
-        paragraph(_holding(binding)),
-        paragraph(f"What it would take to do better: {better}." if better else ""),
-        _bars(_limits(plan)),
-    ]  # fmt: skip
-    return "\n".join(part for part in parts if part)
+    return [
+        text_part(f"Objective: {asked_for}." if asked_for else "", "muted"),
+        text_part(_sentence(plan, totals, job), "answer"),
+        text_part(f"{idle}." if idle else ""),
+        text_part(_proof(plan), "muted"),
+        tiles(_tiles(plan, job)),
+        bars("Limits", _holding(binding), _limits(plan)),
+        text_part(f"Next step: {better}." if better else ""),
+    ]
 
 
 def _holding(binding: Sequence[str]) -> str:
@@ -159,63 +136,62 @@ def _sentence(plan: Plan, totals: Totals, job: JobPlan) -> str:
     return sentence + (f", for {money(totals.capex_usd)}." if totals.capex_usd else ".")
 
 
-def running(plan: Plan) -> str:
-    """Return how the jobs of a plan save their state, and how often they are interrupted."""
-    return "".join(
-        paragraph(
+def shares(plan: Plan) -> list[Part]:
+    """Return how the jobs run, and where money, power and time go."""
+    assert plan.totals is not None
+    capex, power = plan.totals.capex_by_section_usd, _power_kw(plan)
+    found = [
+        text_part(
             f"{capital(job.name)}: a checkpoint of {size(job.checkpoint_gb)} every "
-            f"{duration(job.interval_s)}, an interruption every {duration(job.mtti_s)}; "
-            f"{percent(job.goodput, 2)} of the time is kept progress."
+            f"{duration(job.interval_s)}, an interruption every {duration(job.mtti_s)}; goodput "
+            f"{percent(job.goodput, 2)}."
         )
         for job in plan.jobs
-    )
+    ]
+    found.append(bars("Capex by section", "", _parts(capex, money)))
+    found.append(bars("IT power by section", "", _parts(power, lambda kw: f"{number(kw, 1)} kW")))
+    for job in plan.jobs:
+        title = f"Time of {job.name}"
+        under = f"{percent(job.goodput, 2)} is progress; the rest, minutes of a day:"
+        found.append(bars(title, under, _losses(job)))
+    return [each for each in found if each.get("bars", True)]
 
 
-def storage(plan: Plan, of: str = "") -> str:
-    """Return who else could supply the storage, at which money, and whose quote decides.
-
-    Args:
-        of: what it goes by, where there are several.
-    """
+def storage(plan: Plan) -> list[Part]:
+    """Return the storage alternatives, what each costs, and whose quote decides."""
     found = plan.storage_options
     if found is None:
-        return ""
+        return []
     options = found.options
-    table = DataTable(
-        "Storage that does it",
-        (
-            words("storage", [units(option) for option in options]),
-            *(
-                figures(name, [getattr(option, f"{end}_usd") for option in options], "USD")
-                for name, end in (("low", "low"), ("list", "list"), ("high", "high"))
-            ),
+    columns = [
+        words("storage", [units(option) for option in options]),
+        *(
+            figures(name, [getattr(option, f"{name}_usd") for option in options], "USD")
+            for name in ("low", "list", "high")
         ),
-        len(options),
-    )
+    ]
     sentence = f"{capital(needed(plan, found))}. {capital(decided(plan, found))}."
-    return paragraph(sentence) + render_table(table, of=of)
+    return [text_part(sentence), plain_table("Storage alternatives", columns)]
 
 
-def side_by_side(plans: Sequence[tuple[str, Plan]]) -> str:
+def side_by_side(plans: Sequence[tuple[str, Plan]]) -> Part:
     """Return the figures of several plans in a table, a column for each.
 
     Args:
-        plans: by the names they go by.
+        plans: by their names.
     """
     columns = [_figures(plan) for _, plan in plans]
     rows = list(dict.fromkeys(name for column in columns for name in column))
-    table = DataTable(
+    return plain_table(
         "Figures",
-        (
+        [
             words("figure", [capital(row) for row in rows]),
             *(
-                DataColumn(name, tuple(column.get(row, "") for row in rows))
+                PageColumn(name, tuple(column.get(row, "") for row in rows))
                 for (name, _), column in zip(plans, columns, strict=True)
             ),
-        ),
-        len(rows),
+        ],
     )
-    return render_table(table)
 
 
 def _figures(plan: Plan) -> dict[str, str]:
@@ -297,50 +273,43 @@ def _tiles(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
         yield figure, FIGURES[name].label + (_GOALS[plan.objective.sense] if name == first else "")
 
 
-def bill(plan: Plan, of: str = "") -> str:
-    """Return the whole bill, with its sums; money has no column where the edition shows none.
-
-    Args:
-        of: what it goes by, where there are several.
-    """
+def bill(plan: Plan) -> list[Part]:
+    """Return the whole bill, with its sums; money has no column where the edition shows none."""
     lines = own_lines(plan)
     columns = [
-        (words("item", [product(line) for line in lines]), "Together"),
+        (words("item", [product(line) for line in lines]), "Total"),
         (words("part number, else id", [line.part_number or line.sku for line in lines]), ""),
         (words("section", [line.section for line in lines]), ""),
-        (DataColumn("quantity", tuple(f"{line.quantity:,}" for line in lines)), ""),
+        (PageColumn("quantity", tuple(f"{line.quantity:,}" for line in lines)), ""),
     ]
     if any(line.unit_net_usd is not None for line in lines):
         code = in_money("USD")
-        columns.append((DataColumn("bought", tuple(f"{line.purchased:,}" for line in lines)), ""))
+        columns.append((PageColumn("bought", tuple(f"{line.purchased:,}" for line in lines)), ""))
         if any(line.unit_list_usd not in (None, line.unit_net_usd) for line in lines):
             columns.append(
-                (DataColumn(f"unit list, {code}", tuple(_usd(x.unit_list_usd) for x in lines)), "")
+                (PageColumn(f"unit list, {code}", tuple(_usd(x.unit_list_usd) for x in lines)), "")
             )
         if any(line.discount for line in lines):
             shares = tuple(percent(line.discount) if line.discount else "" for line in lines)
-            columns.append((DataColumn("discount", shares), ""))
+            columns.append((PageColumn("discount", shares), ""))
         columns += [
-            (DataColumn(f"unit net, {code}", tuple(_usd(line.unit_net_usd) for line in lines)), ""),
+            (PageColumn(f"unit net, {code}", tuple(_usd(line.unit_net_usd) for line in lines)), ""),
             _summed(f"net, {code}", [line.extended_net_usd for line in lines], _usd),
         ]
     columns.append(_summed(FIGURES["it_power_kw"].title, [line.it_power_kw for line in lines], _kw))
-    heads = tuple(column for column, _ in columns)
-    table = DataTable("Bill", heads, len(lines))
     texts = [(product(line), note) for line in lines for note in line.public_notes]
     notes = [*plan.public_notes, *(f"{named}: {note}" for named, note in texts)]
-    below = "".join(tag("li", text(note)) for note in notes)
-    rows = render_table(table, [total for _, total in columns], of)
-    return rows + (tag("ul", below) if below else "")
+    heads, totals = zip(*columns, strict=True)
+    return [plain_table("Bill", heads, totals, notes=notes)]
 
 
 def _summed(
     head: str, values: Sequence[float | None], said: Callable[[float | None], str]
-) -> tuple[DataColumn, str]:
+) -> tuple[PageColumn, str]:
     """Return a column with its sum, which says so where a line's figure is not known."""
     known = [value for value in values if value is not None]
     total = said(math.fsum(known)) + (", known part" if len(known) < len(values) else "")
-    return DataColumn(head, tuple(said(value) for value in values)), total
+    return PageColumn(head, tuple(said(value) for value in values)), total
 
 
 def _usd(usd: float | None) -> str:
@@ -353,54 +322,7 @@ def _kw(kw: float | None) -> str:
 
 _LABEL = 60
 _MOST_LIMITS = 12
-_LEAST_SHARE = 0.002
-"""A bar of less is drawn this long, so that it is seen."""
 _MINUTES_PER_DAY = 1440
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A labelled bar: ``share`` of the full length, and what is said beside it."""
-
-    label: str
-    share: float
-    said: str
-    full: bool = False
-
-
-def plan_charts(plan: Plan, level: int) -> str:
-    """Return the charts of a plan: money, power, time.
-
-    Args:
-        plan: a plan with totals and a job.
-        level: of the headings in it.
-    """
-    assert plan.totals is not None
-    charts = [
-        _chart(
-            "Where the money goes",
-            "Capex by section of the bill, shares of all of it.",
-            _parts(plan.totals.capex_by_section_usd, money),
-            level,
-        ),
-        _chart(
-            "Where the power goes",
-            "IT power by section of the bill, shares of all of it.",
-            _parts(_power_kw(plan), lambda kw: f"{number(kw, 1)} kW"),
-            level,
-        ),
-        *(
-            _chart(
-                f"Where the time of {job.name} goes",
-                f"{percent(job.goodput, 2)} of it is kept progress; the rest, minutes of a day:",
-                _losses(job),
-                level,
-            )
-            for job in plan.jobs
-        ),
-    ]
-    drawn = "".join(chart for chart in charts if chart)
-    return tag("div", drawn, {"class": "panels"}) if drawn else ""
 
 
 def _limits(plan: Plan) -> list[Bar]:
@@ -408,11 +330,15 @@ def _limits(plan: Plan) -> list[Bar]:
     nothing."""
     needs = {} if plan.next_step is None else {need.name: need for need in plan.next_step.needs}
     bars = [
-        Bar(limit.label, used, _of(limit, needs.get(limit.name)), limit.binding)
+        Bar(_label(limit.label), used, _of(limit, needs.get(limit.name)), limit.binding)
         for limit in plan.limits
         if not limit.exact and (used := _used(limit)) is not None
     ]
     return sorted(bars, key=lambda bar: (not bar.full, -bar.share))[:_MOST_LIMITS]
+
+
+def _label(text: str) -> str:
+    return capital(short(text, _LABEL))
 
 
 def _used(limit: LimitReport) -> float | None:
@@ -456,33 +382,9 @@ def _losses(job: JobPlan) -> list[Bar]:
         return []
     return [
         Bar(
-            FIGURES[f"loss.{name}"].label,
+            _label(FIGURES[f"loss.{name}"].label),
             share / most,
             f"{share * _MINUTES_PER_DAY:,.1f} min, {percent(share, 2)}",
         )
         for name, share in sorted(lost.items(), key=lambda pair: -pair[1])
     ]
-
-
-def _chart(title: str, subtitle: str, bars: Sequence[Bar], level: int) -> str:
-    if not bars:
-        return ""
-    caption = tag("figcaption", tag(f"h{level}", text(title)) + paragraph(subtitle))
-    return tag("figure", caption + _bars(bars), {"class": "bars"})
-
-
-def _bars(bars: Sequence[Bar]) -> str:
-    rows = "".join(_rows(bars))
-    return tag("table", tag("tbody", rows), {"class": "bars"}) if bars else ""
-
-
-def _rows(bars: Sequence[Bar]) -> Iterator[str]:
-    for bar in bars:
-        label = tag(
-            "th", text(capital(short(bar.label, _LABEL))), {"scope": "row", "class": "word"}
-        )
-        colour = "second" if bar.full else "main"
-        width = f"{100 * max(bar.share, _LEAST_SHARE):.2f}%"
-        rect = tag("rect", "", {"width": width, "height": "100%", "class": colour})
-        drawn = tag("svg", rect, {"class": "bar", "aria-hidden": "true"})
-        yield tag("tr", label + tag("td", drawn, {"class": "drawn"}) + tag("td", text(bar.said)))
