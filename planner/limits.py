@@ -206,6 +206,8 @@ LIMITS: tuple[Limit, ...] = (
            f"{_JOB}.ingest_per_gpu", "storage", tolerance=TIMED),
     _fixed("staging", "staging on flash beside checkpoints", "ingest_gb_per_s", "<=", "GB/s",
            f"{_JOB}.ingest_per_gpu", "storage", tolerance=TIMED),
+    _fixed("burst_recovery", "recovery of write buffers", "burst.recovery_s",
+           "<=", "s", "", "storage", tolerance=TIMED),
     _fixed("endurance", "write endurance", "write_volume_tb_per_day", "<=", "TB/day", "",
            "storage", tolerance=TIMED),
     _fixed("rule_read", "* rule, read", "read_gb_per_s", ">=", "GB/s", "storage.rule", "storage",

@@ -32,7 +32,7 @@ NOTEBOOKS: dict[str, Sequence[str]] = {
         'plan.to_frame()[["sku", "quantity", "unit_net_usd", "extended_net_usd", "it_power_kw"]]',
         'plan.to_frame("limits")[["label", "value", "sense", "limit", "unit", "binding"]]',
         "What if there were less time? A setting is what `--set` takes. Catalogs are not read again.",
-        'soon = planner.solve(hall, settings={"targets.max_days_to_train": "21 days"})\n'
+        'soon = planner.solve(hall, settings={"targets.max_days_to_train": "22 days"})\n'
         "soon.totals.capex_usd - plan.totals.capex_usd",
         "The workbook goes to whoever wants to see every formula; it recalculates.",
         'planner.write_workbook(plan, "enterprise.xlsx")',
@@ -54,7 +54,7 @@ NOTEBOOKS: dict[str, Sequence[str]] = {
     "compare": (
         "# Plans side by side\n\nWhat differs from the first, by how much, and why it matters.",
         BEGIN,
-        'plan = planner.solve(hall)\nsoon = planner.solve(hall, settings={"targets.max_days_to_train": "21 days"})\n'
+        'plan = planner.solve(hall)\nsoon = planner.solve(hall, settings={"targets.max_days_to_train": "22 days"})\n'
         "found = planner.compare(plan, soon)\nfound",
         'figures = found.to_frame()\nfigures[~figures["equal"]][["label", "unit", "series.A", "series.B"]]',
     ),

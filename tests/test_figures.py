@@ -6,7 +6,7 @@ import pytest
 
 from planner import units
 from planner.figures import FIGURES
-from planner.schema.plan import BulkPlan, JobPlan, Loss, Repair, ShrunkPlan, Site, Totals
+from planner.schema.plan import BulkPlan, BurstPlan, JobPlan, Loss, Repair, ShrunkPlan, Site, Totals
 from planner.units import COMMON, Dimension
 
 NOT_FIGURES = {
@@ -24,7 +24,7 @@ NOT_FIGURES = {
     "systems_by_type": "parts of the GPU systems in use, by type",
     "usable_gpus_by_type": "what arithmetic needs, by type; no output shows it",
     "per_system_gpus": "what arithmetic needs; no output shows it",
-    "bulk": "its parts are figures of their own",
+    "bulk": "its parts are figures of their own", "burst": "its parts are figures of their own",
     "local": "the level of checkpoints on drives, with figures of its own",
     "derived_stall": "what a stall is made of",
     "ways": "choices, each with figures of its own",
@@ -58,7 +58,8 @@ def fields() -> list[str]:
     lost = (f"loss.{name}" for name in Loss.model_fields)
     mended = [f"repair.{name}" for name in Repair.model_fields]
     mended += [f"shrunk.{name}" for name in ShrunkPlan.model_fields]
-    bulk = (f"bulk.{name}" for name in BulkPlan.model_fields)
+    bulk = [f"bulk.{name}" for name in BulkPlan.model_fields]
+    bulk += [f"burst.{name}" for name in BurstPlan.model_fields]
     return [*Totals.model_fields, *JobPlan.model_fields, *lost, *mended, *bulk, *Site.model_fields]
 
 

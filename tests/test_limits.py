@@ -49,6 +49,7 @@ LOCAL = {
     for name in ("local_fits", "local_lag", "local_room", "local_endurance")
 }
 BULK = {name: "of the bulk tier" for name in ("bulk_capacity", "bulk_read", "staging")}
+BULK["burst_recovery"] = "of storage with write buffers"
 NOT_NOW = {
     "blocking": "of the other way to save checkpoints",
     **LOCAL,

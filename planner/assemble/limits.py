@@ -331,6 +331,8 @@ def _storage(c: _Context) -> Iterator[_Entry]:
         if c.case.job.ingest_per_gpu_gb_per_s > 0:
             yield _Entry("bulk_read", job.ingest_gb_per_s, job.bulk.read_gb_per_s)
             yield _Entry("staging", job.ingest_gb_per_s, job.bulk.staging_gb_per_s)
+    if job.burst is not None:
+        yield _Entry("burst_recovery", job.burst.recovery_s, c.operation.remote_interval_s)
     rated = [i.endurance_tb_per_day for i in c.case.storage if c.operation.units[i.id]]
     if None not in rated:
         endured = sum(

@@ -9,9 +9,11 @@ from planner.assemble.ways import way_fields
 from planner.case import Case, System, Way
 from planner.case.bandwidth import (
     bought_nameplate,
+    checkpoint_write,
     copy_s,
     local_part_gb,
     local_room_tb,
+    nameplate,
     writing_gpus,
 )
 from planner.case.repair import Repair as RepairNumbers
@@ -21,6 +23,7 @@ from planner.inputs import Inputs
 from planner.optimizer.operate import (
     Run,
     on_two_levels,
+    recovery_s,
     restarts,
     short_of_units,
     staging_gb_per_s,
@@ -28,6 +31,7 @@ from planner.optimizer.operate import (
 from planner.optimizer.purchase import bill as bill_of
 from planner.schema.plan import (
     BulkPlan,
+    BurstPlan,
     FailureClass,
     JobPlan,
     Line,
@@ -130,6 +134,7 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
         local=local_plan(inputs, case, o) if o.mode == "local" else None,
         derived_stall=_derived_stall(case, o) if job.derived_stall and o.mode != "sync" else None,
         repair=_repair(inputs, case, o),
+        burst=_burst(case, o),
         bulk=_bulk(inputs, case, o) if job.bulk_needed_tb else None,
     )
 
@@ -320,6 +325,24 @@ def _exports_tb(asked: Job) -> float:
     return WEIGHTS_ONLY_BYTES_PER_PARAMETER * exports / 1e12
 
 
+def _burst(case: Case, o: Run) -> BurstPlan | None:
+    """Return how the storage takes bursts, None where it does not."""
+    bought = case.bought(o.units)
+    if not case.bursts or not any(item.burst_gb_per_s for item in bought):
+        return None
+    share, sustained = case.delivered_write, bought_nameplate(bought, o.units)[1]
+    rates = (
+        item.burst_gb_per_s * o.units[item.id] or nameplate(item, o.units[item.id])[1]
+        for item in bought
+    )
+    return BurstPlan(
+        write_gb_per_s=share * sum(rates),
+        sustained_gb_per_s=share * sustained,
+        buffer_gb=share * sum(item.buffer_gb * o.units[item.id] for item in bought),
+        recovery_s=recovery_s(case, o.units),
+    )
+
+
 def _bulk(inputs: Inputs, case: Case, o: Run) -> BulkPlan:
     """Return the bulk tier."""
     asked, (usable_tb, read) = inputs.problem.job, case.in_bulk(o.units)
@@ -354,6 +377,7 @@ def _families(case: Case, operation: Run) -> tuple[str, ...]:
 def _limited(clients: float, case: Case, o: Run, side: int) -> Literal["appliances", "clients"]:
     shares = (case.delivered_read, case.delivered_write)
     plate = bought_nameplate(case.storage, o.units)[side]
+    plate = checkpoint_write(case, o.units) if side else plate
     return "appliances" if shares[side] * plate <= clients else "clients"
 
 

@@ -11,8 +11,11 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
-from planner.case.model import Job, Segment, Storage, Way
+import numpy as np
+
+from planner.case.model import Case, Job, Segment, Storage, Way
 from planner.sizing import two_levels
 from planner.units import DAY_S
 
@@ -99,6 +102,35 @@ def bought_nameplate(items: Iterable[Storage], units: Mapping[str, int]) -> tupl
             item_read, item_write = nameplate(item, count)
             read, write = read + item_read, write + item_write
     return read, write
+
+
+def bursting(sustained: Any, burst: Any, buffer_gb: Any, checkpoint_gb: float, share: float) -> Any:
+    """Return the nameplate write bandwidth at which a checkpoint is taken, GB/s, as numbers or
+    arrays: its size over the least t with ``share min(burst t, buffer + sustained t) >= size``.
+
+    Args:
+        sustained, burst: nameplate bandwidth, GB/s.
+        buffer_gb: what buffers take beyond the sustained rate.
+        share: delivered share of nameplate.
+    """
+    asked = checkpoint_gb / share
+    with np.errstate(divide="ignore", invalid="ignore"):
+        drain_s = np.maximum(asked / burst, (asked - buffer_gb) / sustained)
+        return np.where(np.asarray(sustained) > 0.0, asked / drain_s, 0.0)
+
+
+def checkpoint_write(case: Case, units: Mapping[str, int]) -> float:
+    """Return the nameplate write bandwidth at which a purchase takes a checkpoint, GB/s."""
+    bought = case.bought(units)
+    sustained = bought_nameplate(bought, units)[1]
+    if not case.bursts or sustained <= 0.0:
+        return sustained
+    burst = buffer_gb = 0.0
+    for item in bought:
+        burst += item.burst_gb_per_s * units[item.id] or nameplate(item, units[item.id])[1]
+        buffer_gb += item.buffer_gb * units[item.id]
+    at = bursting(sustained, burst, buffer_gb, case.job.checkpoint_gb, case.delivered_write)
+    return float(at)
 
 
 def degraded(item: Storage, units: float) -> tuple[float, float]:

@@ -250,8 +250,9 @@ class Segment:
 class Storage(Offer):
     """A storage item; with ``segments`` its bandwidth follows a table.
 
-    One of the bulk tier has ``bulk_tb`` and ``bulk_read_gb_per_s``, no family, and gives nothing
-    to checkpoints.
+    Until ``buffer_gb`` of a unit is full it takes ``burst_gb_per_s``, and it empties at the
+    sustained rate. One of the bulk tier has ``bulk_tb`` and ``bulk_read_gb_per_s``, no family, and
+    gives nothing to checkpoints.
     """
 
     family: str
@@ -263,6 +264,8 @@ class Storage(Offer):
     segments: tuple[Segment, ...]
     bulk_tb: float = 0.0
     bulk_read_gb_per_s: float = 0.0
+    burst_gb_per_s: float = 0.0
+    buffer_gb: float = 0.0
 
     @property
     def is_bulk(self) -> bool:
@@ -691,6 +694,11 @@ class Case:
         """Return the storage of a purchase, in its order: few items of what may be a long list."""
         places = (self._places.get(name) for name, count in units.items() if count)
         return [self.storage[place] for place in sorted(p for p in places if p is not None)]
+
+    @cached_property
+    def bursts(self) -> bool:
+        """Whether some storage takes checkpoints in bursts: not where units may be down."""
+        return self.tolerate_down == 0 and any(item.burst_gb_per_s for item in self.storage)
 
     @cached_property
     def flash(self) -> tuple[Storage, ...]:

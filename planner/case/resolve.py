@@ -260,7 +260,24 @@ def _storage(item: Item, inputs: Inputs) -> Storage:
         units_lost=problem.storage.tolerate_down
         / (item.fail_units.value if item.fail_units else 1),
         segments=segments(item.sizes) if item.sizes else (),
+        **_burst(item),
     )
+
+
+def _burst(item: Item) -> dict[str, Any]:
+    """Return how a unit of storage takes bursts, nothing where no window is stated."""
+    burst, window = item.provides.burst_write, item.provides.burst_window
+    if burst is None or window is None:
+        return {}
+    rows = item.sizes.rows if item.sizes else ()
+    stated = item.provides.write.value if item.provides.write else 0.0
+    sustained = max((row.write / row.units for row in rows), default=stated)
+    if burst.value <= sustained:
+        return {}
+    return {
+        "burst_gb_per_s": burst.value,
+        "buffer_gb": (burst.value - sustained) * window.value,
+    }
 
 
 def segments(sizes: Sizes) -> tuple[Segment, ...]:

@@ -163,6 +163,7 @@ class Carriers:
         """Return the fewest units of an item that do the job, whatever they take or cost."""
         alone = not any(isinstance(offer, Storage) for offer in self.case.demanded)
         plain = alone and not item.segments and not self.case.tolerate_down
+        plain = plain and not item.burst_gb_per_s
 
         def does(count: int) -> bool:
             known = tried.verdict(item, count) if plain else None
@@ -210,7 +211,8 @@ def _units(item: Storage, count: int, like: Run) -> Counter[str]:
 def _does_what(item: Storage) -> tuple[object, ...]:
     """Return what decides how many units of a family's item do the job: near-clones share it."""
     gives = (item.read_gb_per_s, item.write_gb_per_s, item.usable_tb, item.endurance_tb_per_day)
-    return *gives, item.segments, item.units_lost, item.min_units, item.low, item.high
+    bursts = (item.burst_gb_per_s, item.buffer_gb)
+    return *gives, *bursts, item.segments, item.units_lost, item.min_units, item.low, item.high
 
 
 def fewest(item: Storage, does: Callable[[int], bool]) -> int | None:

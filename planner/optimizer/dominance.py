@@ -170,6 +170,7 @@ def _takes(case: Case, offer: Offer, uses: _Uses, figures: Iterable[str]) -> lis
     elif isinstance(offer, Storage):
         takes += [-offer.read_gb_per_s, -offer.write_gb_per_s, -offer.usable_tb]
         takes += [-(offer.endurance_tb_per_day or 0.0), -offer.bulk_tb, -offer.bulk_read_gb_per_s]
+        takes += [-offer.burst_gb_per_s, -offer.buffer_gb]
     return takes
 
 

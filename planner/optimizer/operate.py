@@ -404,7 +404,8 @@ def _flow(
 ) -> _Flow | None:
     """Return the flow, None where nothing moves."""
     clients = _clients(case, running, used, units)
-    read_plate, write_plate = bought_nameplate(case.bought(units), units)
+    read_plate, _ = bought_nameplate(case.bought(units), units)
+    write_plate = bandwidth.checkpoint_write(case, units)
     write = min(case.delivered_write * write_plate, clients.write_gb_per_s)
     read, data = (
         min(case.delivered_read * read_plate, most)
@@ -732,7 +733,7 @@ def _least_missed(low: float, high: float, missed: Callable[[float], float]) -> 
 
 def _shortest(case: Case, mode: Mode, units: Mapping[str, int], flow: _Flow, every: int) -> float:
     job, transfer_s = case.job, case.job.checkpoint_gb / flow.safe_write_gb_per_s
-    bounds = [_endurance_interval(case, units)]
+    bounds = [max(_endurance_interval(case, units), recovery_s(case, units))]
     if mode == "sync":
         bounds.append(transfer_s / job.max_blocking)
     elif flow.local is not None:
@@ -744,6 +745,15 @@ def _shortest(case: Case, mode: Mode, units: Mapping[str, int], flow: _Flow, eve
         if case.rule is None:
             bounds.append(transfer_s / job.max_overlap)
     return max(bounds)
+
+
+def recovery_s(case: Case, units: Mapping[str, int]) -> float:
+    """Return the shortest interval at which buffers that take bursts are empty again, s; 0 where
+    nothing bursts."""
+    if not case.bursts:
+        return 0.0
+    sustained = case.delivered_write * bought_nameplate(case.bought(units), units)[1]
+    return case.job.checkpoint_gb / sustained if sustained > 0.0 else 0.0
 
 
 def _endurance_interval(case: Case, units: Mapping[str, int]) -> float:
@@ -800,6 +810,7 @@ def amount(case: Case, operation: Run, name: str) -> float:
         "drain_fits": lambda: (run.stall_s if run.mode == "async" else 0.0) + drain_s,
         "local_fits": lambda: run.stall_s + run.local_drain_s,
         **dict.fromkeys(_OF_INGEST, lambda: run.gpus * job.ingest_per_gpu_gb_per_s),
+        "burst_recovery": lambda: recovery_s(case, run.units),
         "endurance": lambda: write_volume_tb_per_day(job.checkpoint_gb, run.remote_interval_s),
         "interval_max": lambda: run.interval_s,
         "interval_min": lambda: run.interval_s,
@@ -857,6 +868,8 @@ def _limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
     if job.bulk_needed_tb and job.ingest_per_gpu_gb_per_s > 0:
         yield "bulk_read", case.in_bulk(run.units)[1]
         yield "staging", staging_gb_per_s(case, run.units)
+    if case.bursts:
+        yield "burst_recovery", run.remote_interval_s
     rated = [item.endurance_tb_per_day for item in case.storage if run.units[item.id]]
     if None not in rated:
         yield (

@@ -37,6 +37,7 @@ class Stores:
         safe_write, safe_read: the same with units down, as limits count on it.
         worn_s: the shortest interval that the drives endure, s.
         write_factor, read_factor: of the clients' limits, by the storage families in use.
+        plate: nameplate write bandwidth that is sustained, GB/s; ``write`` takes a checkpoint.
         bulk_read: nameplate read bandwidth of the bulk tier, GB/s.
         bulk_tb: usable capacity of the bulk tier, TB.
     """
@@ -48,6 +49,7 @@ class Stores:
     worn_s: Numbers
     write_factor: Numbers
     read_factor: Numbers
+    plate: Numbers
     bulk_read: Numbers
     bulk_tb: Numbers
 
@@ -62,6 +64,7 @@ class Stores:
             self.worn_s[places],
             self.write_factor[places],
             self.read_factor[places],
+            write if self.plate is self.write else self.plate[places],
             self.bulk_read[places],
             self.bulk_tb[places],
         )
@@ -600,7 +603,7 @@ class Operation:
 
     def staged(self, stores: Stores) -> Numbers:
         """Return the training data that comes from the bulk tier to flash, GB/s."""
-        write = self.case.job.staged_share * self.case.delivered_write * stores.write
+        write = self.case.job.staged_share * self.case.delivered_write * stores.plate
         return np.asarray(np.minimum(self.case.delivered_read * stores.bulk_read, write))
 
     def stalls(self, way: Places, gpus: Numbers) -> Numbers:
@@ -735,6 +738,7 @@ def stored(case: Case, counts: NDArray[np.int64]) -> tuple[Stores, Numbers]:
     size = counts.shape[1]
     read, write, lost_read, lost_write = (np.zeros(size) for _ in range(4))
     endured, bulk_read, bulk_tb = np.zeros(size), np.zeros(size), np.zeros(size)
+    burst, buffer_gb = np.zeros(size), np.zeros(size)
     factors = {f.id: (f.write_factor, f.read_factor) for f in case.families}
     factor = np.full((2, size), np.inf)
     for row, item in enumerate(case.storage):
@@ -750,6 +754,8 @@ def stored(case: Case, counts: NDArray[np.int64]) -> tuple[Stores, Numbers]:
             continue
         each_read, each_write = (np.where(some, e, 0.0) for e in nameplates(item, units))
         read, write = read + each_read, write + each_write
+        burst = burst + (item.burst_gb_per_s * units if item.burst_gb_per_s else each_write)
+        buffer_gb = buffer_gb + item.buffer_gb * units
         if case.tolerate_down:
             left = degraded(item, units)
             lost_read = np.maximum(lost_read, np.where(some, each_read - left[0], 0.0))
@@ -760,8 +766,27 @@ def stored(case: Case, counts: NDArray[np.int64]) -> tuple[Stores, Numbers]:
     usable: Numbers = np.array([item.usable_tb for item in case.storage]) @ counts.astype(float)
     safe = write - lost_write, read - lost_read
     worn = worn_interval_s(case, endured)
+    plate = write
+    if case.bursts:
+        write, worn = with_bursts(case, write, burst, buffer_gb, worn)
+        safe = write, read
     by_write, by_read = np.where(np.isinf(factor), 1.0, factor)
-    return Stores(write, read, *safe, worn, by_write, by_read, bulk_read, bulk_tb), usable
+    return Stores(write, read, *safe, worn, by_write, by_read, plate, bulk_read, bulk_tb), usable
+
+
+def with_bursts(
+    case: Case,
+    plate: Numbers,
+    burst: Numbers,
+    buffer_gb: Numbers,
+    worn_s: Numbers,
+) -> tuple[Numbers, Numbers]:
+    """Return the nameplate bandwidth at which checkpoints are taken, and the shortest interval
+    between them that drives endure and in which buffers recover; see `bandwidth.bursting`."""
+    checkpoint_gb, share = case.job.checkpoint_gb, case.delivered_write
+    write = bandwidth.bursting(plate, burst, buffer_gb, checkpoint_gb, share)
+    with np.errstate(divide="ignore"):
+        return write, np.maximum(worn_s, checkpoint_gb / (share * plate))
 
 
 def endurance_tb_per_day(store: Storage) -> float:

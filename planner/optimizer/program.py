@@ -322,7 +322,8 @@ class Program(Rows):
     def bandwidth_of_appliances(self) -> None:
         """B <= eta_w sum_k write_k,  Q <= eta_r sum_k read_k: what arrives of the nameplate."""
         read, write = self._delivered(self.nameplate.values())
-        self._at_most(self.write, write, "appliance_write")
+        if not self.case.bursts:  # `bursts` holds them at the operating point
+            self._at_most(self.write, write, "appliance_write")
         self._at_most(self.read, read, "appliance_read")
         if self.data is not self.read:
             self._at_most(self.data, read, "appliance_data")
@@ -623,6 +624,24 @@ class Program(Rows):
         endured = math.inf if self.endured is None else float(self.endured.upBound)
         return Point(self.most_gpus, write, read, write, endured)
 
+    def bursts(self, at: Point, remote_interval_s: float) -> None:
+        """With D = S/B*:  eta D sum_k burst_k x_k >= S,  eta sum_k (buffer_k + D write_k) x_k >= S,
+        eta I sum_k write_k x_k >= S: buffers take a checkpoint, and are empty by the next."""
+        share, size_gb = self.case.delivered_write, self.job.checkpoint_gb
+        drain_s = size_gb / at.write
+        burst: list[Expression] = []
+        held: list[Expression] = []
+        sustained: list[Expression] = []
+        for item in self.storage:
+            units, write = self.units[item.id], self.nameplate[item.id][1]
+            burst.append(item.burst_gb_per_s * units if item.burst_gb_per_s else write)
+            held.append((item.buffer_gb / drain_s) * units + write)
+            sustained.append(write)
+        self.row("burst", share * lpSum(burst) >= at.write)
+        self.row("buffer", share * lpSum(held) >= at.write)
+        less = size_gb / remote_interval_s * (1.0 - ROUNDING)
+        self.row("burst_recovery", share * lpSum(sustained) >= less)
+
     def operate_at(self, at: Point) -> None:
         """N = N*, B >= B*, Q >= Q*, V >= V*: an operating point, or more than that."""
         self.row("at_gpus", self.gpus == at.gpus)
@@ -675,9 +694,11 @@ def _with_loss(item: Storage, piece: Segment) -> tuple[tuple[float, float], tupl
 
 
 def _most_nameplate(item: Storage, units: int) -> tuple[float, float]:
-    """Return the most (read, write) bandwidth of at most so many units, GB/s."""
+    """Return the most (read, write) bandwidth of at most so many units, bursts included, GB/s."""
+    burst = item.burst_gb_per_s * units
     if not item.segments:
-        return item.read_gb_per_s * units, item.write_gb_per_s * units
+        return item.read_gb_per_s * units, max(item.write_gb_per_s * units, burst)
     spans = [(piece, piece.high - piece.low) for piece in item.segments]
     read = max(max(p.read_at_low, p.read_at_low + p.read_slope * n) for p, n in spans)
-    return read, max(max(p.write_at_low, p.write_at_low + p.write_slope * n) for p, n in spans)
+    write = max(max(p.write_at_low, p.write_at_low + p.write_slope * n) for p, n in spans)
+    return read, max(write, burst)

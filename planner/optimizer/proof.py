@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -187,7 +188,10 @@ class Stage:
         return "tangents"
 
     def _ask_for_point(self) -> None:
-        self.program.operate_at(_shrunk(point_of(self.case, self.plan)))
+        at = _shrunk(point_of(self.case, self.plan))
+        self.program.operate_at(at)
+        if self.case.bursts:
+            self.program.bursts(at, self.plan.remote_interval_s)
         self._hold_ratios()
 
     def _hold_ratios(self) -> None:
@@ -426,12 +430,24 @@ def prove(
 
 
 def needed_products(case: Case, answer: Certificate) -> Case:
-    """Return the case without products that another covers, of a long price list."""
-    found, few = (answer.operation, answer.untouched), without_dominated(case)
+    """Return the case without products that another covers, of a long price list, and without
+    bursts where the plan's storage has none: useful work is not concave with them."""
+    found = (answer.operation, answer.untouched)
+    case = _sustained(case, [run for run in found if run is not None])
+    few = without_dominated(case)
     known = {offer.id for offer in few.offers()}
     runs = [run for run in found if run is not None]
     lost = any(count and name not in known for run in runs for name, count in run.units.items())
     return case if lost else few
+
+
+def _sustained(case: Case, runs: Sequence[Run]) -> Case:
+    """Return a case whose storage takes checkpoints at its sustained rate, unless a plan bursts."""
+    bursting = {item.id for item in case.storage if item.burst_gb_per_s}
+    if not case.bursts or any(run.units[name] for run in runs for name in bursting):
+        return case
+    plain = (replace(item, burst_gb_per_s=0.0, buffer_gb=0.0) for item in case.storage)
+    return replace(case, storage=tuple(plain))
 
 
 def _proven(

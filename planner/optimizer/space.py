@@ -39,6 +39,7 @@ from planner.optimizer.operations import (
     endurance_tb_per_day,
     nameplates,
     stored,
+    with_bursts,
     worn_interval_s,
 )
 from planner.optimizer.purchase import TOLERANCE
@@ -53,9 +54,13 @@ CUTS = 2
 """So often the room of a box is worked out anew from what is left in it."""
 ENDLESS = 1e30
 """The endurance of drives that are not rated, TB per day."""
-GOODS = ("read", "write", "usable", "endurance", "units", "bulk_read", "bulk_tb")
-"""What storage gives: nameplate bandwidth, GB/s; TB; TB per day; its units; the bulk tier's."""
-WRITE, UNITS = GOODS.index("write"), GOODS.index("units")
+GOODS = (
+    *("read", "write", "usable", "endurance", "units", "bulk_read", "bulk_tb"),
+    *("burst", "buffer"),
+)
+"""What storage gives: nameplate bandwidth, GB/s; TB; TB per day; its units; the bulk tier's; what
+it takes in bursts, and until buffers of so many GB are full."""
+WRITE, UNITS, BURST = (GOODS.index(name) for name in ("write", "units", "burst"))
 
 
 class Boxes(NamedTuple):
@@ -275,7 +280,10 @@ class Space:
         """Return what a unit of an item gives at most, by ``GOODS``."""
         endured = min(endurance_tb_per_day(item), ENDLESS)
         bulk = (item.bulk_read_gb_per_s, item.bulk_tb)
-        return (*most_each(item), item.usable_tb, endured, float(not item.is_bulk), *bulk)
+        read, write = most_each(item)
+        burst = (item.burst_gb_per_s or write, item.buffer_gb)
+        units = float(not item.is_bulk)
+        return (read, write, item.usable_tb, endured, units, *bulk, *burst)
 
     def _groups(self) -> list[Group]:
         """Return the families that may serve together; those that must are in each."""
@@ -474,11 +482,15 @@ class Space:
         return np.asarray(self.gives @ low + np.minimum(self.gives @ (high - low), most_more))
 
     def _stores_of(self, boxes: Boxes, goods: Numbers) -> tuple[Stores, Numbers]:
-        read, write, usable, endured, _, bulk_read, bulk_tb = goods * (1 + NOISE)
+        read, plate, usable, endured, _, bulk_read, bulk_tb, *_ = goods * (1 + NOISE)
         factors = np.array([[g.write_factor, g.read_factor] for g in self.groups])[boxes.group]
         worn = worn_interval_s(self.case, endured)
+        write = plate
+        if self.case.bursts:
+            burst, buffer_gb = goods[BURST:] * (1 + NOISE)
+            write, worn = with_bursts(self.case, plate, burst, buffer_gb, worn)
         sides = (write, read, write, read, worn, factors[:, 0], factors[:, 1])
-        return Stores(*sides, bulk_read, bulk_tb), usable
+        return Stores(*sides, plate, bulk_read, bulk_tb), usable
 
     def _together(self, boxes: Boxes, room: Numbers, most: Counts) -> Counts:
         """Return the most GPUs of teams where several types share the room."""
@@ -504,11 +516,11 @@ class Space:
         fine &= stores.bulk_tb >= case.job.bulk_needed_tb * (1 - TOLERANCE)
         least = case.limits["least_write_gb_per_s"]
         if least is not None:
-            fine &= case.delivered_write * stores.write >= least * (1 - TOLERANCE)
+            fine &= case.delivered_write * stores.plate >= least * (1 - TOLERANCE)
         if rule is not None:
             groups = -(-(self.gpus_each @ counts[: self.first_store]) // rule.per_gpus)
             fine &= stores.read >= groups * rule.read_gb_per_s * (1 - TOLERANCE)
-            fine &= stores.write >= groups * rule.write_gb_per_s * (1 - TOLERANCE)
+            fine &= stores.plate >= groups * rule.write_gb_per_s * (1 - TOLERANCE)
         return fine
 
     def _best(
@@ -563,7 +575,7 @@ class Space:
         if self.in_use:
             gpus = self._most_in_use(boxes.team, count, most, stores, gpus)
         goods: Numbers = self.gives @ boxes.low[self.first_store :]
-        goods[WRITE] = stores.write
+        goods[WRITE] = stores.plate
         each = self.job.gpus_of_system[self.job.ways_of[0, boxes.team]]
         return Corner(score, gpus, taken, goods, np.ceil(gpus / each).astype(float))
 

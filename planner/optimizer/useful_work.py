@@ -103,6 +103,7 @@ class UsefulWork:
         job = self.job
         steady = job.scale is None or not job.scale.table
         shrinks = job.repair is not None and job.repair.shrinks
+        steady = steady and not self.case.bursts
         return self.team.mode != "sync" and job.drain_slowdown == 0.0 and not shrinks and steady
 
     def value(self, at: Point, measure: Measure) -> float | None:

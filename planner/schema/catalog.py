@@ -22,6 +22,7 @@ from planner.schema.base import (
     Power,
     PowerOrZero,
     RackUnitsOrZero,
+    Seconds,
     Share,
     Size,
     Text,
@@ -106,14 +107,16 @@ class Throughput(Figure[Bandwidth]):
 class Provides(Model):
     """What one unit gives: GPUs; bandwidth and capacity; cooling of a CDU, feed of a rack PDU.
 
-    ``write`` is what it sustains, ``burst_write`` what it takes until its buffers are full: that
-    one is told, and nothing is planned with it.
+    ``write`` is what it sustains, ``burst_write`` what it takes until its buffers are full, for
+    ``burst_window``. They empty at the sustained rate. Without a window nothing is planned with
+    bursts.
     """
 
     gpus: Figure[PositiveWhole] | None = None
     read: Throughput | None = None
     write: Throughput | None = None
     burst_write: Throughput | None = None
+    burst_window: Figure[Seconds] | None = None
     usable: Figure[Capacity] | None = None
     endurance: Figure[WriteVolume] | None = None
     cooling: Figure[Power] | None = None
@@ -251,12 +254,18 @@ class PowerPoint(Model):
 
 
 class Achieved(Model):
-    """What a GPU of a system was measured to do in training: FLOP/s that count for the model."""
+    """Rate of a GPU in training: model FLOP/s, measured on ``gpus`` GPUs.
+
+    ``model`` names a model, or a class: ``dense`` or ``moe`` are planning values, ``low`` and
+    ``high`` the published range of the class.
+    """
 
     model: Text
     precision: Precision
     gpus: PositiveWhole
     rate_tflops: Compute = Field(alias="rate")
+    low_tflops: Compute | None = Field(default=None, alias="low")
+    high_tflops: Compute | None = Field(default=None, alias="high")
     source: Identifier
     confidence: Confidence
     note: Text | None = None

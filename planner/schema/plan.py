@@ -425,7 +425,8 @@ class WayPlan(PlanModel):
     rated ``rated_it_power_kw``, is provisioned for ``power_share`` of it. That leaves
     ``throughput`` of the job's rate, between ``throughput_low`` and ``throughput_high``, says
     ``curve``; None at full power. ``rate_tflops`` was measured on ``rate_gpus`` GPUs, says
-    ``rate_source``; None where the rate is the peak times an MFU. A replica is spread over
+    ``rate_source`` (``assumed``: nobody did), its published range from ``rate_low_tflops`` to
+    ``rate_high_tflops``; None where the rate is the peak times an MFU. A replica is spread over
     ``tensor`` times ``pipeline`` times ``context`` GPUs, which leaves ``option_factor`` of the
     rate; at least ``min_replicas`` hold its state. Of a mixture of experts ``expert_parameters``
     are spread over ``experts`` groups of ``expert_tensor`` GPUs (None: of ``tensor``) in a stage.
@@ -445,6 +446,8 @@ class WayPlan(PlanModel):
     curve_confidence: Confidence | None = None
     curve_note: str | None = None
     rate_tflops: Customer[float | None] = None
+    rate_low_tflops: Customer[float | None] = None
+    rate_high_tflops: Customer[float | None] = None
     rate_gpus: Customer[int | None] = None
     rate_source: str | None = None
     rate_confidence: Confidence | None = None
@@ -457,6 +460,16 @@ class WayPlan(PlanModel):
     experts: Customer[int] = Field(default=1, exclude_if=_is_one)
     expert_tensor: Customer[int | None] = Field(default=None, exclude_if=_is_none)
     expert_parameters: Customer[float | None] = Field(default=None, exclude_if=_is_none)
+
+
+class BurstPlan(PlanModel):
+    """How storage takes checkpoints in bursts, delivered: the rate until ``buffer_gb`` beyond the
+    sustained rate are held, and the shortest interval in which buffers are empty again."""
+
+    write_gb_per_s: Customer[float]
+    sustained_gb_per_s: Customer[float]
+    buffer_gb: Customer[float]
+    recovery_s: Customer[float]
 
 
 class BulkPlan(PlanModel):
@@ -568,6 +581,7 @@ class JobPlan(PlanModel):
     rate_share: Customer[float] = Field(default=1.0, exclude_if=_is_one)
     client_data_limit_gb_per_s: Customer[float | None] = Field(default=None, exclude_if=_is_none)
     lost_time: Customer[float] = Field(default=0.0, exclude_if=_is_empty)
+    burst: Customer[BurstPlan | None] = Field(default=None, exclude_if=_is_none)
     bulk: Customer[BulkPlan | None] = Field(default=None, exclude_if=_is_none)
 
     @property

@@ -154,9 +154,11 @@ class RepairChoices:
 def storage_gb_per_s(plan: Plan) -> tuple[float, float]:
     """Return the delivered write and read bandwidth of a plan's working appliances."""
     stores = [line for line in plan.lines if line.section == "Storage" and line.working]
+    job = plan.jobs[0]
     site = plan.site
+    write = site.delivered_fraction_write * math.fsum(line.write_gb_per_s for line in stores)
     return (
-        site.delivered_fraction_write * math.fsum(line.write_gb_per_s for line in stores),
+        write if job.burst is None else job.delivered_write_gb_per_s,
         site.delivered_fraction_read * math.fsum(line.read_gb_per_s for line in stores),
     )
 

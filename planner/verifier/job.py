@@ -147,7 +147,41 @@ class Run:
         """The (read, write) bandwidth that all storage delivers, GB/s."""
         share = self.basis.problem.storage.delivered_fraction
         plates = [self.basis.nameplate(sku, count) for sku, count in self.counts.items()]
-        return share.read * sum(p[0] for p in plates), share.write * sum(p[1] for p in plates)
+        read, write = (
+            share.read * sum(p[0] for p in plates),
+            share.write * sum(p[1] for p in plates),
+        )
+        burst = self.burst
+        if burst is not None:
+            late_s = (self.size_gb - burst["buffer_gb"]) / write
+            write = self.size_gb / max(self.size_gb / burst["write_gb_per_s"], late_s)
+        return read, write
+
+    @property
+    def burst(self) -> dict[str, float] | None:
+        """How storage takes bursts, delivered; None where none does, or units may be down."""
+        share, basis = self.basis.problem.storage.delivered_fraction.write, self.basis
+        rates, buffers, some = [0.0], [0.0], False
+        for sku, count in basis.flash(self.counts).items():
+            item, sustained = basis.items[sku], basis.nameplate(sku, count)[1]
+            burst, window = item.provides.burst_write, item.provides.burst_window
+            rows = item.sizes.rows if item.sizes else ()
+            each = max((row.write / row.units for row in rows), default=sustained / count)
+            if burst is None or window is None or burst.value <= each:
+                rates.append(sustained)
+                continue
+            rates.append(burst.value * count)
+            buffers.append((burst.value - each) * window.value * count)
+            some = True
+        if not some or basis.problem.storage.tolerate_down:
+            return None
+        plates = [basis.nameplate(sku, count)[1] for sku, count in self.counts.items()]
+        return {
+            "write_gb_per_s": share * sum(rates),
+            "sustained_gb_per_s": share * sum(plates),
+            "buffer_gb": share * sum(buffers),
+            "recovery_s": self.size_gb / (share * sum(plates)),
+        }
 
     @property
     def bulk(self) -> tuple[float, float]:

@@ -237,6 +237,8 @@ def _storage(found: Found) -> Iterator[Reached]:
             yield Reached("bulk_read", values["ingest_gb_per_s"], read)
             most = values["bulk"]["staging_gb_per_s"]
             yield Reached("staging", values["ingest_gb_per_s"], most)
+    if values["burst"] is not None:
+        yield Reached("burst_recovery", values["burst"]["recovery_s"], found.run.remote_s)
     endured = endurance_tb_per_day(found.run)
     if endured is not None:
         yield Reached("endurance", values["write_volume_tb_per_day"], endured)
@@ -381,6 +383,8 @@ def shortest_interval_s(found: Found, every: int) -> float:
     else:
         by_demand = found.basis.problem.storage.rule == "demand"
         shortest_s = drain_s / (checkpoint.max_overlap if by_demand else 1.0)
+    if run.burst is not None:
+        shortest_s = max(shortest_s, run.burst["recovery_s"])
     endured = endurance_tb_per_day(run)
     if endured is not None:
         shortest_s = max(shortest_s, found.values["checkpoint_gb"] / 1000 * DAY_S / endured)

@@ -98,6 +98,8 @@ def _storage(run: Run) -> dict[str, Any]:
     own |= {"capacity_needed_tb": needed_tb, "bytes_per_parameter": run.bytes_per_parameter}
     archives_tb += saved.milestones * run.size_gb / 1000
     data_tb = job.tiered.size_tb
+    own["burst"] = run.burst
+    sustained = write if run.burst is None else run.burst["sustained_gb_per_s"]
     own["bulk"] = (
         None
         if not job.in_bulk
@@ -108,7 +110,7 @@ def _storage(run: Run) -> dict[str, Any]:
             "needed_tb": (data_tb + archives_tb) / run.basis.problem.storage.fill_limit,
             "usable_tb": run.bulk[0],
             "read_gb_per_s": run.bulk[1],
-            "staging_gb_per_s": (1.0 - saved.max_overlap) * write,
+            "staging_gb_per_s": (1.0 - saved.max_overlap) * sustained,
         }
     )
     return own | {"write_volume_tb_per_day": run.size_gb / 1000 * DAY_S / run.remote_s}
@@ -167,7 +169,8 @@ def check_job(ledger: Ledger, operation: Operation, stated: JobPlan) -> None:
     """Compare every figure of the plan's job."""
     run, job, figures = operation.run, operation.run.job, operation.figures
     own = {name: value for name, value in figures.items() if name in JobPlan.model_fields}
-    _same_parts(ledger, "jobs.bulk", stated.bulk, own.pop("bulk"))
+    for part in ("bulk", "burst"):
+        _same_parts(ledger, f"jobs.{part}", getattr(stated, part), own.pop(part))
     asked, idle = job.gpus.per_system, sum(gpus_of(i) * run.systems[i.id] for i in run.types)
     own["per_system_gpus"] = asked.get(stated.gpu_type) if isinstance(asked, dict) else asked
     own["usable_gpus_by_type"] = {item.id: usable_gpus(job, item) for item in run.types}

@@ -171,12 +171,17 @@ class Performance(dict[str, V]):
             each = [row.working * constant(all_ / row.line.working) for row, all_ in rated.items()]
             yield Fact(f"nameplate_{kind}", sum_of(each), "storage units x nameplate of one")
             reached, how = self._delivered(kind, self[f"nameplate_{kind}"]), "client limit"
+            if kind == "write" and job.burst is not None:
+                gain = job.delivered_write_gb_per_s / job.burst.sustained_gb_per_s
+                reached = reached * constant(gain)
             if f"client_{kind}_gb_per_s" in self:
                 systems: Term = self["systems_used"] if role == "all" else acting
                 self[f"clients_{kind}"] = of(systems) * self[f"client_{kind}_gb_per_s"]
                 reached = min_(reached, self[f"clients_{kind}"])
             if limited == "appliances":
                 how = "nameplate x delivered share"
+                if kind == "write" and job.burst is not None:
+                    how += ", and what bursts add as planned"
             yield Fact(f"delivered_{kind}_gb_per_s", reached, how)
 
     def _delivered(self, kind: str, nameplate: V) -> V:

@@ -162,6 +162,7 @@ def operations_agree(case: Case, mode: Mode, seed: int) -> int:
         worn_s=np.array(worn),
         write_factor=np.array([family[r[3].family].write_factor for r in rows]),
         read_factor=np.array([family[r[3].family].read_factor for r in rows]),
+        plate=np.array([w[0] for _, w in plates]),
         bulk_read=np.zeros(len(rows)),
         bulk_tb=np.zeros(len(rows)),
     )

@@ -52,7 +52,7 @@ def plans(tmp_path: Path) -> tuple[Path, Path, Path]:
     return (
         written(tmp_path, "base", OFFICE),
         written(tmp_path, "high", OFFICE, "storage.rule=high"),
-        written(tmp_path, "sooner", OFFICE, "targets.max_days_to_train=21 days"),
+        written(tmp_path, "sooner", OFFICE, "targets.max_days_to_train=22 days"),
     )
 
 
@@ -68,17 +68,13 @@ def line(found: Comparison, sku: str) -> LineRow:
     return next(row for row in found.lines if row.sku == sku)
 
 
-def told(found: Comparison, key: str = "B") -> str:
-    return " ".join(next(each.sentences for each in found.explanations if each.key == key))
-
-
 def test_lines_totals_and_job_figures_differ_by_what_the_plans_say(
     plans: tuple[Path, Path, Path],
 ) -> None:
     found = compared(*plans[:2])
     first, second = solved(OFFICE), solved(OFFICE, "storage.rule=high")
     more, fewer = (line(found, sku).quantity for sku in ("wekapod_nitro_155", DEMANDED))
-    assert (more.values, more.changes) == ((0, 25), (0, 25))
+    assert (more.values, more.changes) == ((0, 27), (0, 27))
     assert (fewer.values, fewer.changes) == ((1, 0), (0, -1))
     assert first.totals is not None and second.totals is not None
     capex = figure(found, "capex_usd").series
@@ -90,33 +86,17 @@ def test_lines_totals_and_job_figures_differ_by_what_the_plans_say(
     assert not figure(found, "capex_usd").equal
 
 
-def test_inputs_that_differ_come_first_and_lead_to_the_bill_and_the_money(
-    plans: tuple[Path, Path, Path],
-) -> None:
-    text = told(compared(plans[0], plans[2]))
-    assert "days to train, at most: 21 days instead of 30 days" in text
-    assert "instead of" in text[text.index("It buys") :]
-    assert "more useful work" in text
-    assert "costs" in text and "at once" in text
-    assert "What stops a better plan" in text
-    assert text.index("Inputs that differ") < text.index("It buys") < text.index("costs")
-
-
 def test_the_same_plan_twice_has_no_difference(plans: tuple[Path, Path, Path]) -> None:
     found = compared(plans[0], plans[0])
     rows = (*found.inputs, *found.lines, *found.figures, *found.limits)
     assert all(row.equal for row in rows)
     text = render_comparison(found)
     assert text.count("the same in all") == 4
-    assert "It buys the same." in text
-    assert "It costs and draws the same." in text
-    assert "instead of" not in text
 
 
 def test_three_plans_stand_side_by_side(plans: tuple[Path, Path, Path]) -> None:
     found = compared(*plans)
     assert [side.key for side in found.sides] == ["A", "B", "C"]
-    assert [each.key for each in found.explanations] == ["B", "C"]
     assert len(figure(found, "capex_usd").series.values) == 3
     text = render_comparison(found)
     assert max(map(len, text.splitlines())) <= 100
@@ -137,7 +117,6 @@ def test_a_workbook_gives_its_plan_and_an_edited_one_its_edited_plan(tmp_path: P
     plan = audit(other, solve_again=False).edited
     assert plan is not None
     assert figure(found, "goodput").series.values[1] == plan.jobs[0].goodput
-    assert told(found).startswith("Edited in the workbook: ")
 
 
 @pytest.mark.exhaustive(keep=0)
@@ -147,9 +126,6 @@ def test_a_plan_that_is_none_is_shown_as_none(plans: tuple[Path, Path, Path]) ->
     text = " ".join(render_comparison(found).split())
     assert "(no plan)" in text and "no plan meets every limit" in text
     assert "Bill" not in text, "one plan alone has nothing to be told from"
-    first = compared(INFEASIBLE, plans[0])
-    assert "nothing to tell it from" in told(first)
-    assert "is new" not in told(first)
 
 
 def test_the_comparison_survives_json(plans: tuple[Path, Path, Path]) -> None:
@@ -186,7 +162,7 @@ def test_the_command_prints_and_writes_nothing_unasked(
     before = sorted(tmp_path.iterdir())
     ran = run(*plans[:2])
     assert (ran.code, ran.err) == (0, "")
-    assert "What changed and why it matters" in ran.out
+    assert "Inputs that differ" in ran.out
     assert sorted(tmp_path.iterdir()) == before
     assert json.loads(run(*plans[:2], "--json").out)["schema_version"] == 1
 
