@@ -187,7 +187,7 @@ def test_copper_takes_whole_cages_where_it_reaches(by_length: tuple[Inputs, Plan
     assert f"costs {less:,} USD less and draws {2 * cables * 0.015:,.1f} kW" in plan.warnings[-1]
 
 
-def test_a_hall_beyond_the_reach_of_multimode_is_planned_with_single_mode(
+def test_a_hall_beyond_multimode_has_single_mode_optics(
     by_length: tuple[Inputs, Plan],
 ) -> None:
     inputs, near = by_length

@@ -64,7 +64,7 @@ def test_both_formats_have_the_same_columns(audience: Audience) -> None:
     assert all(tuple(line) == names for line in lines(plan(CASES["complete"]), audience))
 
 
-def test_outside_the_bill_has_the_prices_asked_for_and_no_source_of_them() -> None:
+def test_customer_bill_has_the_prices_allowed_and_no_sources() -> None:
     document = plan(CASES["complete"])
     shown = {
         prices: json.loads(json_bytes(bill(document, "customer", prices), prices))

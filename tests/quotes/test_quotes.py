@@ -285,7 +285,7 @@ TIERS: list[list[object]] = [
 ]  # fmt: skip
 
 
-def test_prices_by_quantity_are_asked_about_and_the_one_that_holds_is_taken(tmp_path: Path) -> None:
+def test_price_breaks_take_the_price_of_the_quantity(tmp_path: Path) -> None:
     """None of three prices is picked by itself; of 15, 16, 63 and 64 units each has its own."""
     path = xlsx(tmp_path / "tiers.xlsx", TIERS)
     asked = quoted(path)

@@ -101,7 +101,7 @@ def test_a_configurator_with_a_cover_days_and_percent_without_a_sign(tmp_path: P
     assert any("'Product Total' is 16,077,550.00" in text for text in wrong)
 
 
-def test_a_german_offer_with_discounts_off_the_price_and_sums_carried_over(tmp_path: Path) -> None:
+def test_german_offer_with_discounts_and_carried_sums(tmp_path: Path) -> None:
     """The price of a unit stands before its discount: only so the lines multiply out."""
     text = """Angebotsdatum: 18.11.2026
 Pos.;Menge;ME;Artikel-Nr.;Bezeichnung;Einzelpreis €;Rabatt %;Gesamtpreis €

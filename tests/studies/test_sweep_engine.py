@@ -123,7 +123,7 @@ def test_what_is_proven_of_many_scenarios_is_true_of_each(family: str, chunk: in
                 check(inputs, scenario, row, gap)
 
 
-def test_most_rows_of_a_fine_sweep_are_certified_by_what_others_proved() -> None:
+def test_most_rows_of_a_fine_sweep_are_proven_by_others() -> None:
     inputs = inputs_of(random_case(29))
     path = next(path for path in FIELDS if value_at(inputs, path) is not None)
     value = value_at(inputs, path)
@@ -160,7 +160,7 @@ def test_the_order_of_scenarios_changes_no_answer_beyond_its_proof() -> None:
             assert low * (1 - 2e-3) <= other.value <= high * (1 + 2e-3)
 
 
-def test_scenarios_that_differ_in_more_than_limits_stand_in_groups_of_their_own() -> None:
+def test_scenarios_that_differ_in_more_than_limits_are_apart() -> None:
     power, pue = "site.facility_power", "site.pue"
     made = [
         Scenario(n, (Change(power, 100.0 + n, ""), Change(pue, 1.1 + 0.1 * (n % 2), "")))
