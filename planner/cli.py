@@ -146,11 +146,17 @@ def solve(
     from typing import get_args
 
     from planner import api
+    from planner.commands import portfolio
     from planner.commands import solve as command
     from planner.commands.page import EDITIONS
     from planner.commands.results import list_written
 
     request = _request(problem, set_, scenario, gap, time_limit, solver=solver.value)
+    if portfolio.is_portfolio(problem):
+        given = {"--also": also, "--html": html, "--show": show, "--save-model": save_model}
+        portfolio.refuse_options([name for name, value in given.items() if value])
+        shown = {"as_json": as_json, "full": full, "quiet": quiet}
+        raise typer.Exit(portfolio.solve(request, output, **shown))
     options = request.running(save_model=save_model)
     more = command.words_of("--also", also or (), get_args(command.Also))
     parts = command.words_of("--show", show or (), get_args(command.Part))
@@ -196,6 +202,7 @@ def check(
     full: Full = False,
 ) -> None:
     """Validate a problem with its catalogs and prices; list every finding."""
+    from planner.commands import portfolio
     from planner.commands.problem import report_findings
 
     if schema is not None:
@@ -205,6 +212,9 @@ def check(
         return
     if problem is None:
         raise InputError(Finding("usage", "Missing argument 'PROBLEM'", fix="name a problem file"))
+    if portfolio.is_portfolio(problem):
+        say(portfolio.check(problem, tuple(set_ or ()), scenario))
+        return
     text, faulty = report_findings(
         problem, tuple(set_ or ()), scenario, against=against, as_json=as_json, full=full
     )
@@ -227,8 +237,10 @@ def size(
     full: Full = False,
 ) -> None:
     """Show the sizing without solving: sizes, intervals, requirements of each storage rule."""
+    from planner.commands import portfolio
     from planner.commands.problem import report_sizes
 
+    portfolio.refuse("size", problem)
     text, strong = report_sizes(
         problem, tuple(set_ or ()), scenario, gpus, as_json=as_json, full=full
     )
@@ -282,6 +294,7 @@ def explain(
     from planner.studies.explain import run
 
     request = _request(problem, set_, scenario, None, time_limit, workers=workers, output=output)
+    _of_portfolio("explain", request, as_json=as_json, quiet=quiet)
     study = partial(
         run, step=step or (), why_not=why_not or (), weight=weight or (), keep=keep or ()
     )
@@ -357,6 +370,7 @@ def sweep(
     from planner.commands.sweep import Sweeping, sweeping
 
     request = _request(problem, set_, scenario, gap, time_limit, workers=workers, output=output)
+    _of_portfolio("sweep", request, as_json=as_json, quiet=quiet, vary=tuple(vary or ()))
     given = Sweeping(
         tuple(vary or ()), scenarios, tuple(each.value for each in against or ()),
         points, samples, seed, indices,
@@ -398,6 +412,7 @@ def compare(
 
     Problem files are solved first. Exit code 3 where there is no plan to compare.
     """
+    from planner.commands import portfolio
     from planner.commands.results import Study, run_study
     from planner.studies import alternatives
     from planner.studies.compare import rules as comparing
@@ -406,6 +421,8 @@ def compare(
     if rules and near is not None:
         message = "--rules and --near are different comparisons"
         raise InputError(Finding("option", message, fix="give one of them"))
+    for file in files:
+        portfolio.refuse("compare", file)
     request = _request(files, set_, scenario, None, None, output=output)
     study: Study = partial(comparing.run, rules=rules, everything=full)
     if near is not None:
@@ -443,6 +460,7 @@ def verify(
     from planner.studies.verification import run
 
     request = _request(plan, None, None, None, time_limit)
+    _of_portfolio("verify", request, as_json=as_json, quiet=True)
     study = partial(run, solve_again=solve_again)
     raise typer.Exit(run_study("verify", "", study, request, as_json=as_json, full=full))
 
@@ -458,8 +476,10 @@ def explore(
 
     Listens on this machine alone. Needs the extra 'web'.
     """
+    from planner.commands import portfolio
     from planner.commands.explore import serve
 
+    portfolio.refuse("explore", problem)
     serve(problem, tuple(set_ or ()), scenario, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
 
 
@@ -560,6 +580,16 @@ def _request(
         paths if isinstance(paths, list) else [paths], settings or (), scenario, gap=gap,
         time_limit=time_limit, solver=solver, workers=workers, folder=output,
     )  # fmt: skip
+
+
+def _of_portfolio(
+    name: str, request: Request, *, as_json: bool, quiet: bool, vary: tuple[str, ...] = ()
+) -> None:
+    """Run a study and leave, where its file is one of several jobs, sites or periods."""
+    from planner.commands import portfolio
+
+    if portfolio.is_portfolio(request.path):
+        raise typer.Exit(portfolio.study(name, request, portfolio.Shown(as_json, quiet, vary)))
 
 
 def main() -> None:

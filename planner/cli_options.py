@@ -18,7 +18,7 @@ _ITEM = re.compile(r"^  - id: ([a-z][a-z0-9_]*)", re.MULTILINE)
 
 def complete_examples(incomplete: str) -> list[str]:
     """Return the shipped problems that begin so."""
-    return _beginning(shipped.problem_files(), incomplete)
+    return _beginning(shipped.problem_files() | shipped.portfolio_files(), incomplete)
 
 
 def complete_items(incomplete: str) -> list[str]:

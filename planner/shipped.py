@@ -29,5 +29,10 @@ def problem_files() -> dict[str, Path]:
     return _yaml_files(_data_folder() / "problems")
 
 
+def portfolio_files() -> dict[str, Path]:
+    """Return the shipped examples of several jobs, sites and periods by name."""
+    return _yaml_files(_data_folder() / "problems" / "portfolios")
+
+
 def _yaml_files(folder: Path) -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}

@@ -780,7 +780,7 @@ def write_example(name: str, folder: Path, *, force: bool) -> Path:
     Raises:
         InputError: no such example, or the file is there already and ``force`` is not given.
     """
-    known = shipped.problem_files()
+    known = shipped.problem_files() | shipped.portfolio_files()
     name = name.removesuffix(".yaml")
     if name not in known:
         hint = did_you_mean(name, list(known)) or "examples: " + ", ".join(known)

@@ -19,10 +19,13 @@ __all__ = [
     "Inputs",
     "completed",
     "from_data",
+    "joined",
     "load",
     "load_with_findings",
+    "read_document",
     "renewed",
     "scenario_names",
+    "validated",
     "with_settings",
 ]
 
@@ -160,10 +163,30 @@ def renewed(inputs: Inputs, base: Path) -> Inputs:
     return with_support(replace(inputs, problem=problem, **offered, sha256=""))
 
 
-def _validated(document: Document) -> Problem:
-    """Return the problem in a document, its amounts of money at its rates of exchange."""
+def read_document(path: Path, settings: tuple[str, ...], scenario: str | None) -> Document:
+    """Return the data of a problem file with a scenario and ``path=value`` changes laid over it."""
+    document = yaml12.read(path)
+    document.folder = path.parent
+    overrides.apply_scenario(document, scenario)
+    overrides.apply_settings(document, settings)
+    return document
+
+
+def validated(model: type[market.ModelT], document: Document) -> market.ModelT:
+    """Return a document as a model, its amounts of money at its rates of exchange."""
     with currency.known(_rates(document, document.folder)):
-        return market.validated(Problem, document)
+        return market.validated(model, document)
+
+
+def joined(
+    problem: Problem, document: Document, settings: tuple[str, ...] = ()
+) -> tuple[Inputs, list[Finding]]:
+    """Return a problem with the catalogs and prices it names, and every finding about them."""
+    return _joined(problem, document, settings, None)
+
+
+def _validated(document: Document) -> Problem:
+    return validated(Problem, document)
 
 
 def _rates(document: Document, base: Path) -> exchange.Rates:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -67,6 +68,7 @@ def solve(
     tolerance: float = TOLERANCE,
     relaxed: bool = False,
     known: float | None = None,
+    start: Mapping[str, float] | None = None,
 ) -> Solved:
     """Solve a PuLP problem to a relative gap.
 
@@ -79,6 +81,7 @@ def solve(
         relaxed: whether fractions will do in place of whole numbers.
         known: what a solution is known to reach: HiGHS need not look at what is worse by more than
             a share of 1e-5. It is told the value alone, and has to find a solution itself.
+        start: a solution that HiGHS begins with, by variable; CBC does without.
 
     Raises:
         SolverError: the solver is missing, cannot write its files, or ended without an answer.
@@ -88,7 +91,7 @@ def solve(
     limit_s = LONGEST_S if time_limit_s is None else time_limit_s
     if limit_s <= 0.0:
         return Solved("limit")
-    asked = _Asked(gap, limit_s, presolve, tolerance, relaxed, known)
+    asked = _Asked(gap, limit_s, presolve, tolerance, relaxed, known, start)
     return _highs(problem, asked) if solver == "highs" else _cbc(problem, asked)
 
 
@@ -99,6 +102,7 @@ class _Asked(NamedTuple):
     tolerance: float
     relaxed: bool
     known: float | None
+    start: Mapping[str, float] | None = None
 
 
 def write_model(problem: Any, path: Path) -> None:
@@ -160,6 +164,10 @@ def _highs(problem: Any, asked: _Asked) -> Solved:
         _accepted(highs.setOptionValue(option, value), option)
     arrays, scale = _arrays(problem, variables, asked)
     _accepted(highs.passModel(arrays), "the model")
+    if asked.start is not None:
+        solution = highspy.HighsSolution()
+        solution.col_value = [asked.start.get(variable.name, 0.0) for variable in variables]
+        highs.setSolution(solution)
     highs.run()
     kinds, status = highspy.HighsModelStatus, highs.getModelStatus()
     if status == kinds.kInfeasible:

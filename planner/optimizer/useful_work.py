@@ -156,6 +156,19 @@ class UsefulWork:
         swaps = 1.0 if job.repair is None else job.repair.swap_factor(mean_s)
         return kept * swaps * (1.0 - self.waiting(at.gpus)) * job.progress or None
 
+    def interval_s(self, at: Point) -> float | None:
+        """Return the best interval of one level of checkpoints; None where limits leave none."""
+        allowed = self._intervals(at)
+        if allowed is None:
+            return None
+        mean_s = mtti_s(self.failures_per_gpu_day, at.gpus)
+        stopped_s = (
+            self.stall_s(at.gpus) + self.job.drain_slowdown * self.job.checkpoint_gb / at.write
+        )
+        return (
+            allowed[0] if allowed[0] == allowed[1] else best_interval_s(stopped_s, mean_s, *allowed)
+        )
+
     def waiting(self, gpus: float) -> float:
         """Return the share of time that the job waits for repairs."""
         repair = self.job.repair

@@ -1,0 +1,234 @@
+"""The commands for problems of several jobs, sites or periods."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from planner.commands import EXIT_CODES
+from planner.commands.running import show_progress
+from planner.errors import Finding, InputError
+from planner.terminal import say
+from planner.whole_files import write_all
+
+if TYPE_CHECKING:
+    from planner.portfolio.schema import PortfolioPlan
+    from planner.studies.request import Request
+
+_MAYBE = re.compile(rb"\b(sites|periods)\b|\bjobs\b[^\n]*(\n[\s\S]*\bname\b){2}")
+_PLAN = b'"kind": "portfolio"'
+_READ_BYTES, _MOST_BYTES = 200, 5_000_000
+
+
+def is_portfolio(path: Path) -> bool:
+    """Return whether a file is a problem of several jobs, sites or periods, or its plan."""
+    if path.suffix not in (".json", ".yaml", ".yml"):
+        return False
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(_READ_BYTES if path.suffix == ".json" else _MOST_BYTES)
+    except OSError:
+        return False  # reading it again says what is the matter
+    if path.suffix == ".json":
+        return _PLAN in raw
+    if not _MAYBE.search(raw):
+        return False
+    from planner.loader import yaml12
+
+    try:
+        data = yaml12.read(path).data
+    except InputError:
+        return False
+    jobs = data.get("jobs") if isinstance(data, dict) else None
+    several = isinstance(jobs, tuple) and len(jobs) > 1
+    return isinstance(data, dict) and (bool({"sites", "periods"} & data.keys()) or several)
+
+
+def refuse(command: str, path: Path) -> None:
+    """Refuse a command that is for one job at one site.
+
+    Raises:
+        InputError: the file is a portfolio.
+    """
+    if is_portfolio(path):
+        message = f"planner {command} is for one job at one site"
+        fix = f"of a portfolio there are solve, check, {', '.join(_STUDIES)}"
+        raise InputError(Finding("portfolio", message, str(path), fix=fix))
+
+
+def refuse_options(names: Sequence[str]) -> None:
+    """Refuse options of `planner solve` that a portfolio has not.
+
+    Raises:
+        InputError: one is given.
+    """
+    if names:
+        message = f"{', '.join(names)}: not for several jobs, sites or periods"
+        fix = "leave it out; the workbook has a quote for each order"
+        raise InputError(Finding("portfolio", message, fix=fix))
+
+
+def check(problem: Path, settings: tuple[str, ...], scenario: str | None) -> str:
+    """Return one line about a valid portfolio.
+
+    Raises:
+        InputError: something in it is wrong.
+    """
+    from planner.portfolio import api
+
+    instance = api.load(problem, settings, scenario)
+    return (
+        f"{problem}: valid; {len(instance.places)} sites, {len(instance.portfolio.jobs)} jobs, "
+        f"{len(instance.periods)} periods, {len(instance.columns)} ways to place a job"
+    )
+
+
+def solve(request: Request, folder: Path, *, as_json: bool, full: bool, quiet: bool) -> int:
+    """Solve a portfolio; print its plan and write workbook, JSON and page; return the exit code."""
+    from planner.commands.results import list_written
+    from planner.commands.solve import created_today
+    from planner.portfolio import api, views
+    from planner.portfolio.analysis import relaxations
+
+    with show_progress("solve", quiet=quiet):
+        instance = api.load(request.path, request.settings, request.scenario)
+        plan = api.solve(
+            instance,
+            solver=request.solver,
+            gap=request.gap,
+            time_limit_s=request.time_limit_s,
+        )
+        if plan.status == "infeasible":
+            plan = plan.model_copy(update={"relaxations": relaxations(instance)})
+    written: list[Path] = []
+    if plan.runs:
+        stream, stem = io.BytesIO(), request.stem
+        views.workbook(plan, stream, created_today())
+        contents = {
+            folder / f"{stem}.xlsx": stream.getvalue(),
+            folder / f"{stem}.plan.json": api.to_json(plan),
+            folder / f"{stem}.html": views.page(plan),
+        }
+        write_all(contents)
+        written = list(contents)
+    text = api.to_json(plan).decode() if as_json else views.screen(plan, full=full)
+    say(text, nl=False)
+    list_written(written, quiet=quiet)
+    return _code(plan)
+
+
+def _code(plan: PortfolioPlan) -> int:
+    if plan.status == "limit":
+        return EXIT_CODES["feasible" if plan.runs else "no_solution"]
+    return EXIT_CODES[plan.status]
+
+
+class Shown(NamedTuple):
+    """How a study of a portfolio is printed, and what a sweep varies."""
+
+    as_json: bool
+    quiet: bool
+    vary: tuple[str, ...] = ()
+
+
+def study(name: str, request: Request, shown: Shown) -> int:
+    """Run a study of a portfolio: verify, explain, sweep or simulate; return the exit code."""
+    with show_progress(name, quiet=shown.quiet):
+        return _STUDIES[name](request, shown)
+
+
+def _verify(request: Request, shown: Shown) -> int:
+    """Check a saved plan against its problem file, which has to stand beside it."""
+    from planner.portfolio import api
+    from planner.portfolio.check import faults
+
+    path = request.path
+    plan, problem = api.read_plan(path), _problem_of(path)
+    wrong = faults(api.load(problem, plan.settings), plan)
+    if shown.as_json:
+        say(json.dumps({"plan": str(path), "faults": list(wrong)}, indent=1))
+    else:
+        say(f"{plan.problem}: {len(plan.orders)} orders, {len(plan.runs)} runs, {problem.name}")
+        say("\n".join(f"  wrong: {fault}" for fault in wrong) or "  everything agrees")
+    return 3 if wrong else 0
+
+
+def _problem_of(path: Path) -> Path:
+    stem = path.name.removesuffix(".plan.json")
+    for ending in (".yaml", ".yml"):
+        problem = path.parent / f"{stem}{ending}"
+        if problem.exists():
+            return problem
+    message = f"no problem file {stem}.yaml beside the plan"
+    raise InputError(Finding("plan", message, str(path), fix="put the plan beside its problem"))
+
+
+def _solved(request: Request) -> tuple[Any, PortfolioPlan]:
+    """Return the instance of a request and its plan: saved, or solved now."""
+    from planner.portfolio import api
+
+    path = request.path
+    if path.suffix == ".json":
+        plan = api.read_plan(path)
+        return api.load(_problem_of(path), plan.settings), plan
+    instance = api.load(path, request.settings, request.scenario)
+    return instance, api.solve(instance, gap=request.gap, time_limit_s=request.time_limit_s)
+
+
+def _explain(request: Request, shown: Shown) -> int:
+    from planner.portfolio import analysis, views
+
+    instance, plan = _solved(request)
+    if not plan.runs:
+        if plan.status == "infeasible":
+            plan = plan.model_copy(update={"relaxations": analysis.relaxations(instance)})
+        say(views.screen(plan), nl=False)
+        return _code(plan)
+    found = analysis.explain(instance, plan, gap=request.gap)
+    if shown.as_json:
+        say(json.dumps([each._asdict() for each in found], indent=1))
+    else:
+        say(analysis.explanation(instance, plan, found), nl=False)
+    return 0
+
+
+def _sweep(request: Request, shown: Shown) -> int:
+    from planner.commands.results import list_written
+    from planner.portfolio import analysis
+
+    path = request.path
+    points = analysis.sweep(
+        path,
+        shown.vary,
+        request.settings,
+        gap=request.gap,
+        time_limit_s=request.time_limit_s,
+        progress=request.progress,
+    )
+    say(analysis.sweep_screen(points), nl=False)
+    if request.folder is not None:
+        file = request.folder / f"{request.stem}.sweep.csv"
+        write_all({file: analysis.sweep_csv(points)})
+        list_written((file,), quiet=shown.quiet)
+    return 0
+
+
+def _simulate(request: Request, shown: Shown) -> int:
+    from planner.portfolio import analysis
+
+    instance, plan = _solved(request)
+    found = list(analysis.simulate(instance, plan))
+    say(analysis.simulation_screen(plan, found), nl=False)
+    return 0
+
+
+_STUDIES: Mapping[str, Callable[[Request, Shown], int]] = {
+    "verify": _verify,
+    "explain": _explain,
+    "sweep": _sweep,
+    "simulate": _simulate,
+}

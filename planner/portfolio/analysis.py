@@ -1,0 +1,335 @@
+"""Questions about a portfolio: marginal values, least relaxations, sweeps, simulation."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import math
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from planner.errors import Finding, InputError
+from planner.optimizer.counts import value_of
+from planner.outputs.blocks import Column, Heading, Table, Text
+from planner.outputs.blocks import screen as to_screen
+from planner.portfolio import api
+from planner.portfolio.inputs import Instance, load
+from planner.portfolio.model import Limit, Program
+from planner.portfolio.schema import JobRun, PortfolioPlan, TrainingJob, Use
+from planner.portfolio.search import Search
+from planner.portfolio.views import UNITS, binds, label
+from planner.simulation.job import JobRun as SimulatedJob
+from planner.simulation.laws import Law
+from planner.simulation.run import simulate as simulate_job
+
+STEPS = {"MUSD": 1.0, "kW": 100.0, "racks": 1.0, "kg": 1000.0, "PFLOP/s": 1.0, "T": 0.1}
+"""How far a limit is moved, by its unit; at least a hundredth of it."""
+MISSED = 1e-6
+
+
+class Marginal(NamedTuple):
+    """What moving a limit by a step changes."""
+
+    limit: str
+    step: float
+    unit: str
+    change: float | None
+    text: str
+
+
+# Explain
+
+
+def explain(
+    instance: Instance, plan: PortfolioPlan, *, gap: float | None = None, limit_s: float = 30.0
+) -> list[Marginal]:
+    """Return the marginal value of each binding limit, by solving again with it moved a step.
+
+    Limits of a site over all periods are moved together.
+    """
+    groups: dict[tuple[str, str | None, int | None], list[Use]] = {}
+    for use in plan.uses:
+        if binds(use):
+            key = use.name, use.site, None if use.site else use.period
+            groups.setdefault(key, []).append(use)
+    found = [_marginal(instance, plan, uses, gap, limit_s) for uses in groups.values()]
+    return sorted(found, key=lambda each: -abs(each.change or 0.0))
+
+
+def _marginal(
+    instance: Instance, plan: PortfolioPlan, uses: Sequence[Use], gap: float | None, limit_s: float
+) -> Marginal:
+    first = uses[0]
+    floor = "_of_" in first.name
+    step = max(STEPS.get(first.unit, 1.0), 0.01 * first.limit)
+    sign = -1.0 if floor else 1.0
+
+    def moved(limit: Limit) -> float:
+        same = (limit.name, limit.site) == (first.name, first.site)
+        period = None if limit.period is None else limit.period + 1
+        if same and (first.site is not None or period == first.period):
+            return limit.most + sign * step
+        return limit.most
+
+    program = Program(instance, moved=moved)
+    answer = Search(program, gap=gap, deadline=time.monotonic() + limit_s).solve(cheapest=False)
+    name = label(first.model_copy(update={"period": None}) if first.site else first)
+    amount = f"{step:,.4g} {first.unit} {'less' if floor else 'more'}"
+    if not answer.worth or plan.best is None:
+        return Marginal(
+            name, step, first.unit, None, f"{name} binds: {amount} gave no plan in time"
+        )
+    scale = 1e6 if plan.objective in ("cost", "tco") else 1.0
+    change = answer.worth[0] * scale - plan.best
+    share = 100.0 * change / max(abs(plan.best), 1e-9)
+    unit = UNITS[plan.objective]
+    text = f"{name} binds: {amount} gives {change:+,.4g} {unit} ({share:+.2f} %)"
+    if abs(share) < 100 * (plan.gap or 0.0) + 1e-6:
+        text = f"{name} binds: {amount} changes nothing beyond the gap"
+    return Marginal(name, step, first.unit, change, text)
+
+
+def explanation(instance: Instance, plan: PortfolioPlan, found: Sequence[Marginal]) -> str:
+    """Return the screen of an explanation."""
+    idle = len([use for use in plan.uses if not binds(use)])
+    texts = [each.text for each in found] or ["no limit binds: whole numbers alone decide"]
+    return to_screen(
+        [
+            Heading(f"{plan.problem}: what holds the plan back"),
+            Text(tuple(texts), "Binding limits, each moved a step and solved again", points=True),
+            Text(
+                (
+                    f"Non-binding: {idle} limits.",
+                    *(f"{j.job}: {j.note}" for j in plan.jobs if j.note),
+                )
+            ),
+        ]
+    )
+
+
+# No plan
+
+
+def relaxations(instance: Instance, *, limit_s: float = 60.0) -> tuple[str, ...]:
+    """Return the least changes of limits that together give a plan, as sentences."""
+    program = Program(instance, elastic=True)
+    search = Search(program, deadline=time.monotonic() + limit_s, gap=1e-3)
+    found = search.least_missed()
+    if not found:
+        return (
+            "no change of budgets, power, racks, floors or tokens alone gives a plan: see "
+            "storage capacity, restore time, what a replica needs, and windows",
+        )
+    texts = []
+    for limit in program.limits:
+        missed = value_of(program.missed[limit.key], found) * max(abs(limit.most), 1e-9)
+        if missed > MISSED * max(abs(limit.most), 1e-9):
+            most = limit.most - missed if limit.floor else limit.most + missed
+            use = Use(
+                name=limit.name,
+                period=None if limit.period is None else limit.period + 1,
+                site=limit.site,
+                unit=limit.unit,
+                used=most,
+                limit=limit.most,
+            )
+            sense = "at most" if limit.floor else "at least"
+            texts.append(f"{label(use)}: {sense} {most:,.6g} {limit.unit}, now {limit.most:,.6g}")
+    return tuple(texts)
+
+
+# Sweeps
+
+_RANGE = re.compile(r"([-+0-9.eE]+)\s*([^:]*):([-+0-9.eE]+)\s*([^:]*):([-+0-9.eE]+)\s*(.*)\Z")
+
+
+def grid(vary: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the settings of every point of a grid.
+
+    Args:
+        vary: ``PATH=a,b,c`` or ``PATH=LOW:HIGH:STEP``, with units.
+
+    Raises:
+        InputError: one is neither.
+    """
+    axes = []
+    for text in vary:
+        path, equals, values = text.partition("=")
+        if not equals or not values:
+            fix = "write --vary budget.capex.total=100MUSD:200MUSD:20MUSD or a,b,c"
+            raise InputError(Finding("vary", f"'{text}' is no PATH=VALUES", fix=fix))
+        axes.append([f"{path}={value}" for value in _values(values)])
+    return list(itertools.product(*axes))
+
+
+def _values(text: str) -> list[str]:
+    match = _RANGE.match(text)
+    if match is None:
+        return [part.strip() for part in text.split(",")]
+    low, unit, high, step = float(match[1]), match[2] or match[4], float(match[3]), float(match[5])
+    if step <= 0 or high < low:
+        raise InputError(Finding("vary", f"'{text}' does not rise", fix="write LOW:HIGH:STEP"))
+    count = math.floor((high - low) / step + 1e-9) + 1
+    return [f"{low + n * step:.12g} {unit}".strip() for n in range(count)]
+
+
+class Point(NamedTuple):
+    """A point of a sweep with its plan, or why it has none."""
+
+    settings: tuple[str, ...]
+    plan: PortfolioPlan
+
+
+def sweep(
+    path: Path,
+    vary: Sequence[str],
+    settings: tuple[str, ...] = (),
+    *,
+    gap: float | None = None,
+    time_limit_s: float | None = None,
+    progress: Callable[[int, int], None] = lambda done, asked: None,
+) -> list[Point]:
+    """Return the plan of each point of a grid over any inputs of the problem file."""
+    points = grid(vary)
+    found = []
+    for number, point in enumerate(points):
+        instance = load(path, (*settings, *point))
+        found.append(Point(point, api.solve(instance, gap=gap, time_limit_s=time_limit_s)))
+        progress(number + 1, len(points))
+    return found
+
+
+_FIGURES = ("status", "value", "bound", "gap", "capex_usd", "tco_usd")
+
+
+def sweep_csv(points: Sequence[Point]) -> bytes:
+    """Return a sweep as CSV: the inputs varied, the figures, units of GPU systems and storage."""
+    items = sorted(
+        {o.item for p in points for o in p.plan.orders if o.category in ("gpu_system", "storage")}
+    )
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    paths = [each.partition("=")[0] for each in points[0].settings] if points else []
+    writer.writerow([*paths, *_FIGURES, *items])
+    for point in points:
+        units = [sum(o.quantity for o in point.plan.orders if o.item == sku) for sku in items]
+        values = [each.partition("=")[2] for each in point.settings]
+        writer.writerow([*values, *(getattr(point.plan, name) for name in _FIGURES), *units])
+    return stream.getvalue().encode()
+
+
+def sweep_screen(points: Sequence[Point]) -> str:
+    """Return a sweep as a table."""
+    values = [p.plan.value for p in points]
+    capex = [(p.plan.capex_usd or 0.0) / 1e6 for p in points]
+    gaps = [p.plan.gap for p in points]
+    unit = UNITS[points[0].plan.objective]
+    table = Table(
+        f"Sweep: {unit}",
+        (
+            Column("scenario", tuple(", ".join(p.settings) for p in points), words=True),
+            Column("status", tuple(p.plan.status for p in points), words=True),
+            Column("value", tuple(values), texts=_texts(values, 4)),
+            Column("capex MUSD", tuple(capex), texts=_texts(capex, 2)),
+            Column("gap", tuple(gaps), texts=tuple("-" if g is None else f"{g:.1e}" for g in gaps)),
+        ),
+    )
+    return to_screen([Heading("Portfolio sweep"), table])
+
+
+def _texts(values: Sequence[float | None], digits: int) -> tuple[str, ...]:
+    return tuple("-" if v is None else f"{v:,.{digits}f}" for v in values)
+
+
+# Simulation
+
+
+class Simulated(NamedTuple):
+    """Goodput of a run as planned and as simulated, ± 95 %."""
+
+    run: JobRun
+    planned: float
+    simulated: float
+    margin: float
+
+
+def simulate(
+    instance: Instance,
+    plan: PortfolioPlan,
+    *,
+    years: float = 2.0,
+    replications: int = 20,
+    seed: int = 1,
+) -> Iterator[Simulated]:
+    """Yield each different run of a training job, from failure to failure with its own share.
+
+    Shares are hard: a job waits for its own bandwidth alone, which lending idle shares betters.
+    """
+    seen: set[tuple[object, ...]] = set()
+    jobs: Mapping[str, TrainingJob] = {
+        j.name: j for j in instance.portfolio.jobs if isinstance(j, TrainingJob)
+    }
+    for run in plan.runs:
+        key = run.job, run.gpus, run.interval_s, run.write_gb_per_s, run.read_gb_per_s
+        if run.goodput is None or key in seen or jobs[run.job].repair is not None:
+            continue
+        seen.add(key)
+        yield _simulated(instance, run, years, replications, seed)
+
+
+def _simulated(
+    instance: Instance, run: JobRun, years: float, replications: int, seed: int
+) -> Simulated:
+    number = next(n for n, j in enumerate(instance.portfolio.jobs) if j.name == run.job)
+    column = next(c for c in instance.columns if c.job == number and c.way and c.way.id == run.way)
+    assert column.work is not None and column.case is not None
+    assert run.interval_s and run.write_gb_per_s and run.read_gb_per_s and run.goodput
+    work, job, gpus = column.work, column.case.job, float(run.gpus)
+    mean_s = 86_400.0 / (work.failures_per_gpu_day * gpus)
+    copies = work.fan_out[0] + work.fan_out[1] * gpus
+    simulated = SimulatedJob(
+        name=run.job,
+        interval_s=run.interval_s,
+        stall_s=work.stall_s(gpus),
+        drain_s=job.checkpoint_gb / run.write_gb_per_s,
+        restart_s=job.restart_s,
+        restore_s=copies * job.checkpoint_gb / run.read_gb_per_s,
+        failures=Law(mean_s),
+    )
+    length_s = years * 365.0 * 86_400.0
+    found = simulate_job([simulated], length_s, replications, seed)
+    kept = np.asarray(found["kept"][0]) / length_s * job.progress
+    margin = 1.96 * float(kept.std(ddof=1)) / math.sqrt(replications)
+    return Simulated(run, run.goodput, float(kept.mean()), margin)
+
+
+def simulation_screen(plan: PortfolioPlan, found: Sequence[Simulated]) -> str:
+    """Return simulated goodput beside what the plan says."""
+    planned = [100 * each.planned for each in found]
+    simulated = [100 * each.simulated for each in found]
+    margins = [100 * each.margin for each in found]
+    table = Table(
+        "Goodput, each job with its guaranteed share",
+        (
+            Column("job", tuple(each.run.job for each in found), words=True),
+            Column("site", tuple(each.run.site for each in found), words=True),
+            Column(
+                "GPUs",
+                tuple(e.run.gpus for e in found),
+                texts=_texts([e.run.gpus for e in found], 0),
+            ),
+            Column("plan %", tuple(planned), texts=_texts(planned, 3)),
+            Column("simulated %", tuple(simulated), texts=_texts(simulated, 3)),
+            Column("± 95 %", tuple(margins), texts=_texts(margins, 3)),
+        ),
+        notes=(
+            "Lending idle shares betters this by up to a point; jobs with repair are left out.",
+        ),
+    )
+    return to_screen([Heading(f"{plan.problem}: simulation"), table])

@@ -1,0 +1,72 @@
+"""Solve, save and read portfolio plans: the calls behind the commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from planner.errors import Finding, InputError, VerificationError
+from planner.foreign_files import contents
+from planner.optimizer.solvers import SolverName
+from planner.portfolio.check import faults
+from planner.portfolio.inputs import Instance, is_portfolio, load
+from planner.portfolio.plan import assemble
+from planner.portfolio.schema import PortfolioPlan
+from planner.portfolio.search import search
+
+MOST_BYTES = 50_000_000
+
+
+def solve(
+    instance: Instance,
+    *,
+    solver: SolverName = "highs",
+    gap: float | None = None,
+    time_limit_s: float | None = None,
+) -> PortfolioPlan:
+    """Return the best plan of an instance, recomputed by independent arithmetic.
+
+    Args:
+        instance: the portfolio in numbers.
+        solver: HiGHS, or CBC as a cross-check.
+        gap: where to stop, as a share; by default 1e-6, of a large problem 0.5 %.
+        time_limit_s: how long the search may take.
+
+    Raises:
+        VerificationError: the plan does not agree with its recomputation.
+    """
+    program, answer = search(instance, solver=solver, gap=gap, time_limit_s=time_limit_s)
+    plan = assemble(instance, program, answer, solver)
+    wrong = faults(instance, plan)
+    if wrong:
+        raise VerificationError(wrong)
+    return plan
+
+
+def to_json(plan: PortfolioPlan) -> bytes:
+    """Return a plan as JSON."""
+    return (json.dumps(plan.model_dump(mode="json"), indent=1) + "\n").encode()
+
+
+def is_plan(path: Path) -> bool:
+    """Return whether a file is a portfolio plan."""
+    if path.suffix != ".json":
+        return False
+    raw = contents(path, most_bytes=MOST_BYTES, what="plan")
+    return b'"kind": "portfolio"' in raw[:200]
+
+
+def read_plan(path: Path) -> PortfolioPlan:
+    """Return a saved plan.
+
+    Raises:
+        InputError: it is not what `to_json` writes.
+    """
+    try:
+        return PortfolioPlan.model_validate_json(contents(path, most_bytes=MOST_BYTES, what="plan"))
+    except ValueError:
+        message = "no portfolio plan that planner wrote"
+        raise InputError(Finding("plan", message, str(path), fix="solve it again")) from None
+
+
+__all__ = ["is_plan", "is_portfolio", "load", "read_plan", "solve", "to_json"]

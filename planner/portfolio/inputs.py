@@ -1,0 +1,628 @@
+"""A portfolio problem file as numbers: for each site what is on offer, for each job where it runs.
+
+Each site is a problem of its own with a job that asks for nothing: its case has prices, power,
+racks and companions. Each training job at each site is a problem of one job: its case says in which
+ways it runs there. So every figure is that of the single-job planner.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from planner.case import resolve
+from planner.case.bounds import cap
+from planner.case.model import BillItem, Case, Companions, Offer, System, Way
+from planner.case.money import support_span
+from planner.case.resolve import with_companions
+from planner.currency import Currency
+from planner.errors import Finding, InputError, did_you_mean
+from planner.foreign_files import contents
+from planner.inputs import Document, Inputs, show_money_of
+from planner.loader import joined, read_document, validated
+from planner.optimizer.useful_work import Team, UsefulWork
+from planner.paths import DataPath, steps_of
+from planner.portfolio.schema import (
+    InferenceJob,
+    MarketRule,
+    Portfolio,
+    PortfolioPlan,
+    PortfolioSite,
+    TrainingJob,
+)
+from planner.schema.base import CANONICAL
+from planner.schema.problem import Budget, Checkpoint, Job, Objective, Problem, Quantity, Term
+from planner.sizing.facility import HOURS_PER_YEAR
+
+MOST_PLAN_BYTES = 50_000_000
+SECONDS_PER_YEAR = 3600.0 * HOURS_PER_YEAR
+NOBODY = Job(name="none", checkpoint=Checkpoint.model_validate({"size": "1 GB"}))
+"""A job that asks for nothing: what a site offers does not depend on who runs there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A way in which a job can run: at a site, on a type of GPU system.
+
+    ``systems`` are those that an inference job takes, ``work`` the useful work of a training job.
+    """
+
+    job: int
+    site: int
+    system: System
+    way: Way | None
+    work: UsefulWork | None
+    case: Case | None
+    systems: int
+
+    @property
+    def name(self) -> str:
+        """A name for variables and rows."""
+        return f"{self.job}.{self.site}.{self.way.id if self.way else self.system.id}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A site in numbers: its case, whose offers are not owned, and what stands there before."""
+
+    name: str
+    site: PortfolioSite
+    inputs: Inputs
+    case: Case
+    owned: Mapping[str, int]
+    tops: Mapping[str, int]
+
+    @cached_property
+    def items(self) -> Mapping[str, BillItem]:
+        """Everything that can stand in the bill, by id."""
+        return {item.id: item for item in self.case.bill_items()}
+
+    @cached_property
+    def offers(self) -> Mapping[str, Offer]:
+        """GPU systems and storage, by id."""
+        return {offer.id: offer for offer in self.case.offers()}
+
+    def limit(self, field: str, period: int) -> float | None:
+        """Return a limit of the site in a period, counted from 0."""
+        found = self.case.limits[field]
+        changes: Mapping[int, float] = {}
+        if field == "facility_power_kw":
+            found, changes = self.site.facility_power_kw, self.site.facility_power_from
+        elif field == "racks":
+            found, changes = self.site.rack_count, self.site.racks_from
+        for first in sorted(changes):
+            if first <= period + 1:
+                found = float(changes[first])
+        if field == "facility_power_kw":
+            found = self.site.left_at_meter_kw(found)
+        return found
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A portfolio in numbers; periods count from 0."""
+
+    portfolio: Portfolio
+    document: Document
+    places: tuple[Place, ...]
+    columns: tuple[Column, ...]
+    settings: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def periods(self) -> range:
+        """All periods."""
+        return range(self.portfolio.periods.count)
+
+    @property
+    def years(self) -> float:
+        """The length of a period, years."""
+        return self.portfolio.periods.years
+
+    @property
+    def period_s(self) -> float:
+        """The length of a period, s."""
+        return self.years * SECONDS_PER_YEAR
+
+    def discount(self, at_years: float) -> float:
+        """Return the present value of a dollar paid at a time, years from the start."""
+        return float((1.0 + self.portfolio.term.discount_rate) ** -at_years)
+
+    def window(self, job: int) -> range:
+        """Return the periods in which a job runs."""
+        asked = self.portfolio.jobs[job]
+        return range(asked.window.first - 1, self.portfolio.last_of(asked))
+
+    def rule(self, place: Place, item_id: str) -> MarketRule:
+        """Return the market rule of an item."""
+        return self.portfolio.rule(item_id, place.inputs.item(item_id).category)
+
+    def price_usd(self, place: Place, item_id: str, period: int) -> float:
+        """Return the net price of a unit ordered in a period, USD to the cent."""
+        price = place.items[item_id].unit_net_usd or 0.0
+        trend = self.rule(place, item_id).price_trend
+        if not trend:
+            return price
+        shown: Currency = place.inputs.problem.shown_in
+        return shown.rounded_usd(price * (1.0 + trend) ** (period * self.years))
+
+    def first_arrival(self, place: Place, item_id: str) -> int:
+        """Return the first period in which a unit that is bought can be in use."""
+        rule = self.rule(place, item_id)
+        return rule.available_from - 1 + rule.lead
+
+    def support_usd(self, place: Place, item_id: str, arrives: int) -> list[float]:
+        """Return what support and subscription of a unit cost in each period, USD."""
+        item = place.items[item_id]
+        span = support_span(place.inputs.item(item_id), place.inputs)
+        end = span[1] if span[1] < self.years * len(self.periods) else math.inf
+        found = []
+        for period in self.periods:
+            age = (period - arrives) * self.years
+            paid = max(0.0, min(age + self.years, end) - max(age, span[0])) if age >= 0 else 0.0
+            lasts = self.years if age >= 0 else 0.0
+            found.append(item.support_usd_per_year * paid + item.subscription_usd_per_year * lasts)
+        return found
+
+    def residual_share(self, place: Place, item_id: str, arrives: int) -> float:
+        """Return the share of its price that a unit is worth at the end."""
+        loss = self.rule(place, item_id).residual_loss
+        if loss is None:
+            return 0.0
+        return float((1.0 - loss) ** ((len(self.periods) - arrives) * self.years))
+
+    def start(self, period: int) -> str | None:
+        """Return the day on which a period begins, None without a start."""
+        first = self.portfolio.periods.start
+        if first is None:
+            return None
+        day = datetime.date.fromisoformat(first)
+        month = day.month - 1 + period * self.portfolio.periods.months
+        year, month = day.year + month // 12, month % 12 + 1
+        return datetime.date(year, month, min(day.day, 28)).isoformat()
+
+
+# Reading the file
+
+
+def is_portfolio(path: Path) -> bool:
+    """Return whether a problem file has several jobs, sites or periods."""
+    data = read_document(path, (), None).data
+    jobs = data.get("jobs") if isinstance(data, dict) else None
+    if not isinstance(data, dict):
+        return False
+    several = isinstance(jobs, tuple) and len(jobs) > 1
+    return bool({"sites", "periods"} & data.keys()) or several
+
+
+def load(path: Path, settings: tuple[str, ...] = (), scenario: str | None = None) -> Instance:
+    """Return the instance of a portfolio problem file.
+
+    Raises:
+        InputError: something in it is wrong; file, line, cause and fix are told.
+    """
+    document = read_document(path, settings, scenario)
+    _lift_site(document)
+    portfolio = validated(Portfolio, document)
+    _check(portfolio, document)
+    return instance_of(portfolio, document, settings)
+
+
+def _lift_site(document: Document) -> None:
+    """Take a single ``site:`` as the only one of ``sites:``."""
+    data = document.data
+    if "site" in data and "sites" not in data:
+        data["sites"] = {"site": data.pop("site")}
+        for path in [path for path in document.lines if path[:1] == ("site",)]:
+            document.lines["sites", *path] = document.lines.pop(path)
+
+
+def _error(document: Document, path: str, message: str, fix: str) -> InputError:
+    file, line = document.place(steps_of(path))
+    return InputError(Finding("portfolio", message, file, line, path, fix))
+
+
+def _check(portfolio: Portfolio, document: Document) -> None:
+    """Refuse what does not fit together in the file itself."""
+    names = [job.name for job in portfolio.jobs]
+    for number, job in enumerate(portfolio.jobs):
+        path = f"jobs.{number}"
+        if names.count(job.name) > 1:
+            message = f"two jobs are named '{job.name}'"
+            raise _error(document, f"{path}.name", message, "give each job its own name")
+        for name in job.sites or ():
+            if name not in portfolio.sites:
+                fix = did_you_mean(name, list(portfolio.sites)) or ", ".join(portfolio.sites)
+                raise _error(document, f"{path}.sites", f"no site '{name}'", fix)
+        last = portfolio.last_of(job)
+        if job.window.first > last:
+            message = f"the window begins in period {job.window.first} and ends in {last}"
+            raise _error(document, f"{path}.window", message, "give from and to in that order")
+        if isinstance(job, TrainingJob):
+            _check_job(job, path, last, document)
+    _check_items(portfolio, document)
+
+
+def _check_items(portfolio: Portfolio, document: Document) -> None:
+    for name, rule in portfolio.items.items():
+        for key in ("fixed", "min", "installed", "retire", "required"):
+            if key in rule.model_fields_set:
+                fix = "say owned units by site (sites.NAME.owned), retirement under market"
+                message = f"items.{name}.{key} is not for several sites or periods"
+                raise _error(document, f"items.{name}.{key}", message, fix)
+    if portfolio.storage.rule != "demand" or portfolio.storage.tolerate_down:
+        key = "rule" if portfolio.storage.rule != "demand" else "tolerate_down"
+        message = f"storage.{key} is not supported for several jobs, sites or periods"
+        raise _error(document, f"storage.{key}", message, f"leave storage.{key} out")
+
+
+def _check_job(job: TrainingJob, path: str, last: int, document: Document) -> None:
+    checkpoint, repair = job.checkpoint, job.repair
+    asked = job.tokens
+    if asked is not None and asked.by is not None and not job.window.first <= asked.by <= last:
+        message = f"tokens by period {asked.by}, but the job runs in {job.window.first} to {last}"
+        raise _error(document, f"{path}.tokens.by", message, "give a period of its window")
+    refused = {
+        "checkpoint.mode": (
+            checkpoint.mode != "async" or job.levels is not None,
+            "useful work with synchronous or two-level checkpoints is not concave in the shares",
+            "use mode: async and no local level",
+        ),
+        "checkpoint.drain_slowdown": (
+            checkpoint.drain_slowdown > 0,
+            "with a slowdown while draining useful work is not concave in the shares",
+            "set drain_slowdown: 0",
+        ),
+        "checkpoint.interval": (
+            checkpoint.interval.policy == "lost_work",
+            "an interval by lost work is not supported beside other jobs",
+            "use interval: {policy: optimal}",
+        ),
+        "repair": (
+            repair is not None and (repair.when_short == "shrink" or repair.spares is None),
+            "spares are not searched for several jobs at once",
+            "give their number, repair: {spares: 2}, and no when_short: shrink",
+        ),
+        "dataset.tier": (
+            job.in_bulk,
+            "a bulk tier is not supported beside other jobs",
+            "hold the data set on flash, or give another file for the bulk tier",
+        ),
+        "gpus.max_types": (
+            job.gpus.max_types > 1,
+            "a job runs on one GPU type in a portfolio",
+            "leave max_types out",
+        ),
+        "training": (
+            job.training.mfu is None and job.training.model is None,
+            "work of several jobs is added in FLOP/s, which needs a rate",
+            "give training: {mfu: 40 %} or {model: ...}",
+        ),
+        "training.scale": (
+            job.training.scale is not None and job.training.scale.table is not None,
+            "a table of scaling is not concave",
+            "give an exponent",
+        ),
+    }
+    for key, (wrong, message, fix) in refused.items():
+        if wrong:
+            raise _error(document, f"{path}.{key}", f"job '{job.name}': {message}", fix)
+
+
+# From the file to numbers
+
+
+def instance_of(
+    portfolio: Portfolio, document: Document, settings: tuple[str, ...] = ()
+) -> Instance:
+    """Return a portfolio as numbers.
+
+    Raises:
+        InputError: catalogs, prices or owned units do not fit.
+    """
+    owned = _owned(portfolio, document)
+    places: list[Place] = []
+    base: Inputs | None = None
+    for name in portfolio.sites:
+        problem = _problem(portfolio, name, NOBODY, owned[name])
+        view = _view(document, name, None)
+        base = _joined(problem, view, base, name, None, settings)
+        places.append(_place(portfolio, document, name, base, owned[name]))
+    columns = [*_columns(portfolio, document, places)]
+    left_out = dict.fromkeys(
+        f"{sku}: {why}" for place in places for sku, why in place.case.not_considered
+    )
+    return Instance(portfolio, document, tuple(places), tuple(columns), settings, (*left_out,))
+
+
+def _problem(
+    portfolio: Portfolio,
+    site_name: str,
+    job: Job,
+    owned: Mapping[str, int],
+    *,
+    goodput: bool = False,
+) -> Problem:
+    """Return the problem of one job at one site in one period."""
+    site = portfolio.sites[site_name]
+    powers = [site.facility_power_kw, *site.facility_power_from.values()]
+    racks = [site.rack_count, *site.racks_from.values()]
+    changed: dict[str, Any] = {}
+    if site.facility_power_from:
+        changed["facility_power_kw"] = max(power for power in powers if power is not None)
+    if site.racks_from:
+        changed["racks"] = max(count for count in racks if count is not None)
+    term = portfolio.term
+    electricity = site.electricity_usd_per_kwh
+    rules = dict(portfolio.items)
+    for name, count in owned.items():
+        rules[name] = rules.get(name, Quantity()).model_copy(update={"installed": count})
+    return Problem(
+        name=portfolio.name,
+        site=site.model_copy(update=changed),
+        budget=Budget(),
+        term=Term.model_validate(
+            {
+                "years": portfolio.periods.years * portfolio.periods.count,
+                "electricity": term.electricity_usd_per_kwh if electricity is None else electricity,
+                "energy_basis": term.energy_basis,
+                "support_level": term.support_level,
+            },
+            context=CANONICAL,
+        ),
+        catalogs=portfolio.catalogs,
+        prices=portfolio.prices,
+        consider=portfolio.consider,
+        items=rules,
+        storage=portfolio.storage,
+        jobs=(job,),
+        network=portfolio.network,
+        software=portfolio.software,
+        extras=portfolio.extras,
+        spares=portfolio.spares,
+        objective=Objective(maximize="goodput") if goodput else Objective(minimize="tco"),
+        currency=portfolio.currency,
+        exchange=portfolio.exchange,
+    )
+
+
+def _view(document: Document, site: str, job: int | None) -> Document:
+    """Return the document as one of a single site and job: lines of its paths."""
+    lines: dict[DataPath, int] = {}
+    origins: dict[DataPath, str] = {}
+    for found, kept in ((document.lines, lines), (document.origins, origins)):
+        for path, where in found.items():
+            if path[:2] == ("sites", site):
+                kept["site", *path[2:]] = where  # type: ignore[assignment]
+            elif path[:2] == ("jobs", job):
+                kept["jobs", 0, *path[2:]] = where  # type: ignore[assignment]
+            elif path[:1] != ("jobs",):
+                kept[path] = where  # type: ignore[assignment]
+    return replace(document, lines=lines, origins=origins)
+
+
+OF_NOBODY = frozenset({"jobs", "objective", "targets"})
+
+
+def _joined(
+    problem: Problem,
+    view: Document,
+    base: Inputs | None,
+    site: str,
+    job: int | None,
+    settings: tuple[str, ...],
+) -> Inputs:
+    """Return a problem with catalogs and prices; findings have the paths of the portfolio."""
+    inputs, findings = joined(problem, view, settings)
+    errors = []
+    for finding in findings:
+        path = finding.path or ""
+        if finding.severity != "error" or (job is None and path.split(".")[0] in OF_NOBODY):
+            continue
+        if path.startswith("site"):
+            path = path.replace("site", f"sites.{site}", 1)
+        elif path.startswith("jobs.0"):
+            path = path.replace("jobs.0", f"jobs.{job}", 1)
+        if finding.code == "unbounded":
+            continue
+        errors.append(replace(finding, path=path))
+    if errors:
+        raise InputError(errors)
+    return show_money_of(inputs)
+
+
+def _place(
+    portfolio: Portfolio, document: Document, name: str, inputs: Inputs, owned: Mapping[str, int]
+) -> Place:
+    case = resolve(inputs)
+    known = {offer.id: offer for offer in (*case.systems, *case.storage)}
+    for sku in owned:
+        item = inputs.by_id.get(sku)
+        if item is None:
+            fix = did_you_mean(sku, list(inputs.by_id)) or "name an item of the catalogs"
+            raise _error(document, f"sites.{name}.owned", f"no item '{sku}' in the catalogs", fix)
+        if item.category in ("gpu_system", "storage") and sku not in known:
+            why = dict(case.not_considered).get(sku, "not on offer")
+            message = f"'{sku}' is owned but cannot be planned: {why}"
+            raise _error(document, f"sites.{name}.owned", message, "add the figure in a catalog")
+    bare = {
+        sku: rule.model_copy(update={"installed": 0}) for sku, rule in inputs.problem.items.items()
+    }
+    free = replace(inputs, problem=inputs.problem.model_copy(update={"items": bare}))
+    case = replace(
+        case,
+        systems=tuple(replace(each, installed=0) for each in case.systems),
+        storage=tuple(replace(each, installed=0) for each in case.storage if not each.segments),
+        standing=(),
+        companions=Companions(),
+        not_considered=(
+            *case.not_considered,
+            *((each.id, "bandwidth by a table") for each in case.storage if each.segments),
+        ),
+    )
+    case = with_companions(free, _within_budget(portfolio, case))
+    case = replace(case, companions=case.companions_in(()))
+    tops = {o.id: max(cap(case, o), owned.get(o.id, 0)) for o in case.offers()}
+    return Place(name, portfolio.sites[name], free, case, owned, tops)
+
+
+def _within_budget(portfolio: Portfolio, case: Case) -> Case:
+    """Return the case with offers bounded by the capital budget at the lowest price to come."""
+    budget = portfolio.budget.capex
+    years = portfolio.periods.years * portfolio.periods.count
+    most = budget.total_usd
+    if most is None and budget.per_period_usd:
+        given = [*budget.per_period_usd]
+        given += [given[-1]] * (portfolio.periods.count - len(given))
+        most = math.fsum(given[: portfolio.periods.count])
+    if most is None:
+        return case
+
+    def bounded(offer: Any, category: str) -> Any:
+        trend = portfolio.rule(offer.id, category).price_trend
+        lowest = (offer.unit_net_usd or 0.0) * min(1.0, (1.0 + trend) ** years)
+        if lowest <= 0:
+            return offer
+        high = math.floor(most / lowest + 1e-6)
+        return replace(offer, high=high if offer.high is None else min(high, offer.high))
+
+    return replace(
+        case,
+        systems=tuple(bounded(each, "gpu_system") for each in case.systems),
+        storage=tuple(bounded(each, "storage") for each in case.storage),
+    )
+
+
+def _columns(portfolio: Portfolio, document: Document, places: Iterable[Place]) -> Iterator[Column]:
+    """Yield every way in which a job can run.
+
+    Raises:
+        InputError: a job can run nowhere.
+    """
+    places = list(places)
+    for number, job in enumerate(portfolio.jobs):
+        count = 0
+        for at, place in enumerate(places):
+            if job.sites is not None and place.name not in job.sites:
+                continue
+            if isinstance(job, TrainingJob):
+                found = [*_training(portfolio, document, number, job, at, place)]
+            else:
+                found = [*_inference(number, job, at, place)]
+            count += len(found)
+            yield from found
+        if not count and not job.optional:
+            message = f"job '{job.name}' can run on no GPU system at any of its sites"
+            fix = "see its memory, types and rates, and consider.gpu_systems"
+            raise _error(document, f"jobs.{number}", message, fix)
+
+
+def _training(
+    portfolio: Portfolio,
+    document: Document,
+    number: int,
+    job: TrainingJob,
+    at: int,
+    place: Place,
+) -> Iterator[Column]:
+    problem = _problem(portfolio, place.name, job, {}, goodput=True)
+    problem = problem.model_copy(update={"network": type(problem.network)(), "extras": {}})
+    owned = {sku: Quantity(installed=n) for sku, n in place.owned.items()}
+    problem = problem.model_copy(update={"items": {**problem.items, **owned}})
+    view = _view(document, place.name, number)
+    inputs = _joined(problem, view, None, place.name, number, ())
+    case = resolve(inputs)
+    if case.job.modes != ("async",):
+        message = f"job '{job.name}': checkpoints must be asynchronous"
+        raise _error(document, f"jobs.{number}.checkpoint", message, "use mode: async")
+    for system in case.systems:
+        on_offer = place.offers.get(system.id)
+        if not isinstance(on_offer, System):
+            continue
+        for way in system.ways:
+            spares = case.job.repair.spares or 0 if case.job.repair else 0
+            team = Team(((system, way),), "async", spares=spares, spares_counted=spares)
+            work = UsefulWork(case, team)
+            low, high = work.gpus_range
+            most = place.tops[system.id] * way.usable_gpus
+            if way.power_share == 1.0 and work.concave and low <= min(high, most):
+                yield Column(number, at, on_offer, way, work, case, 0)
+
+
+def _inference(number: int, job: InferenceJob, at: int, place: Place) -> Iterator[Column]:
+    for system in place.case.systems:
+        item = place.inputs.item(system.id)
+        if job.types is not None and system.id not in job.types:
+            continue
+        if job.tokens_per_s is not None:
+            rate = job.rates.get(system.id)
+            if rate is None:
+                continue
+            gpus = job.tokens_per_s / rate.per_gpu
+        else:
+            memory = item.gpu.memory.value if item.gpu.memory else 0.0
+            if job.min_memory_gb is not None and memory < job.min_memory_gb:
+                continue
+            gpus = float(job.gpus or 0)
+        systems = math.ceil(gpus / system.gpus - 1e-9)
+        if systems <= place.tops[system.id]:
+            yield Column(number, at, system, None, None, None, systems)
+
+
+# What stands there before
+
+
+def _owned(portfolio: Portfolio, document: Document) -> dict[str, Mapping[str, int]]:
+    """Return the units that stand at each site before the first period.
+
+    Raises:
+        InputError: a plan file is not there, or not of these sites.
+    """
+    found: dict[str, Mapping[str, int]] = {}
+    whole: Mapping[str, Mapping[str, int]] = {}
+    if portfolio.owned is not None:
+        whole = _of_plan(portfolio.owned, document, "owned")
+        alone = [*whole] == [""] and len(portfolio.sites) == 1
+        whole = {next(iter(portfolio.sites)): whole[""]} if alone else whole
+        for name in whole:
+            if name not in portfolio.sites:
+                message = f"the plan '{portfolio.owned}' is of no site that the problem names"
+                fix = "name it at a site instead: sites.NAME.owned"
+                raise _error(document, "owned", message, fix)
+    for name, site in portfolio.sites.items():
+        if isinstance(site.owned, str):
+            stands = _of_plan(site.owned, document, f"sites.{name}.owned")
+            given = stands.get(name) or stands.get("") or {}
+        else:
+            given = dict(site.owned)
+        both = {**whole.get(name, {})}
+        for sku, count in given.items():
+            both[sku] = both.get(sku, 0) + count
+        found[name] = both
+    return found
+
+
+def _of_plan(name: str, document: Document, path: str) -> Mapping[str, Mapping[str, int]]:
+    """Return what a plan leaves in place, by site; that of a single-job plan has no name."""
+    try:
+        raw = contents(document.folder / name, most_bytes=MOST_PLAN_BYTES, what="plan")
+        data = json.loads(raw)
+        if data.get("kind") == "portfolio":
+            plan = PortfolioPlan.model_validate(data)
+            last = max((each.period for each in plan.standing), default=0)
+            sites: dict[str, dict[str, int]] = {}
+            for each in plan.standing:
+                if each.period == last and each.held:
+                    sites.setdefault(each.site, {})[each.item] = each.held
+            return sites
+        lines = [line for line in data["lines"] if line.get("parent") is None]
+        return {"": {line["sku"]: int(line["quantity"]) for line in lines if line["quantity"]}}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        message = f"'{name}' is no plan that planner wrote"
+        raise _error(document, path, message, "give PROBLEM.plan.json") from None

@@ -1,0 +1,740 @@
+"""The integer program of a portfolio, in PuLP.
+
+    maximise    weighted useful work, or the least work per weight, or minimise money or power
+    subject to  units in place = owned - retired + bought so far      by item, site and period
+                each job runs at one site on one type, within its window
+                systems in use <= in place,  shares of bandwidth <= delivered
+                useful work <= its tangents, in the form that holds for jobs that run elsewhere
+                power, racks, cooling by site and period; money by period and in total
+
+What comes with systems (switches, cables, racks, licences, spare parts) follows from what is in
+place by the same rules as in the program of one job (`planner.optimizer.counts`); units bought
+earlier serve later. docs/portfolio.md has the mathematics. Money is in MUSD.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from pulp import LpMaximize, LpProblem, lpSum
+
+from planner.case.money import weights
+from planner.case.quantities import ROUNDING
+from planner.limits import MILLION, SUPPLIES
+from planner.optimizer.counts import Counts, Expression, Rows, value_of
+from planner.optimizer.useful_work import Point, Tangent
+from planner.portfolio.inputs import Column, Instance, Place
+from planner.portfolio.schema import InferenceJob, TrainingJob
+
+PIECES = 8
+FLAT = 1e-10
+"""A slope whose whole range is less than this share of the work goes into the constant."""
+SITE_LIMITS = tuple(limit for limit in SUPPLIES if not limit.path.startswith("budget."))
+
+
+class Prefixed(Rows):
+    """Rows and variables of one site and period."""
+
+    def __init__(self, rows: Rows, prefix: str) -> None:
+        super().__init__(rows.problem)
+        self.prefix = prefix
+
+    def number(self, name: str, high: float | None = None) -> Expression:
+        """Add a variable from 0 on."""
+        return super().number(f"{self.prefix}{name}", high)
+
+    def whole(self, name: str, high: float | None, low: float = 0.0) -> Expression:
+        """Add a variable in whole numbers."""
+        return super().whole(f"{self.prefix}{name}", high, low)
+
+    def row(self, name: str, constraint: Any) -> None:
+        """Add a row."""
+        super().row(f"{self.prefix}{name}", constraint)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Variables of a job on a column in a period.
+
+    ``runs`` is the column's 0/1; ``systems`` in use; ``gpus`` in use; ``shares`` are write, read
+    and endurance; ``work`` useful PFLOP/s. ``least`` is the least write share.
+    """
+
+    column: Column
+    period: int
+    runs: Expression
+    systems: Expression
+    gpus: Expression
+    write: Expression
+    read: Expression
+    endured: Expression | None
+    work: Expression
+    least: float
+    most: Point
+
+    def point(self, values: Mapping[str, float]) -> tuple[float, Point]:
+        """Return the share of the column that runs in a solution, and its operating point."""
+        share = value_of(self.runs, values)
+        if share < 1e-3:
+            return share, self.most
+        gpus = max(value_of(self.gpus, values) / share, 1.0)
+        write = max(value_of(self.write, values) / share, self.least * (1.0 + 1e-9))
+        read = max(value_of(self.read, values) / share, 1e-6)
+        endured = math.inf
+        if self.endured is not None:
+            endured = max(value_of(self.endured, values) / share, 1e-9)
+        return share, Point(gpus, write, read, write, endured)
+
+
+class Limit(NamedTuple):
+    """A limit of the problem: ``used <= most``, or ``used >= most`` of a floor."""
+
+    name: str
+    period: int | None
+    site: str | None
+    unit: str
+    used: Expression
+    most: float
+    floor: bool = False
+
+    @property
+    def key(self) -> str:
+        """A name that tells it from all others."""
+        parts = (self.name, self.site, None if self.period is None else str(self.period + 1))
+        return ".".join(part for part in parts if part is not None)
+
+
+class Program(Rows):
+    """The program of an instance.
+
+    Args:
+        instance: the portfolio in numbers.
+        elastic: whether limits may be missed, at 1 for each time their size.
+        moved: the value of a limit to use in place of its own.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        *,
+        elastic: bool = False,
+        moved: Callable[[Limit], float] | None = None,
+    ) -> None:
+        super().__init__(LpProblem("portfolio", LpMaximize))
+        self.instance, self.elastic, self.moved = instance, elastic, moved
+        self.portfolio, self.periods = instance.portfolio, instance.periods
+        self.limits: list[Limit] = []
+        self.missed: dict[str, Expression] = {}
+        self.tangents = 0
+        self.slack = self.number("slack")
+        """By how much floors are passed, as a share: free in the polish alone."""
+        self.new: dict[tuple[int, str, int], Expression] = {}
+        self.old: dict[tuple[int, str, int], Expression] = {}
+        self.units: dict[tuple[int, str, int], Expression] = {}
+        self.bought: dict[tuple[int, str, int], Expression] = {}
+        self.counts: dict[tuple[int, int], Counts] = {}
+        self.family: dict[tuple[int, str], Expression] = {}
+        self.runs: list[Run] = []
+        self.placed: dict[tuple[Column, int], Expression] = {}
+        for at, place in enumerate(instance.places):
+            self.in_place(at, place)
+            self.storage_families(at, place)
+            for period in self.periods:
+                self.comes_with(at, place, period)
+            for item_id in place.items:
+                self.purchases(at, place, item_id)
+        self.stock()
+        self.assignment()
+        for column in instance.columns:
+            self.runs_of(column)
+        for at, place in enumerate(instance.places):
+            for period in self.periods:
+                self.systems_in_use(at, place, period)
+                self.shared_storage(at, place, period)
+                self.supplies(at, place, period)
+        self.money()
+        self.floors()
+
+    # What stands where
+
+    def in_place(self, at: int, place: Place) -> None:
+        """X_p = owned - retired + what was bought until p."""
+        for offer in place.case.offers():
+            sku, top = offer.id, float(place.tops[offer.id])
+            first, rule = (
+                self.instance.first_arrival(place, sku),
+                self.instance.rule(place, sku),
+            )
+            stays: Expression = float(place.owned.get(sku, 0))
+            bought: list[Expression] = []
+            for period in self.periods:
+                key = f"{at}.{period}.{sku}"
+                if period >= first:
+                    self.new[at, sku, period] = self.whole(f"new.{key}", top)
+                    bought.append(self.new[at, sku, period])
+                if rule.retire and place.owned.get(sku, 0):
+                    left = self.whole(f"old.{key}", float(place.owned[sku]))
+                    self.row(f"old.{key}", left - stays <= 0.0)
+                    stays = left
+                    self.old[at, sku, period] = left
+                units = lpSum(bought) + stays
+                self.units[at, sku, period] = units
+                if bought:
+                    self.row(f"top.{key}", units <= top)
+                    if offer.min_units > 1:
+                        some = self.whole(f"some.{key}", 1)
+                        self.row(f"least.{key}", units - float(offer.min_units) * some >= 0.0)
+                        self.row(f"none.{key}", units - top * some <= 0.0)
+
+    def storage_families(self, at: int, place: Place) -> None:
+        """At most so many families at a site, the same in all periods."""
+        for family in place.case.families:
+            self.family[at, family.id] = self.whole(f"family.{at}.{family.id}", 1)
+        chosen = lpSum(self.family[at, family.id] for family in place.case.families)
+        self.row(f"families.{at}", chosen <= float(place.case.max_families))
+        for period in self.periods:
+            for item in place.case.storage:
+                most = float(place.tops[item.id]) * self.family[at, item.family]
+                units = self.units[at, item.id, period]
+                self.row(f"family.{at}.{period}.{item.id}", units - most <= 0.0)
+            for family in place.case.families:
+                if family.max_units is not None:
+                    some = (i.id for i in place.case.storage if i.family == family.id)
+                    members = lpSum(self.units[at, name, period] for name in some)
+                    row = members <= float(family.max_units)
+                    self.row(f"family_units.{at}.{period}.{family.id}", row)
+
+    def comes_with(self, at: int, place: Place, period: int) -> None:
+        """Counts of switches, cables, racks and all that follows from what is in place."""
+        rows = Prefixed(self, f"{at}.{period}.")
+        counts = Counts(rows, place.case, place.tops)
+        counts.know({sku: self.units[at, sku, period] for sku in place.offers})
+        self.counts[at, period] = counts
+        for item in place.case.companions.items:
+            counts[item.id]
+        for some in place.case.companions.positions:
+            stood = lpSum(factor * counts[name] for factor, name in some.racks)
+            rows.row(some.name, stood <= some.count)
+
+    def purchases(self, at: int, place: Place, item_id: str) -> None:
+        """Bought until p >= needed in p + spares in store - owned; whole packs, least orders."""
+        item, counted = place.items[item_id], item_id not in place.offers
+        first = self.instance.first_arrival(place, item_id)
+        plain = item.spare_share == 0.0 and item.pack == 1 and item.min_order <= 1
+        if not counted and plain:
+            for period in self.periods:
+                self.bought[at, item_id, period] = self.new.get((at, item_id, period), 0.0)
+            return
+        so_far: list[Expression] = []
+        for period in self.periods:
+            key = f"{at}.{period}.{item_id}"
+            count = (
+                self.counts[at, period][item_id] if counted else self._added(at, item_id, period)
+            )
+            if period >= first and not isinstance(count, float):
+                self.bought[at, item_id, period] = bought = self._order(key, item)
+                so_far.append(bought)
+            else:
+                self.bought[at, item_id, period] = 0.0
+            need = lpSum(so_far) - count
+            if item.spare_share > 0 and not isinstance(count, float):
+                spares = self.whole(f"spares.{key}", None)
+                self.row(f"spares.{key}", spares - item.spare_share * count >= -ROUNDING)
+                need = need - spares
+            owned = float(place.owned.get(item_id, 0)) if counted else 0.0
+            self.row(f"bought.{key}", need >= -owned)
+
+    def _added(self, at: int, item_id: str, period: int) -> Expression:
+        some = [self.new[at, item_id, q] for q in range(period + 1) if (at, item_id, q) in self.new]
+        return lpSum(some) if some else 0.0
+
+    def _order(self, key: str, item: Any) -> Expression:
+        """An order: whole packs, nothing or at least the least order."""
+        packs = self.whole(f"buy.{key}", None)
+        bought = float(item.pack) * packs
+        if item.min_order > 1:
+            least, most = math.ceil(item.min_order / item.pack), 1e5
+            some = self.whole(f"ordered.{key}", 1)
+            self.row(f"least_order.{key}", packs - float(least) * some >= 0.0)
+            self.row(f"no_order.{key}", packs - most * some <= 0.0)
+        return bought
+
+    def stock(self) -> None:
+        """No more is bought of anything, anywhere and ever, than can be had."""
+        stocks: dict[str, tuple[int, list[Expression]]] = {}
+        for (at, sku, _), bought in self.bought.items():
+            most = self.instance.places[at].items[sku].stock
+            if most is not None:
+                stocks.setdefault(sku, (most, []))[1].append(bought)
+        for sku, (most, parts) in stocks.items():
+            self.row(f"stock.{sku}", lpSum(parts) <= float(most))
+
+    # Who runs where
+
+    def assignment(self) -> None:
+        """Each job runs in one column over its window; an optional one in none, or one.
+
+        One that may move has a column for each period: sum_p [column changes] <= moves.
+        """
+        for number, job in enumerate(self.portfolio.jobs):
+            columns = [column for column in self.instance.columns if column.job == number]
+            window = self.instance.window(number)
+            for column in columns:
+                stays = None if job.moves else self.whole(f"y.{column.name}", 1)
+                for period in window:
+                    here = self.whole(f"y.{period}.{column.name}", 1) if stays is None else stays
+                    self.placed[column, period] = here
+            self._one_column(number, columns, window if job.moves else window[:1])
+
+    def _one_column(self, number: int, columns: Sequence[Column], window: range) -> None:
+        job, moves, before = self.portfolio.jobs[number], [], None
+        for period in window:
+            chosen = lpSum(self.placed[column, period] for column in columns)
+            self.row(f"placed.{number}.{period}", chosen <= 1.0 if job.optional else chosen == 1.0)
+            if before is not None:
+                moved = self.number(f"moved.{number}.{period}", 1.0)
+                moves.append(moved)
+                for at, column in enumerate(columns):
+                    change = self.placed[column, period] - self.placed[column, period - 1]
+                    self.row(f"moved.{number}.{period}.{at}", change - moved <= 0.0)
+                self.row(f"goes_on.{number}.{period}", chosen - before == 0.0)
+            before = chosen
+        if moves:
+            self.row(f"moves.{number}", lpSum(moves) <= float(job.moves))
+
+    def runs_of(self, column: Column) -> None:
+        """Variables of a training job in a column, and what limits them."""
+        if column.work is None:
+            return
+        for period in self.instance.window(column.job):
+            self.runs.append(self._run(column, period))
+
+    def _run(self, column: Column, period: int) -> Run:
+        work, way, case = column.work, column.way, column.case
+        assert work is not None and way is not None and case is not None
+        place, job = self.instance.places[column.site], case.job
+        runs = self.placed[column, period]
+        name, top = f"{period}.{column.name}", float(place.tops[column.system.id])
+        low, high = work.gpus_range
+        most = min(high, top * way.usable_gpus)
+        systems = self.whole(f"v.{name}", top)
+        self.row(f"v.{name}", systems - top * runs <= 0.0)
+        gpus: Expression = float(way.usable_gpus) * systems
+        if job.whole_replicas:
+            replicas = self.whole(f"replicas.{name}", most // way.step_gpus)
+            held = float(way.step_gpus) * replicas
+            self.row(f"replicas.{name}", held - gpus <= 0.0)
+            self.row(f"fewest.{name}", gpus - held - float(way.usable_gpus - 1) * runs <= 0.0)
+            self.row(f"no_replicas.{name}", held - most * runs <= 0.0)
+            gpus = held
+        self.row(f"least_gpus.{name}", gpus - low * runs >= 0.0)
+        self.row(f"most_gpus.{name}", gpus - most * runs <= 0.0)
+        highs = _most_delivered(place)
+        write, read = (self.number(f"{k}.{name}", h) for k, h in zip("br", highs, strict=True))
+        self.row(f"b.{name}", write - highs[0] * runs <= 0.0)
+        self.row(f"r.{name}", read - highs[1] * runs <= 0.0)
+        least = self._demand(work.write_demand_gb_per_s, gpus, write, (low, most), runs, name)
+        if job.max_restore_s is not None:
+            once, each = work.fan_out
+            per_gb = job.checkpoint_gb / job.max_restore_s
+            self.row(f"restore.{name}", read - once * per_gb * runs - each * per_gb * gpus >= 0.0)
+        self._clients(column, systems, write, read, highs, name)
+        endured = self._endurance(column, runs, gpus, (low, most), name)
+        useful = self.number(f"u.{name}", max(0.0, work.pflops_per_gpu(1.0) * most * 1.01))
+        point = Point(most, max(highs[0], least), highs[1], max(highs[0], least))
+        if endured is not None:
+            point = point._replace(endured=max(endured.upBound, 1e-9))
+        return Run(column, period, runs, systems, gpus, write, read, endured, useful, least, point)
+
+    def _demand(
+        self,
+        demand: Any,
+        gpus: Expression,
+        share: Expression,
+        ends: tuple[float, float],
+        runs: Expression,
+        name: str,
+    ) -> float:
+        """Add share >= demand(N), convex in N, by tangents that hold where the column runs."""
+        low, high = max(1.0, ends[0]), max(1.0, *ends)
+        least = min(demand(low), demand(high))
+        if high <= low or abs(demand(low) - demand(high)) <= ROUNDING * abs(least):
+            self.row(f"least.{name}", share - min(least, 1e12) * runs >= 0.0)
+            return float(least)
+        for number in range(PIECES + 1):
+            at = low + (high - low) * number / PIECES
+            step = 1e-4 * at
+            below, here, above = (demand(n) for n in (at - step, at, at + step))
+            if math.isfinite(above) and math.isfinite(below):
+                slope = (above - below) / (2.0 * step)
+                rest = (here - slope * at) * (1.0 - ROUNDING)
+                self.row(f"least.{name}.{number}", share - slope * gpus - rest * runs >= 0.0)
+        return float(least)
+
+    def _clients(
+        self,
+        column: Column,
+        systems: Expression,
+        write: Expression,
+        read: Expression,
+        highs: tuple[float, float],
+        name: str,
+    ) -> None:
+        """Shares are at most what the systems in use move through the family's clients."""
+        place, way, case = self.instance.places[column.site], column.way, column.case
+        assert way is not None and case is not None
+        job, system = case.job, column.system
+        replica = float(math.ceil((way.replica_gpus or 0) / way.usable_gpus))
+        sides = (
+            ("write", write, system.client_write_gb_per_s, job.one_replica_writes, highs[0]),
+            ("read", read, system.client_read_gb_per_s, job.one_replica_reads, highs[1]),
+        )
+        for side, share, each, alone, high in sides:
+            if not math.isfinite(each):
+                continue
+            for family in place.case.families:
+                factor = family.write_factor if side == "write" else family.read_factor
+                moved = factor * min(each, high) * (replica if alone else systems)
+                free = high - high * self.family[column.site, family.id]
+                row = share - moved - free <= 0.0
+                self.row(f"client_{side}.{name}.{family.id}", row)
+
+    def _endurance(
+        self,
+        column: Column,
+        runs: Expression,
+        gpus: Expression,
+        ends: tuple[float, float],
+        name: str,
+    ) -> Expression | None:
+        """A share of the write endurance, at least what the longest interval writes."""
+        work, place = column.work, self.instance.places[column.site]
+        assert work is not None
+        rated = [i for i in place.case.storage if i.endurance_tb_per_day is not None]
+        if not rated:
+            return None
+        most = work.volume_demand_tb_per_day(1.0)
+        rule = work.job.interval
+        most *= work.longest_interval_s(1.0) / max(rule.low_s, 1.0)
+        share = self.number(f"e.{name}", most)
+        self.row(f"e.{name}", share - most * runs <= 0.0)
+        self._demand(work.volume_demand_tb_per_day, gpus, share, ends, runs, f"volume.{name}")
+        return share
+
+    # What a site has in a period
+
+    def systems_in_use(self, at: int, place: Place, period: int) -> None:
+        """Systems in use, spares and those of inference <= in place."""
+        for system in place.case.systems:
+            used, pooled = [], []
+            for run in self.runs:
+                if (run.column.site, run.column.system.id, run.period) == (at, system.id, period):
+                    used.append(run.systems + self._spares(run))
+                    pooled.append(self._pool(run))
+            for (column, when), runs in self.placed.items():
+                here = column.site == at and column.system.id == system.id
+                if here and column.work is None and when == period:
+                    used.append(float(column.systems) * runs)
+                    pooled.append(float(column.systems) * runs)
+            if used:
+                units = self.units[at, system.id, period]
+                self.row(f"used.{at}.{period}.{system.id}", lpSum(used) - units <= 0.0)
+                self.row(f"pool.{at}.{period}.{system.id}", lpSum(pooled) - units <= 0.0)
+
+    def _spares(self, run: Run) -> Expression:
+        """Hot spares, whole systems."""
+        case = run.column.case
+        assert case is not None
+        fixed: Expression = float(case.job.hot_spares) * run.runs
+        if case.job.hot_share:
+            name = f"{run.period}.{run.column.name}"
+            more = self.whole(f"hot.{name}", None)
+            self.row(f"hot.{name}", more - case.job.hot_share * run.systems >= -ROUNDING)
+            fixed = fixed + more
+        return fixed
+
+    def _pool(self, run: Run) -> Expression:
+        """Systems that units in use and spare units take together, where spares are of a pool."""
+        case, way, work = run.column.case, run.column.way, run.column.work
+        assert case is not None and way is not None and work is not None
+        if case.job.repair is None or way.spare_unit.in_rack:
+            return run.systems
+        unit = way.spare_unit
+        spares = float(work.team.spares) * run.runs
+        if unit.per_system == 1:
+            return run.systems + spares
+        return (1.0 / unit.per_system) * ((1.0 / unit.gpus) * run.gpus + spares)
+
+    def shared_storage(self, at: int, place: Place, period: int) -> None:
+        """Guaranteed shares add up to what is delivered; each restores alone, or all together."""
+        here = [r for r in self.runs if r.column.site == at and r.period == period]
+        case, key = place.case, f"{at}.{period}"
+        write, read = self.delivered(at, period)
+        if here:
+            self.row(f"write.{key}", lpSum(run.write for run in here) - write <= 0.0)
+        ingest = [(run, _job(run).ingest_per_gpu_gb_per_s * run.gpus) for run in here]
+        total = lpSum(each for _, each in ingest)
+        together = lpSum(run.read for run in here)
+        if self.portfolio.restores == "together" and here:
+            self.row(f"read.{key}", together + total - read <= 0.0)
+        else:
+            for run, own in ingest:
+                self.row(f"read.{key}.{run.column.name}", run.read + total - own - read <= 0.0)
+            self.row(f"ingest.{key}", total - read <= 0.0)
+        for run in here:
+            asked = self.portfolio.jobs[run.column.job]
+            if isinstance(asked, TrainingJob) and asked.storage_share is not None:
+                most = (1.0 - run.runs) * run.most.write
+                row = run.write - asked.storage_share * write + most >= 0.0
+                self.row(f"share.{key}.{run.column.name}", row)
+        needed = [
+            (column.case.job.capacity_needed_tb, runs)
+            for (column, when), runs in self.placed.items()
+            if column.case is not None and column.site == at and when == period
+        ]
+        usable = lpSum(i.usable_tb * self.units[at, i.id, period] for i in case.storage)
+        if needed:
+            row = lpSum(tb * runs for tb, runs in needed) - usable <= 0.0
+            self.row(f"capacity.{key}", row)
+        self._endured(at, place, period, here)
+
+    def _endured(self, at: int, place: Place, period: int, here: Sequence[Run]) -> None:
+        shares = [run.endured for run in here if run.endured is not None]
+        if not shares:
+            return
+        most = sum(share.upBound for share in shares)
+        endured = lpSum(
+            (most if i.endurance_tb_per_day is None else i.endurance_tb_per_day)
+            * self.units[at, i.id, period]
+            for i in place.case.storage
+        )
+        self.row(f"endurance.{at}.{period}", lpSum(shares) - endured <= 0.0)
+
+    def delivered(self, at: int, period: int) -> tuple[Expression, Expression]:
+        """Return the delivered write and read bandwidth of a site in a period, GB/s."""
+        case = self.instance.places[at].case
+        units = {item.id: self.units[at, item.id, period] for item in case.storage}
+        write = lpSum(case.delivered_write * i.write_gb_per_s * units[i.id] for i in case.storage)
+        read = lpSum(case.delivered_read * i.read_gb_per_s * units[i.id] for i in case.storage)
+        return write, read
+
+    def supplies(self, at: int, place: Place, period: int) -> None:
+        """Power at the meter and at the IT load, heat, racks, weight of a site in a period."""
+        for limit in SITE_LIMITS:
+            most = place.limit(limit.field, period)
+            if most is not None:
+                used = self.sum_of(at, period, limit.figure)
+                self.hold(Limit(limit.name, period, place.name, limit.unit, used, most))
+
+    def sum_of(self, at: int, period: int, figure: str) -> Expression:
+        """Return a sum over everything in place at a site in a period."""
+        place, counts = self.instance.places[at], self.counts[at, period]
+        return lpSum(each * count for each, count in weights(place.case, figure, counts, counts))
+
+    def hold(self, limit: Limit) -> None:
+        """Add a limit; one that may be missed has a variable for it."""
+        if self.moved is not None:
+            limit = limit._replace(most=self.moved(limit))
+        self.limits.append(limit)
+        scale = max(abs(limit.most), 1e-9)
+        slack: Expression = 0.0
+        if self.elastic:
+            slack = self.missed[limit.key] = self.number(f"missed.{limit.key}")
+        if limit.floor:
+            row = (1.0 / scale) * limit.used + slack - self.slack >= limit.most / scale
+        else:
+            row = (1.0 / scale) * limit.used - slack <= limit.most / scale
+        self.row(f"limit.{limit.key}", row)
+
+    # Money, MUSD
+
+    def money(self) -> None:
+        """Capital by period of the order; TCO discounted, less resale and residual value."""
+        instance, budget = self.instance, self.portfolio.budget
+        self.capex: dict[int, Expression] = {}
+        paid: dict[int, list[Expression]] = {period: [] for period in self.periods}
+        later: list[Expression] = []
+        for (at, sku, period), bought in self.bought.items():
+            if isinstance(bought, float):
+                continue
+            place = instance.places[at]
+            lead = instance.rule(place, sku).lead
+            price = instance.price_usd(place, sku, period - lead) / MILLION
+            if price:
+                paid[period - lead].append(price * bought)
+            more = math.fsum(
+                usd / MILLION * instance.discount(p * instance.years)
+                for p, usd in enumerate(instance.support_usd(place, sku, period))
+            )
+            left = instance.residual_share(place, sku, period) * price
+            more -= left * instance.discount(len(self.periods) * instance.years)
+            if more:
+                later.append(more * bought)
+        self.capex = {period: lpSum(parts) for period, parts in paid.items()}
+        resale = self._resale()
+        self.total_capex = lpSum(self.capex.values())
+        running = []
+        for period in self.periods:
+            energy = lpSum(
+                self.sum_of(at, period, "energy_usd_per_year") * (instance.years / MILLION)
+                for at in range(len(instance.places))
+            )
+            now = self.capex[period] + energy - resale[period]
+            running.append(instance.discount(period * instance.years) * now)
+        self.tco = lpSum(running) + lpSum(later)
+        given = budget.capex.per_period_usd
+        for period in self.periods if given else ():
+            most = given[min(period, len(given) - 1)] / MILLION
+            self.hold(Limit("capex", period, None, "MUSD", self.capex[period], most))
+        if budget.capex.total_usd is not None:
+            most = budget.capex.total_usd / MILLION
+            self.hold(Limit("capex", None, None, "MUSD", self.total_capex, most))
+        if budget.tco_usd is not None:
+            self.hold(Limit("tco", None, None, "MUSD", self.tco, budget.tco_usd / MILLION))
+
+    def _resale(self) -> dict[int, Expression]:
+        found: dict[int, list[Expression]] = {period: [] for period in self.periods}
+        for (at, sku, period), left in self.old.items():
+            place = self.instance.places[at]
+            before = self.old.get((at, sku, period - 1), float(place.owned[sku]))
+            share = self.instance.rule(place, sku).resale
+            worth = share * self.instance.price_usd(place, sku, period) / MILLION
+            if worth:
+                found[period].append(worth * before - worth * left)
+        return {period: lpSum(parts) for period, parts in found.items()}
+
+    # What jobs ask for
+
+    def work_of(self, job: int, period: int) -> Expression:
+        """Return the useful PFLOP/s of a job in a period."""
+        return lpSum(r.work for r in self.runs if (r.column.job, r.period) == (job, period))
+
+    def training(self) -> Iterator[tuple[int, TrainingJob]]:
+        """Yield the training jobs with their numbers."""
+        for number, job in enumerate(self.portfolio.jobs):
+            if isinstance(job, TrainingJob):
+                yield number, job
+
+    def floors(self) -> None:
+        """Floors on useful work in each period of the window, and tokens by a period."""
+        for number, job in self.training():
+            for period in self.instance.window(number):
+                if job.min_useful_pflops is not None:
+                    work = self.work_of(number, period)
+                    floor = job.min_useful_pflops
+                    self.hold(
+                        Limit(f"work_of_{job.name}", period, None, "PFLOP/s", work, floor, True)
+                    )
+            if job.tokens is not None:
+                by = job.tokens.by or self.portfolio.last_of(job)
+                periods = [p for p in self.instance.window(number) if p < by]
+                each = tokens_per_pflops(self.instance, number) / 1e12
+                done = lpSum(each * self.work_of(number, period) for period in periods)
+                asked = job.tokens.count / 1e12
+                self.hold(Limit(f"tokens_of_{job.name}", by - 1, None, "T", done, asked, True))
+
+    def classes(self) -> list[int]:
+        """Return the priorities of training jobs, the first served first."""
+        return sorted({job.priority for _, job in self.training()})
+
+    def goal(self, priority: int | None = None) -> tuple[Expression, Literal["max", "min"]]:
+        """Return the objective of a priority class, or of the problem where money is least."""
+        name = self.portfolio.objective.name
+        if name == "cost":
+            return self.total_capex, "min"
+        if name == "tco":
+            return self.tco, "min"
+        if name == "power":
+            parts = [
+                self.sum_of(at, period, "facility_power_kw") * (1.0 / len(self.periods))
+                for at in range(len(self.instance.places))
+                for period in self.periods
+            ]
+            return lpSum(parts), "min"
+        jobs = [(n, job) for n, job in self.training() if job.priority == priority]
+        if name == "fairness":
+            least = self.number(f"fairness.{priority}")
+            for number, job in jobs:
+                for period in self.instance.window(number):
+                    row = self.work_of(number, period) - job.weight * least >= 0.0
+                    self.row(f"fair.{priority}.{number}.{period}", row)
+            return least, "max"
+        mean = 1.0 / len(self.periods)
+        parts = [
+            (job.weight * mean) * self.work_of(number, period)
+            for number, job in jobs
+            for period in self.instance.window(number)
+        ]
+        return lpSum(parts), "max"
+
+    # Tangents
+
+    def below(self, run: Run, tangent: Tangent) -> None:
+        """Add u <= c y + slopes (N, b, r, e), exact where the column runs and where it does not."""
+        at, slopes = tangent.at, tangent.slopes
+        sides: list[tuple[float, float, Expression, float]] = [
+            (slopes.gpus, at.gpus, run.gpus, run.most.gpus),
+            (slopes.write + slopes.safe_write, at.write, run.write, run.most.write),
+            (slopes.read, at.read, run.read, run.most.read),
+        ]
+        if run.endured is not None:
+            sides.append((slopes.endured, at.endured, run.endured, run.most.endured))
+        rest, parts = tangent.value, []
+        for slope, x, variable, most in sides:
+            if abs(slope) * most <= FLAT * max(tangent.value, 1e-9):
+                rest += max(slope * (most - x), -slope * x)
+                continue
+            rest -= slope * x
+            parts.append(slope * variable)
+        scale = 1.0 / max(1.0, abs(rest))
+        self.tangents += 1
+        row = scale * run.work - (scale * rest) * run.runs - scale * lpSum(parts) <= 0.0
+        self.row(f"t{self.tangents}", row)
+
+    @property
+    def inference(self) -> list[tuple[int, InferenceJob]]:
+        """The inference jobs with their numbers."""
+        jobs = enumerate(self.portfolio.jobs)
+        return [(number, job) for number, job in jobs if isinstance(job, InferenceJob)]
+
+
+def tokens_per_pflops(instance: Instance, job: int) -> float:
+    """Return the tokens that a useful PFLOP/s trains in a period, 6 FLOP per parameter and token.
+
+    Raises:
+        ValueError: the job states no parameters.
+    """
+    column = next(c for c in instance.columns if c.job == job and c.case is not None)
+    assert column.case is not None
+    active = column.case.job.active_parameters
+    if active is None:
+        raise ValueError("tokens need parameters")
+    return 1e15 * instance.period_s / (6.0 * active)
+
+
+def _job(run: Run) -> Any:
+    assert run.column.case is not None
+    return run.column.case.job
+
+
+def _most_delivered(place: Place) -> tuple[float, float]:
+    """Return the most write and read bandwidth that storage at a site can deliver, GB/s."""
+
+    def most(side: str, share: float) -> float:
+        families: dict[str, float] = {}
+        for item in place.case.storage:
+            units = place.tops[item.id]
+            each = getattr(item, side) * units
+            families[item.family] = families.get(item.family, 0.0) + each
+        best = sorted(families.values(), reverse=True)[: place.case.max_families]
+        return max(share * math.fsum(best), 1e-6)
+
+    case = place.case
+    write = most("write_gb_per_s", case.delivered_write)
+    return write, most("read_gb_per_s", case.delivered_read)
+
+
+__all__ = ["Limit", "Program", "Run", "tokens_per_pflops"]

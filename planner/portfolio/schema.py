@@ -1,0 +1,391 @@
+"""The portfolio problem file, and the plan made from it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from planner import units
+from planner.schema.base import (
+    Date,
+    Day,
+    EnergyPrice,
+    Identifier,
+    Model,
+    Money,
+    Number,
+    PositiveWhole,
+    Power,
+    Record,
+    Share,
+    Size,
+    Text,
+    Tokens,
+    Unit,
+    Whole,
+)
+from planner.schema.catalog import Category
+from planner.schema.prices import CurrencyCode, Exchange
+from planner.schema.problem import Consider, Extra, Indifference, Job, Network, Quantity, Storage
+from planner.schema.site import Site
+
+Trend = Annotated[float, Unit(units.SHARE, low=-0.9, high=1.0)]
+Weight = Annotated[float, Unit(units.NUMBER, open_low=True, high=1e6)]
+Months = Annotated[int, Field(ge=1, le=120)]
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+
+
+PeriodNumber = Annotated[int, Field(ge=1, le=60), BeforeValidator(_whole)]
+
+# What a problem file says
+
+
+class Periods(Model):
+    """Periods of equal length from ``start`` on; orders and jobs change between them."""
+
+    start: Day | None = None
+    months: Months = 3
+    count: Annotated[int, Field(ge=1, le=60)] = 1
+
+    @property
+    def years(self) -> float:
+        """The length of a period, years."""
+        return self.months / 12.0
+
+
+class PortfolioSite(Site):
+    """A site: power and racks may change by period, units may be owned.
+
+    ``facility_power_from`` maps a period to the facility power from then on. ``owned`` are units
+    that stand there before the first period, or the plan file that they were bought by.
+    """
+
+    facility_power_from: dict[PeriodNumber, Power] = {}
+    racks_from: dict[PeriodNumber, Whole] = {}
+    electricity_usd_per_kwh: EnergyPrice | None = Field(default=None, alias="electricity")
+    owned: dict[Identifier, PositiveWhole] | Text = {}
+
+
+class PeriodBudget(Model):
+    """Capital budget: in total, and in each period (the last entry holds for all later ones)."""
+
+    total_usd: Money | None = Field(default=None, alias="total")
+    per_period_usd: tuple[Money, ...] = Field(default=(), alias="per_period")
+
+
+def _with_total(value: Any) -> Any:
+    return value if isinstance(value, dict) else {"total": value}
+
+
+class PortfolioBudget(Model):
+    """Money that may be spent over all sites."""
+
+    capex: Annotated[PeriodBudget, BeforeValidator(_with_total)] = PeriodBudget.model_construct()
+    tco_usd: Money | None = Field(default=None, alias="tco")
+
+
+class PortfolioTerm(Model):
+    """Running costs and discounting; support is paid while units stand, after what is included."""
+
+    electricity_usd_per_kwh: EnergyPrice = Field(alias="electricity")
+    energy_basis: Literal["maximum", "typical"] = "maximum"
+    discount_rate: Share = 0.0
+    support_level: Identifier | None = None
+
+
+class MarketRule(Model):
+    """What changes over time for an item or a category.
+
+    Attributes:
+        price_trend: change of the price per year, as a share.
+        available_from: first period in which it can be ordered.
+        lead: periods from order to use; it is paid when ordered.
+        retire: whether owned units may be retired, at the start of any period.
+        resale: what retiring pays, a share of the price in that period.
+        residual_loss: share of its price that a bought unit loses per year; without one nothing is
+            left at the end.
+    """
+
+    price_trend: Trend = 0.0
+    available_from: PositiveWhole = 1
+    lead: Whole = 0
+    retire: bool = False
+    resale: Share = 0.0
+    residual_loss: Share | None = None
+
+
+class Window(Model):
+    """The periods in which a job runs, first and last; it runs in all of them."""
+
+    first: PositiveWhole = Field(default=1, alias="from")
+    last: PositiveWhole | None = Field(default=None, alias="to")
+
+
+class TokenGoal(Model):
+    """Tokens that a job is trained on by the end of a period (the last of its window)."""
+
+    count: Tokens
+    by: PositiveWhole | None = None
+
+
+class Placed(Model):
+    """Where and when a job runs; it may change site and GPU type ``moves`` times."""
+
+    sites: tuple[Identifier, ...] | None = None
+    window: Window = Window.model_construct()
+    optional: bool = False
+    moves: Whole = 0
+
+
+class TrainingJob(Job):
+    """A training job beside others.
+
+    Jobs of a lower ``priority`` number are served first; within a class work counts by ``weight``.
+    Floors hold in every period of the window. It may change site and GPU type ``moves`` times.
+    """
+
+    kind: Literal["training"] = "training"
+    sites: tuple[Identifier, ...] | None = None
+    window: Window = Window.model_construct()
+    optional: bool = False
+    moves: Whole = 0
+    priority: PositiveWhole = 1
+    weight: Weight = 1.0
+    tokens: TokenGoal | None = None
+    min_useful_pflops: Number | None = None
+    storage_share: Share | None = None
+
+
+class TokenRate(Model):
+    """Tokens per second that one GPU of a type serves, as measured."""
+
+    per_gpu: Number
+    date: Date
+    source: Text
+
+
+class InferenceJob(Placed):
+    """GPUs for inference in every period of the window; no checkpoints, no share of bandwidth.
+
+    Either ``gpus`` of types whose GPUs have at least ``min_memory``, or ``tokens_per_s`` at the
+    measured ``rates`` of types.
+    """
+
+    kind: Literal["inference"]
+    name: Text
+    gpus: PositiveWhole | None = None
+    min_memory_gb: Size | None = Field(default=None, alias="min_memory")
+    types: tuple[Identifier, ...] | None = None
+    tokens_per_s: Number | None = None
+    rates: dict[Identifier, TokenRate] = {}
+
+    @model_validator(mode="after")
+    def _one_demand(self) -> Self:
+        if (self.gpus is None) == (self.tokens_per_s is None):
+            raise ValueError("give exactly one of gpus: 64 or tokens_per_s: 100000 (with rates)")
+        if (self.tokens_per_s is None) != (not self.rates):
+            raise ValueError(
+                "tokens_per_s and rates go together; "
+                "write rates: {ITEM: {per_gpu: 900, date: ..., source: ...}}"
+            )
+        return self
+
+
+def _job_kind(value: object) -> str:
+    kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
+    return "inference" if kind == "inference" else "training"
+
+
+AnyJob = Annotated[
+    Annotated[TrainingJob, Tag("training")] | Annotated[InferenceJob, Tag("inference")],
+    Discriminator(_job_kind),
+]
+
+
+class PortfolioObjective(Model):
+    """What is best over all jobs, sites and periods.
+
+    ``goodput`` is the mean useful PFLOP/s, weighted; ``fairness`` the least useful PFLOP/s per
+    weight. The cheapest plan within ``indifference`` of the best work is taken.
+    """
+
+    maximize: Literal["goodput", "fairness"] | None = None
+    minimize: Literal["cost", "tco", "power"] | None = None
+    indifference: Indifference | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if (self.maximize is None) == (self.minimize is None):
+            raise ValueError(
+                "give exactly one of maximize (goodput, fairness) or minimize (cost, tco, power)"
+            )
+        return self
+
+    @property
+    def name(self) -> str:
+        """Which it is."""
+        return self.maximize or self.minimize or ""
+
+    @property
+    def tolerance(self) -> float:
+        """The share of the best work that may go for less money."""
+        given = self.indifference
+        return given if given is not None else 0.005 if self.maximize else 0.0
+
+
+class Portfolio(Model):
+    """A problem file with several jobs, sites or periods."""
+
+    name: Text
+    description: Text | None = None
+    sites: Annotated[dict[Identifier, PortfolioSite], Field(min_length=1)]
+    periods: Periods = Periods.model_construct()
+    budget: PortfolioBudget = PortfolioBudget.model_construct()
+    term: PortfolioTerm
+    market: dict[Category | Identifier, MarketRule] = {}
+    owned: Text | None = None
+    catalogs: tuple[Text, ...] | None = None
+    prices: Text | tuple[Text, ...] | None = None
+    consider: Consider = Consider.model_construct()
+    items: dict[Identifier, Quantity] = {}
+    storage: Storage
+    restores: Literal["alone", "together"] = "alone"
+    jobs: Annotated[tuple[AnyJob, ...], Field(min_length=1)]
+    network: Network = Network.model_construct()
+    software: tuple[Identifier, ...] = ()
+    extras: dict[Identifier, Extra] = {}
+    spares: dict[Category, Share] = {}
+    objective: PortfolioObjective
+    currency: CurrencyCode | None = None
+    exchange: Exchange = {}
+
+    def rule(self, item_id: str, category: str) -> MarketRule:
+        """Return the market rule of an item: its own, or its category's."""
+        return self.market.get(item_id) or self.market.get(category) or MarketRule()
+
+    def last_of(self, job: TrainingJob | InferenceJob) -> int:
+        """Return the last period of a job's window, counted from 1."""
+        return min(job.window.last or self.periods.count, self.periods.count)
+
+
+# What a plan says; periods count from 1
+
+
+class Order(Record):
+    """Units of an item ordered for a site: paid in ``period``, in use from ``arrives`` on."""
+
+    period: int
+    arrives: int
+    date: str | None
+    site: str
+    item: str
+    model: str
+    category: str
+    quantity: int
+    unit_net_usd: float
+    extended_usd: float
+    support_usd_per_year: float
+
+
+class Standing(Record):
+    """Units at a site in a period: ``needed`` in service, ``held`` bought or owned."""
+
+    period: int
+    site: str
+    item: str
+    needed: int
+    held: int
+    retired: int = 0
+
+
+class JobRun(Record):
+    """How a job runs in a period; ``tokens`` are those trained since its start."""
+
+    job: str
+    period: int
+    site: str
+    item: str
+    way: str
+    systems: int
+    gpus: int
+    write_gb_per_s: float | None
+    read_gb_per_s: float | None
+    endured_tb_per_day: float | None
+    interval_s: float | None
+    goodput: float | None
+    useful_gpus: float | None
+    useful_pflops: float | None
+    tokens: float | None
+
+
+class JobResult(Record):
+    """What a job gets over all periods, against what it asks."""
+
+    job: str
+    kind: str
+    site: str | None
+    priority: int
+    weight: float
+    mean_useful_pflops: float | None
+    tokens: float | None
+    tokens_asked: float | None
+    tokens_by: int | None
+    starved: bool
+    note: str = ""
+
+
+class Use(Record):
+    """A limit and what a plan uses of it."""
+
+    name: str
+    period: int | None
+    site: str | None
+    unit: str
+    used: float
+    limit: float
+
+
+class MoneyOfPeriod(Record):
+    """Money of a period, USD; ``residual_usd`` is income."""
+
+    period: int
+    start: str | None
+    discount: float
+    capex_usd: float
+    energy_usd: float
+    support_usd: float
+    resale_usd: float
+
+
+class PortfolioPlan(Record):
+    """A plan for several jobs, sites and periods, with its bound."""
+
+    kind: Literal["portfolio"] = "portfolio"
+    problem: str
+    version: str
+    status: Literal["optimal", "limit", "infeasible"]
+    message: str = ""
+    objective: str
+    value: float | None = None
+    bound: float | None = None
+    gap: float | None = None
+    best: float | None = None
+    solver: str
+    tolerance: float = 0.0
+    capex_usd: float | None = None
+    tco_usd: float | None = None
+    residual_usd: float = 0.0
+    orders: tuple[Order, ...] = ()
+    standing: tuple[Standing, ...] = ()
+    runs: tuple[JobRun, ...] = ()
+    jobs: tuple[JobResult, ...] = ()
+    uses: tuple[Use, ...] = ()
+    money: tuple[MoneyOfPeriod, ...] = ()
+    notes: tuple[str, ...] = ()
+    relaxations: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    inputs: str = ""

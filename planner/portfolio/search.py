@@ -1,0 +1,393 @@
+"""A portfolio solved: rounds of the integer program, tangents where work is overstated, a bound.
+
+Each round solves the program, fixes its whole numbers and finds the best shares for them (polish),
+adding tangents until useful work is what it is. The bound is the least of those of the rounds.
+Large problems begin with rounds in which only who runs where is whole (skeleton). Priority classes
+are solved in order; last, the cheapest plan within the tolerance of the best work.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pulp import LpInteger, lpSum
+
+from planner.optimizer import solvers
+from planner.optimizer.counts import Expression, value_of
+from planner.optimizer.solvers import Solved, SolverName
+from planner.portfolio.inputs import Instance
+from planner.portfolio.model import Program, Run
+
+GAP = 1e-6
+"""Gap to which a small problem is solved."""
+LARGE = 400
+"""From so many whole numbers on, rounds of the skeleton come first."""
+LARGE_GAP = 0.005
+"""Gap to which a large problem is solved, unless another is asked for."""
+OVERSTATED = 1e-9
+NOISE = 5e-7
+"""So much overstated, where tangents change nothing more, is the solver's tolerance."""
+MET = 1e-7
+"""By so much, as a share, a floor may be missed for rounding."""
+FOR_WORK = 0.65
+"""The share of a time limit for the most work; the rest is for the cheapest plan that does it."""
+LONGEST_S = 300.0
+"""A large problem stops after so long where no time limit is given."""
+ROUNDS, RELAXED, POLISHED = 40, 12, 40
+
+
+@dataclass
+class Answer:
+    """Values of a plan, what it is worth, and the bound; one for each goal in turn."""
+
+    status: Literal["optimal", "limit", "infeasible"]
+    values: dict[str, float] = field(default_factory=dict)
+    worth: list[float] = field(default_factory=list)
+    bounds: list[float] = field(default_factory=list)
+    senses: list[str] = field(default_factory=list)
+    rounds: int = 0
+    seconds: float = 0.0
+    columns: int = 0
+    rows: int = 0
+
+
+@dataclass
+class Found:
+    """The best plan of one goal so far: its worth and bound are to be least."""
+
+    worth: float = math.inf
+    bound: float = -math.inf
+    values: dict[str, float] = field(default_factory=dict)
+    infeasible: bool = False
+
+    @property
+    def gap(self) -> float:
+        """The distance to the bound as a share of the worth."""
+        if not math.isfinite(self.worth) or not math.isfinite(self.bound):
+            return math.inf
+        return max(0.0, self.worth - self.bound) / max(abs(self.worth), 1e-9)
+
+
+class Search:
+    """The search for the best plan of a program.
+
+    Args:
+        program: the integer program, to which tangents are added.
+        solver: HiGHS, or CBC as a cross-check.
+        gap: where to stop, as a share; by default by the size of the problem.
+        deadline: when to stop at the latest, by ``time.monotonic``.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        solver: SolverName = "highs",
+        gap: float | None = None,
+        deadline: float = math.inf,
+    ) -> None:
+        self.program, self.solver, self.deadline = program, solver, deadline
+        self.whole = [v for v in program.problem.variables() if v.cat == LpInteger]
+        self.large = len(self.whole) > LARGE
+        self.gap = gap if gap is not None else LARGE_GAP if self.large else GAP
+        self.rounds = 0
+        self._first_tangents()
+        self._fix_slack(0.0, 0.0)
+
+    def least_missed(self) -> dict[str, float]:
+        """Return the solution of an elastic program that misses its limits least; empty if none."""
+        goal = lpSum(self.program.missed.values())
+        return self._best(goal, {}, least=False).values
+
+    def solve(self, *, cheapest: bool = True) -> Answer:
+        """Return the best plan: of each priority class in turn, then the cheapest as good.
+
+        Args:
+            cheapest: whether to look for that.
+        """
+        program, answer = self.program, Answer("optimal")
+        begun, whole = time.monotonic(), self.deadline
+        objective = program.portfolio.objective
+        cheapest = cheapest and objective.maximize is not None and objective.tolerance > 0
+        if cheapest and math.isfinite(whole):
+            self.deadline = begun + FOR_WORK * (whole - begun)
+        classes: list[int | None] = [*program.classes()] if objective.maximize else [None]
+        start: dict[str, float] = {}
+        goals: list[Expression] = []
+        for number, priority in enumerate(classes or [None]):
+            goal, sense = program.goal(priority)
+            goals.append(goal)
+            sign = -1.0 if sense == "max" else 1.0
+            found = self._best(sign * goal, start, least=sense == "min")
+            if not found.values:
+                answer.status = "infeasible" if found.infeasible else "limit"
+                break
+            start = found.values
+            answer.values = found.values
+            answer.worth.append(sign * found.worth)
+            answer.bounds.append(sign * min(found.bound, found.worth))
+            answer.senses.append(sense)
+            if found.gap > self.gap * (1.0 + 1e-6):
+                answer.status = "limit"
+            if sense == "max":
+                self._hold(goal, sign * found.worth, number)
+        self.deadline = whole
+        if answer.values and cheapest:
+            found = self._best(program.total_capex, start, least=True)
+            if found.values:
+                answer.values = self._best_shares(found.values, goals)
+        answer.rounds, answer.seconds = self.rounds, time.monotonic() - begun
+        answer.columns = program.problem.numVariables()
+        answer.rows = program.problem.numConstraints()
+        return answer
+
+    def _hold(self, goal: Expression, worth: float, number: int) -> None:
+        """Keep a goal within the tolerance of its best."""
+        tolerance = max(self.program.portfolio.objective.tolerance, MET)
+        scale = max(abs(worth), 1e-9)
+        row = (1.0 / scale) * goal - self.program.slack >= (1.0 - tolerance) * worth / scale
+        self.program.row(f"hold.{number}", row)
+
+    # One goal
+
+    def _best(self, goal: Expression, start: Mapping[str, float], *, least: bool) -> Found:
+        """Return the best plan of a goal that is to be least."""
+        found = Found()
+        if start:
+            self._take(found, goal, dict(start), least=least)
+        self.program.ask_for(goal, maximise=False)
+        if not self._relaxed(goal, RELAXED if not start else 3):
+            found.infeasible = True
+            return found
+        skeletons = 2 if self.large and not start else 0
+        for number in range(skeletons + ROUNDS):
+            if found.gap <= self.gap or found.infeasible or self._late():
+                break
+            skeleton = number < skeletons
+            if not self._round(found, goal, least=least, skeleton=skeleton) and not skeleton:
+                break
+        return found
+
+    def _relaxed(self, goal: Expression, rounds: int) -> bool:
+        """Add tangents to the program without whole numbers; return whether it has a solution."""
+        for _ in range(rounds):
+            solved = self._ask(goal, relaxed=True)
+            if solved.status == "infeasible":
+                return False
+            if not solved.values or self._tighten(solved.values) < 1e-4:
+                break
+        return True
+
+    def _round(
+        self, found: Found, goal: Expression, *, least: bool, skeleton: bool = False
+    ) -> bool:
+        """Solve the program, or its skeleton and then its counts; return whether to go on."""
+        self.rounds += 1
+        if skeleton:
+            keep = {id(v) for v in (*self.program.placed.values(), *self.program.family.values())}
+            with self._continuous([v for v in self.whole if id(v) not in keep]):
+                solved = self._ask(goal, gap=self.gap / 4, share=0.3)
+            if not self._learn(found, solved):
+                return False
+            self._tighten(solved.values)
+            chosen = {v: solved.values[v.name] for v in self.whole if id(v) in keep}
+            with self._fixed(chosen):
+                solved = self._ask(goal, gap=self.gap / 4, share=0.3)
+            if not solved.values:
+                return True
+        else:
+            gap = self.gap * (0.6 if self.large else 0.25)
+            solved = self._ask(goal, gap=gap, start=found.values or None)
+            if not self._learn(found, solved):
+                return False
+        self._take(found, goal, solved.values, least=least)
+        self._tighten(solved.values)
+        return True
+
+    def _learn(self, found: Found, solved: Solved) -> bool:
+        """Take the bound of a solve of the whole program; return whether there is a solution."""
+        if solved.status == "infeasible":
+            found.infeasible = not found.values
+            return False
+        if solved.bound is not None:
+            found.bound = max(found.bound, solved.bound)
+        return bool(solved.values)
+
+    def _take(
+        self, found: Found, goal: Expression, values: dict[str, float], *, least: bool
+    ) -> None:
+        """Polish a solution; keep it where it is better than the best so far."""
+        polished = self._polish(goal, values, least=least)
+        if polished is None:
+            return
+        worth = value_of(goal, polished)
+        if worth < found.worth:
+            found.worth, found.values = worth, polished
+
+    def _polish(
+        self, goal: Expression, values: Mapping[str, float], *, least: bool
+    ) -> dict[str, float] | None:
+        """Return the solution with the best shares for its whole numbers; None without any.
+
+        Where money is least the shares are those that pass all floors by most.
+        """
+        slack = self.program.slack
+        aim = -1.0 * slack if least else goal
+        best: dict[str, float] | None = None
+        with self._fixed({v: values[v.name] for v in self.whole}):
+            if least:
+                self._fix_slack(-1.0, 1.0)
+            self.program.ask_for(aim, maximise=False)
+            before = math.inf
+            for _ in range(POLISHED):
+                solved = self._ask(aim, relaxed=True)
+                if not solved.values or solved.objective is None:
+                    best = None
+                    break
+                best = dict(solved.values)
+                worst, now = self._tighten(solved.values), solved.objective
+                still = abs(now - before) <= OVERSTATED * max(abs(now), 1e-3)
+                if worst <= OVERSTATED or (still and worst <= NOISE):
+                    break
+                before = now
+            self._fix_slack(0.0, 0.0)
+        self.program.ask_for(goal, maximise=False)
+        if best is None or (least and best[slack.name] < -MET):
+            return None
+        return {v.name: best.get(v.name, 0.0) for v in self.program.problem.variables()}
+
+    def _best_shares(self, values: dict[str, float], goals: list[Expression]) -> dict[str, float]:
+        """Return a plan with the shares that do most work."""
+        found = self._polish(-1.0 * goals[-1], values, least=False)
+        return values if found is None else found
+
+    # The solver
+
+    def _ask(
+        self,
+        goal: Expression,
+        *,
+        relaxed: bool = False,
+        gap: float = 1e-9,
+        share: float = 1.0,
+        start: Mapping[str, float] | None = None,
+    ) -> Solved:
+        left = self.deadline - time.monotonic()
+        limit = None if math.isinf(left) else max(left * share, 0.05)
+        return solvers.solve(
+            self.program.problem,
+            self.solver,
+            gap=max(gap, 1e-9),
+            time_limit_s=limit,
+            relaxed=relaxed,
+            start=start,
+        )
+
+    def _late(self) -> bool:
+        return time.monotonic() >= self.deadline
+
+    def _fix_slack(self, low: float, high: float) -> None:
+        self.program.slack.lowBound, self.program.slack.upBound = low, high
+
+    @contextmanager
+    def _fixed(self, chosen: Mapping[Any, float]) -> Iterator[None]:
+        """Hold variables at whole values meanwhile."""
+        kept = [(v, v.lowBound, v.upBound) for v in chosen]
+        for variable, value in chosen.items():
+            variable.lowBound = variable.upBound = float(round(value))
+        try:
+            yield
+        finally:
+            for variable, low, high in kept:
+                variable.lowBound, variable.upBound = low, high
+
+    @contextmanager
+    def _continuous(self, variables: list[Any]) -> Iterator[None]:
+        for variable in variables:
+            variable.cat = "Continuous"
+        try:
+            yield
+        finally:
+            for variable in variables:
+                variable.cat = LpInteger
+
+    # Tangents
+
+    def _first_tangents(self) -> None:
+        for run in self.program.runs:
+            most = run.most
+            for part in (1.0, 0.5):
+                write = max(most.write * part, run.least * (1 + 1e-9))
+                gpus = max(most.gpus * part, 1.0)
+                at = most._replace(gpus=gpus, write=write, safe_write=write, read=most.read * part)
+                self._cut(run, at)
+
+    def _cut(self, run: Run, at: Any) -> None:
+        work = run.column.work
+        assert work is not None
+        tangent = work.tangent(at, "pflops", run.most)
+        if tangent is not None:
+            self.program.below(run, tangent)
+
+    def _tighten(self, values: Mapping[str, float]) -> float:
+        """Add tangents where work is overstated, and rows of racks that are too few.
+
+        Returns by how much at most, as a share.
+        """
+        worst = self._racks(values)
+        for run in self.program.runs:
+            share, at = run.point(values)
+            if share < 1e-3 or run.column.work is None:
+                continue
+            true = (run.column.work.value(at, "pflops") or 0.0) * share
+            over = (value_of(run.work, values) - true) / max(true, 1e-6)
+            if over > OVERSTATED:
+                self._cut(run, at)
+                worst = max(worst, over)
+        return worst
+
+    def _racks(self, values: Mapping[str, float]) -> float:
+        """Add rows of racks that network devices share, where a solution has too few."""
+        broken = 0.0
+        for counts in self.program.counts.values():
+            for name, (quantity, racks, kinds) in list(counts.packed.items()):
+                inside = tuple(value_of(kind, values) for kind in kinds)
+                if any(abs(each - round(each)) > 1e-6 for each in inside):
+                    continue
+                contents = tuple(round(each) for each in inside)
+                least = quantity.packing.least(contents)
+                if value_of(racks, values) >= least - 0.5:
+                    continue
+                prices = quantity.packing.prices_of(contents)
+                if prices.of(contents) > value_of(racks, values) + 1e-6:
+                    counts.price(name, prices.each)
+                else:
+                    counts.fill(name, contents, least)
+                broken = 1.0
+        return broken
+
+
+def search(
+    instance: Instance,
+    *,
+    solver: SolverName = "highs",
+    gap: float | None = None,
+    time_limit_s: float | None = None,
+) -> tuple[Program, Answer]:
+    """Return the program of an instance and its best plan.
+
+    Args:
+        instance: the portfolio in numbers.
+        solver: HiGHS, or CBC as a cross-check.
+        gap: where to stop, as a share.
+        time_limit_s: how long all goals together may take.
+    """
+    begun, program = time.monotonic(), Program(instance)
+    found = Search(program, solver, gap)
+    limit_s = LONGEST_S if time_limit_s is None and found.large else time_limit_s
+    found.deadline = math.inf if limit_s is None else begun + limit_s
+    return program, found.solve()

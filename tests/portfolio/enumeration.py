@@ -1,0 +1,572 @@
+# ruff: noqa: E501, C901, RUF028
+"""Random small portfolios, and their optimum by enumeration: shares nothing with the planner.
+
+All counts of all items by site and period, all places of all jobs, all systems in use; intervals
+and shares by golden section.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from functools import cache
+from random import Random
+from typing import Any, NamedTuple
+
+from tests.portfolio.small import YEAR, Gpu, Store, files, training
+
+GOLDEN = (math.sqrt(5) - 1) / 2
+ETA = 0.8
+LENGTH_H = 8760 / 4
+
+
+def golden(of: Callable[[float], float], low: float, high: float, steps: int = 70) -> float:
+    """Return the greatest value of a function with one peak."""
+    if high <= low:
+        return of(low)
+    for _ in range(steps):
+        a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        low, high = (a, high) if of(a) < of(b) else (low, b)
+        if high - low < 1e-12 * max(1.0, high):
+            break
+    return max(of(low), of(high), of((low + high) / 2))
+
+
+class Wants(NamedTuple):
+    """A job: checkpoint in GB, stall and restart in s, weight, floor or tokens, places, window."""
+
+    size: float
+    stall: float
+    restart: float
+    weight: float
+    sites: tuple[int, ...]
+    window: tuple[int, int]
+    floor: float
+    tokens: float
+
+
+class Case(NamedTuple):
+    """A random portfolio."""
+
+    seed: int
+    goal: str
+    gpus: tuple[Gpu, ...]
+    stores: tuple[Store, ...]
+    jobs: tuple[Wants, ...]
+    power: tuple[tuple[float, ...], ...]
+    periods: int
+    budget: float | None
+    by_period: tuple[float, ...]
+    trend: float
+    rate: float
+    available: tuple[int, ...]
+    lead: tuple[int, ...]
+    owned: tuple[tuple[int, ...], ...]
+    clients: float
+    residual: float | None
+    together: bool
+    every: int
+    retire: bool
+    resale: float
+    boxes: int
+
+    @property
+    def items(self) -> tuple[Any, ...]:
+        """GPU systems, then storage."""
+        return (*self.gpus, *self.stores)
+
+
+BOX_KW, BOX_MUSD = 0.7, 0.03
+
+
+def random_case(seed: int) -> Case:
+    """Return the portfolio of a seed."""
+    r = Random(seed)
+    sites, periods = r.choice(((1, 1), (1, 2), (2, 1), (1, 2), (2, 2), (1, 3)))
+    small = sites * periods >= 3
+    gpus = tuple(
+        Gpu(
+            f"g{n}",
+            r.uniform(0.8, 2.5),
+            r.uniform(2e-6, 9e-6),
+            r.uniform(8, 15),
+            8,
+            r.uniform(0.25, 0.6),
+            2,
+        )
+        for n in range(1 if small and r.random() < 0.5 else 2)
+    )
+    stores = tuple(
+        Store(
+            f"s{n}",
+            r.uniform(20, 60),
+            r.uniform(40, 120),
+            r.uniform(1, 3),
+            2,
+            r.uniform(0.1, 0.3),
+            2,
+            f"f{n}",
+        )
+        for n in range(1 if small or r.random() < 0.6 else 2)
+    )
+    goal = r.choice(("goodput", "goodput", "fairness", "tco", "cost"))
+    least = goal in ("tco", "cost")
+    jobs = []
+    for _ in range(r.choice((1, 2, 2))):
+        first = r.randint(1, periods)
+        window = (first, r.randint(first, periods))
+        where = tuple(range(sites)) if r.random() < 0.7 else (r.randrange(sites),)
+        tokens = least and r.random() < 0.4
+        work = r.uniform(4, 16)
+        jobs.append(
+            Wants(
+                r.uniform(200, 3000),
+                r.uniform(1, 8),
+                r.uniform(60, 400),
+                r.choice((1.0, 1.5, 2.0)),
+                where,
+                window,
+                work if least and not tokens else 0.0,
+                work * (window[1] - window[0] + 1) if tokens else 0.0,
+            )  # fmt: skip
+        )
+    count = len(gpus) + len(stores)
+    power = []
+    for _ in range(sites):
+        first_kw = r.uniform(25, 90)
+        power.append(tuple(first_kw * (1 + 0.5 * p) for p in range(periods)))
+    owns = r.random() < 0.5
+    limited = not least or r.random() < 0.4
+    budget = r.uniform(1.0, 3.5) if limited and r.random() < 0.8 else None
+    each = (
+        tuple(r.uniform(0.5, 2.0) for _ in range(periods)) if limited and r.random() < 0.4 else ()
+    )
+    return Case(
+        seed, goal, gpus, stores, tuple(jobs), tuple(power), periods, budget, each,
+        r.choice((0.0, -0.2, -0.35, 0.1)), r.choice((0.0, 0.08)),
+        tuple(r.choice((1, 1, 1, 2)) if periods > 1 else 1 for _ in range(count)),
+        tuple(r.choice((0, 0, 1)) if periods > 1 else 0 for _ in range(count)),
+        tuple(tuple(r.choice((0, 0, 1)) if owns else 0 for _ in range(count)) for _ in range(sites)),
+        r.choice((15.0, 40.0)), r.choice((None, None, 0.5)), r.random() < 0.3 and not any(job.tokens for job in jobs), r.choice((0, 1, 2)),
+        owns and r.random() < 0.5, r.choice((0.0, 0.3)), r.choice((0, 1)) if owns else 0,
+    )  # fmt: skip
+
+
+def problem_files(case: Case) -> dict[str, str]:
+    """Return the portfolio as files."""
+    jobs = []
+    for number, job in enumerate(case.jobs):
+        asked = training(f"j{number}", job.size, job.stall, job.restart, weight=job.weight)
+        asked["sites"] = [f"p{a}" for a in job.sites]
+        asked["window"] = {"from": job.window[0], "to": job.window[1]}
+        if job.floor:
+            asked["min_useful_pflops"] = job.floor
+        if job.tokens:
+            asked["parameters"] = "1 B"
+            asked["tokens"] = {"count": job.tokens * 1e15 * LENGTH_H * 3600 / 6e9}
+        jobs.append(asked)
+    market = {}
+    for k, item in enumerate(case.items):
+        market[item.name] = {
+            "price_trend": case.trend, "available_from": case.available[k], "lead": case.lead[k],
+            "retire": case.retire, "resale": case.resale,
+        }  # fmt: skip
+        if case.residual is not None:
+            market[item.name]["residual_loss"] = case.residual
+    sites = {}
+    for a, power in enumerate(case.power):
+        owned = {i.name: n for i, n in zip(case.items, case.owned[a], strict=True) if n}
+        if case.boxes and case.every:
+            owned["box"] = case.boxes
+        sites[f"p{a}"] = {
+            "facility_power": f"{power[0]} kW", "pue": 1.25, "owned": owned,
+            "facility_power_from": {str(p + 1): f"{kw} kW" for p, kw in enumerate(power)},
+        }  # fmt: skip
+    objective = {
+        "minimize" if case.goal in ("tco", "cost") else "maximize": case.goal,
+        "indifference": 0,
+    }
+    capex: dict[str, Any] = {}
+    if case.budget:
+        capex["total"] = f"{case.budget} MUSD"
+    if case.by_period:
+        capex["per_period"] = [f"{each} MUSD" for each in case.by_period]
+    more: dict[str, Any] = {
+        "sites": sites, "periods": {"count": case.periods}, "jobs": jobs, "market": market, "objective": objective,
+        "restores": "together" if case.together else "alone",
+        "term": {"electricity": f"{0.08 * YEAR} USD/kWh", "discount_rate": case.rate},
+        "storage": {"delivered_fraction": {"read": ETA, "write": ETA}, "endurance": "off",
+                    "client_limit": {"write": f"{case.clients} GB/s", "read": f"{case.clients} GB/s"}},
+    }  # fmt: skip
+    if capex:
+        more["budget"] = {"capex": capex}
+    if case.every:
+        more["extras"] = {"box": {"per": "gpu_system", "every": case.every}}
+    found = files(case.gpus, case.stores, more)
+    return with_box(found) if case.every else found
+
+
+def with_box(found: dict[str, str]) -> dict[str, str]:
+    """Add a management server to catalog and prices."""
+    import json
+
+    catalog, book = json.loads(found["own.yaml"]), json.loads(found["book.yaml"])
+    catalog["items"].append(
+        {
+            "id": "box",
+            "vendor": "V",
+            "model": "box",
+            "category": "management",
+            "consumes": {
+                "it_power": {"value": f"{BOX_KW} kW", "source": "x", "confidence": "high"}
+            },
+        }  # fmt: skip
+    )
+    book["prices"]["box"] = {
+        "list": f"{BOX_MUSD} MUSD",
+        "date": "2026-01",
+        "source": "x",
+        "confidence": "high",
+    }
+    return {**found, "own.yaml": json.dumps(catalog), "book.yaml": json.dumps(book)}
+
+
+# Useful work
+
+
+@cache
+def work(case: Case, job: int, gpu: int, systems: int, write: float, read: float) -> float:
+    """Return useful PFLOP/s of a job on at most so many systems; -inf where it may not run."""
+    j, g, best = case.jobs[job], case.gpus[gpu], -math.inf
+    for v in range(1, systems + 1):
+        n, drain, restore = 8.0 * v, j.size / write, j.size / read
+        m = 1 / (g.per_gpu_s * n)
+        low = max(30.0, drain / 0.1, j.stall + drain)
+        if low > 3600 * (1 + 1e-12) or restore > 300 * (1 + 1e-12):
+            continue
+
+        def kept(
+            interval: float, n: float = n, m: float = m, d: float = drain, r: float = restore
+        ) -> float:
+            z = interval / m
+            return (
+                n
+                * (1 - j.stall / interval)
+                * math.exp(-(d + j.restart + r) / m)
+                * z
+                / math.expm1(z)
+            )
+
+        best = max(best, golden(kept, min(low, 3600.0), 3600.0) * g.pflops)
+    return best
+
+
+class Here(NamedTuple):
+    """Jobs at a site in a period with systems in use and what storage delivers."""
+
+    jobs: tuple[tuple[int, int, int], ...]
+    write: float
+    read: float
+
+
+def least(case: Case, job: int) -> float:
+    """Return the least write share."""
+    j = case.jobs[job]
+    return max(j.size / 360.0, j.size / (3600.0 - j.stall))
+
+
+def shares(case: Case, here: Here, merge: Callable[[list[float]], float]) -> float:
+    """Return the best merged work over shares of write bandwidth (and of reads, if together)."""
+    jobs = here.jobs
+    tops = [case.clients * v for _, _, v in jobs]
+
+    def with_reads(writes: list[float]) -> float:
+        def of(reads: list[float]) -> float:
+            each = [
+                work(case, j, g, v, w, r) if w > 0 and r > 0 else -math.inf
+                for (j, g, v), w, r in zip(jobs, writes, reads, strict=True)
+            ]
+            return -math.inf if -math.inf in each else merge(each)
+
+        if not case.together or len(jobs) == 1:
+            return of([min(top, here.read) for top in tops])
+        low = case.jobs[jobs[0][0]].size / 300.0
+        high = min(tops[0], here.read - case.jobs[jobs[1][0]].size / 300.0)
+        if high < low * (1 - 1e-12):
+            return -math.inf
+        return golden(lambda r: of([r, min(tops[1], here.read - r)]), low, max(low, high), 40)
+
+    if len(jobs) == 1:
+        return with_reads([min(tops[0], here.write)])
+    low, high = least(case, jobs[0][0]), min(tops[0], here.write - least(case, jobs[1][0]))
+    if high < low * (1 - 1e-12):
+        return -math.inf
+    return golden(lambda b: with_reads([b, min(tops[1], here.write - b)]), low, max(low, high), 55)
+
+
+# Enumeration
+
+
+def histories(case: Case, site: int, k: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Yield (bought until, owned left) of an item at a site by period."""
+    first = case.available[k] - 1 + case.lead[k]
+    most, owned = max(2, case.owned[site][k]), case.owned[site][k]
+    olds = [(owned,) * case.periods]
+    if case.retire and owned:
+        olds = [
+            o
+            for o in itertools.product(range(owned + 1), repeat=case.periods)
+            if tuple(sorted(o, reverse=True)) == o
+        ]
+    for bought in itertools.product(range(most + 1), repeat=case.periods):
+        if tuple(sorted(bought)) != bought or any(
+            bought[p] for p in range(min(first, case.periods))
+        ):
+            continue
+        for old in olds:
+            if all(b + o <= most for b, o in zip(bought, old, strict=True)):
+                yield bought, old
+
+
+class Bought(NamedTuple):
+    """What stands at a site by period, and its money: capex by period, TCO."""
+
+    units: tuple[tuple[int, ...], ...]
+    capex: tuple[float, ...]
+    tco: float
+
+
+def price(case: Case, musd: float, period: int) -> float:
+    return round(musd * 1e6 * (1 + case.trend) ** (period / 4), 2) / 1e6
+
+
+def disc(case: Case, years: float) -> float:
+    return float((1 + case.rate) ** -years)
+
+
+def of_site(case: Case, site: int) -> list[Bought]:
+    """Return all that can stand at a site over time within its power."""
+    found = []
+    every = [list(histories(case, site, k)) for k in range(len(case.items))]
+    for chosen in itertools.product(*every):
+        units = tuple(tuple(b[p] + o[p] for b, o in chosen) for p in range(case.periods))
+        if (
+            any(
+                sum(units[p][len(case.gpus) + s] > 0 for s in range(len(case.stores))) > 1
+                for p in range(case.periods)
+            )
+            or sum(
+                any(units[p][len(case.gpus) + s] for p in range(case.periods))
+                for s in range(len(case.stores))
+            )
+            > 1
+        ):
+            continue
+        need = [0] * case.periods
+        if case.every:
+            need = [-(-sum(u[: len(case.gpus)]) // case.every) for u in units]
+        kw = [
+            1.25 * (sum(i.kw * n for i, n in zip(case.items, u, strict=True)) + BOX_KW * b)
+            for u, b in zip(units, need, strict=True)
+        ]
+        if any(kw[p] > case.power[site][p] * (1 + 1e-9) for p in range(case.periods)):
+            continue
+        for held in holdings(case, need):
+            found.append(money(case, site, chosen, units, held, kw))
+    return found
+
+
+def holdings(case: Case, need: list[int]) -> Iterator[list[int]]:
+    """Yield what is held of boxes over time: never less than needed, bought early or in time."""
+    if not case.every:
+        yield [0] * case.periods
+        return
+    top = max(case.boxes, *need)
+    for held in itertools.product(range(case.boxes, top + 1), repeat=case.periods):
+        if tuple(sorted(held)) == held and all(h >= n for h, n in zip(held, need, strict=True)):
+            yield list(held)
+
+
+def money(
+    case: Case, site: int, chosen: Any, units: Any, held: list[int], kw: list[float]
+) -> Bought:
+    capex, tco = [0.0] * case.periods, 0.0
+    end = disc(case, case.periods / 4)
+    for k, (bought, old) in enumerate(chosen):
+        item = case.items[k]
+        for p in range(case.periods):
+            new = bought[p] - (bought[p - 1] if p else 0)
+            paid = p - case.lead[k]
+            if new:
+                capex[paid] += new * price(case, item.musd, paid)
+                if case.residual is not None:
+                    age = (case.periods - p) / 4
+                    tco -= new * price(case, item.musd, paid) * (1 - case.residual) ** age * end
+            gone = (old[p - 1] if p else case.owned[site][k]) - old[p]
+            tco -= gone * case.resale * price(case, item.musd, p) * disc(case, p / 4)
+    for p in range(case.periods):
+        new = held[p] - (held[p - 1] if p else case.boxes if case.every else 0)
+        capex[p] += new * BOX_MUSD
+    for p in range(case.periods):
+        energy = kw[p] * 0.08 * YEAR * LENGTH_H / 1e6
+        tco += (capex[p] + energy) * disc(case, p / 4)
+    return Bought(units, tuple(capex), tco)
+
+
+def placements(case: Case) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Yield (site, type) of each job."""
+    yield from itertools.product(
+        *([(a, g) for a in job.sites for g in range(len(case.gpus))] for job in case.jobs)
+    )
+
+
+def splits(
+    case: Case, here: list[tuple[int, int]], units: tuple[int, ...]
+) -> Iterator[tuple[tuple[int, int, int], ...]]:
+    """Yield systems in use of the jobs at a site: all of a type, divided where two share it."""
+    for systems in itertools.product(*(range(1, units[g] + 1) for _, g in here)):
+        used = [
+            sum(v for v, (_, g) in zip(systems, here, strict=True) if g == t)
+            for t in range(len(case.gpus))
+        ]
+        if all(used[t] <= units[t] for t in range(len(case.gpus))):
+            yield tuple((j, g, v) for (j, g), v in zip(here, systems, strict=True))
+
+
+def best(case: Case) -> float | None:
+    """Return the optimum, None where there is no plan."""
+    sites = [of_site(case, a) for a in range(len(case.power))]
+    found: float | None = None
+    better = min if case.goal in ("tco", "cost") else max
+    scored: dict[Any, float] = {}
+
+    def score(place: Any, a: int, p: int, units: tuple[int, ...]) -> float:
+        """Return the merged work of the jobs at a site in a period."""
+        here = [
+            (j, g)
+            for j, (at, g) in enumerate(place)
+            if at == a and case.jobs[j].window[0] <= p + 1 <= case.jobs[j].window[1]
+        ]
+        key = tuple(here), a, units
+        if key not in scored:
+            scored[key] = _score(case, here, units)
+        return scored[key]
+
+    plans = sorted(itertools.product(*sites), key=lambda plan: sum(worth(case, s) for s in plan))
+    for place in placements(case):
+        for plan in plans:
+            cost = sum(worth(case, s) for s in plan)
+            if found is not None and better is min and cost >= found - 1e-12:
+                break
+            if not affordable(case, plan):
+                continue
+            scores = [
+                score(place, a, p, s.units[p])
+                for a, s in enumerate(plan)
+                for p in range(case.periods)
+            ]
+            if -math.inf in scores:
+                continue
+            if better is min:
+                if min(scores) >= 1 - 1e-9 and tokens_met(case, place, plan):
+                    found = cost
+                continue
+            total = sum(scores) / case.periods if case.goal == "goodput" else min(scores)
+            found = total if found is None else max(found, total)
+    return found
+
+
+def worth(case: Case, bought: Bought) -> float:
+    return sum(bought.capex) if case.goal == "cost" else bought.tco
+
+
+def affordable(case: Case, plan: tuple[Bought, ...]) -> bool:
+    each = [sum(s.capex[p] for s in plan) for p in range(case.periods)]
+    if case.by_period and any(
+        each[p] > case.by_period[p] * (1 + 1e-9) for p in range(case.periods)
+    ):
+        return False
+    return case.budget is None or sum(each) <= case.budget * (1 + 1e-9)
+
+
+def _score(case: Case, here: list[tuple[int, int]], units: tuple[int, ...]) -> float:
+    if not here:
+        return math.inf if case.goal != "goodput" else 0.0
+    side = list(zip(case.stores, units[len(case.gpus) :], strict=True))
+    write, read = ETA * sum(s.write * n for s, n in side), ETA * sum(s.read * n for s, n in side)
+    if write <= 0:
+        return -math.inf
+
+    def merge(values: list[float]) -> float:
+        jobs = [case.jobs[j] for j, _ in here]
+        if case.goal == "goodput":
+            return sum(j.weight * v for j, v in zip(jobs, values, strict=True))
+        if case.goal == "fairness":
+            return min(v / j.weight for j, v in zip(jobs, values, strict=True))
+        return min((v / j.floor if j.floor else 1e9) for j, v in zip(jobs, values, strict=True))
+
+    return max(
+        (shares(case, Here(split, write, read), merge) for split in splits(case, here, units)),
+        default=-math.inf,
+    )
+
+
+def tokens_met(case: Case, place: Any, plan: tuple[Bought, ...]) -> bool:
+    """Return whether tokens are met; shares of two jobs at one site over time by their multiplier."""
+    asked = [j for j, job in enumerate(case.jobs) if job.tokens]
+    if not asked:
+        return True
+
+    def done(weights: tuple[float, ...]) -> tuple[float, ...]:
+        """Return work of each job over its window where shares do most weighted work."""
+        total = [0.0] * len(case.jobs)
+        for a, site in enumerate(plan):
+            for p in range(case.periods):
+                here = [
+                    (j, g)
+                    for j, (at, g) in enumerate(place)
+                    if at == a and case.jobs[j].window[0] <= p + 1 <= case.jobs[j].window[1]
+                ]
+                for j, value in zip(
+                    [j for j, _ in here],
+                    weighted(case, tuple(here), site.units[p], weights),
+                    strict=True,
+                ):
+                    total[j] += value
+        return tuple(total)
+
+    best_slack = -math.inf
+    for n in range(41) if len(case.jobs) == 2 else (20,):
+        t = n / 40
+        weights = (t, 1 - t) if len(case.jobs) == 2 else (1.0,)
+        total = done(weights)
+        best_slack = max(best_slack, min(total[j] / case.jobs[j].tokens for j in asked))
+    return best_slack >= 1 - 1e-9
+
+
+def weighted(
+    case: Case,
+    here: tuple[tuple[int, int], ...],
+    units: tuple[int, ...],
+    weights: tuple[float, ...],
+) -> list[float]:
+    """Return the work of each job where the weighted sum is greatest and floors hold."""
+    side = list(zip(case.stores, units[len(case.gpus) :], strict=True))
+    write, read = ETA * sum(s.write * n for s, n in side), ETA * sum(s.read * n for s, n in side)
+    top: tuple[float, list[float]] = (-math.inf, [0.0] * len(here))
+
+    def merge(values: list[float]) -> float:
+        nonlocal top
+        for value, (j, _) in zip(values, here, strict=True):
+            if case.jobs[j].floor and value < case.jobs[j].floor * (1 - 1e-9):
+                return -1e6 + value
+        total = sum(weights[j] * value for value, (j, _) in zip(values, here, strict=True))
+        if total > top[0]:
+            top = total, values
+        return total
+
+    if here:
+        for split in splits(case, list(here), units):
+            shares(case, Here(split, write, read), merge)
+    return top[1]

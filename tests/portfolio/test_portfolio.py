@@ -1,0 +1,383 @@
+"""Portfolios: known answers, enumeration, planted faults, bad input, the commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.commands.portfolio import is_portfolio
+from planner.errors import InputError
+from planner.portfolio import analysis, api
+from planner.portfolio.check import faults
+from planner.portfolio.schema import PortfolioPlan
+from planner.portfolio.search import search
+from tests.portfolio import enumeration
+from tests.portfolio.small import ONE, SITE, TWO, YEAR, A, B, S, files, instance, written
+from tests.world.commands import ran
+
+FEW = {name: {"max": most} for name, most in (("a", 3), ("b", 3), ("s", 2))}
+QUARTER_S = 0.25 * 8760 * 3600
+TEN_PERCENT_OFF = 0.9**4 - 1
+
+
+def with_tokens(job: dict[str, Any], quarters: float, **more: Any) -> dict[str, Any]:
+    """Return a job that asks for so many PFLOP/s times quarters."""
+    asked = {"count": quarters * 1e15 * QUARTER_S / 6e9, **more}
+    return {**job, "parameters": "1 B", "tokens": asked}
+
+
+KNOWN: dict[str, tuple[dict[str, Any], float]] = {
+    "most work": ({"budget": {"capex": "2.5 MUSD"}}, 107.68821990),
+    "fairest": (
+        {
+            "budget": {"capex": "2.5 MUSD"},
+            "objective": {"maximize": "fairness", "indifference": 0},
+        },
+        23.05968144,
+    ),
+    "least tco with floors": (
+        {
+            "jobs": [{**ONE, "min_useful_pflops": 20}, {**TWO, "min_useful_pflops": 16}],
+            "objective": {"minimize": "tco"},
+        },
+        1.610146645e6,
+    ),
+    "least tco with tokens over two quarters": (
+        {
+            "periods": {"count": 2},
+            "market": {
+                "gpu_system": {"price_trend": TEN_PERCENT_OFF},
+                "storage": {"price_trend": TEN_PERCENT_OFF},
+            },
+            "term": {
+                "electricity": f"{0.08 * YEAR} USD/kWh",
+                "discount_rate": 1.02**4 - 1,
+            },
+            "items": FEW,
+            "jobs": [with_tokens(ONE, 40), with_tokens(TWO, 30)],
+            "objective": {"minimize": "tco"},
+        },
+        1.620094336e6,
+    ),
+    "two sites": (
+        {
+            "sites": {
+                "x": {**SITE, "facility_power": "50 kW"},
+                "y": {**SITE, "facility_power": "75 kW"},
+            },
+            "items": FEW,
+            "budget": {"capex": "3.2 MUSD"},
+        },
+        109.80258488,
+    ),
+}
+"""Worked out with another model and by hand (the design of portfolios, section 6)."""
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_answers(name: str, tmp_path: Path) -> None:
+    problem, value = KNOWN[name]
+    plan = api.solve(instance(tmp_path, problem))
+    assert plan.status == "optimal"
+    assert plan.value == pytest.approx(value, rel=1e-9)
+    assert plan.bound == pytest.approx(value, rel=2e-6)
+
+
+@pytest.mark.parametrize("name", ["most work", "least tco with floors"])
+def test_other_solver_agrees(name: str, tmp_path: Path) -> None:
+    problem, value = KNOWN[name]
+    plan = api.solve(instance(tmp_path, problem), solver="cbc")
+    assert plan.value == pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.exhaustive(keep=12, most=300)
+@pytest.mark.parametrize("seed", range(5000, 5300))
+def test_enumeration_finds_nothing_better(seed: int, tmp_path: Path) -> None:
+    case = enumeration.random_case(seed)
+    truth = enumeration.best(case)
+    try:
+        plan = api.solve(api.load(written(tmp_path, enumeration.problem_files(case))))
+    except InputError as error:
+        assert "can run on no" in str(error)
+        assert truth is None
+        return
+    assert (plan.value is None) == (truth is None)
+    if truth is not None and plan.value is not None and plan.bound is not None:
+        scale = 1e6 if case.goal in ("cost", "tco") else 1.0
+        near = 1e-5 * max(abs(truth), 1e-3)
+        assert plan.value / scale == pytest.approx(truth, abs=near)
+        sign = -1.0 if scale > 1 else 1.0
+        assert sign * (truth - plan.bound / scale) <= near
+
+
+@pytest.fixture(scope="module")
+def growing(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PortfolioPlan]:
+    """A portfolio over three quarters at two sites, with a box for every two systems."""
+    folder = tmp_path_factory.mktemp("growing")
+    problem = {
+        "periods": {"start": "2027-01-01", "count": 3},
+        "sites": {
+            "x": {**SITE, "facility_power": "30 kW", "facility_power_from": {"2": "60 kW"}},
+            "y": {**SITE, "facility_power": "75 kW"},
+        },
+        "budget": {"capex": {"total": "3.2 MUSD", "per_period": ["2 MUSD"]}},
+        "market": {"gpu_system": {"price_trend": -0.3}},
+        "extras": {"box": {"per": "gpu_system", "every": 2}},
+        "jobs": [
+            {**with_tokens(ONE, 20), "sites": ["x"]},
+            {**TWO, "parameters": "1 B"},
+        ],
+        "objective": {"maximize": "goodput"},
+    }
+    path = written(folder, enumeration.with_box(files((A, B), (S,), problem)))
+    return path, api.solve(api.load(path))
+
+
+def test_power_before_it_grows_is_the_first(growing: tuple[Path, PortfolioPlan]) -> None:
+    _, plan = growing
+    limits = {
+        use.period: use.limit
+        for use in plan.uses
+        if (use.name, use.site) == ("facility_power", "x")
+    }
+    assert limits == {1: 30.0, 2: 60.0, 3: 60.0}
+
+
+def test_boxes_bought_early_serve_later(growing: tuple[Path, PortfolioPlan]) -> None:
+    _, plan = growing
+    for site in ("x", "y"):
+        needed = [s.needed for s in plan.standing if (s.site, s.item) == (site, "box")]
+        bought = sum(o.quantity for o in plan.orders if (o.site, o.item) == (site, "box"))
+        assert bought == max(needed)
+
+
+FAULTS: dict[str, Any] = {
+    "order units": lambda p: _with(p, "orders", 0, quantity=p.orders[0].quantity + 1),
+    "order price": lambda p: _with(p, "orders", 0, unit_net_usd=p.orders[0].unit_net_usd - 1000),
+    "order date": lambda p: _with(p, "orders", 0, arrives=p.orders[0].arrives + 1),
+    "units held": lambda p: _with(p, "standing", 0, held=p.standing[0].held + 1),
+    "units needed": lambda p: _with(p, "standing", 0, needed=p.standing[0].needed + 2),
+    "retired units": lambda p: _with(p, "standing", 0, retired=1),
+    "share": lambda p: _with(p, "runs", 0, write_gb_per_s=p.runs[0].write_gb_per_s + 9),
+    "read": lambda p: _with(p, "runs", 0, read_gb_per_s=500.0),
+    "interval": lambda p: _with(p, "runs", 0, interval_s=20.0),
+    "goodput": lambda p: _with(p, "runs", 0, goodput=p.runs[0].goodput + 0.01),
+    "work": lambda p: _with(p, "runs", 0, useful_pflops=p.runs[0].useful_pflops * 1.01),
+    "gpus": lambda p: _with(p, "runs", 0, gpus=p.runs[0].gpus + 8),
+    "systems": lambda p: _with(p, "runs", 0, systems=p.runs[0].systems + 5),
+    "site": lambda p: _with(p, "runs", 0, site="y"),
+    "run left out": lambda p: p.model_copy(update={"runs": p.runs[1:]}),
+    "tokens": lambda p: _with(p, "jobs", 0, tokens=p.jobs[0].tokens * 1.1),
+    "energy": lambda p: _with(p, "money", 0, energy_usd=p.money[0].energy_usd + 100),
+    "capex": lambda p: _with(p, "money", 0, capex_usd=p.money[0].capex_usd + 100),
+    "tco": lambda p: p.model_copy(update={"tco_usd": p.tco_usd - 1000}),
+    "bound": lambda p: p.model_copy(update={"bound": p.best * 0.99}),
+}
+
+
+def _with(plan: PortfolioPlan, part: str, at: int, **changed: Any) -> PortfolioPlan:
+    rows = list(getattr(plan, part))
+    rows[at] = rows[at].model_copy(update=changed)
+    return plan.model_copy(update={part: tuple(rows)})
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_planted_fault_is_found(name: str, growing: tuple[Path, PortfolioPlan]) -> None:
+    path, plan = growing
+    case = api.load(path)
+    assert not faults(case, plan)
+    assert faults(case, FAULTS[name](plan))
+
+
+def test_units_of_an_earlier_plan_are_not_bought_again(tmp_path: Path) -> None:
+    problem = {
+        "jobs": [{**ONE, "min_useful_pflops": 20}, {**TWO, "min_useful_pflops": 16}],
+        "objective": {"minimize": "cost"},
+    }
+    first = api.solve(instance(tmp_path, problem))
+    (tmp_path / "earlier.json").write_bytes(api.to_json(first))
+    again = api.solve(instance(tmp_path, {**problem, "owned": "earlier.json"}))
+    assert first.orders
+    assert not again.orders
+    assert again.value == 0.0
+
+
+def test_units_of_a_single_plan_stand_at_the_only_site(tmp_path: Path) -> None:
+    lines = [
+        {"sku": "a", "quantity": 2, "parent": None},
+        {"sku": "x", "quantity": 1, "parent": "a"},
+    ]
+    (tmp_path / "single.plan.json").write_text(json.dumps({"lines": lines}), "utf-8")
+    case = instance(tmp_path, {"owned": "single.plan.json"})
+    assert case.places[0].owned == {"a": 2}
+
+
+def test_first_class_gets_its_best_alone(tmp_path: Path) -> None:
+    budget = {"budget": {"capex": "2.5 MUSD"}}
+    alone = api.solve(instance(tmp_path, {**budget, "jobs": [TWO], "periods": {"count": 1}}))
+    second = {**ONE, "priority": 2, "optional": True}
+    both = api.solve(instance(tmp_path, {**budget, "jobs": [TWO, second]}))
+    assert both.value == pytest.approx(alone.value, rel=1e-6)
+    assert [job.job for job in both.jobs if job.starved] == ["one"]
+
+
+def test_job_that_may_move_uses_what_is_owned_first(tmp_path: Path) -> None:
+    site = {**SITE, "owned": {"a": 2, "s": 1}}
+    problem = {
+        "sites": {"site": site},
+        "periods": {"count": 2},
+        "jobs": [TWO],
+        "market": {"b": {"available_from": 2}},
+        "budget": {"capex": "2 MUSD"},
+        "items": {"a": {"max": 2}, "b": {"max": 4}, "s": {"max": 2}},
+    }
+    stays = api.solve(instance(tmp_path, problem))
+    moves = api.solve(instance(tmp_path, {**problem, "jobs": [{**TWO, "moves": 1}]}))
+    assert len({run.item for run in stays.runs}) == 1
+    assert [run.item for run in moves.runs] == ["a", "b"]
+    assert stays.value is not None
+    assert moves.value is not None
+    assert moves.value > stays.value * 1.2
+
+
+def test_inference_has_its_gpus_in_every_period(tmp_path: Path) -> None:
+    rates = {"a": {"per_gpu": 900, "date": "2026-05", "source": "own measurement"}}
+    chat = {"name": "chat", "kind": "inference", "tokens_per_s": 20_000, "rates": rates}
+    problem = {"periods": {"count": 2}, "jobs": [TWO, chat], "budget": {"capex": "2.5 MUSD"}}
+    plan = api.solve(instance(tmp_path, problem))
+    runs = [run for run in plan.runs if run.job == "chat"]
+    assert [(run.item, run.systems, run.period) for run in runs] == [("a", 3, 1), ("a", 3, 2)]
+    assert any("GPUs" in fault or "serves" in fault for fault in faults(
+        instance(tmp_path, problem), _with(plan, "runs", plan.runs.index(runs[0]), gpus=16)
+    ))  # fmt: skip
+
+
+def test_relaxation_gives_a_plan(tmp_path: Path) -> None:
+    problem = {
+        "budget": {"capex": "1 MUSD"},
+        "jobs": [{**ONE, "min_useful_pflops": 20}, {**TWO, "min_useful_pflops": 16}],
+    }
+    case = instance(tmp_path, problem)
+    assert api.solve(case).status == "infeasible"
+    relaxed = {"capital budget": 1.0, "work of one": 20.0, "work of two": 16.0}
+    for text in analysis.relaxations(case):
+        name = next(name for name in relaxed if name in text)
+        relaxed[name] = float(text.split(" least " if "least" in text else " most ")[1].split()[0])
+    assert relaxed["capital budget"] > 1.0 or relaxed["work of one"] < 20.0
+    capex, one, two = (
+        value * near for value, near in zip(relaxed.values(), (1.001, 0.999, 0.999), strict=True)
+    )
+    wide = {
+        "budget": {"capex": f"{capex} MUSD"},
+        "jobs": [{**ONE, "min_useful_pflops": one}, {**TWO, "min_useful_pflops": two}],
+    }
+    assert api.solve(instance(tmp_path, wide)).status == "optimal"
+
+
+def test_marginal_value_is_that_of_a_wider_budget(tmp_path: Path) -> None:
+    case = instance(tmp_path, {"budget": {"capex": "2.5 MUSD"}})
+    plan = api.solve(case)
+    (found,) = [each for each in analysis.explain(case, plan) if "capital" in each.limit]
+    wider = api.solve(instance(tmp_path, {"budget": {"capex": "3.5 MUSD"}}))
+    assert plan.value is not None
+    assert wider.value is not None
+    assert found.change == pytest.approx(wider.value - plan.value, rel=1e-5)
+
+
+def test_retired_units_make_room(tmp_path: Path) -> None:
+    site = {**SITE, "facility_power": "45 kW", "owned": {"a": 3}}
+    problem = {
+        "sites": {"site": site},
+        "jobs": [TWO],
+        "periods": {"count": 2},
+        "budget": {"capex": "1.5 MUSD"},
+    }
+    kept = api.solve(instance(tmp_path, problem))
+    market = {"a": {"retire": True, "resale": 0.2}}
+    free = api.solve(instance(tmp_path, {**problem, "market": market}))
+    assert kept.value is not None
+    assert free.value is not None
+    assert free.value > kept.value * 1.05
+    assert max(s.retired for s in free.standing) > 0
+    assert sum(m.resale_usd for m in free.money) == pytest.approx(
+        0.2 * 300_000 * max(s.retired for s in free.standing if s.item == "a")
+    )
+
+
+def test_simulated_goodput_is_that_of_the_plan(tmp_path: Path) -> None:
+    case = instance(tmp_path, {"budget": {"capex": "2.5 MUSD"}})
+    found = list(analysis.simulate(case, api.solve(case), years=1.0, replications=20))
+    assert len(found) == 2
+    for each in found:
+        assert each.simulated == pytest.approx(each.planned, abs=max(2 * each.margin, 2e-4))
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "synchronous": (
+        {"jobs": [ONE, {**TWO, "checkpoint": {**TWO["checkpoint"], "mode": "sync"}}]},
+        "jobs.1.checkpoint.mode: job 'two': useful work with synchronous",
+    ),
+    "site unknown": ({"jobs": [ONE, {**TWO, "sites": ["sit"]}]}, "no site 'sit'"),
+    "window": ({"jobs": [ONE, {**TWO, "window": {"from": 3}}]}, "the window begins in period 3"),
+    "tokens late": (
+        {"periods": {"count": 2}, "jobs": [ONE, with_tokens(TWO, 1, by=3)]},
+        "tokens by period 3",
+    ),
+    "names": ({"jobs": [ONE, ONE]}, "two jobs are named 'one'"),
+    "owned item": ({"sites": {"site": {**SITE, "owned": {"aa": 2}}}}, "no item 'aa'"),
+    "owned plan": ({"owned": "nothing.json"}, "nothing.json"),
+    "fixed": ({"items": {"a": {"fixed": 3}}}, "items.a.fixed is not for several sites"),
+    "rate": ({"jobs": [ONE, {**TWO, "training": {}}]}, "needs a rate"),
+    "inference": ({"jobs": [ONE, {"name": "x", "kind": "inference"}]}, "exactly one of gpus"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_line_with_its_cause(name: str, tmp_path: Path) -> None:
+    problem, words = BAD[name]
+    path = written(tmp_path, files((A, B), (S,), problem))
+    done = ran(*f"solve {path} -o {tmp_path}".split())
+    assert done.code == 2
+    assert words in done.err
+    assert "problem.yaml:1" in done.err or "nothing.json" in done.err
+    assert not (tmp_path / "problem.xlsx").exists()
+
+
+def test_commands_solve_verify_and_sweep(
+    tmp_path: Path, growing: tuple[Path, PortfolioPlan]
+) -> None:
+    path, plan = growing
+    folder = path.parent
+    done = ran(*f"solve {path} -o {folder}".split())
+    assert done.code == 0
+    saved = json.loads((folder / "problem.plan.json").read_text("utf-8"))
+    assert saved["value"] == plan.value
+    assert (folder / "problem.xlsx").exists()
+    assert "<svg" in (folder / "problem.html").read_text("utf-8")
+    assert ran(*f"verify {folder}/problem.plan.json".split()).code == 0
+    saved["orders"][0]["quantity"] += 1
+    (folder / "problem.plan.json").write_text(json.dumps(saved, indent=1), "utf-8")
+    assert ran(*f"verify {folder}/problem.plan.json".split()).code == 3
+    done = ran(*f"sweep {path} --vary budget.capex.total=2MUSD,3.2MUSD -o {tmp_path}".split())
+    assert done.code == 0
+    rows = (tmp_path / "problem.sweep.csv").read_text("utf-8").splitlines()
+    assert len(rows) == 3
+    for command in ("size", "quote rfq", "compare --rules", "solve --also cables"):
+        assert ran(*f"{command} {path}".split()).code == 2
+    assert ran(*f"check {path}".split()).code == 0
+
+
+def test_single_job_files_are_no_portfolios(tmp_path: Path) -> None:
+    alone = written(tmp_path, files((A, B), (S,), {"jobs": [ONE]}))
+    assert is_portfolio(alone)  # it has sites
+    for path in sorted(Path("problems").glob("*.yaml")):
+        several = path.stem in ("two_jobs", "phased", "three_sites")
+        assert is_portfolio(path) == several
+
+
+def test_search_is_the_same_twice(tmp_path: Path) -> None:
+    case = instance(tmp_path, {"budget": {"capex": "2.5 MUSD"}})
+    assert search(case)[1].values == search(case)[1].values
