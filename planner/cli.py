@@ -153,9 +153,10 @@ def solve(
 
     request = _request(problem, set_, scenario, gap, time_limit, solver=solver.value)
     if portfolio.is_portfolio(problem):
-        given = {"--also": also, "--html": html, "--show": show, "--save-model": save_model}
+        given = {"--also": also, "--html": html, "--save-model": save_model}
+        given["--audience"] = audience is not AudienceName.internal
         portfolio.refuse_options([name for name, value in given.items() if value])
-        shown = {"as_json": as_json, "full": full, "quiet": quiet}
+        shown = {"as_json": as_json, "full": full or bool(show), "quiet": quiet}
         raise typer.Exit(portfolio.solve(request, output, **shown))
     options = request.running(save_model=save_model)
     more = command.words_of("--also", also or (), get_args(command.Also))
@@ -290,11 +291,13 @@ def explain(
 
     Without a plan: a minimal set of conflicting limits and the smallest relaxation.
     """
+    from planner.commands import portfolio
     from planner.commands.results import run_study
     from planner.studies.explain import run
 
     request = _request(problem, set_, scenario, None, time_limit, workers=workers, output=output)
-    _of_portfolio("explain", request, as_json=as_json, quiet=quiet)
+    if portfolio.is_portfolio(problem):
+        raise typer.Exit(portfolio.explain(request, as_json=as_json, quiet=quiet))
     study = partial(
         run, step=step or (), why_not=why_not or (), weight=weight or (), keep=keep or ()
     )
@@ -366,11 +369,13 @@ def sweep(
     quiet: Quiet = False,
 ) -> None:
     """Solve many scenarios, each to a proven gap; a grid writes its table, workbook and picture."""
+    from planner.commands import portfolio
     from planner.commands.results import run_study
     from planner.commands.sweep import Sweeping, sweeping
 
     request = _request(problem, set_, scenario, gap, time_limit, workers=workers, output=output)
-    _of_portfolio("sweep", request, as_json=as_json, quiet=quiet, vary=tuple(vary or ()))
+    if mode is Mode.grid and portfolio.is_portfolio(problem):
+        raise typer.Exit(portfolio.sweep(request, vary or (), quiet=quiet))
     given = Sweeping(
         tuple(vary or ()), scenarios, tuple(each.value for each in against or ()),
         points, samples, seed, indices,
@@ -412,7 +417,6 @@ def compare(
 
     Problem files are solved first. Exit code 3 where there is no plan to compare.
     """
-    from planner.commands import portfolio
     from planner.commands.results import Study, run_study
     from planner.studies import alternatives
     from planner.studies.compare import rules as comparing
@@ -421,8 +425,6 @@ def compare(
     if rules and near is not None:
         message = "--rules and --near are different comparisons"
         raise InputError(Finding("option", message, fix="give one of them"))
-    for file in files:
-        portfolio.refuse("compare", file)
     request = _request(files, set_, scenario, None, None, output=output)
     study: Study = partial(comparing.run, rules=rules, everything=full)
     if near is not None:
@@ -456,11 +458,13 @@ def verify(
     Plan file: every figure and limit, prices against the catalogs, the bound by the other solver.
     Workbook: edits, violated limits, distance from the optimum. Exit code 3 where a check fails.
     """
+    from planner.commands import portfolio
     from planner.commands.results import run_study
     from planner.studies.verification import run
 
     request = _request(plan, None, None, None, time_limit)
-    _of_portfolio("verify", request, as_json=as_json, quiet=True)
+    if portfolio.is_portfolio(plan):
+        raise typer.Exit(portfolio.verify(request, as_json=as_json))
     study = partial(run, solve_again=solve_again)
     raise typer.Exit(run_study("verify", "", study, request, as_json=as_json, full=full))
 
@@ -476,10 +480,8 @@ def explore(
 
     Listens on this machine alone. Needs the extra 'web'.
     """
-    from planner.commands import portfolio
     from planner.commands.explore import serve
 
-    portfolio.refuse("explore", problem)
     serve(problem, tuple(set_ or ()), scenario, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
 
 
@@ -580,16 +582,6 @@ def _request(
         paths if isinstance(paths, list) else [paths], settings or (), scenario, gap=gap,
         time_limit=time_limit, solver=solver, workers=workers, folder=output,
     )  # fmt: skip
-
-
-def _of_portfolio(
-    name: str, request: Request, *, as_json: bool, quiet: bool, vary: tuple[str, ...] = ()
-) -> None:
-    """Run a study and leave, where its file is one of several jobs, sites or periods."""
-    from planner.commands import portfolio
-
-    if portfolio.is_portfolio(request.path):
-        raise typer.Exit(portfolio.study(name, request, portfolio.Shown(as_json, quiet, vary)))
 
 
 def main() -> None:

@@ -215,6 +215,8 @@ def simulate(
     from planner.studies.request import request_for, seconds, whole
     from planner.studies.simulation import run
 
+    if portfolio.is_portfolio(plan):
+        raise typer.Exit(portfolio.simulate(request_for([plan]), quiet=quiet))
     law, _, column = failures.partition("=")
     study = partial(
         run,
@@ -231,8 +233,6 @@ def simulate(
         when_short="plan",
     )
     request = request_for([plan], folder=output)
-    if portfolio.is_portfolio(plan):
-        raise typer.Exit(portfolio.study("simulate", request, portfolio.Shown(as_json, quiet)))
     shown = {"as_json": as_json, "full": full, "quiet": quiet}
     raise typer.Exit(run_study("simulate", "runs", study, request, **shown))
 
@@ -285,10 +285,8 @@ def quote_rfq(
 
     Vendors' answers in it are read by planner quote import.
     """
-    from planner.commands import portfolio
     from planner.commands.quote import write_rfq
 
-    portfolio.refuse("quote rfq", problem)
     with running.show_progress("quote rfq"):
         path = write_rfq(problem, tuple(set_ or ()), scenario, output)
     say(f"wrote {path}; read answers with: planner quote import FILE --vendor NAME", err=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from planner.commands import EXIT_CODES
 from planner.commands.running import show_progress
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from planner.portfolio.schema import PortfolioPlan
     from planner.studies.request import Request
 
-_MAYBE = re.compile(rb"\b(sites|periods)\b|\bjobs\b[^\n]*(\n[\s\S]*\bname\b){2}")
+_MAYBE = re.compile(rb"\b(sites|periods)\b|\bjobs\b(?:[\s\S]*?\bname\b){2}")
 _PLAN = b'"kind": "portfolio"'
 _READ_BYTES, _MOST_BYTES = 200, 5_000_000
 
@@ -56,7 +56,7 @@ def refuse(command: str, path: Path) -> None:
     """
     if is_portfolio(path):
         message = f"planner {command} is for one job at one site"
-        fix = f"of a portfolio there are solve, check, {', '.join(_STUDIES)}"
+        fix = "of a portfolio there are solve, check, verify, explain, sweep (a grid) and simulate"
         raise InputError(Finding("portfolio", message, str(path), fix=fix))
 
 
@@ -89,21 +89,11 @@ def check(problem: Path, settings: tuple[str, ...], scenario: str | None) -> str
 
 def solve(request: Request, folder: Path, *, as_json: bool, full: bool, quiet: bool) -> int:
     """Solve a portfolio; print its plan and write workbook, JSON and page; return the exit code."""
-    from planner.commands.results import list_written
     from planner.commands.solve import created_today
     from planner.portfolio import api, views
-    from planner.portfolio.analysis import relaxations
 
     with show_progress("solve", quiet=quiet):
-        instance = api.load(request.path, request.settings, request.scenario)
-        plan = api.solve(
-            instance,
-            solver=request.solver,
-            gap=request.gap,
-            time_limit_s=request.time_limit_s,
-        )
-        if plan.status == "infeasible":
-            plan = plan.model_copy(update={"relaxations": relaxations(instance)})
+        _, plan = _solved(request)
     written: list[Path] = []
     if plan.runs:
         stream, stem = io.BytesIO(), request.stem
@@ -117,8 +107,15 @@ def solve(request: Request, folder: Path, *, as_json: bool, full: bool, quiet: b
         written = list(contents)
     text = api.to_json(plan).decode() if as_json else views.screen(plan, full=full)
     say(text, nl=False)
-    list_written(written, quiet=quiet)
+    _list_written(written, quiet=quiet)
     return _code(plan)
+
+
+def _list_written(written: Sequence[Path], *, quiet: bool) -> None:
+    from planner.commands.solve import list_files
+
+    if written and not quiet:
+        say(f"wrote {list_files(written)}", err=True)
 
 
 def _code(plan: PortfolioPlan) -> int:
@@ -127,29 +124,15 @@ def _code(plan: PortfolioPlan) -> int:
     return EXIT_CODES[plan.status]
 
 
-class Shown(NamedTuple):
-    """How a study of a portfolio is printed, and what a sweep varies."""
-
-    as_json: bool
-    quiet: bool
-    vary: tuple[str, ...] = ()
-
-
-def study(name: str, request: Request, shown: Shown) -> int:
-    """Run a study of a portfolio: verify, explain, sweep or simulate; return the exit code."""
-    with show_progress(name, quiet=shown.quiet):
-        return _STUDIES[name](request, shown)
-
-
-def _verify(request: Request, shown: Shown) -> int:
+def verify(request: Request, *, as_json: bool) -> int:
     """Check a saved plan against its problem file, which has to stand beside it."""
     from planner.portfolio import api
     from planner.portfolio.check import faults
 
-    path = request.path
+    path = request.paths[0]
     plan, problem = api.read_plan(path), _problem_of(path)
     wrong = faults(api.load(problem, plan.settings), plan)
-    if shown.as_json:
+    if as_json:
         say(json.dumps({"plan": str(path), "faults": list(wrong)}, indent=1))
     else:
         say(f"{plan.problem}: {len(plan.orders)} orders, {len(plan.runs)} runs, {problem.name}")
@@ -170,65 +153,65 @@ def _problem_of(path: Path) -> Path:
 def _solved(request: Request) -> tuple[Any, PortfolioPlan]:
     """Return the instance of a request and its plan: saved, or solved now."""
     from planner.portfolio import api
+    from planner.portfolio.analysis import relaxations
 
-    path = request.path
+    path = request.paths[0]
     if path.suffix == ".json":
         plan = api.read_plan(path)
         return api.load(_problem_of(path), plan.settings), plan
     instance = api.load(path, request.settings, request.scenario)
-    return instance, api.solve(instance, gap=request.gap, time_limit_s=request.time_limit_s)
+    plan = api.solve(
+        instance, solver=request.solver, gap=request.gap, time_limit_s=request.time_limit_s
+    )
+    if plan.status == "infeasible":
+        plan = plan.model_copy(update={"relaxations": relaxations(instance)})
+    return instance, plan
 
 
-def _explain(request: Request, shown: Shown) -> int:
+def explain(request: Request, *, as_json: bool, quiet: bool) -> int:
+    """Print the marginal value of each binding limit, or the least relaxation without a plan."""
     from planner.portfolio import analysis, views
 
-    instance, plan = _solved(request)
+    with show_progress("explain", quiet=quiet):
+        instance, plan = _solved(request)
+        found = analysis.explain(instance, plan, gap=request.gap) if plan.runs else []
     if not plan.runs:
-        if plan.status == "infeasible":
-            plan = plan.model_copy(update={"relaxations": analysis.relaxations(instance)})
         say(views.screen(plan), nl=False)
         return _code(plan)
-    found = analysis.explain(instance, plan, gap=request.gap)
-    if shown.as_json:
+    if as_json:
         say(json.dumps([each._asdict() for each in found], indent=1))
     else:
         say(analysis.explanation(instance, plan, found), nl=False)
     return 0
 
 
-def _sweep(request: Request, shown: Shown) -> int:
-    from planner.commands.results import list_written
+def sweep(request: Request, vary: Sequence[str], *, quiet: bool) -> int:
+    """Solve every point of a grid over inputs of the file; print a table and write it as CSV."""
     from planner.portfolio import analysis
 
-    path = request.path
-    points = analysis.sweep(
-        path,
-        shown.vary,
-        request.settings,
-        gap=request.gap,
-        time_limit_s=request.time_limit_s,
-        progress=request.progress,
-    )
+    path = request.paths[0]
+    with show_progress("sweep", "scenarios", quiet=quiet) as progress:
+        points = analysis.sweep(
+            path,
+            vary,
+            request.settings,
+            gap=request.gap,
+            time_limit_s=request.time_limit_s,
+            progress=progress,
+        )
     say(analysis.sweep_screen(points), nl=False)
-    if request.folder is not None:
-        file = request.folder / f"{request.stem}.sweep.csv"
-        write_all({file: analysis.sweep_csv(points)})
-        list_written((file,), quiet=shown.quiet)
+    file = (request.folder or Path()) / f"{request.stem}.sweep.csv"
+    write_all({file: analysis.sweep_csv(points)})
+    _list_written([file], quiet=quiet)
     return 0
 
 
-def _simulate(request: Request, shown: Shown) -> int:
+def simulate(request: Request, *, quiet: bool) -> int:
+    """Simulate each different run of a plan from failure to failure; print goodput beside it."""
     from planner.portfolio import analysis
 
-    instance, plan = _solved(request)
-    found = list(analysis.simulate(instance, plan))
+    with show_progress("simulate", quiet=quiet):
+        instance, plan = _solved(request)
+        found = list(analysis.simulate(instance, plan))
     say(analysis.simulation_screen(plan, found), nl=False)
     return 0
-
-
-_STUDIES: Mapping[str, Callable[[Request, Shown], int]] = {
-    "verify": _verify,
-    "explain": _explain,
-    "sweep": _sweep,
-    "simulate": _simulate,
-}

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from planner.commands import EXIT_CODES
 from planner.commands.page import page_of
+from planner.commands.portfolio import refuse
 from planner.commands.running import show_progress
 from planner.commands.solve import Sheet, created_today, list_files, study_sheet
 from planner.commands.views import VIEWS, View
@@ -57,6 +58,7 @@ def run_study(
         InputError: an option or a file is wrong, or a file cannot be written.
         StoppedError: the user interrupted it; rows solved until then are written.
     """
+    refuse(command, request.paths[0])
     with show_progress(command, counts, quiet=quiet) as progress:
         found = study(replace(request, progress=progress))
         text, strong = found.text, tuple[str, ...]()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from planner import __version__
 from planner.case.money import weights
 from planner.optimizer.counts import value_of
 from planner.optimizer.useful_work import Point
@@ -27,6 +26,7 @@ from planner.portfolio.schema import (
     Use,
 )
 from planner.portfolio.search import Answer
+from planner.version import __version__
 
 Counts = dict[tuple[int, int], dict[str, int]]
 """Units needed of each item, by site and period."""

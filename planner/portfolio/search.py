@@ -2,7 +2,7 @@
 
 Each round solves the program, fixes its whole numbers and finds the best shares for them (polish),
 adding tangents until useful work is what it is. The bound is the least of those of the rounds.
-Large problems begin with rounds in which only who runs where is whole (skeleton). Priority classes
+Large problems begin with a round in which only who runs where is whole (skeleton). Priority classes
 are solved in order; last, the cheapest plan within the tolerance of the best work.
 """
 
@@ -163,7 +163,7 @@ class Search:
         if not self._relaxed(goal, RELAXED if not start else 3):
             found.infeasible = True
             return found
-        skeletons = 2 if self.large and not start else 0
+        skeletons = 1 if self.large and not start else 0
         for number in range(skeletons + ROUNDS):
             if found.gap <= self.gap or found.infeasible or self._late():
                 break

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from planner import shipped
 from planner.commands.portfolio import is_portfolio
 from planner.errors import InputError
 from planner.portfolio import analysis, api
@@ -365,7 +366,7 @@ def test_commands_solve_verify_and_sweep(
     assert done.code == 0
     rows = (tmp_path / "problem.sweep.csv").read_text("utf-8").splitlines()
     assert len(rows) == 3
-    for command in ("size", "quote rfq", "compare --rules", "solve --also cables"):
+    for command in ("sweep --mode frontier", "size", "compare", "solve --also cables"):
         assert ran(*f"{command} {path}".split()).code == 2
     assert ran(*f"check {path}".split()).code == 0
 
@@ -374,10 +375,37 @@ def test_single_job_files_are_no_portfolios(tmp_path: Path) -> None:
     alone = written(tmp_path, files((A, B), (S,), {"jobs": [ONE]}))
     assert is_portfolio(alone)  # it has sites
     for path in sorted(Path("problems").glob("*.yaml")):
-        several = path.stem in ("two_jobs", "phased", "three_sites")
-        assert is_portfolio(path) == several
+        assert not is_portfolio(path)
 
 
 def test_search_is_the_same_twice(tmp_path: Path) -> None:
     case = instance(tmp_path, {"budget": {"capex": "2.5 MUSD"}})
     assert search(case)[1].values == search(case)[1].values
+
+
+@pytest.mark.parametrize("name", sorted(shipped.portfolio_files()))
+def test_shipped_example_can_be_placed(name: str) -> None:
+    case = api.load(shipped.portfolio_files()[name])
+    assert {column.job for column in case.columns} == set(range(len(case.portfolio.jobs)))
+    assert all(place.case.companions.fabrics for place in case.places)
+
+
+def test_shipped_two_jobs_are_solved_with_their_fabrics() -> None:
+    plan = api.solve(api.load(shipped.portfolio_files()["two_jobs"]))
+    assert plan.status == "optimal"
+    assert {job.job for job in plan.jobs if job.site} == {
+        "pretraining-120b",
+        "fine-tuning-8b",
+        "chat",
+    }
+    assert any(order.category == "switch" for order in plan.orders)
+
+
+def test_a_single_site_is_named_as_in_other_files(tmp_path: Path) -> None:
+    contents = files((A, B), (S,), KNOWN["most work"][0])
+    problem = json.loads(contents["problem.yaml"])
+    problem["site"] = problem.pop("sites")["site"]
+    path = written(tmp_path, {**contents, "problem.yaml": json.dumps(problem)})
+    assert is_portfolio(path)
+    plan = api.solve(api.load(path))
+    assert plan.value == pytest.approx(KNOWN["most work"][1], rel=1e-9)
