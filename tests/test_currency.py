@@ -184,7 +184,7 @@ OF_A_UNIT = _names(
 NO_AMOUNTS = {
     "simulation": _names(
         "difference drain expected_out factor goodput high low mean p5 p95 planned_goodput "
-        "predicted restart restore rework shape shrunk slowdown stall variation waiting waits"
+        "other predicted restart restore rework shape shrunk slowdown stall variation waiting waits"
     ),
     "telemetry": _names(
         "bytes_per_parameter explained gpus_more high limit low overlap p_value parameters "
@@ -205,8 +205,9 @@ NO_AMOUNTS = {
         "active_parameters availability blocking bytes_per_parameter days_to_train "
         "capex_gap degraded_overlap discount discount_rate drain drain_slowdown expert_parameters "
         "failing fan_out fill_limit gap gap_asked given_away goodput goodput_first_order "
-        "goodput_understated gpu_cap indifference late load log_bound log_value max_blocking "
-        "max_overlap mfu option_factor overlap oversubscription pue pue_liquid replicas "
+        "goodput_understated gpu_cap indifference late load log_bound log_value lost_time "
+        "max_blocking max_overlap mfu option_factor other overlap oversubscription pue "
+        "pue_liquid replicas "
         "restart restore rework running seconds stall throughput throughput_high "
         "throughput_low tokens units_out waiting"
     ),
