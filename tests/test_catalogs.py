@@ -17,25 +17,9 @@ from planner.commands.schemas import json_schema
 from planner.loader import yaml12
 from planner.loader.catalog_checks import catalog_figures, impossible_figures, never_planned
 from planner.loader.market import Catalogs, Prices, load_catalogs, load_prices
-from planner.schema.catalog import NO_PART_NUMBER, Figure, Item, Link, Port
+from planner.schema.catalog import Figure, Item, Link, Port
 
 SCHEMAS = Path(__file__).parent.parent / "schemas"
-BTU_PER_H_PER_KW = 3412.14
-HEAT_AS_PUBLISHED = {
-    # id: why its heat is not 3412.14 BTU/h for each kW of maximum draw
-    "ddn_ai400x2": "the deck prints 7,500 BTU/h next to 2.2 kW",
-    "ddn_ai400x2_500tb": "inherited from the AI400X2",
-    "ddn_ai400x2_hybrid_io": "inherited from the AI400X2",
-    "ddn_ai400x2_500tb_hybrid_io": "inherited from the AI400X2",
-}
-HEAT_TOLERANCE = 1e-4
-GENERATIONS = (
-    ("nvidia_dgx_a100", "nvidia_dgx_h100", "nvidia_dgx_h200", "nvidia_dgx_b200", "nvidia_dgx_b300"),
-    ("nvidia_dgx_b200", "nvidia_gb200_nvl72", "nvidia_gb300_nvl72"),
-    ("amd_mi300x_8x", "amd_mi355x_8x"),
-)
-NOT_FASTER: dict[tuple[str, str], str] = {}
-"""Pairs (older, newer) whose newer one is slower, and why."""
 WRITES_FASTER: dict[str, str] = {
     "everpure_exa_30dn": "measured so: MLPerf Storage v3.0, checkpoint of 1T parameters",
     "everpure_exa_15dn": "measured so: MLPerf Storage v3.0, checkpoint of 1T parameters",
@@ -61,8 +45,6 @@ NEEDS = {
     "management": ("consumes.it_power", "consumes.rack_units"),
 }
 TRANSCEIVER_KW = (0.001, 0.05)
-RA_SYSTEMS, RA_TWINS, RA_FIBRES = 127, 1536 + 508, 1020 + 1024
-"""The compute fabric of 127 DGX H100 in NVIDIA's reference architecture, Tables 4 and 8."""
 
 
 @cache
@@ -87,12 +69,6 @@ def cited() -> Iterator[tuple[str, str, Figure[object]]]:
     for item in catalogs().items.values():
         for name, figure in catalog_figures(item):
             yield item.id, name, figure
-
-
-def test_every_vendor_of_the_catalogs_is_there() -> None:
-    vendors = {item.vendor for item in catalogs().items.values()}
-    assert {"NVIDIA", "AMD", "Intel", "DDN", "VAST Data", "WEKA", "NetApp"} <= vendors
-    assert len(catalogs().items) >= 75
 
 
 def test_nothing_in_the_catalogs_is_impossible() -> None:
@@ -237,21 +213,6 @@ def test_switches_and_their_optics_draw_what_is_published(
     assert own.value + cages * each.value == pytest.approx(published_kw)
 
 
-def test_optics_of_the_reference_fabric_cost_what_the_sources_say() -> None:
-    """1,280 USD per GPU for cables and connectors, 1,465 for transceivers at list."""
-    twin, fibre = (prices().prices[n].list_usd for n in ("nvidia_mma4z00_ns", "nvidia_mfp7e10"))
-    per_gpu = (RA_TWINS * twin + RA_FIBRES * fibre) / (RA_SYSTEMS * 8)
-    assert 1280 <= per_gpu <= 1465
-
-
-def test_vast_sizes_fail_by_their_cnodes() -> None:
-    for item in catalogs().items.values():
-        nodes = sum(part.quantity for part in item.components if "cnode" in part.id)
-        if nodes:
-            assert item.fail_units is not None
-            assert item.fail_units.value == nodes, item.id
-
-
 def test_every_source_says_what_it_is_and_none_is_left_over() -> None:
     for path in shipped.catalog_files().values():
         text = path.read_text("utf-8")
@@ -266,14 +227,6 @@ def test_every_source_of_a_catalog_has_a_date() -> None:
             assert (source.date is None) != (source.read is None), f"{path.name}: {name}"
             if source.date is not None and re.search(r"20\d\d-\d\d-\d\d", source.title):
                 assert source.date[:4] in source.title, f"{path.name}: {name}"
-
-
-def test_every_item_has_a_part_number_or_says_that_none_is_public() -> None:
-    numbers = {item.id: item.part_number for item in catalogs().items.values()}
-    assert all(numbers.values()), [name for name, number in numbers.items() if not number]
-    known = [number for number in numbers.values() if number != NO_PART_NUMBER]
-    assert len(known) >= 35
-    assert len(set(known)) == len(known), "two items, one part number"
 
 
 FACTS = (
@@ -332,15 +285,6 @@ def test_rates_of_mlperf_are_converted(item: str, figure: str, printed: float) -
     assert getattr(provides, figure).value == pytest.approx(printed, rel=3e-3)
 
 
-def test_the_ebox_table_is_one_copy_of_the_sheet() -> None:
-    """Sustained write is 2.6 GB/s and read 21 GB/s a node up to 15, one node's less from 16 on."""
-    sizes = catalogs().items["vast_ebox"].sizes
-    assert sizes is not None
-    for row in sizes.rows:
-        nodes = row.units if row.units <= 15 else row.units - 1
-        assert (row.read, row.write) == pytest.approx((21 * nodes, 2.6 * nodes))
-
-
 def test_what_cannot_be_planned_says_why() -> None:
     """Each lacks a figure that plans ask for, and its notes say that it cannot be planned."""
     for name, words in unknown().items():
@@ -349,50 +293,6 @@ def test_what_cannot_be_planned_says_why() -> None:
             notes = " ".join(item.notes)
             assert re.search("cannot be planned|leaves|No dense rate", notes), name
     assert {"ddn_ai400x3", "nvidia_gh200", "ibm_sss_6000", "netapp_afx_1k"} <= set(unknown())
-
-
-def test_derived_figures_say_so_and_weak_sources_are_weak() -> None:
-    for item_id, name, figure in cited():
-        if figure.source == "memory":
-            assert figure.confidence == "low", (item_id, name)
-        if figure.note is not None and "derived" in figure.note:
-            assert figure.confidence != "high", (item_id, name)
-
-
-def test_newer_generations_are_not_slower() -> None:
-    compared = 0
-    for line in GENERATIONS:
-        for older, newer in itertools.pairwise(line):
-            compared += not_slower(catalogs().items[older], catalogs().items[newer])
-    assert compared >= 10
-
-
-def not_slower(older: Item, newer: Item) -> int:
-    count = 0
-    for rate in ("bf16_dense", "fp8_dense", "memory"):
-        before, after = getattr(older.gpu, rate), getattr(newer.gpu, rate)
-        if before is not None and after is not None and (older.id, newer.id) not in NOT_FASTER:
-            assert after.value >= before.value, (older.id, newer.id, rate)
-            count += 1
-    return count
-
-
-def test_heat_is_power() -> None:
-    exact = set()
-    for item in catalogs().items.values():
-        heat, power = item.facts.get("heat"), item.consumes.it_power
-        if heat is None or power is None:
-            continue
-        match = re.fullmatch(r"(\d+) BTU/h", str(heat.value))
-        assert match, (item.id, heat.value)
-        ratio = float(match[1]) / (BTU_PER_H_PER_KW * power.value)
-        if abs(ratio - 1) <= HEAT_TOLERANCE:
-            exact.add(item.id)
-        else:
-            assert item.id in HEAT_AS_PUBLISHED, (item.id, ratio)
-            assert ratio == pytest.approx(1.0, abs=0.02)
-    assert len(exact) >= 7
-    assert not exact & set(HEAT_AS_PUBLISHED), "these need no exception any more"
 
 
 def bandwidths(item: Item) -> Iterator[tuple[float, float]]:
@@ -480,15 +380,6 @@ def test_parts_cost_together_what_their_cluster_costs() -> None:
         assert parts == pytest.approx(listed[bundle.id].list_usd, rel=1e-9), bundle.id
 
 
-def test_raw_capacity_is_stated_once() -> None:
-    """Drives and the raw capacity that a sheet prints beside them agree within a percent."""
-    for item in catalogs().items.values():
-        raw = item.facts.get("raw")
-        if raw is not None and item.media:
-            stated = float(str(raw.value).split()[0])
-            assert sum(media.raw_tb for media in item.media) == pytest.approx(stated, rel=0.01)
-
-
 def test_every_price_has_a_range() -> None:
     for name, price in prices().prices.items():
         low, high = price.range_usd
@@ -517,11 +408,6 @@ def test_every_price_is_dated_sourced_and_never_nothing() -> None:
             assert price.support_confidence is not None, name
 
 
-def test_no_price_hides_in_a_catalog() -> None:
-    for path in shipped.catalog_files().values():
-        assert "USD" not in path.read_text("utf-8"), path.name
-
-
 @pytest.mark.parametrize("name", sorted(path.stem for path in SCHEMAS.glob("*.json")))
 def test_committed_schemas_are_those_of_the_code(name: str) -> None:
     path, now = SCHEMAS / f"{name}.json", json_schema(name)
@@ -530,19 +416,3 @@ def test_committed_schemas_are_those_of_the_code(name: str) -> None:
     again = "PLANNER_GOLDEN=write pytest tests/test_catalogs.py writes every schema again"
     assert path.read_text("utf-8") == now, again
     assert next(iter(json.loads(now))) == "$schema"
-
-
-@pytest.mark.parametrize("name", ["problem", "catalog", "prices"])
-def test_schemas_describe_every_key_of_shipped_files(name: str) -> None:
-    """Every key at the top of a shipped file is one that editors are told of."""
-    schema = json.loads((SCHEMAS / f"{name}.json").read_text("utf-8"))
-    found = {
-        "problem": shipped.problem_files,
-        "catalog": shipped.catalog_files,
-        "prices": shipped.price_files,
-    }[name]()
-    assert found
-    for path in found.values():
-        keys = re.findall(r"^([a-z_]+):", path.read_text("utf-8"), re.MULTILINE)
-        assert set(keys) <= set(schema["properties"]), path.name
-        assert set(schema["required"]) <= set(keys), path.name

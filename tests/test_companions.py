@@ -15,7 +15,6 @@ from planner import api
 from planner.case import resolve
 from tests.optimizer.cases import furnish, group, ports, switch
 from tests.world.random_cases import inputs_of
-from tests.world.random_hardware import Raw, figure
 from tests.world.requests import Request, gpu_system, price
 
 PROBLEMS = Path(__file__).parent.parent / "problems"
@@ -56,82 +55,6 @@ def test_everything_that_comes_with_three_systems() -> None:
     # cables besides to the 2 in-band switches, its own 3, and 6 PDUs of the racks these stand in.
     assert {name: found[name] for name in expected} == expected
     assert found["out_of_band.switches"] == 3
-
-
-@pytest.mark.parametrize(
-    ("height", "racks"),
-    [
-        ("0.5 RU", 2),  # 13 switches, 3 pumps and 1 RU are 26 of 24 RU
-        ("5.5 RU", 2),  # 36 of 48 RU
-        ("11.5 RU", 2),  # full: two servers and a switch; three pumps and 12 switches
-        ("11.6 RU", 3),
-        ("24 RU", 4),  # one in a rack of its own each
-    ],
-)
-def test_devices_that_share_take_the_least_racks(height: str, racks: int) -> None:
-    request = furnished()
-    request.items[-2]["consumes"]["rack_units"] = figure(height)
-    assert counts(request)["racks.network"] == racks
-
-
-@pytest.mark.parametrize(
-    ("redundancy", "feed", "pdus"),
-    [("N", "10 kW", 2), ("N+1", "10 kW", 3), ("2N", "10 kW", 4), ("N", "20 kW", 1),
-     ("N", "19.9 kW", 2), ("2N", "50 kW", 2)],
-)  # fmt: skip
-def test_pdus_by_redundancy(redundancy: str, feed: str, pdus: int) -> None:
-    request = furnished()
-    strip = next(item for item in request.items if item["id"] == "strip")
-    strip["provides"]["feed"] = figure(feed)
-    request.site["rack"]["pdu"]["redundancy"] = redundancy
-    case = resolve(inputs_of(request.case()))
-    assert dict(case.companions.pdus_per_rack)["racks.gpu"] == pdus
-
-
-@pytest.mark.parametrize(
-    ("redundancy", "gpu", "pumps"),
-    [("N", 3, 2), ("N+1", 3, 3), ("2N", 3, 4), ("N", 0, 0), ("N+1", 0, 0), ("2N", 0, 0)],
-)
-def test_cdus_by_redundancy(redundancy: str, gpu: int, pumps: int) -> None:
-    request = furnished()
-    request.site["cooling"]["redundancy"] = redundancy
-    assert counts(request, gpu)["pump"] == pumps  # 15 kW of heat on 12 kW each
-
-
-@pytest.mark.parametrize(
-    ("licence", "number"),
-    [
-        ({"per": "gpu"}, 24),
-        ({"per": "gpu_system"}, 3),
-        ({"per": "storage_unit"}, 3),
-        ({"per": "usable_tb"}, 151),  # 3 x 50.2 TB, rounded up in total
-        ({"per": "gpu", "vendors": ["Beta"]}, 0),
-        ({"per": "gpu", "vendors": ["Alpha", "Beta"]}, 24),
-        ({"per": "usable_tb", "vendors": ["Beta"]}, 151),
-    ],
-)
-def test_software_by_what_it_is_licensed_for(licence: Raw, number: int) -> None:
-    request = furnished()
-    request.items[1]["provides"]["usable"] = figure("50.2 TB")
-    request.items[-1]["licence"] = licence
-    assert counts(request, box=3)["suite"] == number
-
-
-@pytest.mark.parametrize(
-    ("extra", "number"),
-    [
-        ({"count": 3}, 3),
-        ({"per": "gpu_system", "every": 2}, 2),
-        ({"per": "gpu", "every": 23}, 2),
-        ({"per": "storage_unit"}, 2),
-        ({"per": "rack", "every": 2}, 2),  # of GPU systems and storage: three
-        ({"per": "switch", "every": 7}, 2),  # of the compute and storage fabrics: eight
-    ],
-)
-def test_extras_by_what_they_are_for(extra: Raw, number: int) -> None:
-    request = furnished()
-    request.more["extras"] = {"server": extra}
-    assert counts(request)["server"] == number
 
 
 @pytest.mark.parametrize(("reserved", "switches"), [(0, 2), (1, 2), (4, 3), (6, 4), (11, 22)])
@@ -272,19 +195,6 @@ def test_a_port_of_another_form_takes_the_link_made_for_it() -> None:
     # These and a fourth management switch have a console each, that one two uplinks.
     assert found["thin"] - usual["thin"] == 2 - 4 + (3 + 1 + 2)
     assert found["optic"] == usual["optic"]
-
-
-def test_storage_has_leaves_of_a_ratio_of_its_own() -> None:
-    found = counts(converged(oversubscription=3.0, storage_oversubscription=1))
-    # Others: 6 ports of 200 Gb/s and 9 of half that are 10.5, on 2 leaves of 6 down and 2 up.
-    # Boxes: 2 ports on leaves of 4 and 4, of which there are two. 2·2 + 2·4 uplinks are 6
-    # bundles of 2, spread over 2 spines.
-    assert found["edge"] == 2 + 2 + 2
-    assert found["fibre"] == (13 + 16) + 6 + 12
-    # Twins: 24, 3 of 6 ports, half of 2, 2, 4 and 4 uplinks, half of 6 ports on either spine.
-    assert found["twin"] == 24 + 3 + (1 + 1 + 2 + 2) + 2 * 3
-    usual = counts(converged(oversubscription=3.0))
-    assert usual["edge"] < found["edge"]
 
 
 # What the plan says of them.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,10 +14,7 @@ from planner.schema.plan import Plan
 from planner.schema.prices import Price
 from planner.schema.problem import Problem
 from tests.world.catalog import figure
-from tests.world.solved import DENSE_HALL
 from tests.world.solved import solved as solved_once
-
-HALL = DENSE_HALL
 
 
 def solved(*settings: str) -> Plan:
@@ -127,10 +123,3 @@ def test_free_systems_under_a_budget_have_no_end() -> None:
     budget, objective = {"capex": "50 MUSD"}, {"maximize": "gpus"}
     inputs = hall_of([system("large", 16), STORE], prices, budget=budget, objective=objective)
     assert api.solve_inputs(inputs).status == "unbounded"
-
-
-def test_a_plan_carries_no_absolute_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    text = solved().model_dump_json()
-    assert "hall_10MW.yaml:" in text
-    assert str(HALL.parent) not in text

@@ -11,7 +11,6 @@ import pytest
 from planner import api
 from planner.case import resolve
 from planner.errors import InputError
-from planner.outputs.console import render
 from planner.schema.plan import Plan
 from planner.schema.running import Parallelism
 from planner.verifier.rates import parameters_share
@@ -132,14 +131,6 @@ def request(**option: Any) -> Request:
 
 def planned(asked: Request) -> Plan:
     return api.solve_inputs(inputs_of(asked.case()), explain=False)
-
-
-def test_a_plan_by_hand() -> None:
-    plan = planned(request())
-    job, (way,) = plan.jobs[0], plan.jobs[0].ways
-    assert (job.replica_gpus, job.gpus_used % 8) == (8, 0)  # 2 stages of lcm(2, 4) GPUs
-    assert (way.experts, way.expert_tensor, way.expert_parameters) == (4, 1, 90e9)
-    assert "experts over 4 groups of 1 GPU in a stage" in " ".join(render(plan).split())
 
 
 def test_memory_counts_what_experts_hold() -> None:

@@ -18,7 +18,6 @@ from planner.commands.new_problem import (
     pipeline_of,
     write_problem,
 )
-from planner.commands.problem import report_findings
 from planner.errors import InputError
 from planner.loader import load
 from tests.world.commands import Ran, ran
@@ -141,20 +140,6 @@ def test_a_wrong_answer_is_asked_again_at_once(
     assert len(terminal.asked) == len(QUESTIONS) + 1
 
 
-def test_a_wrong_flag_is_asked_for_on_a_terminal(tmp_path: Path) -> None:
-    terminal = typed(pue=["1.3"])
-    path = terminal.write(tmp_path, Answers(pue="20", power="3 MW"))
-    assert load(path).problem.site.pue == 1.3
-    assert len(terminal.asked) == len(QUESTIONS) - 1
-
-
-def test_no_answer_is_a_word_that_says_so(tmp_path: Path) -> None:
-    terminal = typed(budget=["none"], vendors=["anybody"], owned=["-"], tokens=["no"])
-    problem = load(terminal.write(tmp_path)).problem
-    assert (problem.budget.capex_usd, problem.job.training.tokens) == (None, None)
-    assert not terminal.told
-
-
 @pytest.mark.parametrize("ends_at", ["racks", "tokens", "owned"])
 def test_answers_are_kept_when_interrupted(ends_at: str, tmp_path: Path) -> None:
     given = {"name": ["it's ours"], "budget": ["60 MUSD"], "owned": ["nvidia_dgx_h100 = 8"]}
@@ -169,13 +154,6 @@ def test_answers_are_kept_when_interrupted(ends_at: str, tmp_path: Path) -> None
     assert words[-2:] == ["-o", str(tmp_path)]
 
 
-def test_a_file_that_appears_meanwhile_is_asked_about(tmp_path: Path) -> None:
-    (tmp_path / "my-cluster.yaml").write_text("mine", "utf-8")
-    terminal = typed(name=["my-cluster", "other"])
-    assert terminal.write(tmp_path).name == "other.yaml"
-    assert "is there already" in terminal.told[0]
-
-
 @pytest.mark.parametrize(
     ("tokens", "dataset_tb"), [("15 T", 60.0), ("366 B", 1.464), ("20 M", 8e-5), (None, 60.0)]
 )
@@ -184,17 +162,6 @@ def test_the_data_set_follows_from_the_tokens(
 ) -> None:
     path = write_problem(replace(LEAST, tokens=tokens), tmp_path, force=False)
     assert load(path).problem.job.dataset_tb == pytest.approx(dataset_tb)
-
-
-def test_a_price_book_is_found_from_where_the_command_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    book = "price_book: our prices\nsources: {s: {title: t}}\nprices: {}\n"
-    Path("our book.yaml").write_text(book, "utf-8")
-    answers = replace(LEAST, prices="our book.yaml")
-    with pytest.raises(InputError, match="no GPU system on offer has a price"):
-        write_problem(answers, tmp_path / "new", force=False)
 
 
 @pytest.mark.parametrize(
@@ -247,21 +214,6 @@ def test_a_file_is_not_replaced_unasked(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is there already"):
         write_problem(LEAST, tmp_path, force=False)
     assert write_problem(LEAST, tmp_path, force=True) == path
-
-
-def test_what_is_left_of_an_example_is_told(run: Runner, tmp_path: Path) -> None:
-    run("init", "10MW")
-    path = tmp_path / "10MW.yaml"
-    path.write_text(path.read_text("utf-8").replace("pue: 1.25", "pue: 1.1"), "utf-8")
-    assert "more: --full" in run("check", "10MW.yaml", "--against", "10MW").out
-    said = run("check", "10MW.yaml", "--against", "10MW", "--full")
-    assert said.code == 0
-    assert ": site.facility_power: as in 10MW: 10 MW" in said.out
-    assert ": jobs.0.checkpoint.stall: as in 10MW: 5 s" in said.out
-    assert ": site.pue:" not in said.out
-    text, faulty = report_findings(path, (), None, against="10MW", as_json=True)
-    assert "as-shipped" in text and not faulty
-    assert run("check", "10MW.yaml", "--against", "11MW").code == 2
 
 
 def written(folder: Path, **answers: str) -> api.Inputs:

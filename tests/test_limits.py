@@ -17,27 +17,21 @@ from planner import api
 from planner.case import resolve
 from planner.case.model import BillItem, Rates
 from planner.case.money import SUMS
-from planner.case.suitability import missing_figure
-from planner.errors import InputError, VerificationError
-from planner.figures import FIGURES, OBJECTIVES, STATED, Objective
-from planner.inputs import Inputs, changed, value_at
+from planner.figures import FIGURES, STATED
+from planner.inputs import Inputs, value_at
 from planner.levers import levers
 from planner.limits import (
     BY_NAME,
     LIMITS,
     NO_LIMITS,
     Limit,
-    path_of,
 )
 from planner.optimizer.elastic import can_be_missed
 from planner.schema import problem as schema
 from planner.schema.plan import Plan
-from planner.verifier import verify
 from planner.workbook import write
-from planner.workbook.edits import Draft, EditError, set_limit
 from tests.optimizer.limited import everything_limited
 from tests.world.random_cases import inputs_of
-from tests.world.random_hardware import figure
 
 PARTS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("site", schema.Site), ("budget", schema.Budget), ("targets", schema.Targets),
@@ -146,19 +140,6 @@ def test_each_editable_limit_is_a_cell_and_no_other() -> None:
     assert "weight" in keys
 
 
-@pytest.mark.parametrize("limit", SINGLE, ids=lambda limit: str(limit.name))
-def test_an_edit_reaches_the_file(limit: Limit) -> None:
-    draft = Draft(everything(), solved(), {})
-    if not limit.editable:
-        with pytest.raises(EditError):
-            set_limit(draft, limit.name, 7.0)
-        return
-    set_limit(draft, limit.name, 7.0)
-    assert value_at(draft.inputs, path_of(limit.name)) == 7.0
-    set_limit(draft, limit.name, None)
-    assert value_at(draft.inputs, path_of(limit.name)) is None
-
-
 HUNGRY = BillItem(
     id="good", vendor="V", installed=0, unit_net_usd=1.0, support_usd_per_year=1.0,
     subscription_usd_per_year=1.0, support_factor=1.0, it_power_kw=4.0, meter_kw=6.0,
@@ -180,44 +161,3 @@ def test_a_sum_over_the_bill_needs_what_it_is_made_of(figure: str) -> None:
     hangs = {"draw": value(HUNGRY, paid) != value(fed, paid),
              "term": value(HUNGRY, paid) != value(HUNGRY, free)}  # fmt: skip
     assert {what for what, there in hangs.items() if there} == set(FIGURES[figure].needs)
-
-
-def lightest(monkeypatch: pytest.MonkeyPatch, unknown: str = "") -> Inputs:
-    """Return a problem that asks for the least weight, of items that state theirs but one."""
-    asked = Objective("weight", FIGURES["weight_kg"], "minimize", "weight")
-    monkeypatch.setitem(OBJECTIVES, "weight", asked)
-    request = everything_limited()
-    for item in request.items:
-        if item["category"] not in STATED["weight_kg"].none_of and item["id"] != unknown:
-            item.setdefault("consumes", {})["weight"] = figure("130 kg")
-    inputs = inputs_of(request.case())
-    least = schema.Objective.model_construct(minimize="weight", indifference=0.0)
-    problem = inputs.problem.model_copy(update={"objective": least})
-    return replace(inputs, problem=problem)
-
-
-def test_what_is_to_be_least_must_be_stated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What catalogs do not state counts as nothing, and would win."""
-    inputs = lightest(monkeypatch)
-    assert missing_figure(inputs.item("box"), inputs) is None
-    plan = api.solve_inputs(inputs, explain=False)
-    assert plan.totals is not None
-    assert plan.objective.value == plan.totals.weight_kg > 0
-    inputs = lightest(monkeypatch, "box")
-    assert missing_figure(inputs.item("box"), inputs) == "not known: weight"
-    assert ("box", "not known: weight") in resolve(inputs).not_considered
-    companion = next(line.sku for line in plan.lines if line.section == "Network")
-    with pytest.raises(InputError, match="does not state what is to be least, weight") as refused:
-        resolve(lightest(monkeypatch, companion))
-    assert "give consumes.weight in a catalog of your own" in str(refused.value)
-
-
-def test_the_verifier_weighs_by_itself() -> None:
-    plan, weight = solved(), next(each for each in solved().limits if each.name == "weight")
-    assert weight.value > 0
-    wrong = weight.model_copy(update={"value": weight.value + 1.0})
-    others = tuple(wrong if each is weight else each for each in plan.limits)
-    with pytest.raises(VerificationError, match=r"limits\.weight\.value"):
-        verify(everything(), plan.model_copy(update={"limits": others}))
-    with pytest.raises(VerificationError, match="weight: broken limit"):
-        verify(changed(everything(), "site.weight_limit", weight.value - 1.0), plan)

@@ -170,7 +170,7 @@ def test_what_does_not_fit_together_is_refused(settings: Mapping[str, str], said
 
 
 @pytest.mark.exhaustive(keep=0)
-def test_a_type_without_drives_cannot_use_the_level_and_the_plan_says_so(tmp_path: Path) -> None:
+def test_a_type_without_drives_has_no_local_level(tmp_path: Path) -> None:
     text = shipped.problem_files()[PROBLEM].read_text("utf-8")
     listed = "[nvidia_dgx_h200, nvidia_dgx_b200]"
     file = tmp_path / "more.yaml"

@@ -15,7 +15,7 @@ from planner.outputs.console import render
 from planner.schema.plan import Line, Plan
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
-from tests.world.requests import Request, gpu_system, price, store
+from tests.world.requests import Request, gpu_system, price
 
 SOURCED = {"source": "made_up", "confidence": "low"}
 
@@ -74,13 +74,6 @@ def test_fixed_counts_what_is_there_and_is_named() -> None:
     assert (line(more, "gpu").quantity, line(more, "gpu").purchased) == (3, 1)
 
 
-def test_retired_units_are_gone() -> None:
-    plan = solved(owner(retire=True))
-    assert [each.sku for each in plan.lines] == ["big", "box"]
-    assert line(plan, "big").quantity == 3
-    assert plan.idle == ()
-
-
 def test_no_more_are_in_the_cluster_than_the_job_may_use() -> None:
     request = owner(installed=4, max=4)
     del request.items[2]
@@ -105,18 +98,6 @@ def test_excluded_and_forbidden_units_stand_there() -> None:
     request.more["policy"] = {"forbid_vendors": ["Omega"]}
     (idle,) = solved(request).idle
     assert idle.fix.startswith("take Omega out of policy.forbid_vendors")
-
-
-def test_storage_of_another_family_stands_idle() -> None:
-    request = owner()
-    request.more["items"] = {"old": {"installed": 1}}
-    request.families.append({"id": "fs2", "vendor": "Beta", "name": "fs2"})
-    request.items.append(store("old", "fs2", write="0.1 GB/s"))
-    plan = solved(request)
-    assert plan.jobs[0].storage_families == ("fs",)
-    idle = line(plan, "old")
-    assert (idle.idle, idle.write_gb_per_s, idle.usable_tb, idle.it_power_kw) == (1, 0, 0, 5)
-    assert plan.idle[0].reason == "storage.max_families is 1 and the job is served by box"
 
 
 @pytest.mark.parametrize("key", ["fixed", "max"])

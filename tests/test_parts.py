@@ -116,7 +116,7 @@ def test_a_plan_of_many_ha_pairs_is_several_clusters() -> None:
     assert counts["cisco_9336c_fx2"] == 2 * -(-counts["netapp_aff_a90"] // 12)
 
 
-def test_an_items_own_share_of_cold_spares_takes_the_place_of_its_categorys() -> None:
+def test_an_items_own_spare_share_replaces_its_categorys() -> None:
     """Of the bundle for all its components, of a component for itself, and of a plain item."""
     request = bundled(storage=0.6)
     request.more["items"] = {"box": {"fixed": 2, "spares": 1.0}}

@@ -133,7 +133,7 @@ def test_megatron_trains_in_the_papers_84_days_but_for_the_goodput() -> None:
     assert run_.days_to_train * run_.goodput == pytest.approx(84, rel=0.005)
 
 
-def test_megatron_wins_by_checkpointing_more_often_than_the_overhead_rule_suggests() -> None:
+def test_megatron_checkpoints_more_often_than_by_the_rule() -> None:
     every_4_h, half_hourly = job("megatron_1t"), job("megatron_1t", "half_hourly")
     assert half_hourly.blocking == pytest.approx(8 * every_4_h.blocking)
     assert half_hourly.goodput > every_4_h.goodput + 0.1
@@ -180,7 +180,7 @@ def test_enterprise_meets_its_deadline_with_the_fewest_systems() -> None:
     assert more.status == "optimal"
 
 
-def test_enterprise_least_tco_is_no_dearer_over_the_years_and_no_cheaper_to_buy() -> None:
+def test_least_tco_costs_no_more_over_the_years() -> None:
     bought, kept = totals(solved("enterprise_1MW")), totals(solved("enterprise_1MW", "least_tco"))
     assert bought.tco_usd is not None
     assert kept.tco_usd is not None
@@ -225,7 +225,7 @@ def test_infeasible_restore_names_the_limit_and_its_line() -> None:
     }, "no other limit is to blame"  # fmt: skip
 
 
-def test_infeasible_restore_is_repaired_by_each_change_that_is_proposed() -> None:
+def test_each_proposed_change_repairs_the_restore() -> None:
     found = solved("infeasible_restore").infeasibility
     assert found is not None
     assert [step.path for step in found.changes] == [

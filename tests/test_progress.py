@@ -13,7 +13,6 @@ import pytest
 
 from planner import terminal
 from planner.commands.running import ProgressLine
-from planner.optimizer.effort import WORK_OF_BOX, Effort
 
 AT_ONCE = (
     "from planner.commands import running; running.AFTER_S = running.EVERY_S = 0.0; "
@@ -115,23 +114,6 @@ def test_what_is_told_gives_rate_and_time_left() -> None:
     assert course.line(110.0) == "sweep: 0 of 120 scenarios, 0:10"
     course.done = 120
     assert course.line(160.0) == "sweep: 120 of 120 scenarios, 2/s, 1:00"
-
-
-def test_boxes_and_time_limit_without_a_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Effort, "boxes", 50)
-    assert ProgressLine("solve", begun=0.0).line(10.0) == "solve: 50 boxes, 5/s, 0:10"
-    limited = ProgressLine("solve", begun=0.0, deadline=3700.0)
-    assert limited.line(10.0) == "solve: 50 boxes, 5/s, 0:10, at most 1:01:30 left"
-    monkeypatch.setattr(Effort, "boxes", 0)
-    assert ProgressLine("report", begun=0.0).line(3.0) == "report, 0:03"
-
-
-def test_every_box_counts_once() -> None:
-    before, whole = Effort.boxes, Effort()
-    whole.part().part().look(3)
-    whole.look(1)
-    assert Effort.boxes == before + 4
-    assert whole.work == pytest.approx(4 * WORK_OF_BOX)
 
 
 def test_a_line_is_cut_to_the_terminal_and_nothing_in_it_steers_it(

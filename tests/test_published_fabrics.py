@@ -78,12 +78,6 @@ TABLES = (
           "supermicro_hgx_b200_8u_air", "nvidia_sn5610", "single_switch: false, leaf_pair: true",
           ((16, 2, 0, 0),)),
 )  # fmt: skip
-LEAVES_ALONE = Table(
-    "DGX SuperPOD GB300, pages 20 to 22 as restated: two leaves per rail and unit of 8 racks",
-    "nvidia_gb300_nvl72", "nvidia_q3400", "single_switch: false",
-    ((8, 8, 0, 0), (16, 16, 0, 0), (64, 64, 0, 0)),
-)  # fmt: skip
-"""Its spines are restated for 4 and 16 units alone."""
 
 
 @cache
@@ -115,8 +109,3 @@ def built(table: Table, systems: int) -> tuple[int, int, int]:
 def test_every_row_that_is_claimed(table: Table, row: tuple[int, int, int, int]) -> None:
     systems, *switches = row
     assert built(table, systems) == tuple(switches), table.source
-
-
-@pytest.mark.parametrize("row", LEAVES_ALONE.rows, ids=str)
-def test_leaves_of_gb300(row: tuple[int, int, int, int]) -> None:
-    assert built(LEAVES_ALONE, row[0])[0] == row[1], LEAVES_ALONE.source

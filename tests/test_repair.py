@@ -135,7 +135,7 @@ def trays(tensor: int, pipeline: int, per_system: int = 16) -> Request:
     return request
 
 
-def test_spare_trays_stand_in_each_rack_where_tensor_groups_span_trays() -> None:
+def test_spare_trays_stay_in_racks_whose_tensor_groups_span_trays() -> None:
     plan = planned(trays(4, 4))
     repair, job = repair_of(plan), plan.jobs[0]
     assert (repair.unit, repair.unit_gpus, repair.in_rack) == ("tray", 2, True)

@@ -172,21 +172,4 @@ def test_prices_decide_where_their_ranges_overlap(tmp_path: Path) -> None:
     assert "at 80,000 or less whatever the others quote" in told
 
 
-def test_support_and_subscriptions_count_over_the_term(tmp_path: Path) -> None:
-    """Four years: a unit at p comes to 1.4 p + 4 x 5,000, the other one to 200,000."""
-    plan = solved(tmp_path, ", support_per_year: 10 %, per_year: 5000 USD")
-    found, by_sku = options(plan)
-    slow = by_sku["slow_store"]
-    assert found.counted == "term"
-    assert slow.list_usd == pytest.approx(slow.items[0].units * (140_000 + 20_000))
-    assert slow.even_usd == pytest.approx((200_000 - 20_000) / 1.4, abs=0.02)
-
-
-def test_a_firm_quote_has_no_range(tmp_path: Path) -> None:
-    found, by_sku = options(solved(tmp_path))
-    slow = by_sku["slow_store"]
-    assert slow.low_usd == slow.list_usd == slow.high_usd
-    assert found.choice == "Slow"
-
-
 # The verifier: whatever is changed, it notices.

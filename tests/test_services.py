@@ -102,11 +102,6 @@ def test_a_percentage_is_not_rounded_to_cents_of_the_currency(code: str) -> None
         assert row.unit_net * cents == round(row.unit_net * cents)
 
 
-def test_of_some_hardware_only() -> None:
-    plan = solved(fabric(served("hardware", "10", of=["storage", "switch"])))
-    assert line_of(plan).quantity == 210  # 2 x 10,000 + 1,000
-
-
 def test_what_is_owned_is_not_freighted_and_spares_are_left_out() -> None:
     request = served("hardware", "1")
     request.more["items"] = {"gpu": {"installed": 1}}
@@ -115,16 +110,6 @@ def test_what_is_owned_is_not_freighted_and_spares_are_left_out() -> None:
     assert line_of(plan, "box").purchased == 3
     assert line_of(plan).quantity == 1_200  # one system of 100,000, two stores in place
     assert request.plan().capex_usd == pytest.approx(100_000 + 30_000 + 1_200)
-
-
-def test_a_service_by_the_year_is_an_operating_cost() -> None:
-    request = served("gpu", "0")
-    request.prices["help"]["per_year"] = "12 USD"
-    request.more["term"] = {"years": 2, "electricity": "0 USD/kWh"}
-    totals = solved(request).totals
-    assert totals is not None
-    assert totals.subscriptions_usd_per_year == pytest.approx(16 * 12)
-    assert totals.tco_usd == pytest.approx(220_000 + 2 * 16 * 12)
 
 
 def test_a_percentage_stays_within_a_budget() -> None:

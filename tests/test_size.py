@@ -6,17 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from planner.case import resolve
 from planner.commands.problem import report_sizes
 from planner.errors import InputError
 from planner.loader import load
 from planner.sizing_report import SizeReport, size_report
-from planner.sizing_report.appliances import NameplateDemand, units_needed
 from planner.sizing_report.model import ApplianceRow, RuleRow
-from tests.world.catalog import ITEMS, inputs_of
 from tests.world.solved import DENSE_HALL
 
-ROOT = Path(__file__).parents[1]
 MAIN = DENSE_HALL
 SEED = """
 name: seeds
@@ -79,28 +75,6 @@ def test_vendor_rules_are_nameplate_and_the_law_is_delivered(seed: Path) -> None
     assert rule(found, "light").delivered_write_gb_per_s == 0.5 * 2304
 
 
-# Fact T21: S = 13.8 TB, 10 % overlap.
-@pytest.mark.parametrize(
-    ("every", "write", "units"),
-    [("600 s", 230.0, 4), ("1800 s", 76.667, 2), ("3600 s", 38.333, 1), ("14400 s", 9.5833, 1)],
-)
-def test_demand_law(seed: Path, every: str, write: float, units: int) -> None:
-    settings = (f"jobs.0.checkpoint.interval.every={every}", "storage.endurance=off")
-    found = sized(seed, 3072, *settings)
-    assert rule(found, "demand law").write_gb_per_s == pytest.approx(write, rel=1e-4)
-    assert appliance(found, "demand law").units == units
-
-
-# Fact T22: what the demand law saves against light.
-def test_the_power_saved_feeds_gpus(seed: Path) -> None:
-    found = sized(seed, 3072)
-    law, light = appliance(found, "demand law"), appliance(found, "light")
-    assert law.it_power_kw is not None and light.it_power_kw is not None
-    assert light.it_power_kw - law.it_power_kw == pytest.approx(74.8)
-    assert (light.whole_systems_gpus, law.whole_systems_gpus) == (56, 0)  # 7.76 and 0.43 systems
-    assert (light.power_equivalent_gpus, law.power_equivalent_gpus) == (62, 3)
-
-
 # Fact T23: restore in 300 s, by broadcast and by all six replicas.
 @pytest.mark.parametrize(
     ("fan_out", "read", "units"), [("broadcast", 46, 1), ("every_replica", 276, 4)]
@@ -144,20 +118,6 @@ def test_nvidia_rules_count_whole_units(
     rows = [rule(found, name) for name in ("good", "better", "best")]
     assert [(row.read_gb_per_s, row.write_gb_per_s) for row in rows] == asked
     assert {row.group for row in rows} == {"nvidia_superpod_h100"}
-
-
-def test_what_a_site_holds_is_the_default(seed: Path) -> None:
-    found = sized(MAIN, None)
-    held = found.cluster  # 8,000 kW of IT power at 14.3 kW a system, a replica of 64 in every 8
-    assert (held.item, held.systems, held.gpus) == ("nvidia_dgx_b200", 552, 4416)
-    assert held.choice == "the type on offer with the most peak FLOP/s"
-    peaks = {kind.item: kind.peak_pflops for kind in found.gpu_types}
-    assert peaks["nvidia_dgx_h200"] == pytest.approx(784 * 8 * 0.989)
-    assert max(peaks, key=lambda item: peaks[item] or 0.0) == found.gpu_types[0].item == held.item
-    capped = sized(seed, None, "jobs.0.gpus.max=1000").cluster
-    assert (capped.systems, capped.gpus, capped.gpus_bought) == (125, 1000, 1000)
-    whole = sized(seed, None, LAYOUT, "jobs.0.gpus={max: 1100, whole: replicas}").cluster
-    assert (whole.gpus, whole.replicas) == (1024, 2)
 
 
 def test_checkpoint_of_the_main_example() -> None:
@@ -224,21 +184,6 @@ def test_lost_work_bandwidth_per_gpu_is_the_same_at_any_size(seed: Path) -> None
     each = 1000 * 13_800 * 4.74e-4 / 86_400 / (0.1 * 0.05)
     for mode in (small, large):
         assert mode.rows[0].write_mb_per_s_per_gpu == pytest.approx(each)
-
-
-FACTORY = {
-    "name": "hand",
-    "site": {"it_power": "1 MW", "pue": 1.2, "rack": {"height": "48 RU", "power": "45 kW"}},
-    "storage": {"delivered_fraction": {"read": 1, "write": 1}},
-    "jobs": ({"name": "one", "checkpoint": {"size": "10 GB", "keep_last": 0}},),
-    "objective": {"maximize": "gpus"},
-}
-
-
-def test_capacity_and_endurance_may_decide() -> None:
-    box = next(i for i in resolve(inputs_of(FACTORY, ITEMS, ())).storage if i.id == "box")
-    assert units_needed(box, NameplateDemand(1.0, 1.0, 501.0, 0.0)) == (3, "capacity")
-    assert units_needed(box, NameplateDemand(1.0, 1.0, 501.0, 2801.0)) == (5, "endurance")
 
 
 @pytest.mark.parametrize(

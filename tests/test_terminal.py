@@ -16,10 +16,8 @@ from pathlib import Path
 
 import pytest
 
-import planner
 from planner import terminal
-from planner.errors import MOST_FINDINGS, Finding, InputError, listed
-from planner.terminal import STANDARD, fitted, follow, harmless, width
+from planner.terminal import STANDARD, fitted, harmless
 from tests.world.files import CATALOG, FILES, PROBLEM, changed
 
 START = "from planner.cli import main; main()"
@@ -93,11 +91,6 @@ def test_text_follows_the_terminal(world: Path) -> None:
     assert standard == unknown == piped
 
 
-def test_no_terminal_is_as_wide_as_ever(world: Path) -> None:
-    size = ["size", "problem.yaml"]
-    assert in_a_pipe(world, size, COLUMNS="60") == in_a_pipe(world, size, COLUMNS="200")
-
-
 def test_no_escape_sequence_reaches_the_terminal(world: Path) -> None:
     hostile = json.dumps(f"Box {ESCAPE}8")
     (world / "own.yaml").write_text(changed(CATALOG, "model: Box 8", f"model: {hostile}"), "utf-8")
@@ -148,11 +141,6 @@ def test_lines_that_are_folded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fitted('{"a": ' + " " * 60 + "1}") == '{"a": ' + " " * 60 + "1}"
 
 
-def test_no_terminal_changes_no_width() -> None:
-    follow()
-    assert width() == STANDARD
-
-
 CLOSED = [">&-", "<&- >&- 2>&-"]
 
 
@@ -186,22 +174,3 @@ def test_an_output_that_cannot_be_written_to(world: Path) -> None:
     )
     assert ended.returncode == 2
     assert ended.stderr == "planner: cannot write the output: bad file descriptor\n"
-
-
-def test_of_many_findings_the_first_are_shown() -> None:
-    many = [Finding("unknown-key", f"unknown key 'k{number}'", "p.yaml") for number in range(1234)]
-    said = str(InputError(many)).splitlines()
-    assert len(said) == MOST_FINDINGS + 1
-    assert said[0] == many[0].text()
-    assert said[-1] == "and 1,214 more; mend these first [more]"
-    assert str(InputError(many[:20])).count("\n") == 19
-    warned = [Finding("w", "a warning", severity="warning")] * 30
-    assert listed([*warned, many[0]])[0] == f"error: {many[0].text()}"
-
-
-def test_everything_is_said_in_one_place() -> None:
-    package = Path(planner.__file__).parent
-    direct = re.compile(r"\b(print|typer\.s?echo|sys\.std(out|err)\.write|click\.echo)\(")
-    for path in package.rglob("*.py"):
-        said = direct.search(path.read_text("utf-8"))
-        assert said is None or path.name in ("terminal.py", "paint.py"), path

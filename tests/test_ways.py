@@ -172,18 +172,6 @@ def test_a_cap_is_taken_where_more_gpus_do_more(
     assert any("cap the GPUs at 50 %" in note for note in line.notes) == at_cap
 
 
-def test_energy_counts_what_is_drawn_typically_but_never_more_than_is_provisioned() -> None:
-    request = capped("50 %", "80 %")
-    request.items[0]["consumes"]["typical_power"] = figure("7 kW")
-    request.more["term"] = {
-        "years": 1, "electricity": "0.1 USD/kWh", "energy_basis": "typical"
-    }  # fmt: skip
-    plan = planned(request)
-    assert plan.totals is not None
-    drawn_kw = 6 * 6.0 + 10.0  # six systems at 6 kW, not 7; two stores
-    assert plan.totals.energy_usd_per_year == pytest.approx(drawn_kw * 1.25 * 8760 * 0.1)
-
-
 def measured_request(**scale: Any) -> Request:
     request = Request(maximize="goodput")
     request.items[0]["achieved"] = [
@@ -224,32 +212,6 @@ def test_a_pipeline_waits_for_its_bubble() -> None:
     job = planned(request).jobs[0]
     # 4 replicas of 8 GPUs: 6 micro-batches each, and 3 stages to fill and drain.
     assert (job.gpus_used, job.scale_share) == (32, pytest.approx(6 / 9))
-
-
-@pytest.mark.parametrize(
-    ("micro_batches", "gpus", "each"),
-    [
-        (6, 24, 2),  # 24 / (1 + 3/2) are 9.6, and 32 GPUs with one each do 32 / (1 + 3/1)
-        (7, 24, 2),
-        (8, 32, 2),
-        (11, 32, 2),  # 32 / (1 + 3/2) are 12.8, and 24 GPUs with three each do 24 / (1 + 3/3)
-        (24, 32, 6),
-        (26, 32, 6),
-    ],
-)
-def test_copies_of_the_model_share_micro_batches_evenly(
-    micro_batches: int, gpus: int, each: int
-) -> None:
-    plan = planned(few(micro_batches))
-    assert plan.jobs[0].gpus_used == gpus
-    assert plan.jobs[0].scale_share == pytest.approx(each / (each + 3))
-    rest = each * gpus // 8
-    said = [text for text in plan.warnings if "micro-batches" in text]
-    assert bool(said) == (rest < micro_batches)
-    if said:
-        assert said[0].startswith(
-            f"a step takes {rest} micro-batches, {each} for each of {gpus // 8} "
-        )
 
 
 def few(micro_batches: int, *options: Raw, **job: Any) -> Request:
@@ -298,30 +260,6 @@ def test_the_plan_takes_the_option_that_does_most(
 ) -> None:
     job = planned(spread(*options)).jobs[0]
     assert (job.replica_gpus, job.gpus_used) == (replica, gpus)
-
-
-@pytest.mark.parametrize(("memory_gb", "gpus"), [(80, 32), (23, 32), (22.4, 0), (17, 0)])
-def test_memory_asks_for_a_least_number_of_replicas(memory_gb: float, gpus: int) -> None:
-    # 10 B parameters over 4 GPUs: 2.5 B in each, 4 bytes held and 12 shared; 10 GB of activations.
-    # With 20 GB in each GPU, 30 are shared: eight replicas need 23.75 GB; no more find room.
-    need = {"held": 4, "shared": 12, "activations": "10 GB", "usable": "100 %"}
-    plan = planned(spread({"tensor": 4, "pipeline": 1, "memory": need}, memory_gb=memory_gb + 0.8))
-    assert (plan.jobs[0].gpus_used if plan.jobs else 0) == gpus
-
-
-@pytest.mark.parametrize("seed", range(8000, 8010))
-def test_another_point_never_hurts(seed: int) -> None:
-    case = with_levers(seed)
-    documents = copy.deepcopy(dict(case.documents))
-    job: Raw = documents["problem"]["jobs"][0]
-    job["power"]["points"] = "100 %"
-    fewer = read(documents)
-    sign = 1.0 if case.problem.objective.maximize is not None else -1.0
-    with_it, without = (api.solve_inputs(inputs_of(c), explain=False) for c in (case, fewer))
-    if without.objective.best is not None:
-        assert with_it.objective.best is not None
-        room = 1e-5 * abs(without.objective.best)
-        assert sign * (with_it.objective.best - without.objective.best) >= -room
 
 
 # Ways that another covers, and how many searches are left.

@@ -16,7 +16,7 @@ from planner.schema.problem import Quantity
 from planner.studies.bids import evaluate
 from planner.studies.bids.asking import read_bids
 from planner.studies.bids.judging import Judge
-from tests.bids.material import HEAD, five, plain, problem, xlsx
+from tests.bids.material import five, plain, problem
 
 HOURS = 8760.0
 RATE = ("EUR=1.1",)
@@ -99,17 +99,6 @@ def test_five_quotes_are_read_ranked_and_traced(shown: Bids) -> None:
     assert any("7 x 90,000.00 is 630,000.00" in text for text in dray.findings)
     assert "Ember flash storage appliance, 300 TB (Sheet!C4)" in ember.open[0]
     assert any("'on request'" in text for text in ember.findings)
-
-
-def test_what_is_held_in_a_bundle_is_not_paid_again_but_kept(shown: Bids) -> None:
-    crate = shown.bids[2]
-    boxes = next(line for line in crate.lines if line.sku == "gpu_box")
-    assert (boxes.usd, boxes.needed, boxes.quoted) == (0.0, 56, 56.0)
-    support = next(lack for lack in crate.lacks if lack.kind == "support")
-    assert support.usd == pytest.approx(56 * 0.08 * 285_000.0 * 4)  # of the book's price
-    more = next(lack for lack in crate.lacks if lack.kind == "more_units")
-    assert (more.sku, more.units) == ("helper", 1.0)
-    assert more.usd == pytest.approx(10_000.0 * (1.0 - crate.rebate), abs=0.01)
 
 
 Change = Mapping[str, str]
@@ -198,31 +187,3 @@ def test_ranks_hold_or_not_over_what_is_not_quoted(tmp_path: Path) -> None:
     assert settled is False
     # evenly between 22,800 and 39,900 it is below 30,000 in 42 % of cases
     assert share == pytest.approx((30_000.0 - 22_800.0) / 17_100.0, abs=0.03)
-
-
-def test_support_of_one_sort_of_product_takes_the_place_of_no_other(tmp_path: Path) -> None:
-    """Nor does a low price, of a unit whose others are held in a bundle, make its support cheap."""
-    head: list[tuple[object, ...]] = [("Quote date: 2026-11-10, USD",), HEAD]
-    store = (2, "QK-1-PRO", "Quick 1", 4, 150_000.0, 600_000.0)
-    after = [("", "", "Subtotal", None, None, 10_600_000.0),
-             (3, "", "Storage support", 1, 90_000.0, 90_000.0),
-             ("", "", "Total", None, None, 10_690_000.0)]  # fmt: skip
-    plain = [*head, (1, "BX-8-100", "Box 8", 40, 250_000.0, 10_000_000.0), store, *after]
-    bundle = [
-        *head,
-        (1, "", "AI rack, complete", 1, 9_750_000.0, 9_750_000.0),
-        ("1.1", "BX-8-100", "Box 8", 39, "included", "included"),
-        (4, "BX-8-100", "Box 8", 1, 250_000.0, 250_000.0),
-        store,
-        *after,
-    ]
-    files = [xlsx(tmp_path / "a.xlsx", plain), xlsx(tmp_path / "b.xlsx", bundle)]
-    found = judged(problem(tmp_path), files)
-    lacks = [
-        {(lack.kind, lack.sku): lack.usd for lack in bid.lacks if lack.kind == "support"}
-        for bid in found.bids
-    ]
-    assert set(lacks[0]) == {("support", "gpu_box")}
-    # The book's support is 8 % a year: of what is asked for a box, or of the book's own price.
-    usd = [each["support", "gpu_box"] for each in lacks]
-    assert usd == pytest.approx([4 * 0.08 * 40 * each for each in (250_000.0, 0.95 * 300_000.0)])

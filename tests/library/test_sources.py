@@ -68,12 +68,6 @@ def test_a_dict_is_a_problem_as_its_file(here: Path) -> None:
     assert planner.sweep(data, {"site.facility_power": ["1 MW", "2 MW"]}, workers=1).table
 
 
-def test_a_frame_is_scenarios(here: Path) -> None:
-    table = pd.DataFrame({"site.facility_power": ["1 MW", "1.5 MW"]})
-    swept = planner.sweep("small.yaml", scenarios=table, workers=1)
-    assert len(swept.table["status"]) == 2
-
-
 WRONG: dict[str, tuple[Call, str]] = {
     "list of one problem": (lambda _: planner.solve(["small.yaml"]), "found a list"),
     "frame as problem": (lambda frame: planner.explain(frame), "found a DataFrame; a DataFrame"),
@@ -133,9 +127,3 @@ def test_anything_else_is_an_input_error(name: str, here: Path) -> None:
     said = str(caught.value)
     assert words in said
     assert "/tmp" not in said and "planner-" not in said
-
-
-def test_settings_have_the_values_of_python(here: Path) -> None:
-    settings = {"budget.capex": None, "storage.max_families": np.int64(1), "prices": ["book.yaml"]}
-    problem = planner.load("small.yaml", settings=settings).problem
-    assert (problem.budget.capex_usd, problem.prices) == (None, ("book.yaml",))

@@ -14,7 +14,6 @@ from planner.commands.catalog import check
 from planner.errors import InputError
 from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader.market import load_catalogs, load_prices
-from planner.loader.price_building import latest_day
 from planner.schema.prices import Price
 from tests.world.files import FILES
 
@@ -144,15 +143,6 @@ def test_prices_of_a_day_to_come_are_warned_of(
     told, faulty = checked(tmp_path, "2026-07-01")
     assert not faulty
     assert any("is of 2026-08, a day to come" in each["message"] for each in told)
-
-
-@pytest.mark.parametrize(
-    ("text", "last"),
-    [("2026", "2026-12-31"), ("2026-02", "2026-02-28"), ("2024-02", "2024-02-29"),
-     ("2026-03-05", "2026-03-05")],
-)  # fmt: skip
-def test_a_date_is_the_last_day_it_can_mean(text: str, last: str) -> None:
-    assert latest_day(text) == date.fromisoformat(last)
 
 
 def test_a_later_book_changes_a_rate(tmp_path: Path) -> None:

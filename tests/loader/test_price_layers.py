@@ -138,20 +138,3 @@ def test_subscription_of_parts_below_is_kept(tmp_path: Path) -> None:
     path.write_bytes(shipped.problem_files()["10MW"].read_bytes())
     inputs = load(path, settings=("prices=[estimates_2026, ours.yaml]",))
     assert inputs.prices["wekapod_nitro_155"].per_year_usd == built.per_year_usd
-
-
-@pytest.mark.parametrize("entry", ["list: 0 USD", "list: 0 USD, per_year: 0 USD"])
-def test_price_of_nothing_warns(entry: str, tmp_path: Path) -> None:
-    path = laid(tmp_path, "", book=FILES["book.yaml"])
-    ours = tmp_path / "ours_0.yaml"
-    ours.write_text(ours.read_text("utf-8").replace("list: 310000 USD", entry), "utf-8")
-    plan = api.solve(path, options=api.Options(explain=False))
-    assert any("the price of 'gpu_box' is 0 in 'ours_0'" in each for each in plan.warnings)
-
-
-def test_discount_of_everything_warns(tmp_path: Path) -> None:
-    path = laid(tmp_path, "")
-    ours = tmp_path / "ours_0.yaml"
-    ours.write_text(ours.read_text("utf-8") + "discounts: [{item: gpu_box, discount: 1}]\n")
-    _, findings = load_with_findings(path)
-    assert any("a discount of 100 % makes 'gpu_box' free" in each.message for each in findings)

@@ -215,7 +215,7 @@ FIELDS = {
     count=st.integers(2, 400),
     place=st.integers(0, 399),
 )
-def test_a_value_of_a_range_is_what_its_text_gives_through_the_front_door(
+def test_a_value_of_a_range_is_that_of_its_text(
     small: str, field: tuple[str, str], low: Any, step: Any, count: int, place: int
 ) -> None:
     path, unit, place = *field, place % count
@@ -350,9 +350,7 @@ def test_figures_and_prices_are_those_of_files_that_say_so(small: str, tmp_path:
         ("site.rack.height=61 RU",),
     ],
 )
-def test_values_that_do_not_go_together_are_refused_as_by_the_front_door(
-    small: str, settings_: tuple[str, ...]
-) -> None:
+def test_contradicting_values_are_refused_as_by_set(small: str, settings_: tuple[str, ...]) -> None:
     inputs = load(Path(small))
     changes = [c for option in settings_ for c in values(inputs, option).point(0).changes]
     try:

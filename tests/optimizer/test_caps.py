@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from planner.case import resolve
-from planner.case.bounds import UNLIMITED_UNITS, cap, cap_in_use
+from planner.case.bounds import cap, cap_in_use
 from planner.case.model import Case, Companions, Offer, Storage, System
 from planner.case.quantities import Steps
 from planner.optimizer import purchase
 from tests.optimizer.cases import resolved
 from tests.oracle.enumerate import best
 from tests.world.random_cases import inputs_of, random_case
-from tests.world.random_hardware import Raw, figure
-from tests.world.requests import Request, price
+from tests.world.requests import Request
 
-TERM = {"years": 4, "electricity": "0.1 USD/kWh"}
-RACK = {"height": "48 RU", "power": "45 kW"}
 # Energy of the 10 kW system: 10 * 1.25 * 8760 * 0.1 = 10,950 USD a year; support is 1,000.
-
-
-def caps(**changes: Raw) -> dict[str, int]:
-    request = Request(maximize="gpus")
-    request.site = {"pue": 1.25} | changes.pop("site", {})
-    request.job |= changes.pop("job", {})
-    request.prices["gpu"] = price("100000", support_per_year="1000 USD")
-    request.more |= changes
-    case = resolve(inputs_of(request.case()))
-    return {offer.id: most(case, offer) for offer in case.offers()}
 
 
 def most(case: Case, offer: Offer) -> int:
@@ -44,37 +30,6 @@ def test_what_the_job_need_not_use_may_be_more_than_it_can() -> None:
     case = resolve(inputs_of(request.case()))
     assert cap(case, case.systems[0]) == 5  # by its 50 kW
     assert cap_in_use(case, case.systems[0]) == 3
-
-
-@pytest.mark.parametrize(
-    ("changes", "gpu", "box"),
-    [
-        ({}, UNLIMITED_UNITS, UNLIMITED_UNITS),
-        ({"site": {"it_power": "57 kW"}}, 5, 11),
-        ({"site": {"facility_power": "57 kW"}}, 4, 9),
-        ({"site": {"it_power": "57 kW", "facility_power": "57 kW"}}, 4, 9),
-        ({"site": {"racks": 2, "rack": RACK}}, 8, 18),
-        ({"budget": {"capex": "0.35 MUSD"}}, 3, 35),
-        ({"budget": {"capex": "0.3 MUSD"}}, 3, 30),
-        ({"budget": {"capex": "0.3 MUSD"}, "items": {"gpu": {"installed": 2}}}, 5, 30),
-        ({"budget": {"opex_per_year": "24000 USD"}, "term": TERM}, 2, 4),
-        ({"budget": {"tco": "0.45 MUSD"}, "term": TERM}, 3, 14),
-        ({"items": {"gpu": {"max": 7}, "box": {"fixed": 3}}}, 7, 3),
-        ({"job": {"gpus": {"max": 20}}}, 3, UNLIMITED_UNITS),
-        ({"job": {"gpus": {"max": 20}}, "items": {"gpu": {"min": 5}}}, 5, UNLIMITED_UNITS),
-    ],
-)
-def test_by_hand(changes: dict[str, Any], gpu: int, box: int) -> None:
-    assert caps(**changes) == {"gpu": gpu, "box": box}
-
-
-def test_tables_and_catalogs_cap_too() -> None:
-    request = Request(maximize="gpus")
-    row = {"units": 6, "read": "8 GB/s", "write": "4 GB/s"}
-    request.items[1]["sizes"] = {"source": "made_up", "confidence": "low", "rows": [row]}
-    request.items[0]["max_units"] = figure(2)
-    case = resolve(inputs_of(request.case()))
-    assert [cap(case, offer) for offer in case.offers()] == [2, 6]
 
 
 COUNTED = {

@@ -167,7 +167,7 @@ def test_what_a_question_or_a_rule_names_stays() -> None:
     assert gone(replace(slow, tolerate_down=1)) == set()  # more is lost with the faster one down
 
 
-def test_a_store_stands_in_for_another_only_if_it_is_no_dearer_in_all_that_decides() -> None:
+def test_a_dominating_store_is_no_dearer_in_any_deciding_sum() -> None:
     """Cells ask for work where the problem asks for money: what the money is goes with them."""
     request = Request(minimize="tco")
     request.items.append(request.items[1] | {"id": "without_support"})

@@ -269,32 +269,3 @@ def test_the_best_use_is_found_where_fewer_gpus_do_more(readers: str, ingest: fl
     served = [fewer for score, fewer in steps if score > -np.inf]
     assert sum(fewer > 5 for fewer in served) > 20
     assert len(served) < len(steps)
-
-
-@pytest.mark.exhaustive(keep=1)
-@pytest.mark.parametrize("seeds", [SEEDS[3::6], SEEDS[::6]], ids=["some", "others"])
-def test_the_best_use_is_found_where_few_gpus_have_too_few_ports(seeds: range) -> None:
-    """Read once and passed on, by twelve systems in time and by fewer not."""
-    found = []
-    for seed in seeds:
-        for case in cases(seed):
-            if case.ways and not case.job.one_replica_reads:
-                slow = min(system.client_read_gb_per_s for system in case.systems) * 1e-3
-                job = replace(
-                    case.job, fan_out="broadcast", max_restore_s=case.job.checkpoint_gb / slow / 12
-                )
-                found += expect_the_best_of_all(replace(case, job=job), seed, 30, port=1e-3)
-    scores = [score for score, _ in found]
-    assert 20 < sum(score > -np.inf for score in scores) < len(scores) - 20
-
-
-def test_where_no_restore_is_in_time_no_number_of_gpus_is_tried(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    case = next(cases(3))
-    case = replace(case, job=replace(case.job, max_restore_s=1e-9))
-    operation = Operation(case, case.job.modes[0])
-    monkeypatch.setattr(operation, "worth", pytest.fail)
-    stores, _ = stored(case, np.ones((len(case.storage), 1), dtype=np.int64))
-    one = np.zeros(1, dtype=np.int64)
-    assert operation.best(one, one + 40, one + 40 * operation.step[0], stores)[0] == -np.inf

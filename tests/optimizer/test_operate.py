@@ -9,7 +9,6 @@ import pytest
 
 from planner import api
 from planner.case import resolve
-from planner.case.bandwidth import nameplate
 from planner.case.model import Case, Mode, System
 from planner.optimizer.operate import Run, best, operate
 from planner.schema.plan import Plan
@@ -189,17 +188,3 @@ def test_every_limit_makes_a_use_impossible() -> None:
         request = Request(maximize="gpus")
         request.checkpoint |= change
         assert run(request) is None, change
-
-
-def test_tables_of_sizes_are_read_piece_by_piece() -> None:
-    request = Request(minimize="cost")
-    rows = [
-        {"units": 2, "read": "4 GB/s", "write": "2 GB/s"},
-        {"units": 6, "read": "8 GB/s", "write": "4 GB/s"},
-        {"units": 7, "read": "8 GB/s", "write": "4.1 GB/s"},
-    ]
-    request.items[1]["sizes"] = {"source": "made_up", "confidence": "low", "rows": rows}
-    item = resolve(inputs_of(request.case())).storage[0]
-    expected = {0: (0, 0), 1: (0, 0), 2: (4, 2), 5: (7, 3.5), 6: (8, 4), 7: (8, 4.1), 8: (0, 0)}
-    for units, bandwidth in expected.items():
-        assert nameplate(item, units) == pytest.approx(bandwidth), units

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,33 +14,6 @@ from tests.world.random_hardware import figure
 from tests.world.requests import Request
 
 FULL = Space(48, 45, None)
-
-
-@pytest.mark.parametrize(
-    ("device", "space", "expected"),
-    [
-        (RackDevice(8, 10.2), Space(48, None, None), RackUse(per_rack=6)),
-        (RackDevice(8, 10.2), FULL, RackUse(per_rack=4)),  # 45 kW feed four, not five
-        (RackDevice(10, 14.3), FULL, RackUse(per_rack=3)),
-        (RackDevice(8, 15.0), FULL, RackUse(per_rack=3)),  # exactly full
-        (RackDevice(48, 45.0), FULL, RackUse(per_rack=1)),
-        # 0.3 / 0.1 is 2.9999999999999996
-        (RackDevice(0.1, 0.3), Space(0.3, 0.9, None), RackUse(per_rack=3)),
-        (RackDevice(49, 1.0), FULL, None),
-        (RackDevice(8, 45.1), FULL, None),
-        (RackDevice(8, 45.1), Space(48, None, None), RackUse(per_rack=6)),
-        (RackDevice(0, 0.0), FULL, RackUse(per_rack=1_000_000)),
-        (
-            RackDevice(8, 10.2, 130),
-            Space(48, None, 400),
-            RackUse(per_rack=3),
-        ),  # 520 kg are too much
-        (RackDevice(8, 10.2, 401), Space(48, None, 400), None),
-        (RackDevice(8, 10.2, None), Space(48, None, 1), RackUse(per_rack=6)),  # a weight not known
-    ],
-)
-def test_single_devices(device: RackDevice, space: Space, expected: RackUse | None) -> None:
-    assert rack_use([device], space) == expected
 
 
 def test_bundles_share_a_rack_where_they_fit() -> None:
@@ -62,12 +34,6 @@ def test_larger_bundles_are_placed_first_fit() -> None:
     heavy = [RackDevice(1, 1, 600, 2), RackDevice(1, 1, 300, 2)]
     assert rack_use(heavy, Space(48, 45, 1000)) == RackUse(racks_each=2)
     assert rack_use([RackDevice(1, 1), RackDevice(49, 1)], Space(48, None, None)) is None
-
-
-@pytest.mark.parametrize(("units", "racks"), [(0, 0), (1, 1), (4, 1), (5, 2), (8, 2), (9, 3)])
-def test_units_round_up_to_racks(units: int, racks: int) -> None:
-    assert RackUse(per_rack=4).racks(units) == racks
-    assert RackUse(racks_each=3).racks(units) == 3 * units
 
 
 halves = st.integers(1, 60).map(lambda n: n / 2)

@@ -10,7 +10,7 @@ import pytest
 from planner import terminal
 from planner.commands.views import VIEWS
 from planner.outputs import frontier_text, sweep_text, tornado_text, uncertain_text
-from planner.outputs.blocks import Column, FirstScreen, Table, drop_spare_columns, render, screen
+from planner.outputs.blocks import Column, FirstScreen, Table, render, screen
 from planner.schema.sensitivity import Frontier, Sweep, Tornado
 from tests.outputs import samples_sensitivity as samples
 from tests.outputs.hostile import TEXTS
@@ -67,26 +67,6 @@ def test_without_a_plan_the_whole_is_short(name: str) -> None:
     assert render(first, whole) == whole()
 
 
-def test_what_changes_nothing_is_one_sentence() -> None:
-    study = samples.tornado()
-    first, whole = both(study)
-    text = render(first, whole)
-    assert "1 other changes nothing, low or high: rack positions." in text
-    assert not [line for line in text.splitlines() if line.startswith("  rack positions")]
-    assert [line for line in whole().splitlines() if "rack positions" in line and "=" in line]
-    assert "No plan  restore time 1 min" in text
-    assert "rack positions  " in render(first, whole, full=True)
-
-
-def test_five_notes_of_two_lines_and_all_of_them_on_request() -> None:
-    notes = tuple(f"note {at}: {'word ' * 50}end of {at}" for at in range(7))
-    first = FirstScreen("Title", (("Plan", "yes"),), notes=notes, proof=("gap 0",), full="all")
-    short = render(first, str)
-    assert short.count("  - ") == 5 and "note 5" not in short and "end of" not in short
-    assert "--full all, all 7 notes, proof" in short and "gap 0" not in short
-    assert "Proof\n  - gap 0\n" in render(first, str, full=True)
-
-
 @pytest.mark.parametrize("name", TEXTS)
 def test_nothing_in_a_name_steers_a_terminal(name: str) -> None:
     for study in samples.everything().values():
@@ -112,28 +92,6 @@ def test_a_command_answers_on_a_page(words: tuple[str, ...], small: str) -> None
     assert "More " in short.out and "--full " in short.out
 
 
-def test_a_narrow_screen_does_without_what_matters_least(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = Table(
-        "T",
-        (
-            Column("name", ("a name of many letters",), words=True, gives_way=True),
-            Column("needed", ("123456789012345",)),
-            Column("seldom", ("1234567890",), spare=2),
-            Column("often", ("1234567890",), spare=1),
-        ),
-    )
-    heads = {}
-    for columns in (100, 55, 40):
-        monkeypatch.setattr(terminal, "_columns", columns)
-        shown = drop_spare_columns(table)
-        assert isinstance(shown, Table)
-        heads[columns] = [column.label for column in shown.columns]
-        assert max(map(len, screen([shown]).splitlines())) <= columns
-    assert heads[100] == ["name", "needed", "seldom", "often"]
-    assert heads[55] == ["name", "needed", "often"]
-    assert heads[40] == ["name", "needed"]
-
-
 def test_a_column_of_figures_says_their_unit() -> None:
     """The one they are written in, below the label; words and what has a head of its own do not."""
     table = Table(
@@ -151,11 +109,3 @@ def test_a_column_of_figures_says_their_unit() -> None:
         "           1  28.29  dear",
         "           2  31.07  dearer",
     ]
-
-
-def test_several_records_share_the_page(small: str) -> None:
-    shown = once("sweep", "--mode", "frontier", small, "--points", "4", "--workers", "1")
-    assert shown.out.count("(frontier: ") == 3
-    assert shown.out.count("Best ") == 3
-    assert len(shown.out.splitlines()) <= A_PAGE
-    assert "By a rule for storage" not in shown.out

@@ -10,7 +10,6 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from tests.outputs.leaks import opened
 from tests.workbook.office import convert, needs_office
 
 EVERYTHING = "everything"
-FOOTER_CODES = {"&L", "&C", "&R", "&A", "&P", "&N", "&8", "&K"}
 
 
 @dataclass(frozen=True)
@@ -146,20 +144,6 @@ def test_the_workbook_shows_the_text_as_text(name: str, solved: Solver) -> None:
     assert {cell.data_type for cell in found} == {"s"}
 
 
-@pytest.mark.exhaustive(keep=6)
-@pytest.mark.parametrize("name", TEXTS)
-def test_footers_and_names_of_sheets_are_the_planners_own(name: str, solved: Solver) -> None:
-    assert solved(name).sheets == solved(HARMLESS).sheets
-    for part, text in solved(name).parts.items():
-        for footer in re.findall("<oddFooter>(.*?)</oddFooter>", text, re.DOTALL):
-            written = unescape(footer)
-            codes = set(re.findall("&.", written.replace("&&", ""), re.DOTALL))
-            assert codes <= FOOTER_CODES, (part, written)
-            assert len(written) <= 255
-        assert "externalLink" not in part
-        assert 'TargetMode="External"' not in text
-
-
 @needs_office
 @pytest.mark.exhaustive(keep=0)
 def test_an_office_program_opens_them_and_runs_nothing(solved: Solver, tmp_path: Path) -> None:
@@ -178,10 +162,6 @@ def test_an_office_program_opens_them_and_runs_nothing(solved: Solver, tmp_path:
 
 
 # Texts that no file can bring in, but a program may.
-
-
-def test_lone_surrogates_are_left_out() -> None:
-    assert clean("a\ud800b\udfffc", limit=None) == "abc"
 
 
 def test_marks_stay_where_letters_need_them() -> None:

@@ -36,7 +36,7 @@ def line_of(text: str, word: str) -> str:
 # A sweep.
 
 
-def test_stretches_cover_every_row_once_and_differ_from_their_neighbours() -> None:
+def test_stretches_cover_every_row_once() -> None:
     study, rows = samples.power_sweep()
     found = stretches(study, rows, POWER)
     assert sum(each.rows for each in found) == study.rows
@@ -74,7 +74,7 @@ def test_a_sweep_without_rows_or_without_a_plan() -> None:
 # A frontier.
 
 
-def test_a_frontier_marks_the_knee_and_the_best_and_says_what_the_knee_means() -> None:
+def test_a_frontier_marks_its_knee_and_its_best() -> None:
     text = shown(samples.storage_frontier())
     assert line_of(text, "knee  ").split()[:3] == ["4", "knee", "102.4"]
     assert line_of(text, "best  ").split()[:3] == ["10", "best", "614.4"]

@@ -111,11 +111,3 @@ def test_a_job_shrinks_and_grows_with_its_units() -> None:
          "short": 0.25 * 270.0, "capture": 30.0, "wait": 20.0, "failures": 1.0, "taken": 1.0,
          "grown": 1.0}
     )  # fmt: skip
-
-
-def test_failures_of_replicas_that_do_not_run_do_nothing() -> None:
-    units = RepairUnits((1.0, 0.5))
-    times = given((50.0, 95.0, 96.0), out_s=(9e9, 0.0, 0.0), luck=(0.2, 0.6, 0.4))
-    found = budget(job(units=units), 100.0, times)
-    assert found["failures"] == 2.0
-    assert found["rework"] == pytest.approx(50.0 + 0.5 * 6.0)

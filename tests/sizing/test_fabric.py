@@ -162,7 +162,7 @@ def test_dgx_superpod_gb200(units: int, leaves: int, spines: int, cores: int) ->
     assert size_for(SUPERPOD_GB200, 8 * units - 7) == size, "a whole unit is built"
 
 
-def test_one_unit_of_gb200_has_spines_of_its_own_and_room_for_its_manager() -> None:
+def test_one_gb200_unit_has_its_own_spines_and_a_manager_slot() -> None:
     # The table gives no row of one unit; 32 leaves of 18 uplinks fill nine spines of 64 ports.
     size = size_for(SUPERPOD_GB200, 8)
     assert (size.tree.tiers, size.tree.leaves, size.tree.spines) == (2, 32, 9)

@@ -113,7 +113,7 @@ def test_losses_add_up_to_what_is_lost(
     assert all(0 <= part <= 1 for part in parts)
 
 
-def test_a_stall_that_fills_the_interval_loses_everything_to_the_stall() -> None:
+def test_a_stall_as_long_as_the_interval_loses_everything() -> None:
     loss = goodput_loss(60, 60, 10, 600, 14, 3_600)
     assert (loss.stall, loss.total) == (1.0, 1.0)
 
@@ -132,7 +132,7 @@ def test_first_order_is_low_by_little_where_it_is_valid(
 
 
 @given(st.floats(0.1, 600), st.floats(600, 1e6), st.floats(0, 300), st.floats(0, 3_600))
-def test_best_interval_beats_its_neighbours_whatever_the_drain_and_restart(
+def test_best_interval_beats_its_neighbours(
     stall: float, mtti: float, drain: float, restart: float
 ) -> None:
     best = best_interval_s(stall, mtti, 1e-3, 1e9)

@@ -86,7 +86,7 @@ def test_goodput_matches_the_simulated_failure_process(
         (900, 30, 870, 300, 2_400, 0.9),
     ],
 )
-def test_what_a_slowdown_understates_is_what_the_simulation_keeps_more(
+def test_understated_goodput_is_that_of_the_simulation(
     interval_s: float,
     stall_s: float,
     drain_s: float,

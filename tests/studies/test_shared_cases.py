@@ -131,7 +131,7 @@ def test_a_wrong_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         solving.confirmed(inputs, case, forged, GAP)
 
 
-def test_a_plan_is_held_to_the_limits_of_every_scenario_it_is_shown_for() -> None:
+def test_a_plan_keeps_the_limits_of_each_of_its_scenarios() -> None:
     inputs, path = api.load(shipped.problem_files()["10MW"]), "site.facility_power"
     powers_kw = (9000.0, 8000.0, 10000.0)
     (group,) = solving.groups(

@@ -66,7 +66,7 @@ def skus_at(list_usd: float) -> set[str]:
 
 
 @pytest.mark.exhaustive(keep=0)
-def test_the_planner_buys_just_below_the_break_even_price_and_not_above() -> None:
+def test_bought_just_below_the_break_even_price_and_not_above() -> None:
     (item,) = [item for item in answered().items if item.asked]
     price = item.break_even
     assert price is not None

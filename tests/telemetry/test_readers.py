@@ -57,15 +57,6 @@ def test_times_of_every_kind(tmp_path: Path, ending: str, time: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "per_s"),
-    [("time_ms", 1000), ("t_time_us", 1e6), ("time_min", 1 / 60), ("time (h)", 1 / 3600)],
-)
-def test_times_in_the_unit_of_their_name(tmp_path: Path, name: str, per_s: float) -> None:
-    columns = {name: (TIME - TIME[0]) * per_s, "write_gb_per_s": RATE}
-    np.testing.assert_allclose(only(written(tmp_path / "a.csv", columns)).time_s, TIME - TIME[0])
-
-
-@pytest.mark.parametrize(
     ("name", "gb", "is_rate"),
     [
         ("wkB/s", 1024 / 1e9, True), ("kB_wrtn/s", 1024 / 1e9, True), ("wMB/s", 2**20 / 1e9, True),
@@ -113,30 +104,6 @@ def test_names_that_do_not_tell_a_unit(name: str, tmp_path: Path) -> None:
 def test_columns_that_are_not_clear(names: list[str], options: ReadOptions, match: str) -> None:
     with pytest.raises(InputError, match=match):
         find_columns(names, options, "t.csv")
-
-
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-@pytest.mark.parametrize("mixed", [False, True])
-def test_clusters_in_a_column(tmp_path: Path, ending: str, mixed: bool) -> None:
-    order = np.argsort(np.tile(np.arange(120), 2), kind="stable") if mixed else np.arange(240)
-    columns = {
-        "cluster": np.repeat(["east", "west"], 120)[order],
-        "time": np.tile(TIME, 2)[order],
-        "write_gb_per_s": np.concatenate((RATE, 2 * RATE))[order],
-    }
-    east, west = tables.read_traces(written(tmp_path / f"both.{ending}", columns), OPTIONS)
-    assert (east.cluster, west.cluster) == ("east", "west")
-    np.testing.assert_allclose(east.write, RATE)
-    np.testing.assert_allclose(west.write, 2 * RATE)
-    np.testing.assert_array_equal(west.time_s, TIME)
-
-
-def test_empty_cells_are_samples_without_a_figure(tmp_path: Path) -> None:
-    lines = ["time,write_gb_per_s", *(f"{t},{'' if n == 3 else 'NaN' if n == 4 else 1}"
-             for n, t in enumerate(TIME))]  # fmt: skip
-    path = tmp_path / "a.csv"
-    path.write_text("\n".join(lines))
-    assert np.flatnonzero(np.isnan(only(path).write)).tolist() == [3, 4]
 
 
 @pytest.mark.parametrize(

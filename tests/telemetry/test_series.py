@@ -51,13 +51,6 @@ def test_a_counter_is_recognised_and_gives_the_same_rates() -> None:
     np.testing.assert_allclose(found.read, RATE / 2)
 
 
-def test_a_counter_that_starts_again_loses_one_sample_at_most() -> None:
-    found = series(counted(reset_at=300), OPTIONS)
-    assert found.resets == 1
-    assert volume(found) == pytest.approx(RATE.sum() * 10, abs=10.0 * RATE[299] + 1e-6)
-    assert found.write.min() >= 0
-
-
 def test_a_lost_sample_is_bridged() -> None:
     rows = np.delete(np.arange(600), [2, 100])
     found = series(chosen(TRACE, rows), OPTIONS)

@@ -226,15 +226,3 @@ def test_limits_of_money_and_of_vendors_stay_inside() -> None:
     names = {limit.name for limit in shown.limits}
     assert "facility_power" in names
     assert not names & {"capex", "split.0", "require_vendor.0", "no such limit"}
-
-
-def test_an_objective_of_money_has_no_name_outside() -> None:
-    source = solved("10MW")
-    goal = source.objective.model_copy(update={"name": "tco", "unit": "USD", "value": 475e6})
-    shown = for_audience(source.model_copy(update={"objective": goal}), "customer").objective
-    assert (shown.value, shown.unit) == (None, "")
-    assert shown.name != "tco"
-
-
-def test_an_inside_plan_is_the_plan() -> None:
-    assert for_audience(solved("10MW"), "internal") is solved("10MW")

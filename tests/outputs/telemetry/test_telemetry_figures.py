@@ -23,7 +23,7 @@ def test_what_is_only_bounded_is_told_by_its_bound() -> None:
         (5.9e-4, 1.2e-4, "1/GPU/day", "0.00059 1/GPU/day", "0.000470 to 0.000710 1/GPU/day"),
     ],
 )
-def test_a_problem_file_has_as_many_digits_as_the_range_gives_sense_to(
+def test_a_problem_file_has_digits_within_the_range(
     value: float, half: float, unit: str, text: str, ends: str
 ) -> None:
     found = Measured(value=value, low=value - half, high=value + half)
