@@ -1,18 +1,21 @@
 """The plain way to sweep: per scenario one MILP rebuilt in PuLP and solved by CBC, nothing kept.
 
-Two of them. ``bare`` is the model of ``baseline.py``: systems, storage, racks, one fixed interval;
-nothing of what comes with a purchase. ``whole`` is the integer program of planner itself: the same
-bill with fabrics, racks, spares and CDUs, for peak PFLOP/s. Neither knows goodput or intervals,
-proves anything about the rest, checks its plan or writes a table.
+Three of them. ``bare`` is the model of ``baseline.py``: systems, storage, racks, one fixed
+interval; nothing of what comes with a purchase. ``mutated`` is the same model built once and kept
+in HiGHS, of which only right-hand sides change. ``whole`` is the integer program of planner itself:
+the same bill with fabrics, racks, spares and CDUs, for peak PFLOP/s. None knows goodput or
+intervals, proves anything about the rest, checks its plan or writes a table.
 """
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass, replace
 from math import floor
 from pathlib import Path
 
 import baseline
+import highspy
 import pulp
 
 from planner import api
@@ -50,6 +53,9 @@ class Bare:
         self.prices = {item["id"]: baseline.listed_usd(item, book) for item in self.items}
 
     def solve(self, limits: Limits, gap: float) -> None:
+        solved(self.model(limits), gap)
+
+    def model(self, limits: Limits) -> pulp.LpProblem:
         site, job = self.problem["site"], self.problem["jobs"][0]
         rack = site["rack"]
         height, rack_kw = baseline.value(rack["height"]), baseline.value(rack["power"])
@@ -79,12 +85,35 @@ class Bare:
             kw.append(draw * count)
             usd.append(price / 1e6 * count)
         model += pulp.lpSum(flops)
-        model += pulp.lpSum(kw) <= limits.power_kw / float(site["pue"])
-        model += pulp.lpSum(racks) <= limits.racks
-        model += pulp.lpSum(usd) <= limits.capex_musd
+        model += pulp.lpSum(kw) <= limits.power_kw / float(site["pue"]), "power"
+        model += pulp.lpSum(racks) <= limits.racks, "racks"
+        model += pulp.lpSum(usd) <= limits.capex_musd, "capex"
         model += pulp.lpSum(write) >= size_gb / (0.10 * 1800)
         model += pulp.lpSum(read) >= size_gb / 300
-        solved(model, gap)
+        return model
+
+
+class Mutated(Bare):
+    """The same model once in HiGHS, whose right-hand sides are changed for each scenario."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        with tempfile.TemporaryDirectory() as folder:
+            file = str(Path(folder) / "bare.lp")
+            self.model(Limits(10_000.0, 480.0, 260)).writeLP(file)
+            self.highs = highspy.Highs()
+            self.highs.silent()
+            self.highs.readModel(file)
+        self.pue = float(self.problem["site"]["pue"])
+        self.rows = [self.highs.getRowByName(name)[1] for name in ("power", "racks", "capex")]
+
+    def solve(self, limits: Limits, gap: float) -> None:
+        most = (limits.power_kw / self.pue, float(limits.racks), limits.capex_musd)
+        for row, value in zip(self.rows, most, strict=True):
+            self.highs.changeRowBounds(row, -highspy.kHighsInf, value)
+        self.highs.setOptionValue("mip_rel_gap", gap)
+        self.highs.run()
+        assert self.highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
 
 
 class Whole:

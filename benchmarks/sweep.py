@@ -31,12 +31,12 @@ import pyarrow.parquet as pq
 import yaml
 
 sys.path.insert(0, str(Path(__file__).parent))
-from plain import Bare, Limits, Whole
+from plain import Bare, Limits, Mutated, Whole
 
 ROOT = Path(__file__).resolve().parent.parent
 PROBLEM = ROOT / "problems" / "10MW.yaml"
 COMPANIONS = ("network", "extras", "spares", "scenarios")
-_way: Bare | Whole | None = None
+_way: Bare | Mutated | Whole | None = None
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def ours(problem: Path, kind: Kind, folder: Path, jobs: int = 2) -> dict[str, fl
     return {"cpu_s": cpu_s, "solved": record["solved"], "peak_mb": after.ru_maxrss / 1024}
 
 
-def _begin(way: type[Bare] | type[Whole]) -> None:
+def _begin(way: type[Bare | Whole]) -> None:
     global _way
     _way = way(PROBLEM)
 
@@ -127,7 +127,7 @@ def _plain(limits: Limits, gap: float) -> float:
     return sum(os.times()[:4]) - sum(before[:4])
 
 
-def plain(way: type[Bare] | type[Whole], kind: Kind, sample: int) -> float:
+def plain(way: type[Bare | Whole], kind: Kind, sample: int) -> float:
     """Return scenarios per CPU second of the plain way, on a sample."""
     some = random.Random(2).sample(kind.limits, min(sample, len(kind.limits)))
     context = get_context("spawn")
@@ -231,10 +231,11 @@ def main() -> None:
         folder = Path(name)
         problems = (
             ("bare", bare_problem(folder), Bare, 100 if quick else 400),
+            ("mutated", bare_problem(folder), Mutated, 400),
             ("whole", PROBLEM, Whole, 6 if quick else 20),
         )
         for label, problem, way, sample in problems:
-            print(f"\n{label}: {'without' if label == 'bare' else 'with'} what comes with systems")
+            print(f"\n{label}: {'with' if label == 'whole' else 'without'} what comes with systems")
             print(
                 f"{'':34}{'CPU s':>8}{'ours/s':>9}{'plain/s':>9}{'times':>8}{'asked':>7}"
                 f"{'worked':>8}{'MB':>6}"

@@ -491,7 +491,8 @@ def init(
         list[str] | None,
         typer.Argument(
             help="A shipped example to copy; or answers of your own: name, power, pue, racks, "
-            "rack-power, budget, model, tokens, vendors, own, prices, such as power='3 MW'.",
+            "rack-power, cooling, budget, model, active, tokens, precision, goal, vendors, own, "
+            "prices, such as power='3 MW'.",
             metavar="[EXAMPLE | NAME=ANSWER...]",
             show_default=False,
             autocompletion=complete_examples,

@@ -26,11 +26,6 @@ def complete_items(incomplete: str) -> list[str]:
     return _beginning(_items(), incomplete)
 
 
-def complete_owned(incomplete: str) -> list[str]:
-    """Return the items that begin so, for a number of units to follow."""
-    return [f"{name}=" for name in complete_items(incomplete)]
-
-
 def complete_settings(ctx: Any, incomplete: str) -> list[str]:
     """Return the settings of a problem that begin so, one step deeper at a time.
 

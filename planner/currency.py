@@ -82,24 +82,16 @@ class Currency:
     @property
     def large(self) -> tuple[float, str]:
         """The unit in which a bill of a cluster is told, as people do: its size and its name."""
-        if self.code == "INR":
-            return 1e7, "crore INR"
         return (1e9, f"B{self.code}") if self.code in _BY_BILLIONS else (1e6, f"M{self.code}")
 
     @property
     def sizes(self) -> tuple[tuple[float, str], ...]:
         """The larger units of this currency and their names, the largest first."""
-        if self.code == "INR":
-            return (1e7, "crore INR"), (1e5, "lakh INR")
         return tuple((size, f"{prefix}{self.code}") for size, prefix in _SIZES)
 
     def written(self, value: float, digits: int) -> str:
-        """Return an amount of this currency with its digits in groups: rupees in lakh and crore."""
-        plain = f"{value:,.{digits}f}"
-        if self.code != "INR":
-            return plain
-        whole, point, rest = plain.replace(",", "").partition(".")
-        return re.sub(r"(?<=\d)(?=(\d\d)*\d{3}$)", ",", whole) + point + rest
+        """Return an amount of this currency with its digits in groups."""
+        return f"{value:,.{digits}f}"
 
     def of(self, usd: float) -> float:
         """Return an amount of USD in this currency."""
@@ -192,17 +184,14 @@ def in_usd(unit: str) -> tuple[str, float] | None:
     Raises:
         NoRateError: the rate of its currency is not known.
     """
-    many, unit = 1.0, unit.strip()
-    for size, name in Currency("INR").sizes:
-        if unit.startswith(name):
-            many, unit = size, unit.replace(name, "INR", 1)
+    unit = unit.strip()
     match = _IN_UNIT.match(unit)
     if match is None or match["code"] not in CODES or match["code"] == "USD":
         return None
     rate = _RATES.get().get(match["code"])
     if rate is None:
         raise NoRateError(match["code"])
-    return f"{match['size'] or ''}USD{unit[match.end() :]}", many * rate.usd
+    return f"{match['size'] or ''}USD{unit[match.end() :]}", rate.usd
 
 
 def code_of(text: str) -> str | None:
@@ -233,12 +222,6 @@ def bare(usd: float | None, digits: int | None = 0) -> str:
 
 
 _SIZES = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
-
-
-def grouped(value: float, digits: int, unit: str) -> str:
-    """Return a figure with its digits in groups: those of rupees where its unit is money."""
-    money = current()
-    return (money if money.code in unit else USD).written(value, digits)
 
 
 def short(usd: float | None) -> str:

@@ -15,7 +15,6 @@ from planner import shipped
 from planner.cli import EXAMPLES
 from planner.cli_options import (
     complete_items,
-    complete_owned,
     complete_scenarios,
     complete_settings,
 )
@@ -57,7 +56,6 @@ def test_settings_are_completed_step_by_step() -> None:
 
 def test_names_are_completed(tmp_path: Path) -> None:
     assert complete_items("ddn_ai400x2_t") == ["ddn_ai400x2_turbo"]
-    assert complete_owned("ddn_ai400x2_t") == ["ddn_ai400x2_turbo="]
     assert complete_scenarios(COMMAND, "h") == ["half_power"]
     assert complete_scenarios(SimpleNamespace(params={}), "") == []
     missing = SimpleNamespace(params={"problem": tmp_path / "none.yaml"})

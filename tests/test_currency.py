@@ -349,18 +349,12 @@ def _leaves(data: object, path: str = "") -> list[tuple[str, float]]:
     return [leaf for key, part in parts for leaf in _leaves(part, f"{path}.{key}".lstrip("."))]
 
 
-RUPEE = Currency("INR", 0.0125, "2026-11-20", "RBI")
 WON = Currency("KRW", 0.0008, "2026-11-20", "BOK")
 
 
 @pytest.mark.parametrize(
     ("money", "usd", "short", "full", "large"),
     [
-        (RUPEE, 5_000_000.0, "40.00 crore INR", "40,00,00,000.00 INR", "40.00"),
-        (RUPEE, 25e9, "2,00,000.00 crore INR", "20,00,00,00,00,000.00 INR", "2,00,000.00"),
-        (RUPEE, 12_500.0, "10.00 lakh INR", "10,00,000.00 INR", "0.10"),
-        (RUPEE, 12.5, "1,000.00 INR", "1,000.00 INR", "0.00"),
-        (RUPEE, -5_000_000.0, "-40.00 crore INR", "-40,00,00,000.00 INR", "-40.00"),
         (WON, 280e6, "350.00 BKRW", "350,000,000,000 KRW", "350.00"),
         (WON, 8_000.0, "10.00 MKRW", "10,000,000 KRW", "0.01"),
         (Currency("EUR", 1.25), 5e6, "4.00 MEUR", "4,000,000.00 EUR", "4.00"),
@@ -369,7 +363,7 @@ WON = Currency("KRW", 0.0008, "2026-11-20", "BOK")
 def test_amounts_read_as_people_write_them(
     money: Currency, usd: float, short: str, full: str, large: str
 ) -> None:
-    """Rupees in lakh and crore, won in thousands of millions; a column says the unit it is in."""
+    """Won in thousands of millions; a column says the unit it is in."""
     with currency.shown_in(money):
         assert currency.short(usd) == short
         assert currency.amount(usd) == full
@@ -378,13 +372,6 @@ def test_amounts_read_as_people_write_them(
         written = scale([usd], "USD")
         assert written.size / money.usd == pytest.approx(abs(usd) / money.usd / abs(
             float(written.text(usd).replace(",", ""))))  # fmt: skip
-
-
-def test_crores_and_lakhs_are_read(tmp_path: Path) -> None:
-    rupees = "exchange: {INR: {usd: 0.0125, on: 2026-11-20, source: RBI}}\n"
-    for text in ("480 crore INR", "48000 lakh INR", "4.8 BINR"):
-        path = _written(tmp_path, changed(PROBLEM, "60 MUSD", text) + rupees)
-        assert load(path).problem.budget.capex_usd == pytest.approx(60e6)
 
 
 def test_a_step_is_round_in_the_currency_it_is_told_in() -> None:

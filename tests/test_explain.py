@@ -14,9 +14,7 @@ from planner import shipped
 from planner.api import Options, solve
 from planner.levers import levers
 from planner.loader import load
-from planner.outputs import explain_text
-from planner.outputs.why_text import holds
-from planner.schema.explanation import Explanation, Marginal, Moved
+from planner.schema.explanation import Explanation, Marginal
 from planner.schema.plan import Plan
 from planner.studies import explain
 from planner.terminal import STANDARD
@@ -59,23 +57,6 @@ def row_of(found: Explanation, path: str) -> Marginal:
 
 
 # The screen.
-
-
-def test_the_screen_says_what_holds_the_plan(problem: str) -> None:
-    done, found = once("explain", problem, "--full"), explained(problem)
-    assert (done.code, done.err) == (0, "")
-    lines = done.out.splitlines()
-    assert max(map(len, lines)) <= STANDARD == 100
-    assert all(line.isprintable() and line == line.rstrip() for line in lines)
-    assert lines[0] == f"Why this plan: {found.plan.problem}"
-    for heading in ("What holds it", "What does not hold it", "Not in the plan"):
-        assert any(line.startswith(heading) for line in lines), heading
-    starred = [
-        line for line in lines if line.startswith("  * ") and not line[4:].startswith("bind")
-    ]
-    assert len(starred) == sum(row.binding for row in found.marginals)
-    for row in found.marginals:
-        assert row.label[:21] in " ".join(done.out.split()), row
 
 
 @pytest.mark.exhaustive(keep=2)
@@ -197,21 +178,6 @@ def test_the_workbook_holds_the_numbers_of_the_json(name: str, small: str, tmp_p
     assert {item.sku for item in found.why_not.items} <= texts
 
 
-def test_quiet_and_json_with_a_workbook(small: str, tmp_path: Path) -> None:
-    done = ran("explain", small, "-q", "--json", "-o", str(tmp_path))
-    assert (done.code, done.err) == (0, "")
-    assert Explanation.model_validate_json(done.out) == explained(small)
-    assert [path.name for path in tmp_path.iterdir()] == ["problem.explain.xlsx"]
-
-
-def test_a_workbook_that_cannot_be_written(small: str, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("no folder")
-    done = ran("explain", small, "-o", str(tmp_path / "file" / "out"))
-    assert done.code == 2
-    assert "cannot write" in done.err
-    assert done.err.count("\n") == 1
-
-
 # Names from elsewhere.
 
 
@@ -225,18 +191,6 @@ def test_hostile_names_are_text(name: str, tmp_path: Path) -> None:
     assert name == "long" or max(map(len, done.out.splitlines())) <= STANDARD
     book = book_of(tmp_path / "out" / "problem.explain.xlsx")
     assert no_formula(book)
-
-
-@pytest.mark.exhaustive(keep=3)
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_names_are_text_where_there_is_no_plan(name: str, tmp_path: Path) -> None:
-    path = lay_out(tmp_path, TEXTS[name])
-    tight = ("--set", "targets={min_gpus: 1000}", "--set", "items.gpu_box.max=64")
-    done = ran("explain", str(path), *tight, "-o", str(tmp_path / "out"), "-q")
-    assert (done.code, done.err) == (3, "")
-    assert all(line.isprintable() for line in done.out.split("\n"))
-    assert name == "long" or max(map(len, done.out.splitlines())) <= STANDARD
-    assert no_formula(book_of(tmp_path / "out" / "problem.explain.xlsx"))
 
 
 # Settings and scenarios.
@@ -337,62 +291,3 @@ def test_wrong_usage_is_one_line(
     assert wrong in said
     assert right in said
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(("option", "value"), [(STEP, "a\x1b[31m\n=1 kW"), (KEEP, "a\x1b[31m\nb")])
-def test_wrong_usage_prints_no_control_characters(option: str, value: str, small: str) -> None:
-    assert line_of(ran("explain", small, option, value))[:-1].isprintable()
-
-
-def test_what_is_wrong_with_the_file_comes_first(small: str) -> None:
-    said = line_of(ran("explain", small, "--set", "site.peu=2", KEEP, "nothing"))
-    assert "unknown key 'peu'" in said
-    assert "no such problem file" in line_of(ran("explain", "missing.yaml"))
-
-
-def test_an_item_that_was_asked_for_is_explained(small: str) -> None:
-    found = explained(small, WHY_NOT, "quick_store")
-    assert found.why_not is not None
-    assert "quick_store" in {item.sku for item in found.why_not.items}
-    assert "quick_store" in once("explain", small, WHY_NOT, "quick_store", "--full").out
-
-
-def test_the_first_screen_tells_what_binds_what_counts_and_what_is_idle(small: str) -> None:
-    found = explained(small)
-    said = dict(explain_text.first(found).answer)
-    binding = [row for row in found.marginals if row.binding]
-    idle = [row for row in found.marginals if not holds(found, row) and not row.binding]
-    counts = [row for row in found.marginals if holds(found, row) and not row.binding]
-    assert binding
-    assert all(row.label in said["Binds"] for row in binding[:3])
-    for row in binding:
-        if row.next_step is not None:
-            assert f"a better plan begins at {row.next_step.to_text}" in said["Binds"]
-    assert not idle or said["Idle"].startswith(f"{len(idle)} limit")
-    largest = max(counts, key=lambda row: max(abs(m.change or 0.0)
-                                              for m in (row.looser, row.tighter)))  # fmt: skip
-    assert said["Counts"].startswith(largest.label)
-    assert "Why not" not in said
-
-
-def test_what_binds_alone_does_not_bind_too(small: str) -> None:
-    """Days to train "bind, too" stood where nothing had been told to bind."""
-    found = explained(small)
-    still = Moved(to_text="", setting="", known="no_limit_helps", change=0.0)
-    rows = tuple(
-        row.model_copy(update={"binding": True, "looser": still, "tighter": still})
-        for row in found.marginals[:2]
-    )
-    said = dict(explain_text.first(found.model_copy(update={"marginals": rows})).answer)["Binds"]
-    labels = f"{rows[0].label} and {rows[1].label}"
-    assert said == f"{labels}, but a step of them changes nothing"
-
-
-def test_the_first_screen_answers_what_was_asked(small: str) -> None:
-    why = explained(small).why_not
-    assert why is not None
-    item = next(each for each in why.items if each.kind != "left_out")
-    shown = ran("explain", small, "--why-not", item.sku)
-    assert shown.code == 0
-    answer = shown.out.split("\n\n")[1]
-    assert f"Why not   {item.model}: " in answer or f"Why not  {item.model}: " in answer

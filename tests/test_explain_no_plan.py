@@ -7,7 +7,6 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-import planner.infeasible
 from planner import shipped
 from planner.api import Options, solve, solve_with
 from planner.infeasible.oracle import Decision, Oracle, off
@@ -16,7 +15,6 @@ from planner.levers import Change, Lever, levers
 from planner.optimizer.effort import Effort
 from planner.schema.explanation import Explanation
 from planner.schema.infeasibility import Infeasibility, Step
-from planner.schema.plan import Plan
 from tests.infeasible.asked import check_one, check_together
 from tests.infeasible.plant import Planted, written
 from tests.world.commands import once, ran
@@ -42,10 +40,6 @@ def why(*arguments: str) -> Infeasibility:
     assert found.value is None
     assert found.plan.infeasibility is not None
     return found.plan.infeasibility
-
-
-def paths(steps: tuple[Step, ...]) -> list[str]:
-    return [step.path for step in steps]
 
 
 def ends(problem: str, settings: tuple[str, ...], steps: tuple[Step, ...]) -> str:
@@ -91,11 +85,6 @@ def test_screen_and_workbook_say_the_same(name: str, small: str, tmp_path: Path)
         assert any(all(setting in text for setting in step.settings) for text in texts)
 
 
-def test_solve_and_explain_give_the_same_reasons(small: str) -> None:
-    plan = Plan.model_validate_json(once("solve", *tight(small), "--json", "-q").out)
-    assert plan.infeasibility == why(*tight(small))
-
-
 # What is proposed helps, and a little less does not.
 
 
@@ -122,23 +111,6 @@ def test_a_single_change_with_what_asks_for_it(small: str) -> None:
     assert [limit.path for limit in single.because] == [MONEY]
 
 
-def test_a_little_less_of_one_is_told_where_a_little_of_another_helps(small: str) -> None:
-    found = why(*tight(small)).combined
-    assert found is not None
-    assert set(paths(found.steps)) == {GPUS, MONEY}
-    assert found.weighted is not None
-    assert found.weighted < 0.99 * (480 - 320) / 480
-
-
-def test_what_is_kept_is_in_no_change(small: str) -> None:
-    found = why(*tight(small, "--keep", GPUS))
-    assert found.changes == ()
-    assert found.combined is not None
-    assert set(paths(found.combined.steps)) == {POWER, MONEY}
-    named = {limit.path for conflict in found.conflicts for limit in conflict.limits}
-    assert GPUS in named, "it is kept, and still to blame"
-
-
 @pytest.mark.parametrize("kept", [(GPUS, MONEY), (GPUS, POWER), (GPUS, MONEY, POWER)])
 def test_where_all_that_helps_is_kept_nothing_is_proposed(
     kept: tuple[str, ...], small: str
@@ -148,14 +120,6 @@ def test_where_all_that_helps_is_kept_nothing_is_proposed(
     assert found.combined is None
     assert found.conflicts
     assert found.undecided == ()
-
-
-@pytest.mark.exhaustive(keep=0)
-def test_every_limit_can_be_kept() -> None:
-    for path in ("jobs.0.restore.max_time", "jobs.0.restore.fan_out", "storage.client_limit.read"):
-        found = why(RESTORE, "--keep", path)
-        assert path not in paths(found.changes)
-        assert len(found.changes) == 2
 
 
 def test_what_is_fixed_is_moved_the_way_that_helps_beside_other_changes() -> None:
@@ -173,24 +137,6 @@ def test_what_is_fixed_is_moved_the_way_that_helps_beside_other_changes() -> Non
     settings = [setting for step in found.combined.steps for setting in step.settings]
     changes = [argument for setting in settings for argument in ("--set", setting)]
     assert ran("solve", *problem, *changes).code == 0
-
-
-def test_a_weight_moves_the_change_to_other_limits(small: str) -> None:
-    found = why(*tight(small, "--weight", f"{GPUS}=10"))
-    assert paths(found.changes) == [GPUS], "single ones are told whatever they weigh"
-    assert found.combined is not None
-    assert set(paths(found.combined.steps)) == {POWER, MONEY}
-    assert found.combined.weighted is not None
-    shares = {s.path: abs((s.least or 0.0) - (s.value or 0.0)) / (s.value or 1.0)
-              for s in found.combined.steps}  # fmt: skip
-    assert found.combined.weighted == pytest.approx(sum(shares.values()), rel=1e-6)
-    dear = why(*tight(small, "--weight", f"{GPUS}=10", "--weight", f"{MONEY}=2"))
-    assert dear.combined is not None
-    assert dear.combined.weighted == pytest.approx(shares[POWER] + 2 * shares[MONEY], rel=1e-6)
-    light = why(*tight(small, "--weight", f"{GPUS}=0.1"))
-    assert light.combined is None
-    costly = ("--weight", f"{GPUS}=10", "--weight", f"{POWER}=100", "--weight", f"{MONEY}=100")
-    assert why(*tight(small, *costly)).combined is None
 
 
 @pytest.mark.parametrize("weight", [0.2, 0.5, 2.0, 5.0, 20.0])
@@ -224,16 +170,6 @@ def test_settings_and_scenarios_are_respected() -> None:
     assert step.source == "--set jobs.0.restore.max_time=30 s"
 
 
-def test_what_is_proposed_is_no_purchase_without_end() -> None:
-    """More GPUs than are installed: of other systems any number may be bought, which is refused."""
-    problem = str(shipped.problem_files()["megatron_1t"])
-    settings = ("jobs.0.gpus.min=4000",)
-    found = why(problem, "--set", *settings)
-    assert paths(found.changes) == ["jobs.0.gpus.min"]
-    for step in found.changes:
-        assert ends(problem, settings, (step,)) == "optimal"
-
-
 # Time.
 
 
@@ -243,39 +179,6 @@ def claims_hold(inputs: Inputs, found: Infeasibility) -> None:
         check_one(inputs, step)
     if found.combined is not None:
         check_together(inputs, found.combined.steps)
-
-
-def test_no_work_at_all_claims_nothing(monkeypatch: pytest.MonkeyPatch, small: str) -> None:
-    monkeypatch.setattr(planner.infeasible, "WORK", 0.0)
-    done = ran("explain", *tight(small), "--json")
-    found = Explanation.model_validate_json(done.out).plan.infeasibility
-    assert done.code == 3
-    assert found is not None
-    assert (found.reasons, found.conflicts, found.changes, found.combined) == ((), (), (), None)
-    assert {GPUS, MONEY, POWER} <= set(found.undecided)
-    screen = ran("explain", *tight(small)).out
-    assert "not decided, as it takes too long: " in screen
-    assert "gives a plan" not in screen
-
-
-@pytest.mark.parametrize("limit", ["1 ms", "20 ms", "50 ms", "100 ms", "300 ms", "30 s"])
-def test_a_short_time_limit_gives_no_wrong_claim(limit: str, small: str) -> None:
-    done = ran("explain", *tight(small), "--time-limit", limit, "--json")
-    assert done.err == ""
-    found = Explanation.model_validate_json(done.out).plan
-    if done.code == 4:
-        assert found.status == "no_solution"
-        assert found.infeasibility is None
-        return
-    assert done.code == 3
-    assert found.infeasibility is not None
-    whole = why(*tight(small))
-    for step in found.infeasibility.changes:
-        assert ends(small, TIGHT, (step,)) == "optimal"
-        assert step.because in {(), *(one.because for one in whole.changes)}
-    assert set(found.infeasibility.conflicts) <= set(whole.conflicts)
-    if limit == "30 s":
-        assert found.infeasibility == whole
 
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, questions: int) -> None:

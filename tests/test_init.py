@@ -307,3 +307,8 @@ def test_active_parameters_make_the_model_a_mixture_of_experts(tmp_path: Path) -
 
 def test_no_whole_appliance_is_bought_as_a_cold_spare(tmp_path: Path) -> None:
     assert "storage" not in written(tmp_path).problem.spares
+
+
+def test_the_help_names_every_question(run: Runner) -> None:
+    shown = "".join(run("init", "--help").out.split())
+    assert [each.key for each in QUESTIONS.values() if f"{each.key}," not in shown] == []

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from planner import shipped
 from planner.errors import InputError
-from planner.inputs import Inputs, inputs_to_text
+from planner.inputs import Inputs
 from planner.loader import load
 from planner.loader.market import load_catalogs, load_prices
 from planner.schema.base import Identifier
@@ -248,13 +248,6 @@ def test_where_a_limit_stands(files: Files) -> None:
             assert place.startswith("--set "), place
 
 
-def test_inputs_made_in_memory_have_no_places(files: Files) -> None:
-    inputs = load(files())
-    made = Inputs.from_parts(problem=inputs.problem, items=inputs.items)
-    assert made.where("site.facility_power") is None
-    assert (made.prices, made.discounts) == ({}, ())
-
-
 # Catalogs.
 
 
@@ -309,14 +302,6 @@ items:
     assert "mine.yaml" in text
 
 
-def test_extends_that_leads_nowhere(files: Files) -> None:
-    text = error_of(files(own=CATALOG.replace("extends: box", "extends: bax")))
-    assert "did you mean 'box'" in text
-    assert "own.yaml:13" in text
-    circle = error_of(files(own=CATALOG.replace("extends: box", "extends: grand")))
-    assert "circular" in circle
-
-
 def test_includes_are_read_once_and_circles_are_refused(files: Files, tmp_path: Path) -> None:
     files(
         left="catalog: Left\ninclude: [own.yaml]\n",
@@ -337,14 +322,6 @@ def test_ids_are_unique_over_all_catalogs(files: Files) -> None:
     )
     assert "twice" in text
     assert "again.yaml" in text
-
-
-def test_shipped_catalogs_go_by_name(files: Files) -> None:
-    inputs = load(files(problem=PROBLEM.replace("[own.yaml]", "[own.yaml, storage_weka]")))
-    assert "wekapod_nitro_155" in {item.id for item in inputs.items}
-    text = error_of(files(problem=PROBLEM.replace("[own.yaml]", "[storage_wek]")))
-    assert "did you mean 'storage_weka'" in text
-    assert "problem.yaml:6" in text
 
 
 # Price books.
@@ -374,32 +351,6 @@ def test_later_books_override_earlier_ones_item_by_item(files: Files, tmp_path: 
         assert (prices.prices["gpu"].list_usd, prices.books["gpu"]) == (2000.0, "Book")
         assert prices.sources["box"]["mine"].title == "My quote"
     assert [d.discount for d in load_prices([tmp_path / "mine.yaml"]).discounts] == [0.1, 0.2]
-
-
-def test_a_problem_names_several_books(files: Files) -> None:
-    for named in ("[book.yaml, mine.yaml]", "mine.yaml"):
-        path = files(mine=MINE, problem=PROBLEM.replace("prices: book.yaml", f"prices: {named}"))
-        inputs = load(path)
-        assert inputs.prices["box"].list_usd == 900.0
-        assert inputs.price_books == {"box": "Mine", "gpu": "Book"}
-        assert inputs.price_book_names == ("Book", "Mine")
-
-
-def test_a_price_needs_its_source(files: Files) -> None:
-    text = error_of(files(book=BOOK.replace("source: quote", "source: quot")))
-    assert "did you mean 'quote'" in text
-    assert "book.yaml:5" in text
-
-
-def test_the_same_files_read_from_another_folder_are_the_same_inputs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    problem = Path(__file__).resolve().parents[1] / "problems" / "10MW.yaml"
-    monkeypatch.chdir(problem.parents[1])
-    here = inputs_to_text(load(problem))
-    monkeypatch.chdir(tmp_path)
-    assert inputs_to_text(load(problem)) == here
-    assert str(problem.parents[1]) not in here
 
 
 SCHEMA = Problem.model_json_schema()

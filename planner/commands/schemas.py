@@ -7,6 +7,7 @@ import json
 from pydantic import BaseModel
 
 from planner.commands.views import VIEWS
+from planner.portfolio.schema import Portfolio, PortfolioPlan
 from planner.schema.base import Model
 from planner.schema.bill import Bill, Quote, QuoteMap
 from planner.schema.catalog import Catalog
@@ -17,6 +18,8 @@ from planner.studies.request import one_of
 
 SCHEMAS: dict[str, type[BaseModel]] = {
     "problem": Problem,
+    "portfolio": Portfolio,
+    "portfolio-plan": PortfolioPlan,
     "catalog": Catalog,
     "prices": PriceBook,
     "plan": Plan,
@@ -37,7 +40,7 @@ def json_schema(name: str) -> str:
     model = SCHEMAS[one_of("--schema", name, list(SCHEMAS))]
     _build_parts(Model)
     schema = model.model_json_schema(mode="validation", by_alias=True)
-    if name == "problem":
+    if name in ("problem", "portfolio"):
         schema["properties"]["scenarios"] = {
             "type": "object",
             "description": "Named overrides, laid over the problem by --scenario NAME.",

@@ -205,14 +205,18 @@ def sheets(inputs: Inputs, plan: Plan, options: Options, names: Collection[str])
     from planner.studies import alternatives, explain
     from planner.studies.compare.rules import rules_table
 
-    studies: dict[str, Callable[[Inputs, Plan, Options], BaseModel | None]] = {
-        "why": explain.beside,
-        "rules": rules_table,
-        "alternatives": alternatives.beside,
+    def near() -> BaseModel | None:
+        found = alternatives.alternatives(inputs, options)
+        return found if found.alternatives else None
+
+    studies: dict[str, Callable[[], BaseModel | None]] = {
+        "why": lambda: explain.explain(inputs, options, plan=plan),
+        "rules": lambda: rules_table(inputs, plan, options),
+        "alternatives": near,
     }
     for name, study in studies.items():
         if name in names and plan.lines:
-            record = study(inputs, plan, options)
+            record = study()
             if record is not None:
                 yield study_sheet(VIEWS[type(record)], record)
 

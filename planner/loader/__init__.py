@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -205,49 +205,16 @@ Offered = tuple[dict[str, Any], list[str], list[Finding]]
 """What catalogs and price books hold, by field of the inputs; their digests; doubts."""
 
 
-@dataclass(frozen=True)
-class _Parsed:
-    """What some catalogs and price books offer, and the files that it was read from."""
-
-    prices: market.Prices
-    files: tuple[tuple[Path, str], ...]
-    offered: Offered
-
-    @property
-    def holds(self) -> bool:
-        """Whether every file has the bytes it had."""
-        try:
-            return all(market.digest(path) == now for path, now in self.files)
-        except InputError:  # reading it again says what is the matter
-            return False
-
-
-_MOST_PARSED = 4
-_parsed: dict[tuple[object, ...], _Parsed] = {}
-"""Catalogs parsed last, by path: a problem that changes again and again parses them once."""
-
-
 def _offered(
     problem: Problem, document: Document
 ) -> tuple[Problem, dict[str, Any], list[str], list[Finding]]:
     """Return the problem with the rates of its books, and what its catalogs and books hold."""
-    of_catalogs = _catalog_paths(problem, document.folder, document)
-    of_prices = _price_paths(problem.prices, document.folder, document)
-    rates = problem.currencies
-    # Places are told from the folder that one is in.
-    key = (Path.cwd(), tuple(of_catalogs), tuple(of_prices), repr(rates))
-    known = _parsed.pop(key, None)
-    if known is None or not known.holds:
-        catalogs = market.load_catalogs(of_catalogs)
-        prices = market.load_prices(of_prices, catalogs.items, rates)
-        files = (*catalogs.files, *prices.files)
-        known = _Parsed(prices, files, _read_offered(catalogs, prices))
-    _parsed[key] = known  # the latest last
-    while len(_parsed) > _MOST_PARSED:
-        del _parsed[next(iter(_parsed))]
-    prices = known.prices
+    catalogs = market.load_catalogs(_catalog_paths(problem, document.folder, document))
+    paths = _price_paths(problem.prices, document.folder, document)
+    prices = market.load_prices(paths, catalogs.items, problem.currencies)
     place = document.place(("currency",)) if problem.currency else prices.currency_place
-    return exchange.settle_rates(problem, prices.exchange, prices.currency, place), *known.offered
+    settled = exchange.settle_rates(problem, prices.exchange, prices.currency, place)
+    return settled, *_read_offered(catalogs, prices)
 
 
 def _read_offered(catalogs: market.Catalogs, prices: market.Prices) -> Offered:

@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -103,16 +102,11 @@ def read(path: Path, what: str = "problem file") -> Document:
     """Return the single YAML document of ``path``, which must be a mapping, with its digest."""
     _refuse_what_is_no_text(shorten_path(path), what)
     text, digest = read_text(path, what)
-    known = _parsed(text, shorten_path(path), what)
-    if not isinstance(known.data, dict):
-        raise InputError(_no_mapping(known, what))
-    return replace(known, data={**known.data}, lines={**known.lines}, origins={}, digest=digest)
-
-
-@lru_cache(maxsize=2)
-def _parsed(text: str, file: str, what: str) -> Document:
-    """Return the data of a text, which `check` reads again for each scenario of a problem."""
-    return parse(text, file, what)
+    document = parse(text, shorten_path(path), what)
+    if not isinstance(document.data, dict):
+        raise InputError(_no_mapping(document, what))
+    document.digest = digest
+    return document
 
 
 def _no_mapping(document: Document, what: str) -> Finding:

@@ -33,7 +33,11 @@ LONG = 64
 """Searches of more rounds are long."""
 MOST_BOXES = 2_000_000
 """More open boxes than these are not kept: the search then ends with what it has."""
+SAMPLED = 4
+"""Boxes of each scenario that are sampled before the search begins."""
 ROUNDING = 1e-9
+RAISES = 4
+"""So often the range of GPU systems is halved for the fewest that the job needs."""
 
 
 class Worth(NamedTuple):
@@ -173,6 +177,10 @@ class Search:
             owners = np.arange(self.limits.shape[1])
             begin = [(space, space.whole(owners)) for space in self.spaces]
         open_ = [(space, self._bounded(space, self._demanded(boxes))) for space, boxes in begin]
+        unknown = self.worth.kind in ("work", "ratio") and not np.isfinite(self.best).any()
+        if unknown and not self.effort.over:
+            for space, boxes in open_:
+                self.look_at(space, space.samples(_most_promising(boxes, SAMPLED)[0], self.limits))
         count, rounds = FIRST, 0
         while not self.effort.over and sum(boxes.size for _, boxes in open_) <= MOST_BOXES:
             open_ = [(space, self._left(space, boxes)) for space, boxes in open_]
@@ -204,9 +212,20 @@ class Search:
     def _systems_first(self, space: Space, rounds: int) -> bool:
         """Whether GPU systems are halved first: where storage alone counts, in every other round
         or, if little of it is asked for, never."""
-        if self.worth.kind == "least":
-            return bool(space.takes[: space.first_store, self.worth.column].any())
-        return self.worth.kind not in ("storage_units", "bought_write") or rounds % 2 == 0
+        if self.worth.kind in ("storage_units", "bought_write"):
+            return rounds % 2 == 0
+        return not self._is_least_of_storage(space)
+
+    def _of_storage(self, space: Space) -> bool:
+        """Whether storage alone counts."""
+        most = self.worth.kind in ("storage_units", "bought_write")
+        return most or self._is_least_of_storage(space)
+
+    def _is_least_of_storage(self, space: Space) -> bool:
+        """Whether as little as may be is asked for of what storage alone takes."""
+        if self.worth.kind != "least":
+            return False
+        return not space.takes[: space.first_store, self.worth.column].any()
 
     def _demanded(self, boxes: Boxes) -> Boxes:
         """Return boxes with no less than what their scenarios demand."""
@@ -277,8 +296,12 @@ class Search:
             most[row] = np.minimum(most[row], -self._of_use()[boxes.owner] * (1 + 1e-12))
         fits = space.kernel.can_be_had(bills) & (taken <= most).all(axis=0)
         begun = space.rounded_up(bills, boxes.low)[:, fits]
-        boxes, taken = boxes.at(fits), taken[:, fits]
-        room = most[:, fits] - taken + begun
+        boxes, taken, most = boxes.at(fits), taken[:, fits], most[:, fits]
+        room = most - taken + begun
+        if boxes.size and self._is_least_of_storage(space):
+            boxes = space.cut_systems(space.cut(boxes, room), most)
+        if boxes.size and self._of_storage(space):
+            boxes = self._raised(space, space.cut(boxes, room), room, taken)
         while boxes.size:
             boxes = space.cut(boxes, room)
             corner = space.top(boxes, room, taken)
@@ -292,6 +315,22 @@ class Search:
                 break
             room = less
         return self._left(space, boxes)
+
+    def _raised(self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers) -> Boxes:
+        """Return boxes with no fewer GPU systems than the job needs, where one type runs it: a rule
+        asks for storage for all of them."""
+        alone = np.flatnonzero(~space.job.several[boxes.team])
+        rows = space.job.rows_padded[0, boxes.team[alone]]
+        low = boxes.low.copy()
+        few, enough = low[rows, alone], boxes.high[rows, alone]
+        for _ in range(RAISES):
+            high = boxes.high[:, alone]
+            high[rows, np.arange(len(alone))] = middle = (few + enough) // 2
+            some = boxes.at(alone)._replace(high=high)
+            fine = self._reached(space.top(some, room[:, alone], taken[:, alone]), some.owner)
+            few, enough = np.where(fine, few, middle + 1), np.where(fine, middle, enough)
+        low[rows, alone] = np.minimum(few, boxes.high[rows, alone])
+        return boxes._replace(low=low)
 
     def _reached(self, corner: Corner, owners: Places) -> Flags:
         """Say where the job can run and what is held may be reached."""

@@ -52,6 +52,10 @@ MOST_GROUPS = 40
 """So many groups of storage families are told apart; beyond these all are one."""
 CUTS = 2
 """So often the room of a box is worked out anew from what is left in it."""
+PROBES = 4
+"""So many bills are looked at for the most GPU systems that fit a box."""
+DOUBLINGS = 8
+"""Numbers of each storage item that are sampled."""
 ENDLESS = 1e30
 """The endurance of drives that are not rated, TB per day."""
 GOODS = (
@@ -459,12 +463,57 @@ class Space:
         few = (boxes.low == 0) & (high < self.first[:, None])
         return boxes._replace(high=np.where(few, 0, high))
 
+    def cut_systems(self, boxes: Boxes, most: Numbers) -> Boxes:
+        """Return boxes with no more of a GPU system than fits by the least bill, which never falls
+        where more is bought, and knows what comes with systems.
+
+        Args:
+            boxes: such that lowest corners fit.
+            most: what may be taken, a row for each column.
+        """
+        high = boxes.high.copy()
+        for members in self.job.rows_padded:
+            row = members[boxes.team]
+            here = np.flatnonzero(row >= 0)
+            here = here[boxes.low[row[here], here] < high[row[here], here]]
+            if len(here):
+                high[row[here], here] = self._most_that_fit(
+                    boxes.at(here), row[here], most[:, here]
+                )
+        return boxes._replace(high=high)
+
+    def _most_that_fit(self, boxes: Boxes, row: Places, most: Numbers) -> Counts:
+        """Return for each box a count of one system that no purchase in it passes: some steps of
+        regula falsi from its highest."""
+        here = np.arange(boxes.size)
+        few, many = boxes.low[row, here], boxes.high[row, here] + 1
+        tried, left = many - 1, here
+        below, _ = self.taken(boxes, boxes.low, least=True)
+        above = np.full_like(below, np.inf)
+        for _ in range(PROBES):
+            some = boxes.at(left)
+            counts = some.low.copy()
+            counts[row[left], np.arange(len(left))] = tried[left]
+            taken, bills = self.taken(some, counts, least=True)
+            fits = self.kernel.can_be_had(bills) & (taken <= most[:, left]).all(axis=0)
+            few[left[fits]], many[left[~fits]] = tried[left[fits]], tried[left[~fits]]
+            below[:, left[fits]], above[:, left[~fits]] = taken[:, fits], taken[:, ~fits]
+            left = left[few[left] + 1 < many[left]]
+            if not len(left):
+                break
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = (most[:, left] - below[:, left]) / (above[:, left] - below[:, left])
+            share = np.nan_to_num(share, nan=1.0).min(axis=0, initial=1.0)
+            guess = few[left] + ((many - few)[left] * share).astype(np.int64) + 1
+            tried[left] = np.minimum(guess, many[left] - 1)
+        return np.asarray(many - 1)
+
     def top(self, boxes: Boxes, room: Numbers, taken: Numbers) -> Corner:
         """Return what boxes do at most, with what their lowest corners take."""
         goods = self._top_goods(boxes, room)
         stores, usable = self._stores_of(boxes, goods)
         count, most = self.job.of_systems(boxes.team, boxes.high[: self.first_store])
-        most = self._together(boxes, room, most)
+        most = self._by_rule(boxes.team, self._together(boxes, room, most), stores)
         fine = self.serves(boxes.low, stores, usable)
         score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
         running = self._running(boxes.team, boxes.high)
@@ -508,6 +557,22 @@ class Space:
             steps = np.floor(limit / step + NOISE).astype(np.int64) * step
             found[here] = np.minimum(most[here], steps)
         return found
+
+    def _by_rule(self, team: Places, most: Counts, stores: Stores) -> Counts:
+        """Return the most GPUs in use where a rule asks for bandwidth for all in the cluster."""
+        rule = self.case.rule
+        if rule is None:
+            return most
+        groups = np.full(len(team), float(MOST))
+        for bandwidth, each in (
+            (stores.read, rule.read_gb_per_s),
+            (stores.write, rule.write_gb_per_s),
+        ):
+            if each > 0:
+                groups = np.minimum(groups, bandwidth / (each * (1 - TOLERANCE)))
+        step = self.job.step[team]
+        gpus = np.floor(groups * (1 + NOISE) + NOISE).astype(np.int64) * rule.per_gpus
+        return np.asarray(np.minimum(most, gpus // step * step))
 
     def serves(self, counts: Counts, stores: Stores, usable: Numbers) -> Flags:
         """Say where storage is enough, whatever the job does with it."""
@@ -632,6 +697,34 @@ class Space:
                 low = _raised(low, high, others, split, split.sums(low, rows) / times)
                 high = _lowered(low, high, rows, split, split.sums(high, others) * times)
         return boxes._replace(low=low, high=high)
+
+    def samples(self, boxes: Boxes, limits: Numbers) -> Boxes:
+        """Return purchases that may be good: each storage item alone, in numbers that double, with
+        as many GPU systems as fit."""
+        some, rows, counts = list[int](), list[int](), list[int]()
+        for place in range(boxes.size):
+            for row in range(self.first_store, len(self.offers)):
+                count, most = int(self.first[row]), int(boxes.high[row, place])
+                for _ in range(DOUBLINGS):
+                    if boxes.low[row, place] <= count <= most:
+                        some.append(place)
+                        rows.append(row)
+                        counts.append(count)
+                    count *= 2
+        found = boxes.at(np.array(some, dtype=np.int64))
+        low = found.low.copy()
+        low[np.array(rows, dtype=np.int64), np.arange(found.size)] = counts
+        high, here = low.copy(), np.arange(found.size)
+        types = self.job.rows_padded[0, found.team]  # of several types the others stay at the least
+        high[types, here] = found.high[types, here]
+        found = found._replace(low=low, high=high)
+        taken, bills = self.taken(found, low, least=True)
+        limit = limits[:, found.owner] * (1 + TOLERANCE)
+        fits = self.kernel.can_be_had(bills) & (taken <= limit).all(axis=0)
+        found, limit = found.at(fits), limit[:, fits]
+        room = limit - taken[:, fits] + self.rounded_up(bills, low)[:, fits]
+        found = self.cut_systems(self.cut(found, room), limit)
+        return found._replace(low=found.high)
 
     # Dividing boxes.
 

@@ -73,6 +73,8 @@ class Teams(Operation):
         widest = max(map(len, self.teams), default=1)
         padded = [[*team, *[-1] * (widest - len(team))] for team in self.teams]
         self.ways_of = np.array(padded, dtype=np.int64).reshape(len(self.teams), widest).T
+        rows = [[*of, *[-1] * (widest - len(of))] for of in self.rows_of]
+        self.rows_padded = np.array(rows, dtype=np.int64).reshape(len(self.teams), widest).T
         self.gpus_of_system = self.usable.copy()
         if len(self.teams) > len(case.ways):
             self._extend()

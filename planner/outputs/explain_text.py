@@ -20,7 +20,7 @@ from planner.outputs.words import (
     so_many,
     wrapped,
 )
-from planner.schema.explanation import Explanation, Forced, Marginal
+from planner.schema.explanation import Explanation, Marginal
 from planner.schema.infeasibility import UNDECIDED
 from planner.terminal import STANDARD, width
 
@@ -158,14 +158,10 @@ def _instead(found: Explanation) -> str:
     rows = [row for row in why.forced if row.figures is not None and row.loss is not None]
     alike = [row for row in rows if (row.loss or 0.0) <= why.tie]
     worse = sorted((row for row in rows if row not in alike), key=lambda row: row.loss or 0.0)
-    texts = [f"as good: {listed(list(map(_forced, alike)))}"] if alike else []
+    texts = [f"as good: {listed([row.label for row in alike])}"] if alike else []
     shown = worse[:_MOST_MORE] + worse[_MOST_MORE:][-1:]
-    rivals = [f"{_forced(row)} {why_text.difference(why, row)}" for row in shown]
+    rivals = [f"{row.label} {why_text.difference(why, row)}" for row in shown]
     return "; ".join([*texts, *([f"behind: {', '.join(rivals)}"] if rivals else [])])
-
-
-def _forced(row: Forced) -> str:
-    return f"rule {row.label}" if row.kind == "storage_rule" else row.label
 
 
 def _idle_names(found: Explanation) -> list[str]:

@@ -136,15 +136,6 @@ def _array(values: Sequence[Any], of: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(of, len(values), buffers, empty)
 
 
-def columns_of(path: Path, most: int | None = None) -> dict[str, list[Any]]:
-    """Return the columns of a file by name, of the first rows only where ``most`` is given."""
-    if most is None:
-        table = pq.ParquetFile(path).read()
-        return {name: _listed(table.column(name)) for name in table.column_names}
-    rows = next(pq.ParquetFile(path).iter_batches(batch_size=max(1, most)), None)
-    return {} if rows is None else {n: _listed(rows.column(n)) for n in rows.schema.names}
-
-
 def _listed(column: Any) -> list[Any]:
     """Return the values of a column; those of numbers at once where none is missing."""
     if column.null_count or column.type not in _PLAIN_TYPES:

@@ -472,7 +472,6 @@ def _price(item: Item) -> list[str]:
 GROUPS = {
     "storage_vendor": "Another storage vendor",
     "gpu_type": "Another GPU system",
-    "storage_rule": "Storage sized by another rule",
 }
 _LABEL, _NAME, _VERDICT = 26, 28, 43
 _HEADERS = ("against", "GPUs", "storage", "capex M", "TCO M", "IT kW", "days")
@@ -517,8 +516,6 @@ def _side_by_side(why: WhyNot, plan: Figures) -> str:
 
 
 def _forced(why: WhyNot, row: Forced) -> str:
-    if row.outcome == "as_is":
-        return f"{INDENT}  {fitted(row.label, _LABEL - 2):<{_LABEL - 2}}  the plan as it is"
     if row.figures is None:
         reason = row.reason or UNDECIDED
         text = f"{INDENT}  {fitted(row.label, _LABEL - 2):<{_LABEL - 2}}  {reason}"

@@ -228,7 +228,7 @@ def quantity(value: float, unit: str) -> str:
     if "USD" in unit:
         value, unit = currency.current().of(value), in_money(unit)
     digits = 0 if float(value).is_integer() else 1 if abs(value) >= 100 else 2
-    return f"{currency.grouped(value, digits, unit)} {unit}"
+    return f"{value:,.{digits}f} {unit}"
 
 
 STATUS_WORDS = {
@@ -370,7 +370,7 @@ def plain(value: float, unit: str = "") -> str:
     if 0 < size < 0.01:
         return f"{value:.3g}"
     digits = 0 if float(value).is_integer() or size >= 10_000 else 1 if size >= 100 else 2
-    return currency.grouped(value, digits, unit)
+    return f"{value:,.{digits}f}"
 
 
 def changed_by(change: float | None, unit: str) -> str:
@@ -469,7 +469,7 @@ class Scale(NamedTuple):
         """Return a figure without its unit, a dash where there is none."""
         if value is None:
             return "-"
-        return currency.grouped(value / self.size, self.digits, self.unit)
+        return f"{value / self.size:,.{self.digits}f}"
 
     def with_unit(self, value: float | None) -> str:
         """Return a figure with its unit."""

@@ -10,7 +10,7 @@ from planner.schema.plan import Plan
 
 WHY_NOT_SCHEMA_VERSION = 1
 
-ForcedKind = Literal["storage_vendor", "gpu_type", "storage_rule"]
+ForcedKind = Literal["storage_vendor", "gpu_type"]
 ItemKind = Literal["left_out", "no_plan", "worse", "as_good", "open"]
 
 EXPLANATION_SCHEMA_VERSION = 1
@@ -61,15 +61,14 @@ class Forced(Record):
 
     ``setting`` is what ``--set`` would take. ``figures`` are those of a plan with the value in
     ``certificate``; of plans as good it is a cheap one. ``loss`` is how much worse its objective is
-    than the plan's, as a share of it (negative: better, which the plan's gap allows). ``outcome``
-    is "as_is" where the plan itself meets what is forced.
+    than the plan's, as a share of it (negative: better, which the plan's gap allows).
     """
 
     kind: ForcedKind
     key: str
     label: str
     setting: tuple[str, ...]
-    outcome: Literal["plan", "as_is", "no_plan", "not_found"]
+    outcome: Literal["plan", "no_plan", "not_found"]
     reason: str | None = None
     figures: Figures | None = None
     bought: tuple[Bought, ...] = ()

@@ -538,9 +538,13 @@ def _answer(
     if kind == "why_not":
         runs = () if about.base is None or about.base.run is None else (about.base.run,)
         return why_not(
-            about.inputs, about.plan, about.timed,
-            asked=about.asked, questions=about.questions, known=runs,
-        )  # fmt: skip
+            about.inputs,
+            about.plan,
+            about.timed,
+            asked=about.asked,
+            questions=about.questions,
+            known=runs,
+        )
     if kind == "without":
         return without(*about.prober(), about.levers[place])
     prober, base = about.prober(known)
@@ -645,11 +649,6 @@ def run(
     )
     plan = found.plan
     return Found((found,), (plan.status,), plan=lambda: plan, title=f"{plan.problem}: why")
-
-
-def beside(inputs: Inputs, plan: Plan, options: Options) -> Explanation:
-    """Return the explanation of a problem's plan for its workbook."""
-    return explain(inputs, options, plan=plan)
 
 
 def pairs(option: str, texts: Sequence[str]) -> list[tuple[str, str]]:

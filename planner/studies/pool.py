@@ -27,7 +27,9 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
 from multiprocessing.connection import wait as wait_for_end
+from pathlib import Path
 from queue import Empty, SimpleQueue
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
 
@@ -192,8 +194,9 @@ def _submitted(
                 yield task[0], found
                 task = None
     except BrokenProcessPool:
-        raise _BrokenError(list({task[0]: task for task in [*running.values(), task] if task}
-                                .values())) from None  # fmt: skip
+        raise _BrokenError(
+            list({task[0]: task for task in [*running.values(), task] if task}.values())
+        ) from None
 
 
 def _found(future: Any, dask: str | None) -> Any:
@@ -214,21 +217,28 @@ _do: Callable[[Any], Any] | None = None
 
 @contextmanager
 def _processes(do: Callable[[Any], Any], count: int) -> Iterator[Executor]:
-    executor = ProcessPoolExecutor(
-        count,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_begin,
-        initargs=(pickle.dumps(do, pickle.HIGHEST_PROTOCOL),),
-    )
-    finished = False
-    try:
-        yield executor
-        finished = True
-    finally:
-        children = list((executor._processes or {}).values())
-        executor.shutdown(wait=finished, cancel_futures=True)
-        for child in children:
-            child.kill()
+    """Yield an executor whose processes read their function from a file.
+
+    Through the pipe of their start it could fill the pipe of one that dies, and wait for good.
+    """
+    with TemporaryDirectory(prefix="planner-") as folder:
+        path = Path(folder, "do")
+        path.write_bytes(pickle.dumps(do, pickle.HIGHEST_PROTOCOL))
+        executor = ProcessPoolExecutor(
+            count,
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_begin,
+            initargs=(path,),
+        )
+        finished = False
+        try:
+            yield executor
+            finished = True
+        finally:
+            children = list((executor._processes or {}).values())
+            executor.shutdown(wait=finished, cancel_futures=True)
+            for child in children:
+                child.kill()
 
 
 @contextmanager
@@ -244,12 +254,12 @@ def _without_script() -> Iterator[None]:
         main.update(kept)
 
 
-def _begin(do: bytes) -> None:
+def _begin(path: Path) -> None:
     """Prepare a process: Ctrl-C is the starter's, and the process ends with the starter."""
     global _do
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_starter, daemon=True).start()
-    _do = pickle.loads(do)
+    _do = pickle.loads(path.read_bytes())
 
 
 def _end_with_starter() -> None:

@@ -124,9 +124,12 @@ def _excess(case: Case, units: Mapping[str, int], run: Run, row: str) -> Excess:
 def _most_work(case: Case, units: Mapping[str, int], run: Run) -> Run | None:
     """Return a purchase at most useful work, whatever limits that breaks."""
     job = replace(
-        case.job, max_restore_s=None, ingest_per_gpu_gb_per_s=0.0, gpus_max=None,
+        case.job,
+        max_restore_s=None,
+        ingest_per_gpu_gb_per_s=0.0,
+        gpus_max=None,
         capacity_needed_tb=0.0,
-    )  # fmt: skip
+    )
     free = replace(
         case.under(Limits.of({})).of_any_size(),
         objective="useful_gpus",
@@ -256,8 +259,10 @@ def candidates(case: Case, planned: Run | None, runs: Sequence[Run], most: int =
         group.sort(key=lambda key: (sizes[key], key))
         room = max(most - len(chosen), 0)
         if len(group) > room:
-            group = [group[n] for n in np.unique(np.linspace(0, len(group) - 1, room).round())
-                     .astype(int)]  # fmt: skip
+            group = [
+                group[n]
+                for n in np.unique(np.linspace(0, len(group) - 1, room).round()).astype(int)
+            ]
         chosen |= {key: found[key] for key in group}
     return list(chosen.values())
 

@@ -260,19 +260,42 @@ FIELD_OF = {
 }
 """Fields of a plan that have another name in the table."""
 OF_TOTALS = (
-    "capex_usd", "opex_usd_per_year", "tco_usd", "it_power_kw", "facility_power_kw", "racks",
-    "gpus", "storage_units",
-)  # fmt: skip
+    "capex_usd",
+    "opex_usd_per_year",
+    "tco_usd",
+    "it_power_kw",
+    "facility_power_kw",
+    "racks",
+    "gpus",
+    "storage_units",
+)
 OF_JOB = (
-    "gpu_type", "storage_family", "gpus_in_use", "mode", "interval_s", "stall_s", "drain_s",
-    "overlap", "restore_s", "mtti_s", "goodput", "useful_gpus", "useful_pflops", "write_gb_per_s",
-    "read_gb_per_s", "days_to_train",
-)  # fmt: skip
+    "gpu_type",
+    "storage_family",
+    "gpus_in_use",
+    "mode",
+    "interval_s",
+    "stall_s",
+    "drain_s",
+    "overlap",
+    "restore_s",
+    "mtti_s",
+    "goodput",
+    "useful_gpus",
+    "useful_pflops",
+    "write_gb_per_s",
+    "read_gb_per_s",
+    "days_to_train",
+)
 _LABELS = {
-    "objective": "objective", "bound": "bound of the objective", "gap": "proven gap",
-    "gpu_type": "GPU type", "storage_family": "storage family", "mode": "checkpoint mode",
+    "objective": "objective",
+    "bound": "bound of the objective",
+    "gap": "proven gap",
+    "gpu_type": "GPU type",
+    "storage_family": "storage family",
+    "mode": "checkpoint mode",
     "binding": "binding limits",
-}  # fmt: skip
+}
 _KINDS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
     ("answer", ("status", "objective", "bound", "gap", "certificate")),
     ("total", OF_TOTALS),
@@ -302,8 +325,13 @@ def columns(
     return (
         Column(name=PLACE, label=PLACE, kind="text"),
         *([Column(name=NAME, label=NAME, kind="text")] if named else []),
-        *axes, *made["answer"], *items, *made["total"], *made["job"], *made["text"],
-    )  # fmt: skip
+        *axes,
+        *made["answer"],
+        *items,
+        *made["total"],
+        *made["job"],
+        *made["text"],
+    )
 
 
 def _column(name: str, kind: Kind, unit: str) -> Column:

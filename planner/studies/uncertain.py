@@ -301,10 +301,11 @@ def compared(
     rest = sorted(range(len(first), len(runs)), key=lambda n: (worst[n], mean[n], n))
     order = [*first, *rest]
     plans = [
-        _candidate(place, runs[n], values[:, n], behind[:, n], planned=planned, gap=gap,
-                   maximise=maximise)
+        _candidate(
+            place, runs[n], values[:, n], behind[:, n], planned=planned, gap=gap, maximise=maximise
+        )
         for place, n in enumerate(order)
-    ]  # fmt: skip
+    ]
     sign = -1.0 if maximise else 1.0
     least = min(range(len(plans)), key=lambda n: (plans[n].most_regret, plans[n].mean_regret, n))
     always = [
@@ -320,9 +321,15 @@ def compared(
 
 
 def _candidate(
-    place: int, run: Run, values: Numbers, behind: Numbers, *, planned: bool, gap: float,
+    place: int,
+    run: Run,
+    values: Numbers,
+    behind: Numbers,
+    *,
+    planned: bool,
+    gap: float,
     maximise: bool,
-) -> CandidatePlan:  # fmt: skip
+) -> CandidatePlan:
     within = ~np.isnan(values)
     worst = float(values.min() if maximise else values.max()) if within.all() else None
     nominal = planned and place == 0
@@ -470,9 +477,11 @@ def study(
         design = drawn_values(unsure, index_points(len(unsure), draw.samples, draw.seed))
         before = len(found)
         answered = ask(
-            inputs, drawn_scenarios(unsure, design), options,
+            inputs,
+            drawn_scenarios(unsure, design),
+            options,
             lambda done, _: progress(before + done, whole),
-        )  # fmt: skip
+        )
         values = [math.nan if each.value is None else each.value for each in answered]
         made, note = indices(unsure, np.array(values), draw.seed)
         known = {"indices": made, "indices_note": note}

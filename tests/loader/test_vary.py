@@ -14,13 +14,12 @@ from pydantic import BaseModel
 
 from planner import shipped
 from planner.errors import InputError
-from planner.inputs import Change, Inputs
+from planner.inputs import Inputs
 from planner.loader import load, market, overrides, yaml12
 from planner.loader.vary import (
     MOST,
     Variable,
     applied,
-    check_key,
     checked,
     values,
 )
@@ -57,11 +56,6 @@ def texts_of(inputs: Inputs, option: str) -> list[str]:
     return [axis.point(index).changes[0].text for index in range(axis.count)]
 
 
-def numbers_of(inputs: Inputs, option: str) -> list[Any]:
-    axis = values(inputs, option)
-    return [axis.point(index).cells[0] for index in range(axis.count)]
-
-
 def error_of(inputs: Inputs, option: str) -> str:
     with pytest.raises(InputError) as caught:
         values(inputs, option)
@@ -96,18 +90,6 @@ def error_of(inputs: Inputs, option: str) -> str:
 )
 def test_forms_of_values(inputs: Inputs, spec: str, texts: str) -> None:
     assert ", ".join(texts_of(inputs, f"{POWER}={spec}")) == texts
-
-
-def test_whole_numbers_stay_whole(inputs: Inputs) -> None:
-    for spec, wanted in (
-        ("1:10:3", [1, 4, 7, 10]),
-        ("10:1:lin:4", [10, 7, 4, 1]),
-        ("1:1000:log:4", [1, 10, 100, 1000]),
-        ("x0.5,x2", [32, 128]),
-    ):
-        found = numbers_of(inputs, f"items.gpu_box.max={spec}")
-        assert found == wanted
-        assert all(type(number) is int for number in found)
 
 
 @pytest.mark.parametrize(
@@ -279,17 +261,6 @@ def numeric_places(value: Any, path: str = "") -> Iterator[str]:
         yield path
 
 
-def varied(inputs: Inputs) -> Iterator[str]:
-    """Yield the paths of every number that can be varied."""
-    yield from (path[1:] for path in numeric_places(inputs.problem))
-    for item in inputs.items:
-        found = numeric_places(item, f"catalog.{item.id}")
-        yield from (p for p in found if ".facts." not in p and ".components." not in p)
-    for name, price in inputs.prices.items():
-        known = (path for path in numeric_places(price, f"prices.{name}"))
-        yield from (path.replace(".support_per_year.share", ".support_per_year") for path in known)
-
-
 @pytest.mark.parametrize("name", ["10MW", "full_bill", "enterprise_1MW"])
 def test_every_number_of_a_problem_is_read_as_by_set(name: str) -> None:
     inputs = inputs_of(name)
@@ -345,26 +316,6 @@ def test_figures_and_prices_are_those_of_files_that_say_so(small: str, tmp_path:
     assert (figure.value, figure.source, figure.confidence) == (11.0, "sheet", "high")
 
 
-def test_all_that_state_a_value_take_a_factor_of_it(inputs: Inputs) -> None:
-    axis = values(inputs, "prices.*.list=x0.8,x1.2")
-    assert [axis.point(index).cells for index in range(2)] == [(0.8,), (1.2,)]
-    assert axis.inputs[0].display.unit == "x"
-    cheaper = applied(inputs, axis.point(0).changes)
-    assert {name: price.list_usd for name, price in cheaper.prices.items()} == {
-        "gpu_box": 240_000.0, "quick_store": 160_000.0, "slow_store": 80_000.0,
-    }  # fmt: skip
-    lean = applied(inputs, values(inputs, "catalog.*.consumes.it_power=x0.5").point(0).changes)
-    power = {item.id: item.consumes.it_power for item in lean.items}
-    assert {name: figure and figure.value for name, figure in power.items()} == {
-        "gpu_box": 5.0, "quick_store": 1.1, "slow_store": 1.1, "tray": None,
-    }  # fmt: skip
-    support = applied(inputs, values(inputs, "prices.*.support_per_year=x0.5").point(0).changes)
-    assert getattr(support.prices["gpu_box"].support_per_year, "share", None) == 0.04
-    assert support.prices["slow_store"] == inputs.prices["slow_store"]
-    alike = values(inputs, "catalog.*.provides.read=80 GB/s,x2")
-    assert [alike.point(index).cells for index in range(2)] == [("80 GB/s",), ("x2",)]
-
-
 # Values that are put together.
 
 
@@ -418,47 +369,6 @@ def test_values_that_do_not_go_together_are_refused_as_by_the_front_door(
     assert new.problem == wanted.problem
     assert new.overrides == wanted.overrides == settings_
     assert new.warnings == wanted.warnings
-
-
-BROKEN: tuple[tuple[str, ...], ...] = (
-    (),
-    ("items.gpu_box.min=70",),
-    ("jobs.0.checkpoint.stall=5 h",),
-    ("targets.min_goodput=99.99 %",),
-    ("jobs.0.gpus.max=16",),
-    ("items.quick_store.min=1", "items.slow_store.min=1"),
-)
-
-
-def needs_checking(path: str) -> bool:
-    one, other = (check_key([Change(path, value, "")]) for value in (1.0, 2.0))
-    return one != other
-
-
-@pytest.mark.parametrize("broken", BROKEN, ids=lambda settings_: " ".join(settings_) or "sound")
-def test_plain_limits_decide_nothing(small: str, broken: tuple[str, ...]) -> None:
-    """Where only plain limits differ, all are sound, or none."""
-    inputs = load(Path(small))
-    base = [c for option in broken for c in values(inputs, option).point(0).changes]
-    fates: dict[object, set[tuple[str, ...]]] = {}
-    tried = 0
-    for path in {*varied(inputs), "storage.rule", "prices.*.list"}:
-        texts = {"storage.rule": ("light", "high")}
-        for text in texts.get(path, ("x0.5", "x1", "x2", "x0.01")):
-            variable = Variable(inputs, path)
-            if needs_checking(path) or variable.read(text).faults:
-                continue
-            changes = [*base, *variable.read(text).changes]
-            try:
-                checked(inputs, changes)
-                fate: tuple[str, ...] = ()
-            except InputError as error:
-                fate = tuple(f"{f.code} {f.message}" for f in error.findings)
-            fates.setdefault(check_key(changes), set()).add(fate)
-            tried += 1
-    assert tried > 50
-    assert all(len(found) == 1 for found in fates.values()), fates
-    assert bool(broken) == any(fate for found in fates.values() for fate in found)
 
 
 # Once each.

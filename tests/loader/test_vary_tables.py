@@ -9,7 +9,7 @@ import pytest
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.loader import load
-from planner.loader.vary import Rows, of_samples, of_table, read_table
+from planner.loader.vary import Rows, of_table, read_table
 
 POWER = "site.facility_power"
 
@@ -125,24 +125,3 @@ def test_files_that_cannot_be_read(inputs: Inputs) -> None:
     Path("folder").mkdir()
     with pytest.raises(InputError, match="is a folder, not a file"):
         read_table(Path("folder"))
-
-
-def test_samples_are_numbers_in_canonical_units(inputs: Inputs) -> None:
-    rows = of_samples(
-        inputs,
-        {POWER: [1234.5678901234567, -1.0, 1e-5], "prices.*.list": [0.5, 1.0, 2.0],
-         "items.gpu_box.max": [3.0, 4.0, 2.5]},
-        factors=["prices.*.list"],
-    )  # fmt: skip
-    points = [rows.point(index) for index in range(3)]
-    assert points[0].cells == (1234.56789012346, 0.5, 3)
-    assert [change.setting for change in points[0].changes] == [
-        "site.facility_power=1234.56789012346 kW", "prices.gpu_box.list=150000 USD",
-        "prices.quick_store.list=100000 USD", "prices.slow_store.list=50000 USD",
-        "items.gpu_box.max=3",
-    ]  # fmt: skip
-    assert points[1].refused.startswith("sample 2: site.facility_power: -1 kW is out of range")
-    assert points[2].refused == (
-        "sample 3: items.gpu_box.max: expected a whole number, found '2.5' [type]"
-    )
-    assert points[2].cells == (1e-5, 2.0, None)

@@ -129,6 +129,9 @@ def test_room_cuts_no_purchase_that_fits(family: str) -> None:
             fine &= (units <= space.most_units[:, None]).all(axis=0)
             tested += int(fine.sum())
             assert (points.low <= cut.high)[:, fine].all()
+            fits = space.kernel.can_be_had(bills)
+            fewer = space.cut_systems(boxes.at(fits), full[:, fits] * (1 + NOISE))
+            assert (points.low[:, fits] <= fewer.high).all()
     assert tested > 100
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -10,10 +9,9 @@ from typing import Any
 import pytest
 
 from planner.case import Case, resolve
-from planner.case.model import Companions, Policy
-from planner.case.quantities import Size, Steps
+from planner.case.model import Policy
 from planner.optimizer import dominance
-from planner.optimizer.dominance import outgrown, without_dominated
+from planner.optimizer.dominance import without_dominated
 from planner.optimizer.effort import Effort
 from planner.optimizer.objective import measure, name_weight
 from planner.optimizer.optimise import Certificate, Question, optimise, share
@@ -121,10 +119,6 @@ def gone(case: Case) -> set[str]:
     return {offer.id for offer in case.offers()} - left
 
 
-def test_what_costs_more_and_does_no_more_goes() -> None:
-    assert gone(listed()) == {"twin"}
-
-
 def test_of_what_is_alike_the_one_stays_that_ties_would_take() -> None:
     case = listed(twin_usd="10000")
     last = max(("box", "twin"), key=name_weight)
@@ -171,37 +165,6 @@ def test_what_a_question_or_a_rule_names_stays() -> None:
     slow = with_store(case, "twin", write_gb_per_s=0.9)
     assert gone(slow) == {"twin"}
     assert gone(replace(slow, tolerate_down=1)) == set()  # more is lost with the faster one down
-
-
-def test_few_products_are_solved_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dominance, "MANY", 3)
-    assert gone(listed()) == set()
-
-
-def test_only_sums_that_decide_are_looked_at() -> None:
-    lighter = with_store(listed(), "box", stated={"rack_units": 1.0, "weight_kg": 50.0})
-    assert gone(lighter) == {"twin"}
-    assert gone(replace(lighter, limits=lighter.limits.with_values(weight_kg=900.0))) == set()
-
-
-def with_fabric(case: Case, *capacities: int) -> Case:
-    """Return a case whose last size of a fabric for stores has fewer switches than those before."""
-    sizes = [Size(capacity, (9,)) for capacity in capacities[:-1]] + [Size(capacities[-1], (3,))]
-    steps = Steps("f", ((1.0, "box"), (1.0, "twin")), tuple(sizes), ("f.switches",))
-    return replace(case, companions=Companions(quantities=(steps,)))
-
-
-def test_a_size_with_less_than_a_smaller_one_is_out_of_reach_or_all_is_solved() -> None:
-    case = listed()  # 50 kW hold 10 boxes of 5 kW, beside two GPU systems of 10 kW six
-    assert not outgrown(case, None)
-    assert outgrown(with_fabric(case, 9, 50), None)
-    assert not outgrown(with_fabric(case, 10, 50), None)
-    dear = 0.25  # million USD: 25 boxes
-    assert outgrown(with_fabric(case, 9, 50), dear)
-    assert not outgrown(with_fabric(case, 9, 50), 0.08)
-    working = listed(maximize="useful_gpus")
-    assert outgrown(with_fabric(working, 9, 50), math.log(1.0))
-    assert not outgrown(with_fabric(working, 9, 50), math.log(16.0))
 
 
 def test_a_store_stands_in_for_another_only_if_it_is_no_dearer_in_all_that_decides() -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from planner import api
 from planner.case import resolve
-from planner.optimizer import purchase
 from planner.schema.plan import Plan
 from tests.optimizer.cases import companion
 from tests.world.random_cases import inputs_of
@@ -49,39 +48,6 @@ def test_pue_follows_the_heat() -> None:
     assert plan.totals.facility_power_kw == pytest.approx(3 * 11.8 + 15)
     assert (plan.totals.heat_liquid_kw, plan.totals.heat_air_kw) == pytest.approx((24, 16))
     assert plan.totals.heat_air_btu_per_h == pytest.approx(16 * 3412.14, rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("cooling", "gpus"),
-    [
-        ({"liquid_limit": "24 kW"}, 24),
-        ({"liquid_limit": "23.9 kW"}, 16),
-        ({"air_limit": "16 kW"}, 24),  # 2 kW each and 10 kW of the boxes
-        ({"air_limit": "15.9 kW"}, 16),
-        ({"air_limit": "16 kW", "liquid_limit": "9 kW"}, 8),
-    ],
-)
-def test_heat_has_limits_of_its_own(cooling: Raw, gpus: int) -> None:
-    plan = cooled(0.8, it_power="60 kW", cooling=cooling)
-    assert plan.jobs[0].gpus_used == gpus
-    names = {"air_limit": "heat_air", "liquid_limit": "heat_liquid"}
-    assert {names[key] for key in cooling} <= {limit.name for limit in plan.limits}
-
-
-def test_a_plan_that_needs_a_loop_says_so_where_the_hall_tells_of_none() -> None:
-    """A room cooled by air states no limit of what it lacks; one kept to air states 0 kW."""
-
-    def told(**site: Raw) -> bool:
-        plan = cooled(0.8, it_power="60 kW", **site)
-        return any("40 kW of heat goes to liquid (" in text for text in plan.warnings)
-
-    assert told(pue=1.3)
-    assert not told(pue=1.3, cooling={"liquid_limit": "40 kW"})
-    assert not told()  # a PUE of its own for liquid
-    request = Request(maximize="gpus")
-    request.items[0]["consumes"]["liquid_share"] = figure(0.8)
-    request.site = {"pue": 1.3, "it_power": "60 kW", "cooling": {"liquid_limit": "0 kW"}}
-    assert api.solve_inputs(inputs_of(request.case()), explain=False).status == "infeasible"
 
 
 def test_bundles_are_cooled_by_their_parts() -> None:
@@ -129,27 +95,3 @@ def test_restores_hold_with_appliances_down(tolerate: int, fail_units: int, boxe
         pytest.approx(100 / left), f"restore time, {tolerate} down",
     )  # fmt: skip
     assert limit.binding  # a box less would miss it, though not with all of them up
-
-
-def test_drains_hold_with_an_appliance_down() -> None:
-    # 100 GB in a tenth of 600 s are 1.67 GB/s of 1 GB/s a box: two, and one that may be down.
-    request = Request(minimize="cost")
-    request.storage["tolerate_down"] = 1
-    request.more["targets"] = {"min_gpus": 8}
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
-    job = plan.jobs[0]
-    assert {line.sku: line.quantity for line in plan.lines} == {"gpu": 1, "box": 3}
-    assert (job.drain_s, job.degraded_drain_s) == pytest.approx((100 / 3, 50))
-    assert (job.overlap, job.degraded_overlap) == pytest.approx((1 / 18, 1 / 12))
-    limit = next(limit for limit in plan.limits if limit.name == "overlap")
-    assert limit.value == pytest.approx(1 / 12)
-    assert limit.binding  # two boxes drain in time only while both are up
-
-
-def test_nothing_else_changes_where_nothing_may_be_down() -> None:
-    request = Request(minimize="cost")
-    request.items[1]["fail_units"] = figure(8)
-    request.more["targets"] = {"min_gpus": 8}
-    case = resolve(inputs_of(request.case()))
-    assert case.storage[0].units_lost == 0.0
-    assert purchase.broken_rows(case, {"gpu": 1, "box": 2}, ()) == []

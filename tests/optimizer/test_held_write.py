@@ -13,7 +13,6 @@ from planner.inputs import Inputs
 from planner.optimizer import purchase
 from planner.optimizer.optimise import optimise
 from tests.world.random_cases import inputs_of
-from tests.world.random_hardware import figure
 from tests.world.requests import Request, price, store
 
 GAP = 1e-6
@@ -58,16 +57,6 @@ def test_bandwidth_bought_counts_tables_and_the_delivered_share() -> None:
     assert purchase.bought_write_gb_per_s(case, {"gpu": 1, "box": 0, "drawer": 0}) == 0.0
 
 
-def test_whole_numbers_are_checked_by_arithmetic() -> None:
-    inputs = hall()
-    case = held(resolve(inputs), inputs, least_write_gb_per_s=0.4, most_write_gb_per_s=0.8)
-    units = {"gpu": 1, "drawer": 0}
-    assert purchase.broken_rows(case, {**units, "box": 4}, ()) == ["least_write"]
-    assert purchase.broken_rows(case, {**units, "box": 5}, ()) == []
-    assert purchase.broken_rows(case, {**units, "box": 10}, ()) == []
-    assert purchase.broken_rows(case, {**units, "box": 11}, ()) == ["most_write"]
-
-
 def test_a_plan_keeps_to_what_is_held_and_is_the_worse_for_it() -> None:
     inputs = hall()
     case = resolve(inputs)
@@ -82,29 +71,6 @@ def test_a_plan_keeps_to_what_is_held_and_is_the_worse_for_it() -> None:
         assert less < work
     same, best = bought(held(case, inputs, least_write_gb_per_s=free, most_write_gb_per_s=free))
     assert (same, best) == (pytest.approx(free), pytest.approx(work, rel=1e-5))
-
-
-def test_least_and_most_are_ends_of_what_can_be_held() -> None:
-    inputs = hall()
-    case = resolve(inputs)
-    least, _ = bought(replace(case, objective="least_write"))
-    most, value = bought(replace(case, objective="most_write"))
-    assert value == pytest.approx(-most)
-    assert least < most
-    nothing = held(case, inputs, most_write_gb_per_s=least * (1 - 1e-6))
-    assert optimise(nothing, gap=GAP, ties=False).status == "infeasible"
-    nothing = held(case, inputs, least_write_gb_per_s=most * (1 + 1e-6))
-    assert optimise(nothing, gap=GAP, ties=False).status == "infeasible"
-
-
-def test_power_at_the_meter_can_be_least() -> None:
-    request = Request(maximize="goodput")
-    request.site |= {"pue": {"air": 1.5, "liquid": 1.1}}
-    request.items[0]["consumes"]["liquid_share"] = figure(0.8)
-    case = resolve(inputs_of(request.case()))
-    answer = optimise(replace(case, objective="least_meter"), gap=GAP, ties=False)
-    # One system of 10 kW, 8 of them to liquid, and two boxes of 5 kW for a drain of 60 s.
-    assert answer.value == pytest.approx(8 * 1.1 + 2 * 1.5 + 2 * 5 * 1.5)
 
 
 def test_caps_follow_what_is_held() -> None:

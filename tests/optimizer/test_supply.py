@@ -8,15 +8,11 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.case import resolve
-from planner.case.bounds import cap_in_use
 from planner.case.model import BillItem, System, Way
 from planner.case.money import support_factor, support_span
 from planner.figures import HEAT_TO_LIQUID, STATED
 from planner.sizing.facility import discounted_years
-from tests.optimizer.cases import furnish
 from tests.world.random_cases import inputs_of
-from tests.world.random_hardware import figure
 from tests.world.requests import Request
 
 TERM = {"years": 4, "electricity": "0.1 USD/kWh"}
@@ -101,37 +97,7 @@ def test_the_next_pack_is_not_bought_where_stock_ends() -> None:
     assert {limit.name: limit.value for limit in plan.limits}["stock.gpu"] == 2
 
 
-@pytest.mark.parametrize(("stock", "gpus"), [(13, 24), (12, 16), (0, None)])
-def test_a_companion_out_of_stock_keeps_the_cluster_small(stock: int, gpus: int | None) -> None:
-    request = furnish(Request(maximize="gpus"))
-    request.site["it_power"] = "60 kW"
-    for section in ("storage", "in_band", "out_of_band"):
-        del request.more["network"][section]
-    request.more["items"] = {"optic": {"stock": stock}}
-    request.more["spares"] = {"transceiver": 0.05}  # twelve optics of three systems take one more
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
-    assert (plan.jobs[0].gpus_used if plan.jobs else None) == gpus
-    if gpus is None:
-        assert plan.status == "infeasible"
-
-
 # Money over time.
-
-
-@pytest.mark.parametrize(
-    ("start", "end", "rate", "years"),
-    [
-        (0, 4, 0.0, 4.0),
-        (0, 4, 0.1, (1.1**-1 + 1.1**-2 + 1.1**-3 + 1.1**-4)),
-        (1, 3, 0.1, 1.1**-2 + 1.1**-3),
-        (0.5, 2.25, 0.1, 0.5 * 1.1**-1 + 1.1**-2 + 0.25 * 1.1**-3),
-        (2.25, 2.75, 0.1, 0.5 * 1.1**-3),
-        (3, 3, 0.1, 0.0),
-        (4, 2, 0.1, 0.0),
-    ],
-)
-def test_discounted_years(start: float, end: float, rate: float, years: float) -> None:
-    assert discounted_years(start, end, rate) == pytest.approx(years, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -173,34 +139,6 @@ def test_support_years(
     assert plan.totals.tco_usd == pytest.approx(120_000 + 10_000 * paid + running)
 
 
-def test_subscriptions_and_colocation_run_the_whole_term() -> None:
-    request = Request(minimize="tco")
-    request.more["term"] = TERM | {"discount_rate": 0.1, "colocation": "150 USD/kW/month"}
-    request.more["targets"] = {"min_gpus": 8}
-    request.prices["gpu"]["per_year"] = "1000.01 USD"
-    request.discounts = [{"item": "gpu", "discount": 0.25}]
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
-    assert plan.totals is not None
-    assert plan.totals.subscriptions_usd_per_year == 750.01  # of 750.0075
-    assert plan.totals.colocation_usd_per_year == pytest.approx(20 * 12 * 150)
-    yearly = 750.01 + 20 * 12 * 150 + 20 * 1.25 * 8760 * 0.1
-    assert plan.totals.opex_usd_per_year == pytest.approx(yearly)
-    assert plan.totals.tco_usd == pytest.approx(95_000 + yearly * discounted_years(0, 4, 0.1))
-
-
-@pytest.mark.parametrize(("basis", "drawn_kw"), [("maximum", 20.0), ("typical", 7.0 + 10.0)])
-def test_energy_is_charged_on_the_draw_it_is_charged_on(basis: str, drawn_kw: float) -> None:
-    request = Request(minimize="tco")
-    request.items[0]["consumes"]["typical_power"] = figure("7 kW")
-    request.more["term"] = TERM | {"energy_basis": basis}
-    request.more["targets"] = {"min_gpus": 8}
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
-    assert plan.totals is not None
-    assert plan.totals.energy_usd_per_year == pytest.approx(drawn_kw * 1.25 * 876)
-    assert plan.totals.it_power_kw == 20.0
-    assert plan.totals.typical_power_kw == 17.0
-
-
 # Spare systems and lead times.
 
 
@@ -219,18 +157,6 @@ def test_hot_spares_are_bought_and_run_idle(hot: int | str, systems: int) -> Non
     assert (job.gpus_used, job.hot_spare_systems) == (40, systems - 5)
     limits = {limit.name: (limit.value, limit.limit) for limit in plan.limits}
     assert limits.get("hot_spares.gpu") == ((systems - 5, systems - 5) if hot else None)
-
-
-def test_hot_spares_leave_the_fewer_for_the_job() -> None:
-    request = Request(maximize="gpus")
-    request.job["gpus"] = {"hot_spares": "30 %"}
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
-    assert plan.jobs[0].gpus_used == 24  # four fit beside two boxes: three and one spare
-    case = resolve(inputs_of(request.case()))
-    assert [case.job.hot(used) for used in (0, 1, 3, 4, 10)] == [0, 1, 1, 2, 3]
-    request.job["gpus"]["max"] = 20
-    system = resolve(inputs_of(request.case())).systems[0]
-    assert cap_in_use(resolve(inputs_of(request.case())), system) == 4  # three in use and one spare
 
 
 @pytest.mark.parametrize(
@@ -254,17 +180,3 @@ def test_lead_times_have_a_limit(lead_time: str, most: str, bought: bool) -> Non
     assert plan.totals.critical_skus == (("gpu",) if bought else ())
     limit = next(limit for limit in plan.limits if limit.name == "lead_time")
     assert limit.value == (plan.totals.lead_time_days or 0.0)
-
-
-def test_a_companion_that_comes_too_late_is_used_as_installed_only() -> None:
-    request = furnish(Request(maximize="gpus"))
-    for section in ("storage", "in_band", "out_of_band"):
-        del request.more["network"][section]
-    request.prices["spider"]["lead_time"] = "20-30 weeks"
-    request.site["it_power"] = "80 kW"
-    request.more["targets"] = {"max_lead_time": "200 days"}
-    assert api.solve_inputs(inputs_of(request.case()), explain=False).status == "infeasible"
-    request.more["items"] = {"spider": {"installed": 1}}
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
-    assert plan.jobs[0].gpus_used == 8  # one switch alone holds one system and the manager
-    assert next(line for line in plan.lines if line.sku == "spider").purchased == 0

@@ -8,16 +8,16 @@ import pytest
 
 from planner import api, terminal
 from planner.case.resolve import resolve
-from planner.outputs import answer, console
+from planner.outputs import answer
 from planner.outputs.audience import for_audience
 from planner.outputs.why_text import needed
 from planner.outputs.words import about, duration, proof, quantity, size, years
 from planner.schema.plan import LimitReport, NextStep, Plan
 from planner.terminal import STANDARD
-from tests.world.gear_plans import plan as made
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request
-from tests.world.setups import CASES
+from tests.world.shown import CASES
+from tests.world.shown import plan as made
 from tests.world.solved import solved as shipped
 
 PAGE = 45
@@ -61,23 +61,6 @@ def test_what_is_asked_is_no_part_of_what_is_known() -> None:
     assert any(limit.label == "weight, known part" for limit in plan.limits)
     assert "60,000 kg of weight" in (said := answer.question_text(plan, plan.jobs[0]))
     assert "known part" not in said
-
-
-@pytest.mark.parametrize("part", answer.PARTS)
-def test_a_part_is_the_one_of_the_whole_screen(part: str) -> None:
-    plan = made(CASES["complete"])
-    asked = answer.render(plan, [part])
-    added = asked.removeprefix(asked[: len(asked) - len(console.render_parts(plan, [part]))])
-    assert added
-    assert added.strip("\n") in console.render(plan)
-    assert part not in asked.split(added)[0].split("More ")[-1].split()
-
-
-def test_all_parts_are_the_whole_screen() -> None:
-    plan = made(CASES["complete"])
-    told = console.render_parts(plan, answer.PARTS)
-    whole = console.render(plan).split("\n\n")
-    assert sorted(told.strip("\n").split("\n\n")) == sorted(part.strip("\n") for part in whole[1:])
 
 
 def test_the_first_notes_take_a_line_each() -> None:

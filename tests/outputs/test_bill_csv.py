@@ -10,8 +10,8 @@ import pytest
 
 from planner.outputs.bill import bill, csv_bytes, harmless, json_bytes
 from planner.schema.plan import Plan
-from tests.world.gear_plans import plan
-from tests.world.setups import CASES
+from tests.world.shown import CASES, plan
+from tests.world.tampering import put
 
 
 def rows(document: Plan) -> list[dict[str, str]]:
@@ -37,10 +37,10 @@ def test_the_csv_is_rfc_4180_with_a_byte_order_mark() -> None:
     "number", ["0012", "1E5", "2026-11", "00965-0010", "1.10", "12345678901234"]
 )
 def test_part_numbers_are_quoted_text(number: str) -> None:
-    whole = plan(CASES["minimal"].change("box", part_number=number))
+    whole = put(plan(CASES["minimal"]), ("lines", 0, "part_number"), number)
     content = csv_bytes(bill(whole)).decode("utf-8-sig")
     assert f',"{number}",' in content
-    assert next(row for row in rows(whole) if row["sku"] == "box")["part_number"] == number
+    assert rows(whole)[0]["part_number"] == number
 
 
 # Formulas.

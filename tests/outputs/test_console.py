@@ -8,8 +8,7 @@ from planner import terminal
 from planner.outputs import console
 from planner.schema.plan import Plan
 from planner.terminal import STANDARD
-from tests.world.gear_plans import plan
-from tests.world.setups import CASES
+from tests.world.shown import CASES, plan
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
@@ -29,7 +28,7 @@ def test_on_a_narrow_screen_no_name_and_no_note_is_cut(
     long = "a note of many words " * 30 + "and its end"
     name = "Sixteen way system with a tail"
     lines = [
-        line.model_copy(update={"model": name}) if line.sku == "hgx_b300_liquid" else line
+        line.model_copy(update={"model": name}) if line.sku == "gpu_a" else line
         for line in document.lines
     ]
     changed = document.model_copy(update={"warnings": (long,), "lines": tuple(lines)})

@@ -20,6 +20,8 @@ from tests.portfolio.small import ONE, SITE, TWO, YEAR, A, B, S, files, instance
 from tests.world.commands import ran
 
 FEW = {name: {"max": most} for name, most in (("a", 3), ("b", 3), ("s", 2))}
+ENUMERATED_LONG = {5290}
+"""Its enumeration takes minutes."""
 QUARTER_S = 0.25 * 8760 * 3600
 TEN_PERCENT_OFF = 0.9**4 - 1
 
@@ -95,7 +97,7 @@ def test_other_solver_agrees(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive(keep=12, most=300)
-@pytest.mark.parametrize("seed", range(5000, 5300))
+@pytest.mark.parametrize("seed", [n for n in range(5000, 5300) if n not in ENUMERATED_LONG])
 def test_enumeration_finds_nothing_better(seed: int, tmp_path: Path) -> None:
     case = enumeration.random_case(seed)
     truth = enumeration.best(case)

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from planner.case import Case, resolve
+from planner.case import resolve
 from planner.inputs import Change, Inputs, applied
-from planner.optimizer.optimise import Certificate, optimise
+from planner.optimizer.optimise import optimise
 from planner.schema.catalog import Item
 from planner.schema.problem import Objective
 from planner.schema.sensitivity import Frontier, FrontierPoint
 from planner.studies import frontier
-from planner.studies.frontier import AGAINST, Against, Question, knee
+from planner.studies.frontier import AGAINST, Against, knee
 from planner.studies.request import SweepOptions
 from tests.oracle.candidates import candidates
 from tests.oracle.money import Array, Market
@@ -180,18 +178,6 @@ def a_hall(**objective: str) -> Request:
     return request
 
 
-def test_too_little_storage_costs_goodput_and_too_much_costs_gpus() -> None:
-    answer = study(inputs_of(a_hall(maximize="goodput").case()), EXACT, points=EVERYTHING)
-    assert answer.best is not None
-    first, top, last = answer.points[0], answer.points[answer.best], answer.points[-1]
-    assert 0 < answer.best < len(answer.points) - 1
-    assert first.goodput < top.goodput < last.goodput
-    assert last.gpus_in_use < top.gpus_in_use
-    assert last.x <= 30 * top.x
-    assert answer.knee is not None
-    assert answer.points[answer.knee].x < top.x
-
-
 def test_rules_are_marked_with_the_least_storage_they_ask_for() -> None:
     request = a_hall(maximize="goodput")
     request.items[1] = store("box", "fs", "1 kW", "4 GB/s")
@@ -210,62 +196,6 @@ def test_rules_are_marked_with_the_least_storage_they_ask_for() -> None:
     unheard.checkpoint["size"] = "0.1 GB"
     nothing = study(inputs_of(unheard.case()), EXACT, points=3)
     assert [mark.reason for mark in nothing.marks if mark.x is None]
-
-
-@pytest.mark.parametrize("against", AGAINST)
-@pytest.mark.parametrize("points", [2, 6])
-def test_few_points_are_spread_and_lie_on_the_whole_curve(against: Against, points: int) -> None:
-    seed = 9
-    whole, few = found(seed, against), study(asked(seed), EXACT, against=against, points=points)
-    assert len(few.points) <= (max(points, 5) if against == "storage" else points)
-    assert not few.complete or len(few.points) == len(whole.points)
-    known = {(round(point.x, 6), round(point.y, 6)) for point in whole.points}
-    assert {(round(point.x, 6), round(point.y, 6)) for point in few.points} <= known
-    assert few.points[0].x == pytest.approx(whole.points[0].x)
-    assert few.points[few.best or 0].y == pytest.approx(max(p.y for p in whole.points))
-
-
-def test_the_problems_own_objective_gives_way_and_its_limits_stay() -> None:
-    request = a_hall(minimize="cost")
-    request.more["budget"] = {"capex": "0.5 MUSD"}
-    request.more["targets"] = {"min_gpus": 16}
-    answer = study(inputs_of(request.case()), EXACT, against="cost", points=10)
-    assert answer.objective == "cost"
-    assert answer.sense == "minimize"
-    assert answer.base == pytest.approx(answer.points[0].x)
-    assert answer.points[-1].x <= 500_000 * (1 + 1e-9)
-    assert answer.points[-1].to_x == 500_000
-    assert all(point.gpus_in_use >= 16 for point in answer.points)
-    assert "min_gpus" in answer.points[0].binding
-    assert not any("capex" in point.binding for point in answer.points[:-1])
-
-
-def test_work_is_in_gpus_where_no_rate_is_known() -> None:
-    request = a_hall(minimize="cost")
-    request.more["targets"] = {"min_gpus": 8}
-    request.items[0].pop("gpu")
-    request.job["failures"] = {"per_gpu_day": 0.01}
-    answer = study(inputs_of(request.case()), EXACT, against="power", points=5)
-    assert answer.y_unit == "GPUs"
-    assert answer.status == "optimal"
-    for point in answer.points:
-        assert point.y == pytest.approx(point.useful_gpus)
-        assert point.x == pytest.approx(point.facility_power_kw)
-
-
-def test_what_has_no_known_draw_is_left_out_where_power_is_asked_for() -> None:
-    request = a_hall(maximize="goodput")
-    request.site = {"pue": 1.25}
-    request.more["budget"] = {"capex": "0.3 MUSD"}
-    silent = gpu_system("silent", 8, "10 kW")
-    silent["consumes"].pop("it_power")
-    request.items.append(silent)
-    request.prices["silent"] = price("90000")
-    inputs, roughly = inputs_of(request.case()), SweepOptions(gap=0.01, jobs=1)
-    spent = study(inputs, roughly, against="cost", points=2)
-    drawn = study(inputs, roughly, against="power", points=2)
-    assert any("silent" in point.counts for point in spent.points)
-    assert not any("silent" in point.counts for point in drawn.points)
 
 
 def test_without_a_plan_or_without_an_end_there_is_no_frontier() -> None:
@@ -291,22 +221,6 @@ def test_too_little_time_proves_nothing() -> None:
     assert not answer.points
 
 
-def test_a_walk_that_is_stopped_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    solve, asked_for = Question.solve, itertools.count()
-
-    def hurried(question: Question, case: Case, *given: Any, **named: Any) -> Certificate:
-        limits = question.options if next(asked_for) < 6 else replace(EXACT, time_limit_s=1e-9)
-        return solve(question._replace(options=limits), case, *given, **named)
-
-    monkeypatch.setattr(Question, "solve", hurried)
-    answer = study(asked(0), EXACT, against="cost", points=EVERYTHING)
-    assert 0 < len(answer.points) < len(found(0, "cost").points)
-    assert (answer.status, answer.complete) == ("feasible", False)
-    assert answer.message is not None
-    assert "before the end" in answer.message
-    assert answer.points[-1] == found(0, "cost").points[-1]
-
-
 def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:
     words = ("sweep", "--mode", "frontier", small, "--gap", "1 %", "--points", "3",
              "--workers", "1", "--against", "cost")  # fmt: skip
@@ -326,12 +240,6 @@ def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:
     hopeless = ran(*words, "--set", "targets.min_gpus=100000", "-o", str(tmp_path / "none"))
     names = {path.name for path in (tmp_path / "none").iterdir()}
     assert (hopeless.code, names) == (3, {"problem.frontier-cost.json", "problem.frontier.html"})
-
-
-def test_the_same_problem_gives_the_same_bytes_on_any_number_of_cores() -> None:
-    one = found(0, "storage").model_dump_json()
-    again = study(asked(0), replace(EXACT, jobs=2), points=EVERYTHING).model_dump_json()
-    assert one == again
 
 
 def test_the_knee_of_a_curve_made_by_hand() -> None:

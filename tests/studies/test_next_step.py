@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from planner import shipped
 from planner.api import Options, load, solve, solve_inputs
-from planner.infeasible.oracle import UndecidedError
 from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
 from planner.levers.model import read
 from planner.schema.explanation import Marginal, NextStep
-from planner.studies.explain import PAYS, Best, Prober, next_step
+from planner.studies.explain import PAYS, Best
 from tests.infeasible.plant import drawn
 from tests.studies.explaining import marginals
 from tests.studies.test_marginal import truth
-from tests.world.files import FILES
 
 CLOSE = 2e-5
 SEEDS = (0, 3, 4, 6, 7, 9, 11, 14, 15, 19, 21, 23, 25, 31)
@@ -106,60 +103,7 @@ def _check_order(lever: Lever, step: NextStep) -> None:
     assert not lever.looser_than(lever.value, short)
 
 
-@pytest.mark.exhaustive(keep=0)
-def test_enough_drawn_problems_have_a_next_step() -> None:
-    found = [row for seed in SEEDS for row in drawn_steps(seed)[2]]
-    assert len(found) >= 12
-    assert len({row.path.rpartition(".")[2] for row in found}) >= 4
-
-
 @pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_only_what_binds_has_a_next_step(seed: int) -> None:
     assert all(row.binding for row in drawn_steps(seed)[2])
-
-
-WHOLE = "jobs.0.gpus={whole: systems}"
-"""Next steps of one system at a time."""
-
-
-def test_a_limit_that_says_how_good_a_plan_must_be_has_none(tmp_path: Path) -> None:
-    """Of least power, the limit on IT power is what a better plan is asked for with."""
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text, "utf-8")
-    settings = (
-        "objective={minimize: power}",
-        "targets={min_gpus: 64}",
-        "site.it_power=1 MW",
-        WHOLE,
-    )
-    inputs = load(tmp_path / "problem.yaml", settings=settings)
-    base = Prober(inputs, Options()).best(())
-    assert base is not None
-    assert next_step(inputs, Options(), base, lever_of(inputs, "site.it_power")) is None
-    step = next_step(inputs, Options(), base, lever_of(inputs, "targets.min_gpus"))
-    assert step is not None
-    assert (step.to_text, step.short_text) == ("56", "57")
-    assert base.value is not None
-    assert step.gain == pytest.approx(PAYS * base.value)
-
-
-def test_a_count_of_gpus_gets_better_by_one(tmp_path: Path) -> None:
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text, "utf-8")
-    inputs = load(tmp_path / "problem.yaml", settings=("objective={maximize: gpus}", WHOLE))
-    (row,) = [row for row in explained(inputs)[1] if row.path == "items.gpu_box.max"]
-    assert row.next_step is not None
-    assert (row.next_step.to_text, row.next_step.short_text) == ("65", "64")
-    assert row.next_step.gain == 1.0
-
-
-def test_no_work_leaves_the_next_step_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    from planner.studies import explain as module
-
-    monkeypatch.setattr(module, "NEXT_WORK", 0.0)
-    inputs = load(PROBLEM)
-    base = Prober(inputs, Options()).best(())
-    assert base is not None
-    with pytest.raises(UndecidedError):
-        next_step(inputs, Options(), base, lever_of(inputs, DAYS))

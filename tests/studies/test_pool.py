@@ -110,9 +110,11 @@ def refused(task: int) -> int:
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize(
     ("number", "kind", "said"),
-    [(7, InputError, "no seven; give another [seven]"),
-     (8, VerificationError, "the plan failed verification: eight")],
-)  # fmt: skip
+    [
+        (7, InputError, "no seven; give another [seven]"),
+        (8, VerificationError, "the plan failed verification: eight"),
+    ],
+)
 def test_an_expected_failure_comes_back_as_it_was(
     jobs: int, number: int, kind: type[PlannerError], said: str
 ) -> None:
@@ -226,9 +228,13 @@ def scheduler() -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cluster = LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None,
-            silence_logs=50, protocol="tcp",
-        )  # fmt: skip
+            n_workers=2,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address=None,
+            silence_logs=50,
+            protocol="tcp",
+        )
         with cluster:
             yield cluster.scheduler_address
 
@@ -267,9 +273,13 @@ def test_a_cluster_that_goes_is_one_line(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cluster = LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None,
-            silence_logs=50, protocol="tcp",
-        )  # fmt: skip
+            n_workers=1,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address=None,
+            silence_logs=50,
+            protocol="tcp",
+        )
         with cluster:
             found = results(where, [(n, n) for n in range(600)], dask=cluster.scheduler_address)
             next(found)

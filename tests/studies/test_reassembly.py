@@ -86,12 +86,6 @@ def test_a_plan_as_written_is_no_suspect(path: Path, tmp_path: Path) -> None:
     assert not is_repeatable(opened.plan) or search_faults(opened.inputs, opened.plan) == ()
 
 
-def test_another_solver_version_accuses_nobody(hall: PlanFile) -> None:
-    older = changed(hall, ("provenance", "versions"), {"highspy": "1.12.0"})
-    assert not is_repeatable(older.plan)
-    assert assembly_faults(older.inputs, older.plan) == ()
-
-
 def test_verify_tells_of_emptied_warnings_and_claims_no_signature(
     hall: PlanFile, tmp_path: Path
 ) -> None:

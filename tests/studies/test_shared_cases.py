@@ -14,7 +14,6 @@ from planner.case.resolve import limit_at, limits_of
 from planner.errors import VerificationError
 from planner.inputs import Change, Inputs, changed
 from planner.limits import SUPPLIES
-from planner.loader.vary import applied
 from planner.optimizer.optimise import Certificate, optimise
 from planner.schema.plan import Plan, RackGroup
 from planner.studies import scenario_plans as solving
@@ -119,26 +118,6 @@ def test_racks_that_first_fit_does_not_reach_are_drawn(monkeypatch: pytest.Monke
         assert not confirms(inputs, placed.model_copy(update={"racks": fewer}))
     rows_of(api.load(shipped.problem_files()["10MW"]), [Scenario(0, ())], SweepOptions(GAP))
     assert not drawn
-
-
-def test_a_line_that_is_right_in_one_plan_may_be_wrong_in_another() -> None:
-    inputs = api.load(shipped.problem_files()["full_bill"])
-    case, tight = resolve(inputs), resolve(changed(inputs, "site.facility_power", 2000.0))
-    more, fewer = (
-        assemble(inputs, case, optimise(one, gap=GAP, ties=False), solver="highs", gap=GAP,
-                 drawn=False)
-        for one in (case, tight)
-    )  # fmt: skip
-    assert confirms(inputs, more) and confirms(inputs, fewer)
-    alike = {line.sku for line in more.lines if any(line is each for each in fewer.lines)}
-    others = {line.sku: line for line in fewer.lines if line.sku not in alike}
-    swapped = [line for line in more.lines if line.sku in others and line.section != "Compute"]
-    assert alike and len(swapped) > 3
-    for wrong in swapped:
-        lines = tuple(others[wrong.sku] if each is wrong else each for each in more.lines)
-        assert not confirms(inputs, more.model_copy(update={"lines": lines})), wrong.sku
-    cheaper = applied(inputs, [Change(f"prices.{swapped[0].sku}.list", 1.0, "")])
-    assert not confirms(cheaper, more)
 
 
 def test_a_wrong_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

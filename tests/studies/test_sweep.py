@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import errno
-import json
 import os
 from collections.abc import Iterator
 from itertools import islice
@@ -130,14 +129,6 @@ def test_a_workbook_and_pictures_come_with_it(small: str, tmp_path: Path) -> Non
     assert record(tmp_path).base is not None
 
 
-def test_where_no_scenario_has_a_plan_nothing_is_drawn(small: str, tmp_path: Path) -> None:
-    vary = ("--vary", "site.facility_power=1kW,2kW", "--workers", "1", "-o", str(tmp_path))
-    done = ran("sweep", small, *vary)
-    assert "infeasible" in done.out or "no plan" in done.out, done.err
-    assert {path.suffix for path in tmp_path.iterdir()} >= {".csv", ".xlsx"}
-    assert not [*tmp_path.glob("*.png")]
-
-
 def stop_after(monkeypatch: pytest.MonkeyPatch, pieces: int) -> None:
     """Have the user interrupt a sweep after so many pieces."""
     results = scenario_plans.results
@@ -199,17 +190,6 @@ def test_objectives_can_be_varied_and_are_not_compared(small: str, tmp_path: Pat
     assert (record(tmp_path).objective, record(tmp_path).unit) == ("gpus", "GPUs")
 
 
-def test_a_name_that_is_no_text_is_refused_before_anything_is_solved(
-    small: str, tmp_path: Path
-) -> None:
-    odd = tmp_path / os.fsdecode(b"a\xff.yaml")
-    odd.write_bytes(Path(small).read_bytes())
-    done = swept(str(odd), tmp_path / "out", "--vary", POWER)
-    assert done.code == 2 and done.err.count("\n") == 1
-    assert "the name of the problem file is not text; rename it" in done.err
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -235,9 +215,3 @@ def test_what_is_wrong_is_said_in_a_line(
     assert done.code == 2 and said in done.err
     assert done.err.startswith("planner: ") and done.err.count("\n") == 1
     assert not list(tmp_path.glob("problem*"))
-
-
-def test_json_is_the_record(small: str, tmp_path: Path) -> None:
-    done = swept(small, tmp_path, "--vary", "site.pue=1.1,1.2", "--json", "--quiet")
-    assert json.loads(done.out) == json.loads((tmp_path / "problem.sweep.json").read_text())
-    assert done.err == ""

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import planner.infeasible
 from planner import api, shipped
 from planner.api import Options, load
-from planner.optimizer import optimise
 from planner.optimizer.search import Answer, Search
 from planner.outputs import explain_text
-from planner.studies.alternatives import alternatives
 from planner.studies.compare.rules import rules_table
 from planner.studies.explain import explain
 from tests.world.commands import once, ran
@@ -42,35 +38,6 @@ def test_explanations_are_the_same_however_fast_the_clock(problem: str, small: s
     assert ran("explain", file, "--json") == once("explain", file, "--json")
 
 
-@pytest.mark.usefixtures("hasty_clock")
-def test_the_proof_of_a_plan_needs_no_clock(small: str) -> None:
-    near = ("compare", "--near", "1 %", small, "--json")
-    assert ran(*near) == once(*near)
-    assert ran("compare", "--rules", small, "--json") == once("compare", "--rules", small, "--json")
-
-
-@pytest.fixture
-def nothing_is_searched(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Boxes that are looked at, which must be none."""
-    built: list[str] = []
-    look_at = Search.look_at
-
-    def noted(self: Search, *given: Any) -> None:
-        built.append("box")
-        look_at(self, *given)
-
-    monkeypatch.setattr(Search, "look_at", noted)
-    yield built
-    assert built == []
-
-
-@pytest.mark.usefixtures("nothing_is_searched")
-def test_after_the_time_no_search_is_begun(small: str) -> None:
-    plan = api.solve_with(load(Path(small)), OVER)
-    assert plan.status == "no_solution"
-    assert plan.message == "the time limit was reached before any plan was found"
-
-
 def test_after_the_time_no_question_is_begun_and_all_are_named(
     small: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,7 +52,7 @@ def test_after_the_time_no_question_is_begun_and_all_are_named(
     assert found.marginals == ()
     assert found.undecided == ("the worth of each limit",)
     assert found.why_not is not None
-    assert {row.outcome for row in found.why_not.forced} <= {"not_found", "as_is"}
+    assert {row.outcome for row in found.why_not.forced} <= {"not_found"}
     assert all(item.break_even is None or item.break_even.outcome != "found"
                for item in found.why_not.items)  # fmt: skip
     screen = explain_text.render(found)
@@ -100,23 +67,6 @@ def test_no_time_for_a_problem_without_a_plan_claims_nothing() -> None:
     found = api.why_infeasible(load(Path(RESTORE)), OVER)
     assert (found.conflicts, found.changes, found.combined) == ((), (), None)
     assert "jobs.0.restore.max_time" in found.undecided
-
-
-@pytest.mark.exhaustive(keep=0)
-def test_questions_share_the_work_that_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With less work than the whole explanation takes part of it is told, always the same part."""
-    inputs = load(Path(RESTORE))
-    whole = planner.infeasible.explain(inputs)
-    assert whole.undecided == ()
-    least = None
-    for work in (1e-3, 5.0):
-        monkeypatch.setattr(planner.infeasible, "WORK", work)
-        found = planner.infeasible.explain(inputs)
-        assert set(found.changes) <= set(whole.changes) or found.undecided
-        assert found == planner.infeasible.explain(inputs)
-        least = least or found
-    assert least is not None
-    assert least.undecided
 
 
 def test_a_choice_among_equals_that_is_cut_short_is_told(
@@ -159,20 +109,3 @@ def test_one_clock_runs_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     assert short.searching(0.95).deadline == pytest.approx(111.5)
     assert Options(time_limit_s=40.0).turn(3).deadline == Options().deadline  # each has all of it
     assert Options().part(0.5).deadline == Options().searching(0.5).deadline == Options().deadline
-
-
-def test_alternatives_leave_time_to_look_for_others(
-    small: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Half of the time is for the best plan."""
-    seen = []
-    search = optimise.optimise
-
-    def noted(*given: object, **how: object) -> object:
-        seen.append(how["effort"].left_s)  # type: ignore[attr-defined]
-        return search(*given, **how)  # type: ignore[arg-type]
-
-    monkeypatch.setattr("planner.studies.alternatives.optimise", noted)
-    found = alternatives(load(Path(small)), Options(time_limit_s=1000.0))
-    assert found.status == "optimal"
-    assert seen[0] == pytest.approx(500.0, abs=50.0)  # the first of all is the best plan's

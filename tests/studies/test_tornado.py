@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pytest
 
-from planner import shipped
 from planner.case import resolve
 from planner.errors import InputError
 from planner.inputs import Inputs
-from planner.loader import load
 from planner.loader.vary import Variable, checked
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
-from planner.schema.sensitivity import End, Swing, Tornado
+from planner.schema.sensitivity import Swing, Tornado
 from planner.studies.request import SweepOptions
 from planner.studies.scenario_plans import Answer
 from planner.studies.scenarios import Scenario
-from planner.studies.tornado import defaults, study, width
+from planner.studies.tornado import study, width
 from tests.world.commands import ran
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.requests import Request, store
@@ -154,24 +151,6 @@ def test_an_end_without_a_plan_comes_last_with_the_reason() -> None:
     assert last.low.counts
 
 
-def test_values_that_do_not_go_together_are_an_end_refused() -> None:
-    found = study(hall(), ("jobs.0.checkpoint.interval.min=2 min:5 h",), EXACT)
-    (swing,) = found.swings
-    assert swing.high.status == "invalid"
-    assert swing.high.reason
-    assert swing.low.objective is not None
-
-
-def test_a_problem_without_a_plan_may_have_one_at_an_end() -> None:
-    request = Request(maximize="goodput")
-    request.more["targets"] = {"min_gpus": 40}
-    found = study(inputs_of(request.case()), ("site.it_power=40 kW:100 kW",), EXACT)
-    assert (found.status, found.base, found.message) == (
-        "infeasible", None, "no plan meets every limit",
-    )  # fmt: skip
-    assert found.swings[0].high.objective is not None
-
-
 @pytest.mark.parametrize(
     ("option", "said"),
     [
@@ -193,38 +172,6 @@ def test_what_cannot_be_read_is_one_clear_line(option: str, said: str) -> None:
     assert said in str(refused.value)
     assert "--vary" in str(refused.value)
     assert "\n" not in str(refused.value)
-
-
-def test_nothing_is_varied_twice() -> None:
-    ranges = ("site.it_power=80 kW:90 kW", "site.it_power=x0.5:x2")
-    with pytest.raises(InputError, match=r"'site\.it_power' is varied twice"):
-        study(hall(), ranges, EXACT)
-
-
-def test_a_job_on_two_levels_has_its_own_pauses_and_the_rate_of_its_preset() -> None:
-    """What is varied is what the file states: the other names of the same are refused beside it."""
-    inputs = load(shipped.problem_files()["local_level"])
-    spans = {span.path: span for span in defaults(inputs, 0.2, {})}
-    ends = {
-        path.removeprefix("jobs.0."): (span.low.value, span.high.value)
-        for path, span in spans.items()
-    }
-    assert ends["checkpoint.stall_overhead"] == pytest.approx((0.4, 0.6))
-    assert ends["restart.remote"] == pytest.approx((480.0, 720.0))
-    assert ends["restart.local"] == pytest.approx((96.0, 144.0))
-    assert ends["failures.per_gpu_day"] == pytest.approx((0.8 * 4.74e-4, 1.2 * 4.74e-4))
-    assert not {"checkpoint.stall", "restore.restart"} & set(ends)
-    changes = spans["jobs.0.failures.per_gpu_day"].high.changes
-    job = checked(inputs, changes).problem.job
-    assert job.failure_rate == pytest.approx(1.2 * 4.74e-4)
-    assert job.failure_shares == inputs.problem.job.failure_shares
-
-
-def test_the_same_problem_gives_the_same_bytes() -> None:
-    ranges = ("site.it_power=+-20%", "budget.capex=+-20%")
-    one, two = (study(hall(minimize="cost"), ranges, EXACT) for _ in range(2))
-    assert one.model_dump_json() == two.model_dump_json()
-    assert one.sense == "minimize"
 
 
 def test_a_width_is_certain_as_far_as_its_ends_are() -> None:
@@ -249,11 +196,3 @@ def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:
     assert len(Tornado.model_validate_json(record).swings) == 2
     assert ran(*words, *ends, "--json").out == record
     assert ran(*words, "--set", "targets.min_gpus=100000").code == 3
-
-
-def test_record_types_stay_plain() -> None:
-    found = study(hall(), ("site.it_power=+-20%",), EXACT)
-    again = Tornado.model_validate_json(found.model_dump_json())
-    assert again == found
-    assert all(isinstance(end, End) for s in again.swings for end in (s.low, s.high))
-    assert all(math.isfinite(swing.width or 0.0) for swing in again.swings)

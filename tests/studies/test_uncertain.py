@@ -40,10 +40,8 @@ from planner.studies.distributions import (
     uniform,
     unknowns,
 )
-from planner.studies.pool import Progress
 from planner.studies.purchases import (
     best_operation,
-    candidates,
     kept_purchase,
     regrets,
     value_of,
@@ -56,10 +54,8 @@ from planner.studies.uncertain import Draw, study
 from tests.world.random_cases import inputs_of, random_case
 
 EXACT = SweepOptions(gap=1e-6, jobs=1)
-MAIN = "problems/10MW.yaml"
 SHARES = np.linspace(1e-6, 1.0 - 1e-6, 41)
 POWER = "site.facility_power=uniform(400 kW, 900 kW)"
-FAILURES = "jobs.0.failures.per_gpu_day=loguniform(0.0005, 0.005)"
 
 
 def alone(
@@ -119,12 +115,6 @@ def test_quantiles_are_those_of_scipy(shape: Quantiles, known: object) -> None:
     assert shape(SHARES) == pytest.approx(expected, rel=1e-7)
 
 
-def test_a_lognormal_is_cut_off_where_the_field_ends() -> None:
-    whole = stats.lognorm(np.log(2.0), scale=0.8)
-    expected = whole.ppf(SHARES * whole.cdf(1.0))
-    assert lognormal(0.8, 2.0, 0.0, 1.0)(SHARES) == pytest.approx(expected, rel=1e-7)
-
-
 def test_discrete_values_come_as_often_as_they_should() -> None:
     shape = discrete((7.0, 3.0, 5.0), (0.2, 0.5, 0.3))
     drawn = shape((np.arange(1000) + 0.5) / 1000).tolist()
@@ -176,12 +166,6 @@ def test_what_cannot_be_is_refused_in_one_line(small: str, dist: str, said: str)
     assert "\n" not in text
 
 
-def test_an_input_is_drawn_once(small: str) -> None:
-    dists = ["prices.*.list=uniform(x0.8, x1)", "prices.gpu_box.list=uniform(x1, x2)"]
-    with pytest.raises(InputError, match=r"'prices\.gpu_box\.list' is drawn twice; give one"):
-        unknowns(read(small)[0], dists)
-
-
 @pytest.mark.parametrize(
     ("draw", "said"),
     [
@@ -193,32 +177,6 @@ def test_an_input_is_drawn_once(small: str) -> None:
 def test_how_to_draw_is_checked(small: str, draw: Draw, said: str) -> None:
     with pytest.raises(InputError, match=said):
         study(read(small)[0], [], EXACT, draw)
-
-
-def test_values_are_written_as_the_file_has_them(small: str) -> None:
-    def first(dist: str, number: float) -> Change:
-        unknown = unknowns(read(small)[0], [dist])[0]
-        changes, fault = unknown.draw(number)
-        assert not fault
-        return changes[0]
-
-    power = first("site.facility_power=uniform(x0.5, x1.5)", 1234.5678901234)
-    assert power.setting == "site.facility_power=1234.56789 kW"
-    assert power.value == 1234.56789
-    assert first("site.racks=30..40", 33.6).value == 34
-    failures = first("jobs.0.failures.per_gpu_day=loguniform(x0.6, x6)", 1e-3)
-    assert failures.setting == "jobs.0.failures={per_gpu_day: 0.001}"
-    preset = first("jobs.0.failures=discrete(llama3: 0.5, rsc1: 0.5)", 1.0)
-    assert preset.setting == "jobs.0.failures=rsc1"
-    price = first("prices.*.list=uniform(x0.8, x1.2)", 0.9)
-    assert price.setting == "prices.gpu_box.list=270000 USD"
-
-
-def test_factors_count_from_what_a_preset_stands_for(small: str) -> None:
-    dist = "jobs.0.failures.per_gpu_day=loguniform(x0.6, x6)"
-    quantiles = unknowns(read(small)[0], [dist])[0].quantiles
-    ends = quantiles(np.array([0.0, 1.0]))
-    assert ends == pytest.approx((0.6 * 4.74e-4, 6 * 4.74e-4))
 
 
 def test_every_distribution_can_be_asked_for(small: str) -> None:
@@ -238,28 +196,6 @@ def test_every_distribution_can_be_asked_for(small: str) -> None:
         assert one.quantiles(SHARES) == pytest.approx(shape(SHARES))
     (share,) = unknowns(read(small)[0], ["storage.fill_limit=normal(0.8, 0.1)"])
     assert share.quantiles(SHARES) == pytest.approx(normal(0.8, 0.1, 1e-6, 1.0)(SHARES))
-
-
-def test_usual_uncertainties_are_those_that_apply() -> None:
-    found = {each.path: each for each in unknowns(load(Path(MAIN)), [])}
-    assert list(found) == [
-        "prices.*.list", "catalog.*.consumes.it_power", "jobs.0.failures.per_gpu_day",
-        "jobs.0.lost_time", "storage.delivered_fraction.write", "jobs.0.bytes_per_parameter",
-    ]  # fmt: skip
-    assert found["storage.delivered_fraction.write"].quantiles(SHARES) == pytest.approx(
-        uniform(0.16, 0.4)(SHARES)
-    )
-    assert all(": " in each.words for each in found.values())
-    own = ("jobs.0.failures={per_gpu_day: 0.001}", "storage.delivered_fraction.write=0.3")
-    inputs = load(Path(MAIN), settings=(*own, "jobs.0.checkpoint.size=14 TB"))
-    found = {each.path: each for each in unknowns(inputs, [])}
-    assert found["jobs.0.failures.per_gpu_day"].quantiles(SHARES) == pytest.approx(
-        loguniform(0.0005, 0.002)(SHARES)
-    )
-    assert found["storage.delivered_fraction.write"].quantiles(SHARES) == pytest.approx(
-        uniform(0.16, 0.4)(SHARES)
-    )
-    assert not {"jobs.0.checkpoint.size", "jobs.0.bytes_per_parameter"} & found.keys()
 
 
 BREAKS = [
@@ -295,33 +231,6 @@ def test_how_often_the_planned_purchase_breaks_a_limit(
     assert abs(rates[limit].breaks - 100 * share(plan)) <= 1.2
     assert rates[limit].share == rates[limit].breaks / 100
     assert rates.keys() >= {each.name for each in plan.limits}
-
-
-def test_a_break_tells_by_how_much_at_worst(small: str) -> None:
-    inputs, plan = read(small)
-    ask = saying(lambda _changes: 1.0)
-    found = study(inputs, [POWER], EXACT, Draw(samples=20), plan=plan, ask=ask)
-    rate = next(rate for rate in found.breaks if rate.limit == "facility_power")
-    assert plan.totals is not None
-    assert plan.totals.facility_power_kw is not None
-    assert rate.worst == pytest.approx(plan.totals.facility_power_kw / found.inputs[0].low - 1)
-
-
-def test_a_fixed_interval_breaks_overlap(small: str) -> None:
-    settings = ("jobs.0.checkpoint.interval={policy: fixed, every: 60 s}",)
-    inputs, plan = read(small, *settings)
-    dist = "storage.delivered_fraction.write=loguniform(0.01, 0.8)"
-    ask = saying(lambda _changes: 1.0)
-    found = study(inputs, [dist], EXACT, Draw(samples=200), plan=plan, ask=ask)
-    job, rates = plan.jobs[0], {rate.limit: rate.breaks for rate in found.breaks}
-    plate = job.delivered_write_gb_per_s / 0.8
-    for limit, needed_gb_per_s in (
-        ("overlap", job.checkpoint_gb / 6.0),
-        ("drain_fits", job.checkpoint_gb / 55.0),
-    ):
-        share = np.log(max(needed_gb_per_s / plate, 0.01) / 0.01) / np.log(80.0)
-        assert abs(rates[limit] - 200 * share) <= 1.0
-    assert rates["overlap"] > rates["drain_fits"] > 0
 
 
 def test_gpus_in_use_are_decided_again(small: str) -> None:
@@ -445,13 +354,6 @@ def test_a_purchase_is_run_as_solving_with_its_counts_says(seed: int) -> None:
         )
 
 
-def test_the_nominal_plan_is_the_one_that_solve_gives(small: str) -> None:
-    found, plan = asked(small, POWER, samples=2)
-    chosen = [line for line in plan.lines if line.section in ("Compute", "Storage")]
-    assert found.candidates[0].counts == {line.sku: line.quantity for line in chosen}
-    assert (found.base, found.base_bound) == (plan.objective.value, plan.objective.bound)
-
-
 def test_regret_by_hand() -> None:
     worths = np.array([[8.0, 10.0, np.nan], [5.0, 4.0, 30.0], [0.0, 2.0, 1.0]])
     answered = np.array([9.0, 6.0, 0.0])
@@ -461,35 +363,6 @@ def test_regret_by_hand() -> None:
     assert regrets(worths, answered, maximise=False) == pytest.approx(
         np.array([[0.0, 0.25, 1.0], [0.25, 0.0, 1.0], [0.0, 1.0, 1.0]])
     )
-
-
-def test_of_many_purchases_the_most_cautious_and_the_boldest_stay(small: str) -> None:
-    inputs, _ = read(small)
-    case = resolve(inputs)
-    dist = "site.facility_power=uniform(200 kW, 800 kW)"
-    answers = alone(inputs, uncertain_scenarios(inputs, dist, 12), EXACT)
-    runs = [answer.operation for answer in answers if answer.operation is not None]
-    boxes = sorted(run.units["gpu_box"] for run in runs)
-    kept = candidates(case, runs[0], runs, most=5)
-    assert kept[0] is runs[0]
-    assert len(kept) == 5
-    assert {boxes[0], boxes[-1]} <= {run.units["gpu_box"] for run in kept}
-    assert len(candidates(case, None, runs)) == len({tuple(r.units.items()) for r in runs})
-
-
-def uncertain_scenarios(inputs: Inputs, dist: str, samples: int) -> list[Scenario]:
-    found: list[Scenario] = []
-
-    def noted(_inputs: object, scenarios: Sequence[Scenario], *_rest: object) -> list[Answer]:
-        found.extend(scenarios)
-        return [Answer(scenario, "infeasible") for scenario in scenarios]
-
-    study(inputs, [dist], EXACT, Draw(samples=samples), plan=read_plan(inputs), ask=noted)
-    return found
-
-
-def read_plan(inputs: Inputs) -> Plan:
-    return solve_with(inputs, Options(explain=False))
 
 
 def test_the_same_seed_gives_the_same_bytes(small: str) -> None:
@@ -503,30 +376,6 @@ def test_the_same_seed_gives_the_same_bytes(small: str) -> None:
     assert made == [bytes_of(draw._replace(indices=True), saying(linear)) for draw in draws]
     assert len(set(made)) == 4
     assert bytes_of(draws[0], alone) == bytes_of(draws[0], alone)
-
-
-def test_outcomes_are_percentiles_of_the_best_plans(small: str) -> None:
-    inputs, plan = read(small)
-    answers: list[Answer] = []
-
-    def noted(inputs: Inputs, scenarios: Sequence[Scenario], *_rest: object) -> list[Answer]:
-        answers.extend(alone(inputs, scenarios, EXACT))
-        return answers
-
-    found = study(inputs, [POWER], EXACT, Draw(samples=8), plan=plan, ask=noted)
-    values = [answer.value for answer in answers]
-    outcomes = {outcome.name: outcome for outcome in found.outcomes}
-    objective = outcomes["objective"]
-    assert objective.label == "useful work"
-    assert objective.p50 == pytest.approx(np.median(values), rel=1e-9)
-    assert objective.p5 == pytest.approx(np.percentile(values, 5), rel=1e-9)
-    assert (objective.least, objective.most) == pytest.approx((min(values), max(values)))
-    assert "useful_pflops" not in outcomes  # it is the objective
-    assert 400 < outcomes["facility_power_kw"].p5 < outcomes["facility_power_kw"].most <= 900
-    gpus = [answer.operation.gpus for answer in answers if answer.operation]
-    assert outcomes["gpus_in_use"].mean == pytest.approx(np.mean(gpus))
-    assert found.statuses == {"optimal": 8}
-    assert found.status == "optimal"
 
 
 def test_scenarios_without_a_plan_are_counted_and_left_out(small: str) -> None:
@@ -555,31 +404,6 @@ def test_no_plan_as_it_stands(small: str) -> None:
     assert found.candidates[0].name == "plan 1"
 
 
-def test_no_scenario_has_a_plan(small: str) -> None:
-    found, _ = asked(small, "targets.min_gpus=uniform(600, 700)", samples=3)
-    assert (found.status, found.outcomes, found.candidates) == ("infeasible", (), ())
-    assert found.message == "No scenario has a plan."
-
-
-def test_what_the_field_refuses_is_told(small: str) -> None:
-    """A factor of several values may suit one and not another."""
-    dist = "spares.*=normal(x1, x0.8)"
-    inputs, plan = read(small, "spares={storage: 50 %, gpu_system: 2 %}")
-
-    def ask(_inputs: object, scenarios: Sequence[Scenario], *_rest: object) -> list[Answer]:
-        refused = [scenario.refused for scenario in scenarios]
-        return [
-            Answer(s, "invalid" if r else "optimal", None if r else 1.0, reason=r)
-            for s, r in zip(scenarios, refused, strict=True)
-        ]
-
-    found = study(inputs, [dist], EXACT, Draw(samples=20), plan=plan, ask=ask)
-    assert found.statuses["invalid"] in (2, 3)  # above x2: 11.8 % of what is above 0
-    assert found.message is not None
-    assert "could not be asked, the first because: x2." in found.message
-    assert "out of range" in found.message
-
-
 LINEAR = (
     "site.facility_power=uniform(1 MW, 2 MW)",
     "budget.capex=uniform(10 MUSD, 20 MUSD)",
@@ -605,52 +429,6 @@ def test_indices_of_a_sum_are_shares_of_its_variance(small: str) -> None:
         assert index.total == pytest.approx(part / 14, abs=0.03)
         assert 0 < index.total_confidence < 0.2
     assert found.indices_note == "From 1,280 scenarios of their own (Saltelli's design)."
-
-
-@pytest.mark.parametrize(
-    ("least_kw", "said"),
-    [
-        (1020.0, " of the 320 scenarios drawn for the indices have no plan; their objective"),
-        (1200.0, "No indices: "),
-    ],
-)
-def test_indices_where_scenarios_have_no_plan(small: str, least_kw: float, said: str) -> None:
-    inputs, plan = read(small)
-
-    def partly(changes: dict[str, float]) -> float | None:
-        return linear(changes) if changes["site.facility_power"] > least_kw else None
-
-    draw = Draw("lhs", 64, 1, True)
-    found = study(inputs, LINEAR, EXACT, draw, plan=plan, ask=saying(partly))
-    assert said in found.indices_note
-    assert bool(found.indices) == (least_kw < 1100)
-
-
-def test_no_indices_of_what_does_not_change(small: str) -> None:
-    inputs, plan = read(small)
-    draw = Draw("lhs", 8, 0, True)
-    found = study(inputs, LINEAR, EXACT, draw, plan=plan, ask=saying(lambda _changes: 5.0))
-    assert found.indices == ()
-    assert found.indices_note == "No indices: the objective is the same in every scenario."
-
-
-def test_progress_counts_every_scenario(small: str) -> None:
-    inputs, plan = read(small)
-    heard: list[tuple[int, int]] = []
-    draw = Draw("lhs", 8, 1, True)
-
-    def ask(
-        inputs: Inputs, each: Sequence[Scenario], options: SweepOptions, progress: Progress
-    ) -> Sequence[Answer]:
-        progress(len(each), len(each))
-        return saying(linear)(inputs, each, options, progress)
-
-    def progress(done: int, asked: int) -> None:
-        heard.append((done, asked))
-
-    study(inputs, LINEAR, EXACT, draw, plan=plan, progress=progress, ask=ask)
-    whole = 8 + 8 * 5
-    assert heard == [(8, whole), (whole, whole)]
 
 
 PIXEL = base64.b64decode(

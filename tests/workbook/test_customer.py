@@ -19,8 +19,7 @@ from planner.schema.plan import LimitReport, Plan
 from planner.workbook import SHEETS
 from tests.workbook.conftest import made
 from tests.workbook.office import to_read
-from tests.world.gear_plans import plan
-from tests.world.setups import CASES
+from tests.world.shown import CASES, plan
 from tests.world.solved import solved
 
 EDITIONS: tuple[tuple[Audience, Prices], ...] = (

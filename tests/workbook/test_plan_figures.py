@@ -18,8 +18,8 @@ from planner.workbook.book import Book
 from tests.workbook.conftest import CREATED, SOLVABLE, Made, made, shipped
 from tests.workbook.excel import unlike
 from tests.workbook.office import convert, needs_office, values
-from tests.world.gear_plans import infeasible
 from tests.world.known_plans import KNOWN
+from tests.world.shown import infeasible
 from tests.world.solved import solved
 
 VARIANTS = {

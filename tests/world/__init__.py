@@ -3,8 +3,7 @@
 - `files`: a small problem with catalog and prices as YAML, and one that asks for a whole bill.
 - `catalog`, `known_plans`, `tampering`: a catalog by hand, solved plans over it, those
   that verify clean, and ways to change one figure of them.
-- `gear`, `gear_plans`, `setups`: purchases with their sums by plain arithmetic, as plans for the
-  workbook and the screen.
+- `shown`: plans for the workbook, files and screens.
 - `requests`: problems for answers worked out by hand; `random_cases`: one per seed.
 - `solved`, `commands`: shipped problems solved, and commands run, in this process.
 - `effort`: how much a piece of code does.

@@ -1,6 +1,6 @@
 """What a user asks to vary: paths and values, read and checked as the files' own are."""
 
-from planner.loader.vary.apply import applied, check_key, checked
+from planner.loader.vary.apply import applied, checked
 from planner.loader.vary.axis import (
     MOST,
     Axis,
@@ -13,7 +13,7 @@ from planner.loader.vary.axis import (
     values,
 )
 from planner.loader.vary.place import Cell, NoPlaceError, Place, places
-from planner.loader.vary.scenario_rows import Rows, ScenarioTable, of_samples, of_table, read_table
+from planner.loader.vary.scenario_rows import Rows, ScenarioTable, of_table, read_table
 
 __all__ = [
     "MOST",
@@ -29,9 +29,7 @@ __all__ = [
     "ScenarioTable",
     "Variable",
     "applied",
-    "check_key",
     "checked",
-    "of_samples",
     "of_table",
     "places",
     "read_table",

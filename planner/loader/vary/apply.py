@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -12,11 +12,10 @@ from pydantic import BaseModel, ValidationError
 
 from planner.errors import Finding, InputError
 from planner.inputs import Change, Document, Inputs, changed, with_support
-from planner.limits import SUPPLIES
 from planner.loader import locate
 from planner.loader.catalog_checks import Fault, check_family, check_item
 from planner.loader.checks import check_problem
-from planner.loader.vary.place import CATALOG, PRICES, key_of
+from planner.loader.vary.place import CATALOG, PRICES
 from planner.schema.base import CANONICAL, with_field
 from planner.schema.catalog import Figure, Source
 from planner.schema.prices import Price
@@ -143,123 +142,6 @@ def checked(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
     _refuse((finding for finding in findings if finding.severity == "error"), changes)
     doubts = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
     return replace(new, warnings=doubts)
-
-
-def check_key(
-    changes: Iterable[Change], problem: Problem | None = None
-) -> tuple[tuple[str, str], ...]:
-    """Return a key of changes: those with equal keys pass or fail the checks alike.
-
-    A plain limit or figure contradicts nothing: only whether it is given matters. Some do only
-    where a problem has what they can contradict.
-
-    Args:
-        problem: of what, where that is known.
-    """
-    changes = tuple(changes)
-
-    def plain(path: str) -> bool:
-        if (rule := _rule_on(path)) is None:
-            return _is_plain(path)
-        has, place = rule
-        put_in = any(_matches(change.path, place) for change in changes)
-        return problem is not None and not has(problem) and not put_in
-
-    def given_at(path: str, value: object) -> object:
-        if plain(path):
-            return value is None
-        if not isinstance(value, BaseModel) or len(value.model_fields_set) != 1:
-            return value
-        given = key_of(type(value), *value.model_fields_set)  # whole, for the sake of one field
-        return given, given_at(f"{path}.{given}", getattr(value, *value.model_fields_set))
-
-    return tuple((change.path, repr(given_at(change.path, change.value))) for change in changes)
-
-
-_RULED: Mapping[str, tuple[Callable[[Problem], object], str]] = {
-    "jobs.*.bytes_per_parameter": (lambda p: p.job.checkpoint.size_gb, "jobs.*.checkpoint*"),
-    "jobs.*.gpus.hot_spares": (lambda p: p.job.repair, "jobs.*.repair"),
-    "site.racks": (lambda p: p.site.floor, "site.floor*"),
-    "site.rack.power": (lambda p: p.site.positions, "site.racks"),
-    "site.rack_classes.*": (lambda p: p.site.positions, "site.racks"),
-}
-"""What contradicts something that a problem need not have: whether it has it, and its path."""
-
-_PLAIN = (
-    *(limit.path for limit in SUPPLIES),
-    "site.pue",
-    "site.pue.*",
-    "site.feeds.power",
-    "site.rack.weight",
-    "site.rack.whole_rack_power",
-    "budget.*",
-    "term.years",
-    "term.electricity",
-    "term.energy_basis",
-    "term.colocation",
-    "term.discount_rate",
-    "term.support_years",
-    "storage.delivered_fraction.*",
-    "storage.fill_limit",
-    "storage.tolerate_down",
-    "storage.client_limit.*",
-    "storage.rule",
-    "storage.rule.*",
-    "items.*.support_years",
-    "items.*.spares",
-    "jobs.*.checkpoint.max_overlap",
-    "jobs.*.checkpoint.max_blocking",
-    "jobs.*.checkpoint.drain_slowdown",
-    "jobs.*.checkpoint.keep_last",
-    "jobs.*.checkpoint.milestones",
-    "jobs.*.restore.max_time",
-    "jobs.*.restore.restart",
-    "jobs.*.failures.per_gpu_day",
-    "jobs.*.failures.rate",
-    "jobs.*.lost_time",
-    "jobs.*.repair.swap",
-    "jobs.*.dataset",
-    "jobs.*.dataset.size",
-    "jobs.*.ingest_per_gpu",
-    "network.*.oversubscription",
-    "storage.dwpd.*",
-    "spares.*",
-    "policy.split.*.max_share",
-    "objective.indifference",
-    "targets.min_useful_pflops",
-    "targets.max_lead_time",
-    "catalog.*.consumes.*",
-    "catalog.*.provides.read",
-    "catalog.*.provides.write",
-    "catalog.*.provides.usable",
-    "catalog.*.provides.endurance",
-    "catalog.*.client.*",
-    "catalog.*.client_factor.*",
-    "catalog.*.gpu.failures_per_day",
-    "prices.*.list",
-    "prices.*.per_year",
-    "prices.*.support_*",
-    "prices.*.pack",
-    "prices.*.min_order",
-    "prices.*.lead_time",
-)
-
-
-@lru_cache(maxsize=4096)
-def _rule_on(path: str) -> tuple[Callable[[Problem], object], str] | None:
-    return next((rule for pattern, rule in _RULED.items() if _matches(path, pattern)), None)
-
-
-@lru_cache(maxsize=4096)
-def _is_plain(path: str) -> bool:
-    return any(_matches(path, pattern) for pattern in _PLAIN)
-
-
-@lru_cache(maxsize=65_536)
-def _matches(path: str, pattern: str) -> bool:
-    from fnmatch import fnmatchcase
-
-    return fnmatchcase(path, pattern)
 
 
 def _mismatches(inputs: Inputs) -> list[Finding]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 
 from planner.errors import Finding, InputError
@@ -101,7 +100,6 @@ class Rows(Axis):
         cells: Callable[[int], Sequence[str]],
         place: Callable[[int], tuple[str, int | None]],
         names: Sequence[str] = (),
-        alike: bool = False,
     ) -> None:
         """Take rows in their order.
 
@@ -109,7 +107,6 @@ class Rows(Axis):
             cells: gives the texts of a row, empty where a value is as it stands.
             place: gives the file and line of a row, for messages.
             names: what the rows are called, if they are.
-            alike: whether one value tells of what kind all in its column are.
 
         Raises:
             InputError: all of them are refused.
@@ -118,8 +115,6 @@ class Rows(Axis):
         inputs = []
         for column, variable in enumerate(variables):
             texts = self._column(column, count)
-            if alike:
-                texts = islice((text for text in texts if not variable.read(text).faults), 1)
             inputs.append(Input(variable.path, variable.choose_display(texts)))
         super().__init__(inputs, variables, count)
         if all(self._read(row)[1] for row in range(count)):
@@ -188,38 +183,3 @@ def of_table(inputs: Inputs, table: ScenarioTable) -> Rows:
         return table.file, table.lines[row]
 
     return Rows(variables, len(table.rows), table.rows.__getitem__, place, table.names)
-
-
-def of_samples(
-    inputs: Inputs, samples: Mapping[str, Sequence[float]], factors: Collection[str] = ()
-) -> Rows:
-    """Return the axis of numbers that were drawn: the n-th of every path is a scenario.
-
-    Args:
-        samples: the numbers of each path, in its canonical unit.
-        factors: paths whose numbers are factors of the value as it stands.
-
-    Raises:
-        InputError: a path leads nowhere, or every scenario is refused.
-    """
-    lengths = {len(numbers) for numbers in samples.values()}
-    if len(lengths) != 1:
-        raise ValueError("every path needs as many numbers as the others")
-    variables = []
-    for path in samples:
-        try:
-            variables.append(Variable(inputs, path))
-        except NoPlaceError as error:
-            raise InputError(Finding("vary", str(error), path=path, fix=error.fix)) from None
-    columns = [
-        (variable, numbers, path in factors)
-        for variable, (path, numbers) in zip(variables, samples.items(), strict=True)
-    ]
-
-    def cells(row: int) -> list[str]:
-        return [v.text_of(numbers[row], factors=share) for v, numbers, share in columns]
-
-    def place(row: int) -> tuple[str, None]:
-        return f"sample {row + 1}", None
-
-    return Rows(variables, lengths.pop(), cells, place, alike=True)

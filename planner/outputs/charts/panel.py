@@ -10,7 +10,6 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
-from planner.currency import grouped
 from planner.outputs.charts.model import (
     CROSSED,
     CROSSES,
@@ -295,5 +294,5 @@ def _set_ticks(axis: Any, about: Axis, most: int) -> None:
 
 
 def _tick(value: float, unit: str) -> str:
-    text = grouped(round(value, 9), 9, unit).rstrip("0").rstrip(".")
+    text = f"{round(value, 9):,.9f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text

@@ -1,26 +1,49 @@
-"""Why a plan holds what it holds: other vendors, types and rules, and every item left aside."""
+"""Why a plan holds what it holds: the best plans with other vendors and types, and each item."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from planner import api
 from planner.api import Options
+from planner.case import Case, System, resolve, with_companions
+from planner.case.money import unit_net_usd
 from planner.errors import Finding, InputError, did_you_mean
-from planner.inputs import Inputs
+from planner.inputs import Change, Inputs, changed
+from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
-from planner.schema.explanation import WhyNot
+from planner.optimizer.optimise import Bound, bounds_with, share
+from planner.optimizer.optimise import Certificate as Answer
+from planner.optimizer.purchase import bill
+from planner.schema.explanation import (
+    BreakEven,
+    Certificate,
+    Forced,
+    ForcedKind,
+    Item,
+    ItemKind,
+    WhyNot,
+)
 from planner.schema.plan import Plan
+from planner.studies.changes import apply, storage_of, systems_of
 from planner.studies.why_not import question as figures
-from planner.studies.why_not.items import items
-from planner.studies.why_not.plans import forced_plans
-from planner.studies.why_not.question import Study
-
-__all__ = ["why_not"]
+from planner.studies.why_not.break_even import break_even
+from planner.studies.why_not.question import (
+    ENOUGH,
+    Study,
+    case_no_worse,
+    case_with_item,
+    costs_least,
+    limits_money,
+    only_type,
+    without_money,
+)
 
 WORK = 6000.0
-"""How much work may be done before what was not asked for is left; see ``Effort``."""
+"""Search effort after which what was not asked for is left."""
 PATIENCE = 4.0
-"""How many times as much forced plans may take altogether; the rest is then marked."""
+"""Multiple of it after which even forced plans are left."""
 CATEGORIES = ("gpu_system", "storage")
 
 
@@ -34,15 +57,14 @@ def why_not(
     questions: int | None = None,
     known: Sequence[Run] = (),
 ) -> WhyNot:
-    """Return what a plan is not, and by how much it would be worse.
+    """Return the plans beside the best one, and why each item is not in it.
 
     Args:
-        asked: items to answer exactly, with their break-even prices, whatever work it takes.
-        questions: how many proofs what was not asked for may take beyond the forced plans; None
-            for any number.
-        work: how much may be done before answers that were not asked for are left. Bounds are told
-            in any case; what is forced as well, unless it takes several times as much.
-        known: plans of the problem, or of problems like it, that questions may begin with.
+        asked: items to answer exactly, with their break-even prices, whatever effort it takes.
+        work: search effort after which answers that were not asked for are left; bounds are told
+            in any case, forced plans unless they take several times as much.
+        questions: proofs for what was not asked for beyond the forced plans, None for any number.
+        known: plans of the problem, or of problems like it, to start with.
 
     Raises:
         InputError: what is asked for is not an item, or is in the plan.
@@ -64,7 +86,7 @@ def why_not(
     if goal.value is None or base.plan is None:
         message = "there is no plan to compare with"
         return base.model_copy(update={"message": message})
-    rows = forced_plans(study)
+    rows = tuple(forced_plans(study))
     study.proofs, study.questions = 0, questions
     return base.model_copy(update={"forced": rows, "items": items(study, rows, asked)})
 
@@ -86,3 +108,353 @@ def _check(inputs: Inputs, plan: Plan, asked: Sequence[str]) -> None:
             message, fix = f"'{name}' is in the plan", "ask about an item that is not"
         if message is not None:
             raise InputError(Finding("why-not", message, "--why-not", fix=fix))
+
+
+# Forced plans: another storage vendor, another GPU type
+
+LITTLE = 0.01
+"""Share of capex below which storage is not worth a search for less of it."""
+LATE = "not computed, as it takes too long"
+
+
+def forced_plans(study: Study) -> Iterator[Forced]:
+    """Yield the best plan with each other storage vendor, and on each other GPU type."""
+    case, units = study.case, study.units
+    held = {item.vendor for item in case.flash if units[item.id]}
+    alone = held if len(held) == 1 else set()
+    for vendor in sorted({item.vendor for item in case.flash} - alone):
+        yield _forced(study, "storage_vendor", vendor, vendor, storage_of(case, {vendor}))
+    types = {system.id for system in case.systems if units[system.id]}
+    for system in case.systems:
+        if {system.id} != types:
+            model = study.inputs.item(system.id).model
+            yield _forced(study, "gpu_type", system.id, model, systems_of({system.id}))
+
+
+def _forced(
+    study: Study, kind: ForcedKind, key: str, label: str, changes: tuple[Change, ...]
+) -> Forced:
+    """Return the best plan after changes that force something."""
+    settings = tuple(change.setting for change in changes)
+    row = Forced(kind=kind, key=key, label=label, setting=settings, outcome="no_plan")
+    if study.out_of_patience:
+        return row.model_copy(update={"outcome": "not_found", "reason": LATE})
+    inputs = apply(study.inputs, changes)
+    try:
+        case = resolve(inputs)
+    except InputError as error:
+        return row.model_copy(update={"reason": _refusal(error)})
+    answer = study.prove(case)
+    if answer.operation is None:
+        if answer.status != "infeasible":
+            return row.model_copy(update={"outcome": "not_found"})
+        return row.model_copy(update={"reason": "no plan meets every limit"})
+    run = cheap(study, case, answer)
+    study.remember(run)
+    certificate = certificate_under(case, answer, run)
+    return row.model_copy(
+        update={
+            "outcome": "plan",
+            "figures": figures.of_run(inputs, case, run),
+            "bought": figures.bought_by(inputs, case, run),
+            "certificate": certificate,
+            "loss": study.loss(certificate.value),
+        }
+    )
+
+
+def _refusal(error: InputError) -> str:
+    """Return why a changed problem is none: it demands what is no longer on offer."""
+    demands = [(f.path or "").removeprefix("items.") for f in error.findings]
+    if all(finding.code == "demanded" for finding in error.findings):
+        return f"the problem demands {', '.join(demands)}"
+    return "; ".join(finding.message for finding in error.findings)
+
+
+def certificate_under(case: Case, answer: Answer, run: Run) -> Certificate:
+    """Return the certificate of an operation under the bound of an answer."""
+    value = measure(case, case.objective)(run)
+    pick = max if case.maximise else min
+    bound = value if answer.bound is None else pick(answer.bound, value)
+    return Certificate(
+        value=natural(case.objective, value),
+        bound=natural(case.objective, bound),
+        gap=share(case, value, bound),
+    )
+
+
+def cheap(study: Study, case: Case, answer: Answer) -> Run:
+    """Return a cheap plan among those as good as an answer, with the GPU systems that it needs.
+
+    The first plan found may hold far more than it needs, which would compare unfairly.
+    """
+    found = answer.operation
+    assert found is not None
+    assert answer.value is not None
+    wanted = {system.id: _wanted(case, found, system) for system in case.systems}
+    idle = any(found.units[name] > count for name, count in wanted.items())
+    if costs_least(case) or (_storage_share(case, found) < LITTLE and not idle):
+        return found
+    value = natural(case.objective, answer.value)
+    slack = 1.0 - study.tie if case.maximise else 1.0 + study.tie
+    fixed = tuple(
+        replace(system, low=wanted[system.id], high=wanted[system.id]) for system in case.systems
+    )
+    trimmed = study.prove(replace(case_no_worse(case, value * slack), systems=fixed), gap=1e-3)
+    return found if trimmed.operation is None else trimmed.operation
+
+
+def _wanted(case: Case, found: Run, system: System) -> int:
+    """Return the systems of a type that a plan needs: in use, hot spares, or demanded."""
+    bought, used = found.units[system.id], found.used.get(system.id, 0)
+    if case.job.repair is not None:  # spares are there because they pay
+        return bought
+    return min(bought, max(system.low, used + case.job.hot(used) if used else 0))
+
+
+def _storage_share(case: Case, run: Run) -> float:
+    spent = bill(case, run.units, run.ways)
+    storage = (spent.purchased[item.id] * (item.unit_net_usd or 0.0) for item in case.flash)
+    return sum(storage) / max(spent["capex_usd"], 1.0)
+
+
+# Items that the plan does not hold
+
+BOUNDED = 1e-3
+"""Gap to which the loss of every item is bounded at first."""
+VALUE_NOISE = 2e-7
+"""Relative miss of a floor."""
+NOT_PREFERRED = "the problem prefers other vendors"
+IN_THE_WAY = "no plan meets every limit; "
+
+
+@dataclass
+class ItemReason:
+    """What is known so far of an item on offer that the plan does not hold."""
+
+    name: str
+    asked: bool
+    impossible: bool = False
+    because: str | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+    exact: bool = False
+    extra_usd: float | None = None
+    priceless: bool = False
+    break_even: BreakEven | None = None
+
+    def closer(self, at_least: float | None, at_most: float | None) -> None:
+        """Take over bounds on the loss where they are closer than those known."""
+        if at_least is not None:
+            self.at_least = at_least if self.at_least is None else max(self.at_least, at_least)
+        if at_most is not None:
+            self.at_most = at_most if self.at_most is None else min(self.at_most, at_most)
+
+
+def items(study: Study, forced: Sequence[Forced], asked: Sequence[str]) -> tuple[Item, ...]:
+    """Return why each GPU system and storage item that the plan does not hold is not in it."""
+    reasons = [
+        ItemReason(offer.id, offer.id in asked)
+        for offer in (*study.case.systems, *study.case.storage)
+        if not study.units[offer.id]
+    ]
+    _bound(study, reasons)
+    _compare(study, forced, reasons)
+    for reason in reasons:
+        if reason.asked:
+            _settle(study, reason)
+    _in_time(study, reasons)
+    shown = [_item(study, reason) for reason in reasons]
+    for name, why in study.case.not_considered:
+        left = _shown(study, name, "left_out", asked=name in asked)
+        shown.append(left.model_copy(update={"reason": why}))
+    return tuple(sorted(shown, key=lambda item: (item.category, item.sku)))
+
+
+def _bound(study: Study, reasons: Sequence[ItemReason]) -> None:
+    """Bound every loss: at today's prices, and whatever the price."""
+    names, case = [reason.name for reason in reasons], study.case
+    today = bounds_with(case, names, BOUNDED, study.effort)
+    ever: Mapping[str, Bound] = today
+    if costs_least(case):
+        ever = {}
+    elif limits_money(case):
+        free = with_companions(study.inputs, without_money(case))
+        ever = bounds_with(free, names, BOUNDED, study.effort)
+    for reason in reasons:
+        bound = today[reason.name]
+        reason.impossible = bound == "no plan"
+        reason.closer(study.loss(study.bound), None)
+        reason.closer(_loss(study, bound), None)
+        at_best = _loss(study, ever.get(reason.name))
+        reason.priceless = at_best is not None and at_best > study.tied_loss
+
+
+def _loss(study: Study, bound: Bound) -> float | None:
+    if bound is None or isinstance(bound, str):
+        return None
+    return study.loss(natural(study.case.objective, bound))
+
+
+def _compare(study: Study, forced: Sequence[Forced], reasons: Sequence[ItemReason]) -> None:
+    """Take over what the forced plans say of the items: of those they hold, and of all others."""
+    rows = {(row.kind, row.key): row for row in forced}
+    systems = {system.id for system in study.case.systems}
+    one_family = (study.case.exact_families or study.case.max_families) == 1
+    for reason in reasons:
+        of_type = reason.name in systems
+        row = None
+        if of_type and only_type(study):
+            row = rows.get(("gpu_type", reason.name))
+        elif not of_type and one_family:
+            row = rows.get(("storage_vendor", _vendor_of_family(study, reason.name)))
+        if row is not None and row.outcome == "no_plan":
+            reason.impossible = True
+        if row is not None and row.certificate is not None:
+            reason.closer(study.loss(row.certificate.bound), row.loss if of_type else None)
+            reason.exact = of_type
+        for run in study.known.get(reason.name, []):
+            if not of_type or run.used.get(reason.name):
+                reason.closer(None, study.loss_of(run))
+
+
+def _vendor_of_family(study: Study, name: str) -> str:
+    """Return the vendor of all items on offer in an item's family; "" where there are several."""
+    (family,) = (item.family for item in study.case.storage if item.id == name)
+    vendors = {item.vendor for item in study.case.storage if item.family == family}
+    return vendors.pop() if len(vendors) == 1 else ""
+
+
+def _settle(study: Study, reason: ItemReason) -> None:
+    """Answer what was asked for, whatever it takes."""
+    _exactly(study, reason)
+    if reason.impossible:
+        _conflict(study, reason)
+        return
+    if _tied_perhaps(study, reason):
+        _cheapest(study, reason)
+    reason.break_even = _price(study, reason)
+
+
+def _in_time(study: Study, reasons: Sequence[ItemReason]) -> None:
+    """Answer what there is effort left for: items near the plan first, then prices."""
+    rest = [reason for reason in reasons if not reason.asked and not reason.impossible]
+    rest.sort(key=lambda reason: (reason.priceless, reason.at_least or 0.0, reason.name))
+    by_money = costs_least(study.case)
+    for reason in rest:
+        if _tied_perhaps(study, reason) and not by_money and not study.late:
+            _cheapest(study, reason)
+    for reason in rest:
+        # Where money is the objective, the best plan with an item is the way to its price.
+        if by_money and not study.late:
+            _exactly(study, reason)
+        if not reason.impossible:
+            reason.break_even = _price(study, reason)
+    for reason in rest:
+        if not study.late:
+            _exactly(study, reason)
+
+
+def _exactly(study: Study, reason: ItemReason) -> None:
+    """Find and prove the best plan with an item."""
+    if reason.impossible or reason.exact:
+        return
+    case = case_with_item(study, reason.name)
+    answer = study.prove(case, gap=study.options.gap)
+    if answer.status == "infeasible":
+        reason.impossible = True
+    if answer.operation is None or answer.value is None or answer.bound is None:
+        return
+    name = case.objective
+    reason.at_least = study.loss(natural(name, answer.bound))
+    reason.at_most = study.loss(natural(name, answer.value))
+    reason.exact = answer.status == "optimal"
+    study.remember(answer.operation)
+
+
+def _tied_perhaps(study: Study, reason: ItemReason) -> bool:
+    return reason.at_least is None or reason.at_least <= study.tied_loss
+
+
+def _cheapest(study: Study, reason: ItemReason) -> None:
+    """Find the cheapest plan with an item among those that tie, or prove that there is none."""
+    case = case_with_item(study, reason.name)
+    answer = study.prove(case_no_worse(case, study.tied))
+    if answer.status == "infeasible":
+        reason.closer(study.tied_loss, None)
+    elif answer.operation is not None and answer.value is not None:
+        study.remember(answer.operation)
+        whole = study.whole(answer.operation)
+        reason.closer(None, study.loss_of(whole))
+        spent_usd = natural("cost", measure(study.case, "cost")(whole))
+        assert study.plan.totals is not None
+        reason.extra_usd = spent_usd - (study.plan.totals.capex_usd or 0.0)
+
+
+def _conflict(study: Study, reason: ItemReason) -> None:
+    """Find the limits that conflict with an item.
+
+    A GPU system is made the only one, since one that is demanded may stand idle.
+    """
+    path, value = f"items.{reason.name}.required", True
+    inputs = changed(study.inputs, path, value)
+    if reason.name in {system.id for system in study.case.systems}:
+        path = "consider.gpu_systems"
+        inputs = changed(study.inputs, path, (reason.name,))
+    try:
+        resolve(inputs)
+    except InputError:
+        return
+    found = api.why_infeasible(inputs, replace(study.options, keep=(path,)))
+    reason.because = found.summary.removeprefix(IN_THE_WAY)
+
+
+def _price(study: Study, reason: ItemReason) -> BreakEven:
+    if reason.priceless:
+        return BreakEven(outcome="no_price_helps")
+    return break_even(study, reason.name, asked=reason.asked)
+
+
+def _item(study: Study, reason: ItemReason) -> Item:
+    """Return what is known of an item as the record has it."""
+    if reason.impossible:
+        shown = _shown(study, reason.name, "no_plan", asked=reason.asked)
+        return shown.model_copy(update={"reason": reason.because, "exact": True})
+    least, most = reason.at_least, reason.at_most
+    kind: ItemKind = "open"
+    if least is not None and least >= study.tied_loss:
+        kind = "worse"
+    elif most is not None and most <= study.tied_loss + VALUE_NOISE:
+        kind = "as_good"
+    close = least is not None and most is not None and most - least <= ENOUGH
+    disliked = kind == "as_good" and reason.name in study.case.policy.disliked
+    return _shown(study, reason.name, kind, asked=reason.asked).model_copy(
+        update={
+            "reason": NOT_PREFERRED if disliked else None,
+            "at_least": least,
+            "at_most": most,
+            "exact": kind != "open" and (reason.exact or close),
+            "extra_capex_usd": reason.extra_usd if kind == "as_good" else None,
+            "break_even": reason.break_even,
+        }
+    )
+
+
+def _shown(study: Study, name: str, kind: ItemKind, *, asked: bool) -> Item:
+    """Return what is told of an item whatever is known of plans with it."""
+    item, inputs = study.inputs.item(name), study.inputs
+    price, net_usd = inputs.prices.get(name), None
+    if price is not None:
+        net_usd = unit_net_usd(item, price, inputs.discounts, inputs.problem.shown_in)
+    return Item.model_validate(
+        {
+            "sku": name,
+            "model": item.model,
+            "vendor": item.vendor,
+            "category": item.category,
+            "kind": kind,
+            "net_usd": net_usd,
+            "list_usd": None if price is None else price.list_usd,
+            "asked": asked,
+        }
+    )

@@ -1,4 +1,4 @@
-"""What every question about a plan starts from: its inputs and value, and cases of other plans."""
+"""A solved problem under questioning: its value, changed cases, and figures of other plans."""
 
 from __future__ import annotations
 
@@ -17,30 +17,32 @@ from planner.figures import OBJECTIVES
 from planner.inputs import Inputs, changed
 from planner.limits import BY_NAME
 from planner.optimizer.effort import Effort
+from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise
 from planner.optimizer.purchase import bill
 from planner.schema.explanation import Bought, Figures
 from planner.schema.plan import Plan
-from planner.schema.prices import Price
 
 TIE_TOLERANCE = 1e-6
 FLOOR_NOISE = 1e-7
 ENOUGH = 1e-4
-"""The gap, as a share, within which questions are answered; the plan itself is proven closer."""
+"""Gap to which questions are answered; the plan itself is proven closer."""
 MOST_KNOWN = 8
-"""Plans met before that each question is begun with."""
+"""Plans found before with which each question is started."""
+ROUNDING = 1e-9
 
 
 @dataclass
 class Study:
-    """A solved problem under questioning; ``known`` are plans met on the way, by item held.
+    """A solved problem under questioning.
 
-    ``runs`` are those, and others like them, to begin questions with.
-
-    ``work`` is how much may be done before what was not asked for is left, ``patience`` before even
-    other forced plans are; ``questions`` is how many proofs what was not asked for may take in all,
-    None for any number.
+    Attributes:
+        work: search effort after which what was not asked for is left.
+        patience: effort after which even other forced plans are.
+        questions: proofs for what was not asked for, None for any number.
+        known: plans found on the way, by item held.
+        runs: plans that questions start with.
     """
 
     inputs: Inputs
@@ -56,7 +58,7 @@ class Study:
 
     @cached_property
     def case(self) -> Case:
-        """The problem in numbers."""
+        """The problem's case."""
         return resolve(self.inputs)
 
     @cached_property
@@ -67,7 +69,7 @@ class Study:
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """The ways in which the job runs, by id."""
+        """Ids of the ways in which the job runs."""
         return ways_of(self.case, self.plan)
 
     @property
@@ -79,27 +81,30 @@ class Study:
 
     @property
     def bound(self) -> float:
-        """What no plan's objective passes; the value where nothing is proven."""
+        """The bound of the objective; the value where nothing is proven."""
         bound = self.plan.objective.bound
         return self.value if bound is None else bound
 
-    @property
-    def proven(self) -> bool:
-        """Whether the plan is proven best."""
-        return self.plan.status == "optimal"
-
     @cached_property
     def tie(self) -> float:
-        """The share of the objective within which plans count as equally good."""
+        """Share of the objective within which plans count as equally good."""
         return max(min(TIE_TOLERANCE, self.options.gap / 2.0), self.case.indifference)
 
     @cached_property
     def tied(self) -> float:
         """The worst value that still ties with the best; the plan's own does in any case."""
-        share = self.tie - FLOOR_NOISE  # a floor lets plans through that miss it by so much
+        share = self.tie - FLOOR_NOISE  # plans may miss a floor by so much
         if self.case.maximise:
             return min(self.value, self.bound * (1.0 - share))
         return max(self.value, self.bound * (1.0 + share))
+
+    @property
+    def beyond(self) -> float:
+        """The worst value that is better than the plan by more than ties allow."""
+        if self.case.objective == "gpus":
+            return math.floor(self.bound * (1.0 + self.tie)) + 1.0
+        sign = 1.0 if self.case.maximise else -1.0
+        return self.bound * (1.0 + sign * self.tie)
 
     def loss(self, value: float) -> float:
         """Return how much worse a value is than the plan's, as a share of it."""
@@ -111,14 +116,19 @@ class Study:
         """The largest loss that still ties with the best."""
         return self.loss(self.tied)
 
+    def loss_of(self, run: Run) -> float:
+        """Return the loss of a plan of this problem, maybe with less on offer."""
+        name = self.case.objective
+        return self.loss(natural(name, measure(self.case, name)(self.whole(run))))
+
     @property
     def out_of_patience(self) -> bool:
-        """Whether even what is always told takes too much."""
+        """Whether even forced plans take too much."""
         return self.effort.late or self.effort.work >= self.patience
 
     @property
     def late(self) -> bool:
-        """Whether it is over with what was not asked for."""
+        """Whether what was not asked for is left."""
         spent = self.questions is not None and self.proofs >= self.questions
         return spent or self.effort.late or self.effort.work >= self.work
 
@@ -136,21 +146,31 @@ class Study:
             self.runs.append(answer.operation)
         return answer
 
-    def whole(self, operation: Run) -> Run:
+    def whole(self, run: Run) -> Run:
         """Return an operation of a case with less on offer as one of the problem's."""
-        return replace(operation, units={**dict.fromkeys(self.units, 0), **operation.units})
+        return replace(run, units={**dict.fromkeys(self.units, 0), **run.units})
 
-    def remember(self, operation: Run) -> None:
+    def remember(self, run: Run) -> None:
         """Keep a plan of the problem for questions about the items it holds."""
-        for name, count in operation.units.items():
+        for name, count in run.units.items():
             if count:
-                self.known.setdefault(name, []).append(operation)
+                self.known.setdefault(name, []).append(run)
+
+
+# Changed cases
 
 
 def case_with_item(study: Study, name: str, inputs: Inputs | None = None) -> Case:
     """Return the case of plans with at least one unit of an item (of a GPU system: in use)."""
-    inputs = inputs or study.inputs
-    for path, value in _unneeded_offers(study, name):
+    inputs, case = inputs or study.inputs, study.case
+    item = next((each for each in case.flash if each.id == name), None)
+    unneeded: list[tuple[str, tuple[str, ...]]] = []
+    if isinstance(item, Storage):
+        if (case.exact_families or case.max_families) == 1:
+            unneeded = [("consider.storage_families", (item.family,))]
+    elif only_type(study):
+        unneeded = [("consider.gpu_systems", (name,))]
+    for path, value in unneeded:
         try:
             narrowed = changed(inputs, path, value)
             resolve(narrowed)
@@ -160,38 +180,8 @@ def case_with_item(study: Study, name: str, inputs: Inputs | None = None) -> Cas
     return replace(resolve(inputs), must_use=(name,))
 
 
-def problem_demanding(study: Study, name: str) -> tuple[Inputs, str] | None:
-    """Return the problem with an item demanded, and the path of that demand.
-
-    A GPU system is made the only one, since one that is demanded may stand idle. None where the
-    problem's other demands do not allow it.
-    """
-    path = f"items.{name}.required"
-    if name in {system.id for system in study.case.systems}:
-        path = "consider.gpu_systems"
-    inputs = changed(study.inputs, path, True if path.startswith("items.") else (name,))
-    try:
-        resolve(inputs)
-    except InputError:
-        return None
-    return inputs, path
-
-
-def _unneeded_offers(study: Study, name: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Return what need not be on offer where a plan holds the item."""
-    case = study.case
-    item = next((each for each in case.flash if each.id == name), None)
-    if isinstance(item, Storage):
-        one = (case.exact_families or case.max_families) == 1
-        return [("consider.storage_families", (item.family,))] if one else []
-    return [("consider.gpu_systems", (name,))] if only_type(study) else []
-
-
 def only_type(study: Study) -> bool:
-    """Say whether a plan on one GPU type is one of that type alone.
-
-    Idle systems of other types, which a fabric may gain by, are then no part of the question.
-    """
+    """Whether a plan on one GPU type is one of that type alone."""
     case = study.case
     named = {item_id for ids in case.policy.required for item_id in ids}
     split = {item_id for each in case.policy.splits for item_id, _ in each.weights}
@@ -199,11 +189,69 @@ def only_type(study: Study) -> bool:
     return case.job.max_types == 1 and not idle
 
 
-def at_price(study: Study, name: str, list_usd: float) -> Inputs:
-    """Return the inputs with another list price of an item; its support follows where a share."""
-    price: Price = study.inputs.prices[name]
-    prices = {**study.inputs.prices, name: price.model_copy(update={"list_usd": list_usd})}
-    return replace(study.inputs, prices=prices)
+Money = Literal["cost", "tco", "usd_per_useful_gpu_hour", "usd_per_million_tokens"]
+MONEY: frozenset[Money] = frozenset(get_args(Money))
+
+
+def money_of(case: Case) -> Money:
+    """Return the money that decides between plans: the objective, or capex on ties."""
+    return case.objective if case.objective in MONEY else "cost"
+
+
+def costs_least(case: Case) -> bool:
+    """Whether money is the objective."""
+    return case.objective == money_of(case)
+
+
+def case_no_worse(case: Case, worst: float) -> Case:
+    """Return the case of least money whose plans are no worse in the case's objective.
+
+    Args:
+        worst: in the objective's own unit.
+    """
+    limits, job = case.limits, case.job
+    asked = OBJECTIVES[case.objective]
+    if case.objective == "gpus":
+        job = replace(job, gpus_min=max(job.gpus_min, math.ceil(worst * (1 - ROUNDING))))
+    else:
+        row = BY_NAME[asked.limit]
+        pick = max if row.sense == ">=" else min
+        limits = _tighter(limits, row.field, worst / asked.per, pick)
+    least = replace(case, limits=limits, job=job, objective=money_of(case), indifference=0.0)
+    return least.billed_as(case)
+
+
+def case_within_money(case: Case, most_usd: float) -> Case:
+    """Return a case of least money with a limit on it."""
+    name = BY_NAME[OBJECTIVES[money_of(case)].limit].field
+    return replace(case, limits=_tighter(case.limits, name, most_usd, min))
+
+
+def _tighter(limits: Any, name: str, value: float, pick: Any) -> Any:
+    before = limits[name]
+    kept: dict[str, Any] = {name: value if before is None else pick(before, value)}
+    return limits.with_values(**kept)
+
+
+def without_money(case: Case) -> Case:
+    """Return the case with no limit that a price bears on; its companions are to be made anew."""
+    limits = case.limits.with_values(
+        capex_usd=None,
+        support_usd_per_year=None,
+        opex_usd_per_year=None,
+        tco_usd=None,
+        per_useful_gpu_hour=None,
+        per_million_tokens=None,
+    )
+    return replace(case, limits=limits)
+
+
+def limits_money(case: Case) -> bool:
+    """Whether a price can decide what is possible."""
+    return case.limits != without_money(case).limits
+
+
+# Figures
 
 
 def of_plan(plan: Plan) -> Figures | None:
@@ -229,127 +277,50 @@ def of_plan(plan: Plan) -> Figures | None:
 
 def bought_in(plan: Plan) -> tuple[Bought, ...]:
     """Return the GPU systems and storage of a finished plan."""
-    sections = {"Compute": "gpu_system", "Storage": "storage"}
     return tuple(
-        Bought.model_validate(
-            {
-                "sku": line.sku,
-                "model": line.model,
-                "category": sections[line.section],
-                "quantity": line.working,
-            }
+        Bought(
+            sku=line.sku,
+            model=line.model,
+            category="gpu_system" if line.section == "Compute" else "storage",
+            quantity=line.working,
         )
         for line in plan.lines
-        if line.parent is None and line.section in sections and line.working
+        if line.parent is None and line.section in ("Compute", "Storage") and line.working
     )
 
 
-def of_operation(inputs: Inputs, case: Case, operation: Run) -> Figures:
-    """Return the figures of an operation."""
-    spent, job = bill(case, operation.units, operation.ways), case.job
-    known = _draw_known(inputs, case, operation)
-    pflops = operation.useful_pflops(job.mfu) if job.mfu and operation.tflops_per_gpu else None
+def of_run(inputs: Inputs, case: Case, run: Run) -> Figures:
+    """Return the figures of an operation; those of a draw that is not known are None."""
+    spent, job = bill(case, run.units, run.ways), case.job
+    held = {item.id for item in case.bill_items() if spent.counts[item.id]}
+    drawn = all(it_power_kw(item, inputs) is not None for item in inputs.items if item.id in held)
+    pflops = run.useful_pflops(job.mfu) if job.mfu and run.tflops_per_gpu else None
     trained = job.tokens is not None and job.active_parameters is not None
     return Figures(
-        gpus_used=operation.gpus,
-        goodput=operation.goodput,
-        useful_gpus=operation.useful_gpus,
+        gpus_used=run.gpus,
+        goodput=run.goodput,
+        useful_gpus=run.useful_gpus,
         useful_pflops=pflops,
         days_to_train=case.days_at_one_pflops() / pflops if pflops and trained else None,
         capex_usd=spent["capex_usd"],
-        tco_usd=spent["tco_usd"] if known and inputs.problem.term is not None else None,
-        it_power_kw=spent["it_power_kw"] if known else None,
-        facility_power_kw=spent["facility_power_kw"] if known else None,
-        systems=sum(operation.units[system.id] for system in case.systems),
-        appliances=sum(operation.units[item.id] for item in case.flash),
+        tco_usd=spent["tco_usd"] if drawn and inputs.problem.term is not None else None,
+        it_power_kw=spent["it_power_kw"] if drawn else None,
+        facility_power_kw=spent["facility_power_kw"] if drawn else None,
+        systems=sum(run.units[system.id] for system in case.systems),
+        appliances=sum(run.units[item.id] for item in case.flash),
     )
 
 
-def bought_by(inputs: Inputs, case: Case, operation: Run) -> tuple[Bought, ...]:
+def bought_by(inputs: Inputs, case: Case, run: Run) -> tuple[Bought, ...]:
     """Return the GPU systems and storage of an operation."""
-    models = {item.id: item.model for item in inputs.items}
     systems = {system.id for system in case.systems}
     return tuple(
         Bought(
             sku=offer.id,
-            model=models[offer.id],
+            model=inputs.item(offer.id).model,
             category="gpu_system" if offer.id in systems else "storage",
-            quantity=operation.units[offer.id],
+            quantity=run.units[offer.id],
         )
         for offer in case.offers()
-        if operation.units[offer.id]
+        if run.units[offer.id]
     )
-
-
-def _draw_known(inputs: Inputs, case: Case, operation: Run) -> bool:
-    """Say whether the draw of everything in the bill is known; in the case it is 0 where not."""
-    counts = bill(case, operation.units, operation.ways).counts
-    held = {item.id for item in case.bill_items() if counts[item.id]}
-    return all(it_power_kw(item, inputs) is not None for item in inputs.items if item.id in held)
-
-
-Money = Literal["cost", "tco", "usd_per_useful_gpu_hour", "usd_per_million_tokens"]
-MONEY: frozenset[Money] = frozenset(get_args(Money))
-ROUNDING = 1e-9
-
-
-def money_of(case: Case) -> Money:
-    """Return which money decides between plans: what is to be least, or capex on ties."""
-    return case.objective if case.objective in MONEY else "cost"
-
-
-def costs_least(case: Case) -> bool:
-    """Say whether money itself is what is to be least."""
-    return case.objective == money_of(case)
-
-
-def case_no_worse(case: Case, worst: float) -> Case:
-    """Return the case of least money whose plans are no worse in the case's objective.
-
-    Args:
-        worst: the worst value of its objective that will do, in the objective's own unit.
-    """
-    limits, job = case.limits, case.job
-    asked = OBJECTIVES[case.objective]
-    if case.objective == "gpus":
-        job = replace(job, gpus_min=max(job.gpus_min, math.ceil(worst * (1 - ROUNDING))))
-    else:
-        row = BY_NAME[asked.limit]
-        closer = _most if row.sense == ">=" else _least
-        kept: dict[str, Any] = {row.field: closer(limits[row.field], worst / asked.per)}
-        limits = limits.with_values(**kept)
-    least = replace(case, limits=limits, job=job, objective=money_of(case), indifference=0.0)
-    return least.billed_as(case)
-
-
-def case_within_money(case: Case, most_usd: float) -> Case:
-    """Return a case of least money that may spend so much of it at most."""
-    name = BY_NAME[OBJECTIVES[money_of(case)].limit].field
-    kept: dict[str, Any] = {name: _least(case.limits[name], most_usd)}
-    return replace(case, limits=case.limits.with_values(**kept))
-
-
-def limits_money(case: Case) -> bool:
-    """Say whether a price can decide what is possible."""
-    return case.limits != without_money(case).limits
-
-
-def without_money(case: Case) -> Case:
-    """Return the case with no limit that a price bears on; its companions are to be made anew."""
-    limits = case.limits.with_values(
-        capex_usd=None,
-        support_usd_per_year=None,
-        opex_usd_per_year=None,
-        tco_usd=None,
-        per_useful_gpu_hour=None,
-        per_million_tokens=None,
-    )
-    return replace(case, limits=limits)
-
-
-def _most(one: float | None, other: float) -> float:
-    return other if one is None else max(one, other)
-
-
-def _least(one: float | None, other: float) -> float:
-    return other if one is None else min(one, other)

@@ -20,8 +20,7 @@ import pytest
 from planner.outputs.page import ShownPlan
 from tests.outputs.charts import samples
 from tests.outputs.charts.samples import report
-from tests.world.gear_plans import plan
-from tests.world.setups import CASES
+from tests.world.shown import CASES, plan
 
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None

@@ -10,10 +10,8 @@ import matplotlib as mpl
 import pytest
 from matplotlib.text import Text
 
-from planner.currency import Currency, shown_in
 from planner.outputs.charts import picture
-from planner.outputs.charts.model import Axis, Chart, HeatMap, Panel, Points, powers
-from planner.outputs.charts.words import plain
+from planner.outputs.charts.model import Chart
 from tests.outputs.charts import samples
 from tests.outputs.charts.samples import charts
 from tests.outputs.samples_sensitivity import storage_frontier
@@ -52,23 +50,6 @@ def test_no_own_setting_outlives_a_picture(frontier: Chart) -> None:
     before = dict(mpl.rcParams)
     picture.png(frontier)
     assert dict(mpl.rcParams) == before
-
-
-def test_rupees_are_grouped_as_rupees_and_all_else_as_elsewhere() -> None:
-    """Amounts per unit have no crore to stand in: their digits are grouped by the hundred."""
-    rupees, gpus = Axis("price", "INR/kW"), Axis("GPUs in use")
-    line = Points("a", (0.0, 4e5), (0.0, 4e5), ("", ""))
-    shade = HeatMap("price", "INR/kW", ((1e5, 4e5),), (("", ""),), (("", ""),))
-    with shown_in(Currency("INR", 0.0125)):
-        read = [
-            picture.svg_element(Chart("c", "t", "", (panel,), legend=False), panel, "p")
-            for panel in (Panel(gpus, rupees, (line,)), Panel(gpus, gpus, (shade,)))
-        ]
-        log = powers([1e4, 1e7], "INR/kW")
-        assert [plain(value, "INR/kW") for value in (123_456.0, 1.5)] == ["1,23,456", "1.5"]
-    assert ">4,00,000<" in read[0] and ">400,000<" in read[0]
-    assert ">4,00,000<" in read[1]
-    assert [text for _, text in log] == ["10,000", "1,00,000", "10,00,000", "1,00,00,000"]
 
 
 @pytest.mark.parametrize("name", CHARTS)

@@ -1,4 +1,4 @@
-"""Catalogs parsed once in a process: read again when a file changes, whole after pickling."""
+"""Figures of catalogs in other processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from planner import shipped
-from planner.errors import InputError
 from planner.loader import load
 from planner.schema.catalog import Figure, _kinds
 
@@ -30,20 +29,6 @@ def problem(tmp_path: Path) -> Path:
     path = tmp_path / "problem.yaml"
     path.write_text(text.replace("catalogs: [", "catalogs: [mine.yaml, ", 1), "utf-8")
     return path
-
-
-def test_changed_catalog_is_read_again(problem: Path) -> None:
-    mine = problem.parent / "mine.yaml"
-    before = load(problem)
-    assert load(problem) == before
-    mine.write_text(CATALOG.replace("value: 2 RU", "value: 3 RU"), "utf-8")
-    after = load(problem)
-    assert after.sha256 != before.sha256
-    assert after.by_id["box"] != before.by_id["box"]
-    mine.write_text(CATALOG + "surplus: 1\n", "utf-8")
-    with pytest.raises(InputError) as found:
-        load(problem)
-    assert [(each.line, each.path) for each in found.value.findings] == [(9, "surplus")]
 
 
 def test_figures_keep_their_unit_in_other_processes(problem: Path) -> None:

@@ -1,0 +1,49 @@
+"""The best plan of a problem has one value, whichever command states it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planner import api
+from planner.case import resolve
+from planner.optimizer.objective import natural
+from planner.optimizer.optimise import optimise
+from planner.shipped import problem_files
+from planner.studies.compare.rules import rules_table
+from planner.studies.explain import explain
+from planner.studies.request import EXACT_ROWS, Request
+from planner.studies.scenario_plans import table_rows
+from planner.studies.scenarios import COUNT_PREFIX, Row, Scenario
+
+SAME = 2e-6
+
+
+@pytest.mark.parametrize("name", ["enterprise_1MW", "light_rule", "gpt3_octet"])
+def test_commands_state_one_value_of_the_best_plan(name: str) -> None:
+    inputs = api.load(Path(problem_files()[name]))
+    plan = api.solve_inputs(inputs)
+    goal, value = plan.objective, plan.objective.value
+    assert value is not None
+
+    found: dict[int, Row] = {}
+    table_rows({"": inputs}, [Scenario(0, ())], Request(paths=(), jobs=1).rows(EXACT_ROWS), found)
+    (row,) = found.values()
+    assert row["objective"] == pytest.approx(value, rel=SAME)
+    bought = {line.sku: line.quantity for line in plan.lines if f"{COUNT_PREFIX}{line.sku}" in row}
+    assert bought
+    assert bought == {sku: row[f"{COUNT_PREFIX}{sku}"] for sku in bought}
+
+    compared = rules_table(inputs, plan, api.Options())
+    own = next(each for each in compared.rows if each.own and each.outcome is not None)
+    assert own.outcome is not None
+    assert own.outcome.objective_value == pytest.approx(value, rel=SAME)
+
+    explained = explain(inputs, api.Options(), plan=plan, questions=0)
+    assert explained.plan.objective.value == value
+    assert explained.value == pytest.approx(goal.best, rel=SAME)  # limits move the best there is
+
+    certificate = optimise(resolve(inputs))
+    assert certificate.best is not None
+    assert natural(goal.name, certificate.best) == pytest.approx(goal.best, rel=SAME)
