@@ -234,7 +234,9 @@ class Explorer:
         if base is None:
             vars(self)["base"] = base = plan
         seconds = time.perf_counter() - begun
-        return shown(plan, base) | {"command": self.command(asked), "ms": round(1e3 * seconds)}
+        found = shown(plan, base)
+        found["proving"] |= plan.status == "infeasible" and not stage  # the reason takes longer
+        return found | {"command": self.command(asked), "ms": round(1e3 * seconds)}
 
     def curve(self, asked: Asked, tab: str) -> dict[str, Any]:
         """Return the objective by storage units, each point solved with exactly so many."""

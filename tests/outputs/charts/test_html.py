@@ -14,7 +14,7 @@ from planner.outputs.charts import picture
 from planner.outputs.page import ShownPlan
 from tests.outputs.charts import samples
 from tests.outputs.charts.samples import report
-from tests.outputs.samples_sensitivity import cost_frontier, storage_frontier, tornado
+from tests.outputs.samples_sensitivity import storage_frontier, tornado
 from tests.world.shown import CASES, plan
 
 PLAN = plan(CASES["complete"])
@@ -86,38 +86,6 @@ def test_no_library_is_carried_and_nothing_is_fetched() -> None:
     assert "url(" not in style and "@import" not in style
 
 
-def test_no_two_things_of_the_page_share_an_id() -> None:
-    ids = [attrs["id"] for _, attrs in page().tags if "id" in attrs]
-    assert len(ids) == len(set(ids))
-    links = {str(attrs["xlink:href"])[1:] for tag, attrs in page().tags if tag == "use"}
-    links |= set(re.findall(r"url\(#([^)]*)\)", whole()))
-    assert links and links <= set(ids)
-
-
-def test_a_browser_runs_and_loads_nothing() -> None:
-    policy = dict(part.strip().split(" ", 1) for part in page().policy().split(";"))
-    assert policy["default-src"] == "'none'"
-    assert "script-src" not in policy
-    assert "http" not in page().policy() and "*" not in page().policy()
-
-
-def test_a_long_frontier_shows_its_ends_its_knee_and_its_best() -> None:
-    study = storage_frontier()
-    points = tuple(
-        study.points[0].model_copy(update={"x": 10.0 + n, "y": 1000.0 + n}) for n in range(90)
-    )
-    long = study.model_copy(update={"points": points, "knee": 31, "best": 89, "marks": ()})
-    made = Page(report("x", (), [(long, None)]))
-    assert "evenly chosen 24 of 90 rows" in " ".join(made.texts)
-    assert {"10", "99", "41", "knee", "best"} <= set(made.texts)
-
-
-def test_values_are_tooltips_that_name_the_plan() -> None:
-    tooltips = re.findall(r"<title>(.*?)</title>", whole(), re.DOTALL)
-    found = [each for each in tooltips if "× DGX GB200 NVL72" in each]
-    assert any("no plan has more than" in each and "gap" in each for each in found)
-
-
 def test_names_are_names_and_nothing_more() -> None:
     text = report(samples.HOSTILE, (), samples.hostile())
     hostile = Page(text)
@@ -150,26 +118,6 @@ def test_the_customers_plan_has_no_money_in_its_report() -> None:
     assert "USD" in " ".join(page().texts)
 
 
-def test_studies_alone_tell_the_question_too() -> None:
-    texts = " ".join(Page(report("x", (), [(cost_frontier(), None)])).texts)
-    assert "problems/10MW.yaml" in texts and "proven to 0.1 %" in texts
-    assert "The plan" not in texts
-
-
-def test_empty_studies_are_told_in_words() -> None:
-    empty = storage_frontier().model_copy(
-        update={"points": (), "best": None, "knee": None, "message": "no plan meets every limit"}
-    )
-    study, rows = samples.without_a_plan()
-    made = Page(report("x", (), [(empty, None), (study, rows)]))
-    assert "no plan meets every limit" in made.texts
-    assert "None of 3 scenarios has a plan" in " ".join(made.texts)
-
-
-def test_a_plan_alone_is_small() -> None:
-    assert len(report("x", [ShownPlan("hall", PLAN)], [])) < 60_000
-
-
 def test_the_bill_is_whole_with_prices_power_and_part_numbers() -> None:
     texts = Page(report("x", [ShownPlan("hall", PLAN)], [])).texts
     lines = [line for line in PLAN.lines if line.parent is None]
@@ -183,23 +131,6 @@ def test_the_bill_is_whole_with_prices_power_and_part_numbers() -> None:
     assert PLAN.totals.capex_usd is not None and PLAN.totals.it_power_kw is not None
     assert any(text.startswith(f"{PLAN.totals.capex_usd:,.2f}") for text in texts)
     assert any(text.startswith(f"{PLAN.totals.it_power_kw:,.2f}") for text in texts)
-
-
-def test_bars_are_shares_of_what_they_say() -> None:
-    made = Page(report("x", [ShownPlan("hall", PLAN)], []))
-    bars = [attrs for tag, attrs in made.tags if tag == "rect" and attrs.get("class")]
-    widths = [attrs["width"] for attrs in bars]
-    assert all(0 < float(str(width).removesuffix("%")) <= 100 for width in widths)
-    texts = " ".join(made.texts)
-    assert PLAN.totals is not None
-    sections = PLAN.totals.capex_by_section_usd
-    most = max(sections, key=lambda name: sections[name])
-    share = sections[most] / sum(sections.values())
-    assert f"{100 * share:.2f}%" in widths and f"{100 * share:.1f} %" in texts
-    binding = [limit for limit in PLAN.limits if limit.binding and not limit.exact]
-    assert texts.count("(binds)") == len(binding)
-    for title in ("Limits", "Capex by section", "IT power by section"):
-        assert title in made.texts
 
 
 def test_several_plans_stand_side_by_side_and_each_by_itself() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from planner.outputs.charts.model import Bars
 from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
-from tests.outputs.charts.samples import charts, report
+from tests.outputs.charts.samples import charts
 
 
 def outcome(work: float, capex_usd: float | None, first: float) -> Outcome:
@@ -66,26 +66,3 @@ def test_bars_are_what_a_rule_costs_in_work_and_in_money() -> None:
     assert money["better than what the job needs"] == [(1, pytest.approx(-1.0), "-1.00 MUSD")]
     (chart,) = charts(table())
     assert chart.panels[0].rows[2] == "never: no plan; the budget is too small"
-
-
-def test_less_is_better_where_the_measure_is_minimised() -> None:
-    work = bars(table(sense="minimize"), 0)
-    assert [each[0] for each in work["worse"]] == [1]
-
-
-def test_without_prices_there_is_no_money() -> None:
-    (chart,) = charts(table(priced=False))
-    assert len(chart.panels) == 1 and "MUSD" not in repr(chart)
-
-
-def test_a_page_tells_the_argument_and_the_problem() -> None:
-    study = table()
-    page = report("x", (), [(study, None)])
-    assert "High costs a tenth." in page and "And a third." in page and "hall.yaml" in page
-
-
-def test_where_nothing_else_has_a_plan_that_is_said() -> None:
-    alone = table().model_copy(update={"rows": (table().rows[0], table().rows[3]), "argument": ()})
-    (chart,) = charts(alone)
-    assert not chart.panels and "No other way" in chart.subtitle
-    assert "never" in report("x", (), [(alone, None)])
