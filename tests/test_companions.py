@@ -112,7 +112,7 @@ def test_a_fabric_has_an_end() -> None:
 
 
 @pytest.mark.parametrize("types", [1, 2])
-def test_an_idle_system_of_another_type_can_make_a_fabric_cheaper(types: int) -> None:
+def test_another_type_makes_a_fabric_cheaper_where_it_may_work(types: int) -> None:
     # Radix 12, 7 down and 5 up, 4 leaves for every system. Five systems take 20 leaves, 20 spines
     # and 25 cores, six 24, 20 and 10: 11 switches less for one more system, the cheapest there is.
     request = Request(minimize="cost")
@@ -129,8 +129,11 @@ def test_an_idle_system_of_another_type_can_make_a_fabric_cheaper(types: int) ->
     }
     plan = api.solve_inputs(inputs_of(request.case()))
     counts = {line.sku: line.quantity for line in plan.lines}
-    assert counts == {"gpu": 5, "cheap": 1, "box": 2, "leaf": 54}
-    assert plan.objective.value == pytest.approx(520_100 + 54 * 20_000)
+    assert plan.status == "optimal"
+    if types == 2:
+        assert counts == {"gpu": 5, "cheap": 1, "box": 2, "leaf": 54}
+    else:  # none is bought to stand idle
+        assert counts == {"gpu": 6, "box": 2, "leaf": 54}
 
 
 # Storage and in-band management on one fabric, links to the customer's network, planes.

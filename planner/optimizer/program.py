@@ -122,10 +122,9 @@ class Program(Rows):
     # Sets and parameters
 
     def _may_be_bought(self, offer: Offer) -> bool:
-        """Say whether a plan of the team buys an offer: no idle GPU systems, unless asked for.
+        """Say whether a plan of the team buys an offer: no GPU systems of idle types.
 
-        Asked for are those demanded or named by the policy; where a larger fabric has less of
-        something than a smaller one, any may be worth buying. None is bought on which a replica as
+        Exceptions are those demanded or named by the policy. None is bought on which a replica as
         it is spread finds no place.
         """
         if any(offer.id in self.case.unplaced.get(way.id, ()) for way in self.team.ways):
@@ -138,7 +137,7 @@ class Program(Rows):
         named = {name for ids in policy.required for name in ids}
         named |= {name for split in policy.splits for name, _ in split.weights}
         in_use = {system.id for system, _ in self.team.running}
-        return offer.low > 0 or offer.id in in_use | named or self.sizes_fall
+        return offer.low > 0 or offer.id in in_use | named
 
     def _most(self, offer: Offer) -> int:
         """Return the most units of an offer that any plan can hold."""

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case
-from planner.case.bounds import cap, cap_in_use, sizes_fall
+from planner.case.bounds import cap, cap_in_use
 from planner.case.model import Mode, Offer, Storage
 from planner.case.quantities import ROUNDING
 from planner.optimizer.columns import TCO, WRITTEN, Columns, most_each
@@ -372,8 +372,7 @@ class Space:
         teams = range(len(self.job.teams))
         refused = np.array([self._refuses(place, system.id) for place in teams], dtype=bool)
         idle = max(system.low, system.min_units) if system.low else 0
-        # Idle systems may please vendors, or make a fabric cheaper.
-        free = bool(case.policy.required or case.policy.splits) or sizes_fall(case)
+        free = bool(case.policy.required or case.policy.splits)  # idle systems may please vendors
         most = cap(case, system) if free else cap_in_use(case, system)
         low = np.where(runs, max(1, system.min_units, system.low), idle)
         high = np.where(runs, most, most if free else idle)
