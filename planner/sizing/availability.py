@@ -22,7 +22,6 @@ from planner.sizing.checks import require_non_negative, require_positive, requir
 
 FULL = 1e200
 """Beyond this the inverse of Erlang's formula tells nothing more: the job never waits."""
-SERIES_BELOW = 1.0
 
 
 def repair_load(failures_per_gpu_day: float, gpus: float, out_s: float) -> float:
@@ -77,68 +76,23 @@ def availability(spares: int, load: float) -> float:
     Raises:
         ValueError: the spares are negative or the load is not positive.
     """
-    inverse, before = _inverse(spares, load)[:2]
+    inverse, before = _inverse(spares, load)
     return min(1.0, (spares + 1) / load * before / inverse)
 
 
-def log_availability_slopes(spares: int, load: float) -> tuple[float, float]:
-    """Return the slopes of log availability: for one more spare, and for the logarithm of the load.
+def _inverse(spares: int, load: float) -> tuple[float, float]:
+    """Return 1/B at one place more than the spares, and 1/B at the spares.
 
-    Between whole numbers availability is continued by regularised gamma functions,
-    Q(c, load)/Q(c + 1, load) with c one more than the spares; that is jointly concave, so a tangent
-    bounds it everywhere.
-
-    Raises:
-        ValueError: the spares are negative or the load is not positive.
-    """
-    inverse, before, slope = _inverse(spares, load)
-    places = spares + 1
-    waits = places / load * before  # the inverse less one, without cancellation
-    blocked = 1.0 / inverse
-    for_load = -(places - load * waits / inverse) / waits
-    return slope / (inverse * waits), for_load if blocked > 0.0 else 0.0
-
-
-def _inverse(spares: int, load: float) -> tuple[float, float, float]:
-    """Return 1/B at one place more than the spares, 1/B at the spares, and the slope of the first.
-
-    1/B(c) = load * integral of exp(-load t) (1 + t)^c over t > 0, so it and its slope in c follow
-    from those at 0: J(c + 1) = 1 + (c + 1) J(c)/load. All terms are positive: nothing cancels.
+    Source: Erlang's recursion, 1/B(c) = 1 + c/load/B(c - 1). All terms are positive.
     """
     require_non_negative(spares=spares)
     require_positive(load=load)
-    before, inverse, slope = 1.0, 1.0, _scaled_integral(load)
+    before, inverse = 1.0, 1.0
     for place in range(1, spares + 2):
-        before = inverse
-        slope = (inverse + place * slope) / load
-        inverse = 1.0 + place / load * inverse
-        if inverse > FULL:  # never waits: what is left of the formula is 1 and slopes of 0
-            return FULL, FULL * load / (spares + 1), 0.0
-    return inverse, before, slope
-
-
-def _scaled_integral(load: float) -> float:
-    """Return exp(x) E1(x), E1 the exponential integral, x > 0.
-
-    Source: NIST DLMF 6.6.2 (series) and 6.9.1 (continued fraction, by Lentz's method).
-    """
-    if load <= SERIES_BELOW:
-        term, total = 1.0, 0.0
-        for k in range(1, 60):
-            term *= -load / k
-            total -= term / k
-        return math.exp(load) * (total - math.log(load) - 0.57721566490153286)
-    b = load + 1.0
-    c, d = math.inf, 1.0 / b
-    result = d
-    for k in range(1, 500):
-        step, b = -float(k * k), b + 2.0
-        d = 1.0 / (b + step * d)
-        c = b + step / c
-        result *= c * d
-        if abs(c * d - 1.0) < 1e-16:
-            break
-    return result
+        before, inverse = inverse, 1.0 + place / load * inverse
+        if inverse > FULL:  # never waits: what is left of the formula is 1
+            return FULL, FULL * load / (spares + 1)
+    return inverse, before
 
 
 def units_out(spares: int, load: float) -> float:
@@ -189,7 +143,7 @@ def in_rack_waiting(racks: float, spares_each: int, load_each: float) -> float:
 
 def waiting_odds(spares: int, load: float) -> float:
     """Return the time a job waits for repairs as a share of the time it does not."""
-    inverse, before, _ = _inverse(spares, load)
+    inverse, before = _inverse(spares, load)
     return load / (spares + 1) / before if inverse < FULL else 0.0
 
 

@@ -315,22 +315,6 @@ def kept(interval: float, restart: float, lag: float, every: int, q2: float) -> 
     return head - _log_expm1(log_steps)
 
 
-def kept_slopes(
-    interval: float, restart: float, lag: float, every: int, q2: float
-) -> tuple[float, float, float]:
-    """Return the derivatives of `kept` by the logarithms of interval, restart and lag."""
-    share = math.log(q2) - _log_mix(restart + lag, q2)
-    y = _grown(interval, share)
-    steps = math.log1p(y)
-    weight = every / -math.expm1(-every * steps)
-    by_share = 1.0 - weight * y / (1.0 + y)
-    # dy/d(interval) = e^interval h, and e^interval h = y + h.
-    by_interval = 1.0 - interval * weight * (y + math.exp(share)) / (1.0 + y)
-    survived = _survived(restart + lag, q2)
-    by_restart = restart * (by_share * survived - _survived(restart, q2))
-    return by_interval, by_restart, lag * (by_share * survived - 1.0)
-
-
 def drained(drain: float, restart: float, q2: float, restarts: bool) -> float:
     """Return the logarithm of the chance that a remote checkpoint is safe in time.
 
@@ -340,12 +324,6 @@ def drained(drain: float, restart: float, q2: float, restarts: bool) -> float:
     if not restarts:
         return -q2 * drain
     return _log_mix(restart, q2) - drain - _log_mix(restart + drain, q2)
-
-
-def drained_slopes(drain: float, restart: float, q2: float) -> tuple[float, float]:
-    """Return the derivatives of `drained`, begun anew, by the logarithms of drain and restart."""
-    both = _survived(restart + drain, q2)
-    return drain * (both - 1.0), restart * (both - _survived(restart, q2))
 
 
 def restarted(restart: float, q2: float) -> float:
@@ -362,12 +340,6 @@ def restarted(restart: float, q2: float) -> float:
 def _log_mix(x: float, q2: float) -> float:
     """Return log(q2 + q1 e^-x)."""
     return math.log1p((1.0 - q2) * math.expm1(-x))
-
-
-def _survived(x: float, q2: float) -> float:
-    """Return q1 e^-x / (q2 + q1 e^-x)."""
-    near = (1.0 - q2) * math.exp(-x)
-    return near / (q2 + near)
 
 
 def _grown(interval: float, log_share: float) -> float:
