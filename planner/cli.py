@@ -1,14 +1,13 @@
-"""The command line: words in, calls of the library, words out; no logic of its own."""
+"""The command line: each command reads its options, calls one function and prints the result."""
 
 from __future__ import annotations
 
 import gc
 import inspect
 import os
+import re
 import sys
-from collections.abc import Callable, Sequence
-from copy import copy
-from datetime import datetime
+from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -16,33 +15,37 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from planner import __version__
+from planner import removed
+from planner.cli_data import characterize, quote_app, simulate
 from planner.cli_options import (
     AsJson,
     ChosenSolver,
+    EachGap,
     Full,
     Gap,
-    Notes,
+    Html,
     Output,
     ProblemFile,
     Quiet,
     Scenario,
     Settings,
     Solver,
+    StudyOutput,
     TimeLimit,
+    Workers,
+    a_folder,
     complete_examples,
     complete_items,
-    complete_owned,
-    running_options,
 )
 from planner.commands import EXIT_CODES, running
 from planner.errors import Finding, InputError, PlannerError, StoppedError
-from planner.studies.registry import BESIDE_PLANS, SCHEMAS, STUDIES
-from planner.studies.study import Study
 from planner.terminal import discard, follow, open_closed_streams, say
+from planner.version import __version__
 
 if TYPE_CHECKING:
     from typer.models import CommandInfo
+
+    from planner.studies.request import Request
 
 app = typer.Typer(
     name="planner",
@@ -51,38 +54,33 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-catalog_app = typer.Typer(help="Look at the catalogs.", no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(catalog_app, name="catalog")
-quote_app = typer.Typer(help="Read vendors' quotes.", no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(quote_app, name="quote")
-
-
-class BillFormat(StrEnum):
-    """The formats of a bill for other programs."""
-
-    csv = "csv"
-    json = "json"
 
 
 class AudienceName(StrEnum):
-    """Whom files are for."""
+    """Readers of the files."""
 
     internal = "internal"
     customer = "customer"
+    customer_list = "customer-list"
+    customer_no_prices = "customer-no-prices"
     partner = "partner"
 
 
-class PricesName(StrEnum):
-    """Which prices a customer's files show."""
+class Mode(StrEnum):
+    """Kinds of sweeps."""
 
-    none = "none"
-    net = "net"
-    list_and_net = "list+net"
+    grid = "grid"
+    frontier = "frontier"
+    tornado = "tornado"
+    uncertain = "uncertain"
 
 
-# Choices that the registry names; only a literal would tell mypy which they are.
-StudyKind = StrEnum("StudyKind", {kind: kind for kind in BESIDE_PLANS})  # type: ignore[misc]
-SchemaName = StrEnum("SchemaName", {name: name for name in SCHEMAS})  # type: ignore[misc]
+class AgainstName(StrEnum):
+    """Axes of a frontier."""
+
+    storage = "storage"
+    cost = "cost"
+    power = "power"
 
 
 def _version(wanted: bool) -> None:
@@ -107,103 +105,91 @@ def solve(
     scenario: Scenario = None,
     output: Output = Path(),
     as_json: AsJson = False,
-    gap: Gap = "2e-6",
+    gap: Gap = None,
     time_limit: TimeLimit = None,
     solver: ChosenSolver = Solver.highs,
     save_model: Annotated[
-        Path | None,
-        typer.Option(help="Write the integer program as MPS, or as LP where it ends in .lp."),
+        Path | None, typer.Option(help="Write the integer program as MPS, or LP (FILE.lp).")
     ] = None,
-    bill: Annotated[
-        list[BillFormat] | None,
+    also: Annotated[
+        list[str] | None,
         typer.Option(
-            help="Write the bill for quoting tools too: csv or json. Repeatable.", metavar="FORMAT"
+            help="Write more: bill.csv, bill.json, cables (schedule and sheet), netbox (CSV for "
+            "NetBox); sheets why, rules, alternatives. Commas or repeated.",
+            metavar="NAMES",
         ),
     ] = None,
-    cables: Annotated[
-        bool,
-        typer.Option(
-            "--cables", help="Write PROBLEM.cables.csv, every link with its ends, and its sheet."
-        ),
-    ] = False,
-    netbox: Annotated[
-        bool,
-        typer.Option(
-            "--netbox", help="Write PROBLEM.netbox-*.csv: racks, devices and cables for NetBox."
-        ),
-    ] = False,
+    html: Html = False,
     audience: Annotated[
         AudienceName,
         typer.Option(
-            help="Whom the files are for: all of it, net prices, or net prices and discounts. "
+            help="Readers of the files: internal sees all; customer net prices, customer-list "
+            "list and net prices, customer-no-prices none; partner net prices and discounts. "
             "The screen is internal."
         ),
     ] = AudienceName.internal,
-    prices: Annotated[
-        PricesName | None,
-        typer.Option(help="Which prices a customer's files show; net ones by default."),
-    ] = None,
-    study: Annotated[
-        list[StudyKind] | None,
+    show: Annotated[
+        list[str] | None,
         typer.Option(
-            help="Add sheets to the workbook: why, rules or alternatives. Repeatable.",
-            metavar="STUDY",
+            help="Show more: lines (the bill), run (operation and limits), network, notes, proof. "
+            "Commas or repeated.",
+            metavar="NAMES",
         ),
     ] = None,
-    lines: Annotated[bool, typer.Option("--lines", help="Tell the bill line by line.")] = False,
-    run: Annotated[bool, typer.Option("--run", help="Tell how the job runs, and limits.")] = False,
-    network: Annotated[bool, typer.Option("--network", help="Tell the fabrics.")] = False,
-    notes: Notes = False,
-    proof: Annotated[bool, typer.Option("--proof", help="Tell bound, gap and solver.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="Tell all of these.")] = False,
+    full: Full = False,
     quiet: Quiet = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print the time taken; implies --proof.")
-    ] = False,
 ) -> None:
-    """Find the best plan; print it, and write PROBLEM.xlsx and PROBLEM.plan.json.
-    With --audience customer: PROBLEM.customer.xlsx alone, with net prices and nothing internal.
+    """Find the best plan; print it and write PROBLEM.xlsx and PROBLEM.plan.json.
+
+    With --audience customer: PROBLEM.customer.xlsx alone, without anything internal.
     """
-    options = running_options(solver, gap, time_limit, save_model=save_model, state_seconds=verbose)
+    from typing import get_args
+
     from planner import api
-    from planner.commands.report import tell
-    from planner.commands.solve import FOR_THE_PLAN, check_edition, deliver, sheets
+    from planner.commands import solve as command
+    from planner.commands.page import EDITIONS
+    from planner.commands.results import list_written
 
-    check_edition(audience.value, None if prices is None else prices.value)
-
-    asked = {"lines": lines, "run": run, "network": network, "notes": notes}
-    asked["proof"] = proof or verbose
+    request = _request(problem, set_, scenario, gap, time_limit, solver=solver.value)
+    options = request.running(save_model=save_model)
+    more = command.words_of("--also", also or (), get_args(command.Also))
+    parts = command.words_of("--show", show or (), get_args(command.Part))
+    studies = {*more} & {"why", "rules", "alternatives"}
     with running.show_progress("solve", quiet=quiet, deadline=options.deadline):
-        inputs = api.load(problem, settings=tuple(set_ or ()), scenario=scenario)
-        search = FOR_THE_PLAN if study else api.FOR_THE_SEARCH
+        inputs = request.inputs
+        search = command.FOR_THE_PLAN if studies else api.FOR_THE_SEARCH
         plan = api.solve_with(inputs, options, search=search, read_back=True)
-        written = deliver(
+        written = command.deliver(
             plan,
             inputs,
             problem,
             output,
             as_json=as_json,
-            parts=[part for part, wanted in asked.items() if wanted or full],
-            bills=tuple(kind.value for kind in bill or ()),
-            cables=cables,
-            netbox=netbox,
-            audience=audience.value,
-            prices=None if prices is None else prices.value,
-            studies=list(sheets(inputs, plan, options, [kind.value for kind in study or ()])),
+            parts=get_args(command.Part) if full else parts,
+            also=more,
+            html=html,
+            edition=EDITIONS[audience.value],
+            studies=list(command.sheets(inputs, plan, options, studies)),
         )
-    tell(written, quiet=quiet)
+    list_written(written, quiet=quiet)
     raise typer.Exit(EXIT_CODES[plan.status])
 
 
 @app.command()
 def check(
-    problem: ProblemFile,
+    problem: Annotated[
+        Path | None, typer.Argument(help="Problem file (YAML).", show_default=False)
+    ] = None,
     set_: Settings = None,
     scenario: Scenario = None,
     against: Annotated[
         str | None,
+        typer.Option(help="List settings that are still as in this example.", metavar="EXAMPLE"),
+    ] = None,
+    schema: Annotated[
+        str | None,
         typer.Option(
-            help="An example: list the settings that are still as it has them.", metavar="EXAMPLE"
+            help="Print the JSON Schema of a kind of file instead, for editors.", metavar="NAME"
         ),
     ] = None,
     as_json: AsJson = False,
@@ -212,6 +198,13 @@ def check(
     """Validate a problem with its catalogs and prices; list every finding."""
     from planner.commands.problem import report_findings
 
+    if schema is not None:
+        from planner.commands.schemas import json_schema
+
+        say(json_schema(schema), nl=False)
+        return
+    if problem is None:
+        raise InputError(Finding("usage", "Missing argument 'PROBLEM'", fix="name a problem file"))
     text, faulty = report_findings(
         problem, tuple(set_ or ()), scenario, against=against, as_json=as_json, full=full
     )
@@ -227,95 +220,231 @@ def size(
     gpus: Annotated[
         int | None,
         typer.Option(
-            min=1, max=10_000_000, help="GPUs to size for; default: what the site can hold."
+            min=1, max=10_000_000, help="Number of GPUs.", show_default="the most the site holds"
         ),
     ] = None,
     as_json: AsJson = False,
-    notes: Notes = False,
     full: Full = False,
 ) -> None:
-    """Show the sizing model without solving: sizes, intervals, what each rule would ask for."""
+    """Show the sizing without solving: sizes, intervals, requirements of each storage rule."""
     from planner.commands.problem import report_sizes
 
-    asked = {"notes": notes, "full": full}
-    parts = tuple(part for part, wanted in asked.items() if wanted)
     text, strong = report_sizes(
-        problem, tuple(set_ or ()), scenario, gpus, as_json=as_json, parts=parts
+        problem, tuple(set_ or ()), scenario, gpus, as_json=as_json, full=full
     )
     say(text, strong=strong)
 
 
-def _register(study: Study) -> None:
-    """Add the command of a study: its parameters are the study's options."""
+@app.command()
+def explain(
+    problem: ProblemFile,
+    set_: Settings = None,
+    scenario: Scenario = None,
+    step: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Step of a limit for its marginal value: --step site.facility_power='1 kW'. "
+            "Repeatable.",
+            metavar="PATH=VALUE",
+        ),
+    ] = None,
+    why_not: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Explain exactly why this item is not bought. Repeatable.", metavar="ITEM"
+        ),
+    ] = None,
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Without a plan: cost of relaxing a limit, relative to others. Repeatable.",
+            metavar="PATH=NUMBER",
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Without a plan: a limit that must not be relaxed. Repeatable.", metavar="PATH"
+        ),
+    ] = None,
+    output: StudyOutput = None,
+    as_json: AsJson = False,
+    full: Full = False,
+    time_limit: TimeLimit = None,
+    workers: Workers = "0",
+    quiet: Quiet = False,
+) -> None:
+    """Explain the best plan: binding constraints, marginal values, why nothing else is bought.
 
-    def run(**given: Any) -> None:
-        from planner.commands.report import command
+    Without a plan: a minimal set of conflicting limits and the smallest relaxation.
+    """
+    from planner.commands.results import run_study
+    from planner.studies.explain import run
 
-        raise typer.Exit(command(study, given))
-
-    parameters = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-        for name, kind, default, *_ in study.options
-    ]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
-    app.command(study.name, help=f"{study.help} {study.also}".rstrip())(run)
-
-
-for each in STUDIES.values():
-    _register(each)
+    request = _request(problem, set_, scenario, None, time_limit, workers=workers, output=output)
+    study = partial(
+        run, step=step or (), why_not=why_not or (), weight=weight or (), keep=keep or ()
+    )
+    shown = {"as_json": as_json, "full": full, "quiet": quiet}
+    raise typer.Exit(run_study("explain", "questions", study, request, **shown))
 
 
 @app.command()
-def report(
-    results: Annotated[
+def sweep(
+    problem: ProblemFile,
+    mode: Annotated[
+        Mode,
+        typer.Option(
+            help="grid: all combinations; frontier: useful work against storage, cost, power; "
+            "tornado: one input at a time, low and high; uncertain: random draws."
+        ),
+    ] = Mode.grid,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="grid: site.facility_power=5MW:20MW:0.1MW, a,b,c, LOW:HIGH:log:COUNT or "
+            "x0.8:x1.2:x0.1; also catalog.ITEM..., prices.ITEM.list. tornado: 1.1:1.4, x0.8:x1.2 "
+            "or +-20%. uncertain: uniform(LOW, HIGH), triangular, normal, lognormal, loguniform, "
+            "discrete. Repeatable; default of tornado and uncertain: the inputs that matter.",
+            metavar="PATH=VALUES",
+        ),
+    ] = None,
+    scenarios: Annotated[
+        str | None,
+        typer.Option(
+            help="grid: scenarios of a CSV file, one a row; or named ones of the problem, with "
+            "commas, or all.",
+            metavar="FILE",
+        ),
+    ] = None,
+    against: Annotated[
+        list[AgainstName] | None,
+        typer.Option(help="frontier: its axis. Repeatable.", show_default="all three"),
+    ] = None,
+    points: Annotated[
+        int | None, typer.Option(help="frontier: most points.", show_default="50")
+    ] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="uncertain: number of draws.", show_default="256")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="uncertain: seed of the draws.", show_default="1")
+    ] = None,
+    indices: Annotated[
+        bool, typer.Option("--indices", help="uncertain: Sobol indices of the inputs; more draws.")
+    ] = False,
+    set_: Settings = None,
+    scenario: Scenario = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folder for the files.",
+            show_default="of a grid ., otherwise write no files",
+            callback=a_folder,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    full: Full = False,
+    gap: EachGap = None,
+    time_limit: TimeLimit = None,
+    workers: Workers = "0",
+    quiet: Quiet = False,
+) -> None:
+    """Solve many scenarios, each to a proven gap; a grid writes its table, workbook and picture."""
+    from planner.commands.results import run_study
+    from planner.commands.sweep import Sweeping, sweeping
+
+    request = _request(problem, set_, scenario, gap, time_limit, workers=workers, output=output)
+    given = Sweeping(
+        tuple(vary or ()), scenarios, tuple(each.value for each in against or ()),
+        points, samples, seed, indices,
+    )  # fmt: skip
+    counts, study = sweeping(mode.value, given)
+    shown = {"as_json": as_json, "full": full, "quiet": quiet}
+    raise typer.Exit(run_study(f"sweep, {mode.value}", counts, study, request, **shown))
+
+
+@app.command()
+def compare(
+    files: Annotated[
         list[Path],
         typer.Argument(
-            help="What other commands wrote: PROBLEM.plan.json, PROBLEM.sweep.json, ...",
+            help="Plans (.plan.json), problem files (.yaml) and workbooks (.xlsx), the first is "
+            "the baseline; with --rules or --near one problem file.",
             show_default=False,
         ),
     ],
-    file: Annotated[
-        Path | None,
+    rules: Annotated[
+        bool,
+        typer.Option("--rules", help="Compare storage sized by the job and by vendors' rules."),
+    ] = False,
+    near: Annotated[
+        str | None,
         typer.Option(
-            "--file", "-f", help="The HTML file to write; default: report.html.", show_default=False
+            help="Find plans within this share of the optimum that differ from it: '1 %'.",
+            metavar="SHARE",
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The HTML file, or a folder for report.html."),
-    ] = None,
-    audience: Annotated[
-        AudienceName,
-        typer.Option(help="Whom it is for: all of it, net prices, or net prices and discounts."),
-    ] = AudienceName.internal,
-    prices: Annotated[
-        PricesName | None,
-        typer.Option(help="Which prices a customer's report shows; net ones by default."),
-    ] = None,
-    curve: Annotated[
-        bool,
-        typer.Option("--curve", help="Compute the curve of work against storage: a minute a plan."),
-    ] = False,
+    set_: Settings = None,
+    scenario: Scenario = None,
+    output: StudyOutput = None,
+    as_json: AsJson = False,
+    full: Full = False,
     quiet: Quiet = False,
 ) -> None:
-    """Put plans, side by side, and studies into one HTML file that opens offline."""
-    from planner.commands.report import tell
-    from planner.commands.report_html import report as write_report
+    """Compare plans side by side: differences, their amounts and effects.
 
-    with running.show_progress("report", "points at most", quiet=quiet) as progress:
-        found = write_report(
-            tuple(results),
-            file,
-            folder=output,
-            audience=audience.value,
-            prices=None if prices is None else prices.value,
-            curve=curve,
-            progress=progress,
-        )
-    say(found.text)
-    tell(found.written, quiet=quiet)
-    raise typer.Exit(found.code)
+    Problem files are solved first. Exit code 3 where there is no plan to compare.
+    """
+    from planner.commands.results import Study, run_study
+    from planner.studies import alternatives
+    from planner.studies.compare import rules as comparing
+    from planner.studies.request import share
+
+    if rules and near is not None:
+        message = "--rules and --near are different comparisons"
+        raise InputError(Finding("option", message, fix="give one of them"))
+    request = _request(files, set_, scenario, None, None, output=output)
+    study: Study = partial(comparing.run, rules=rules, everything=full)
+    if near is not None:
+        study = partial(alternatives.run, within=share("--near", near), most=alternatives.SEVERAL)
+    shown = {"as_json": as_json, "full": full, "quiet": quiet}
+    raise typer.Exit(run_study("compare", "plans", study, request, **shown))
+
+
+@app.command()
+def verify(
+    plan: Annotated[
+        Path,
+        typer.Argument(
+            help="PROBLEM.plan.json, or an edited PROBLEM.xlsx, of planner solve.",
+            show_default=False,
+        ),
+    ],
+    solve_again: Annotated[
+        bool,
+        typer.Option(
+            "--solve/--no-solve",
+            help="Solve again: a plan's bound by the other solver, an edited workbook's optimum.",
+        ),
+    ] = True,
+    time_limit: TimeLimit = None,
+    as_json: AsJson = False,
+    full: Full = False,
+) -> None:
+    """Check a plan file or an edited workbook by independent arithmetic.
+
+    Plan file: every figure and limit, prices against the catalogs, the bound by the other solver.
+    Workbook: edits, violated limits, distance from the optimum. Exit code 3 where a check fails.
+    """
+    from planner.commands.results import run_study
+    from planner.studies.verification import run
+
+    request = _request(plan, None, None, None, time_limit)
+    study = partial(run, solve_again=solve_again)
+    raise typer.Exit(run_study("verify", "", study, request, as_json=as_json, full=full))
 
 
 @app.command()
@@ -323,11 +452,10 @@ def explore(
     problem: ProblemFile,
     set_: Settings = None,
     scenario: Scenario = None,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port; 0 for any that is free.")
-    ] = 8400,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for a free one.")] = 8400,
 ) -> None:
     """Explore a problem in a browser: sliders of its inputs, solved again at each move.
+
     Listens on this machine alone. Needs the extra 'web'.
     """
     from planner.commands.explore import serve
@@ -336,65 +464,35 @@ def explore(
 
 
 @app.command()
-def schema(
-    name: Annotated[SchemaName, typer.Argument(help="Which file.", show_default=False)],
-) -> None:
-    """Print the JSON Schema of a file, for editors."""
-    from planner.studies.registry import json_schema
-
-    say(json_schema(name.value), nl=False)
-
-
-def _asked(words: str, **more: Any) -> Any:
-    return typer.Option(help=words, show_default=False, **more)
-
-
-@app.command()
 def init(
-    example: Annotated[
-        str | None,
+    answers: Annotated[
+        list[str] | None,
         typer.Argument(
-            help="A shipped example to copy.",
+            help="A shipped example to copy; or answers of your own: name, power, pue, racks, "
+            "rack-power, budget, model, tokens, vendors, own, prices, such as power='3 MW'.",
+            metavar="[EXAMPLE | NAME=ANSWER...]",
             show_default=False,
             autocompletion=complete_examples,
         ),
     ] = None,
-    name: Annotated[str | None, _asked("Name of the problem and its file.")] = None,
-    power: Annotated[str | None, _asked("Power at the meter: '3 MW'.")] = None,
-    pue: Annotated[str | None, _asked("Power at the meter by IT power; 1.25.")] = None,
-    racks: Annotated[str | None, _asked("Racks that the room takes.")] = None,
-    rack_power: Annotated[str | None, _asked("Power of a rack: '130 kW'.")] = None,
-    budget: Annotated[str | None, _asked("What may be spent at once: '60 MUSD'.")] = None,
-    model: Annotated[str | None, _asked("Parameters of the model to train: '405 B'.")] = None,
-    tokens: Annotated[str | None, _asked("Tokens to train it on: '15 T'.")] = None,
-    vendors: Annotated[str | None, _asked("Who may sell: 'DDN, VAST'.")] = None,
-    own: Annotated[
-        list[str] | None,
-        _asked("ITEM=UNITS that is owned. Repeatable.", autocompletion=complete_owned),
-    ] = None,
-    prices: Annotated[str | None, _asked("Price book: a file, or a shipped one.")] = None,
     output: Output = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write a problem to start from: your own, of a few answers, or a shipped example.
+    """Write a problem to start from: your own from a few answers, or a shipped example.
 
-    Without any of them it asks on a terminal, and copies 10MW elsewhere.
+    Without arguments it asks on a terminal, and copies 10MW elsewhere.
     """
-    from planner.commands.new_problem import Answers, ask_all, write_example, write_problem
+    from planner.commands.new_problem import ask_all, read_answers, write_example, write_problem
 
-    answers = Answers(name, power, pue, racks, rack_power, budget, model, tokens, vendors,
-                      tuple(own or ()), prices)  # fmt: skip
-    if example is not None and answers.any:
-        message = f"an example ({example}) is copied as it is; answers make a problem of your own"
-        raise InputError(Finding("usage", message, fix="give one or the other"))
-    asks = sys.stdin.isatty() and sys.stdout.isatty()
-    if example is None and (answers.any or asks):
-        if asks:
-            path = ask_all(answers, output, _prompt, partial(say, err=True), force=force)
-        else:
-            path = write_problem(answers, output, force=force)
+    example, given = read_answers(answers or ())
+    if example is not None:
+        path = write_example(example, output, force=force)
+    elif sys.stdin.isatty() and sys.stdout.isatty():
+        path = ask_all(given, output, _prompt, partial(say, err=True), force=force)
+    elif given.any:
+        path = write_problem(given, output, force=force)
     else:
-        path = write_example(example or "10MW", output, force=force)
+        path = write_example("10MW", output, force=force)
     say(f"wrote {path}; next: planner solve {path}", err=True)
 
 
@@ -402,133 +500,66 @@ def _prompt(words: str, otherwise: str) -> str:
     return str(typer.prompt(words, default=otherwise, show_default=bool(otherwise)))
 
 
-CatalogFiles = Annotated[
-    list[Path] | None,
-    typer.Argument(help="Catalog files or names of shipped ones; default: all shipped."),
-]
-
-
-@catalog_app.command("list")
-def catalog_list(
-    files: CatalogFiles = None,
-    unplannable: Annotated[
+@app.command()
+def catalog(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Items to show in full; catalog files or names of shipped catalogs.",
+            show_default="the list of all shipped items",
+            autocompletion=complete_items,
+        ),
+    ] = None,
+    check: Annotated[
         bool,
         typer.Option(
-            "--unplannable", help="Only what is known but cannot be planned, with what it lacks."
+            "--check",
+            help="Validate: structure, sources, plausibility, prices below the bare drives, prices "
+            "over six months old.",
         ),
     ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """List the items of the catalogs with their prices."""
-    from planner.commands.catalog import listing
-
-    say(listing(tuple(files or ()), as_json=as_json, unplannable=unplannable))
-
-
-@catalog_app.command("show")
-def catalog_show(
-    item: Annotated[
-        str,
-        typer.Argument(help="Item id.", show_default=False, autocompletion=complete_items),
-    ],
-    files: CatalogFiles = None,
-    as_json: AsJson = False,
-) -> None:
-    """Show every figure of an item with its source and confidence."""
-    from planner.commands.catalog import details
-
-    say(details(item, tuple(files or ()), as_json=as_json))
-
-
-@catalog_app.command("check")
-def catalog_check(
-    files: CatalogFiles = None,
+    incomplete: Annotated[
+        bool, typer.Option("--incomplete", help="List only incomplete items, with missing fields.")
+    ] = False,
     prices: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="Price book to check with them, a file or shipped name. Repeatable.",
-            metavar="BOOK",
-        ),
-    ] = None,
-    as_of: Annotated[
-        datetime | None,
-        typer.Option(
-            formats=["%Y-%m-%d"],
-            help="The day on which prices are old or not; default: today.",
-            metavar="DATE",
-        ),
+        typer.Option(help="Price book, a file or a shipped one. Repeatable.", metavar="BOOK"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Validate catalogs and prices: shapes, sources, what hardware cannot be, prices below the bare
-    drives; warn of prices older than six months.
-    """
-    from planner.commands.catalog import check as check_catalogs
+    """List the items of the catalogs with prices, show items in full, or validate catalogs."""
+    from planner.commands import catalog as command
 
-    day = as_of.date() if as_of else None
-    text, faulty = check_catalogs(tuple(files or ()), tuple(prices or ()), day, as_json=as_json)
-    say(text)
-    raise typer.Exit(2 if faulty else 0)
-
-
-@app.command()
-def rfq(
-    problem: ProblemFile,
-    set_: Settings = None,
-    scenario: Scenario = None,
-    answer_by: Annotated[str | None, typer.Option(help="When answers are due, as text.")] = None,
-    valid_days: Annotated[
-        int, typer.Option(min=1, max=3650, help="How long prices are to hold, days.")
-    ] = 60,
-    output: Output = Path(),
-) -> None:
-    """Write a neutral request for quotes, PROBLEM.rfq.xlsx: what the job needs, no product, no
-    budget. Answers in it come back through planner quote import.
-    """
-    from planner.commands.quote import write_rfq
-
-    with running.show_progress("rfq"):
-        path = write_rfq(
-            problem, tuple(set_ or ()), scenario, output, answer_by=answer_by, valid_days=valid_days
-        )
-    say(f"wrote {path}; answers come back with: planner quote import FILE --vendor NAME", err=True)
+    books = tuple(prices or ())
+    items, files = command.items_and_files(names or ())
+    if check:
+        text, faulty = command.check(files, books, as_json=as_json)
+        say(text)
+        raise typer.Exit(2 if faulty else 0)
+    if items:
+        say(command.details(items, files, books, as_json=as_json))
+    else:
+        say(command.listing(files, books, as_json=as_json, incomplete=incomplete))
 
 
-@quote_app.command("import")
-def quote_import(
-    file: Annotated[
-        Path, typer.Argument(help="The vendor's file: .xlsx or .csv.", show_default=False)
-    ],
-    vendor: Annotated[str, typer.Option(help="Who quotes.", show_default=False)],
-    map_: Annotated[
-        Path | None, typer.Option("--map", help="How its files are laid out (.map.yaml).")
-    ] = None,
-    problem: Annotated[
-        Path | None,
-        typer.Option(help="The problem whose catalogs are meant; default: all shipped."),
-    ] = None,
-    date: Annotated[str | None, typer.Option(help="The quote's date, YYYY-MM-DD.")] = None,
-    currency: Annotated[str | None, typer.Option(help="The quote's currency.")] = None,
-    rate: Annotated[
-        list[str] | None,
-        typer.Option(help="USD for one of a currency, such as EUR=1.08.", metavar="CUR=USD"),
-    ] = None,
-    output: Output = Path(),
-    as_json: AsJson = False,
-) -> None:
-    """Read a vendor's quote into a price book; say what was not understood and what is wrong in it.
+def _request(
+    paths: Path | list[Path],
+    settings: list[str] | None,
+    scenario: str | None,
+    gap: str | None,
+    time_limit: str | None,
+    *,
+    solver: str = "highs",
+    workers: str = "0",
+    output: Path | None = None,
+) -> Request:
+    """Return the request of a command."""
+    from planner.studies.request import request_for
 
-    Writes FILE.prices.yaml, FILE.map.yaml for the next one, FILE.quote.json with every cell, and
-    FILE.catalog.yaml for products that no catalog has.
-    """
-    from planner.commands.quote import Asking, import_quote, json_text
-    from planner.outputs.bids_text import render_quote
-
-    asking = Asking(vendor, map_, problem, date, currency, tuple(rate or ()))
-    with running.show_progress("quote import"):
-        quote, written = import_quote(file, asking, output)
-    say(json_text(quote).rstrip("\n") if as_json else render_quote(quote))
-    say("wrote " + ", ".join(str(path) for path in written), err=True)
+    return request_for(
+        paths if isinstance(paths, list) else [paths], settings or (), scenario, gap=gap,
+        time_limit=time_limit, solver=solver, workers=workers, folder=output,
+    )  # fmt: skip
 
 
 def main() -> None:
@@ -537,22 +568,7 @@ def main() -> None:
     _settle_in()
     follow()
     running.catch_interrupts()
-    _leave(_run(_as_asked(sys.argv[1:])))
-
-
-def _as_asked(words: Sequence[str]) -> typer.Typer:
-    """Return the application with the one command that is asked for, where words begin with one.
-
-    The options of all twenty take 20 ms to make. Words that begin otherwise meet all: their help
-    lists them, what is nearly one of them is suggested, and shells are offered their names.
-    """
-    commands = [each for each in app.registered_commands if words[:1] == [_name(each)]]
-    groups = [each for each in app.registered_groups if words[:1] == [each.name]]
-    if not commands and not groups:
-        return app
-    narrow = copy(app)
-    narrow.registered_commands, narrow.registered_groups = commands, groups
-    return narrow
+    _leave(_run(app))
 
 
 def _leave(code: int) -> NoReturn:
@@ -566,43 +582,46 @@ def _leave(code: int) -> NoReturn:
     os._exit(code)
 
 
+app.command()(characterize)
+app.command()(simulate)
+app.add_typer(quote_app, name="quote")
+
 EXAMPLES = {
-    "solve": "planner solve 10MW.yaml --set budget.capex='150 MUSD' --lines",
+    "catalog": "planner catalog ddn_ai400x2_turbo",
+    "characterize": "planner characterize hall.csv --problem 10MW.yaml --gpus 4096",
     "check": "planner check 10MW.yaml --against 10MW",
-    "size": "planner size 10MW.yaml --gpus 4096",
-    "report": "planner report 10MW.plan.json 10MW.sweep.json --file 10MW.html",
+    "compare": "planner compare 10MW.yaml --rules",
+    "explain": "planner explain 10MW.yaml --why-not ddn_ai400x2",
     "explore": "planner explore 10MW.yaml",
-    "schema": "planner schema problem",
-    "init": "planner init --power '3 MW' --racks 24 --rack-power '130 kW' --model '405 B'",
-    "rfq": "planner rfq 10MW.yaml",
-    "catalog list": "planner catalog list --unplannable",
-    "catalog show": "planner catalog show ddn_ai400x2_turbo",
-    "catalog check": "planner catalog check my_storage.yaml",
+    "init": "planner init power='3 MW' racks=24 rack-power='130 kW' model='405 B'",
+    "quote bid": "planner quote bid 10MW.yaml acme.xlsx beta.csv",
     "quote import": "planner quote import acme.xlsx --vendor ACME",
+    "quote rfq": "planner quote rfq 10MW.yaml",
+    "simulate": "planner simulate 10MW.plan.json --replications 100",
+    "size": "planner size 10MW.yaml --gpus 4096",
+    "solve": "planner solve 10MW.yaml --set budget.capex='150 MUSD' --show lines",
+    "sweep": "planner sweep 10MW.yaml --vary site.facility_power=5MW:15MW:0.5MW",
+    "verify": "planner verify 10MW.plan.json",
 }
-"""A command as it is mostly given, which ends its help; that of a study is in its row."""
+"""A typical use of each command, which ends its help."""
 
 
 def _name(command: CommandInfo) -> str:
-    """Return the word that asks for a command."""
+    """Return the word of a command."""
     assert command.callback is not None
     return command.name or command.callback.__name__.replace("_", "-")
 
 
-def _help_in_full() -> None:
-    """Have lists of commands tell their first sentence whole, and commands end in an example."""
-    for name, application in (("", app), ("catalog ", catalog_app), ("quote ", quote_app)):
+def _add_examples() -> None:
+    """Have lists of commands show whole first sentences, and each help end in an example."""
+    for prefix, application in (("", app), ("quote ", quote_app)):
         for command in application.registered_commands:
-            assert command.callback is not None
-            own = _name(command)
-            said = " ".join((command.help or inspect.getdoc(command.callback) or "").split())
-            command.short_help = said.split(". ")[0].rstrip(".") + "."
-            study = STUDIES.get(own) if not name else None
-            example = EXAMPLES[f"{name}{own}"] if study is None else study.example
-            command.epilog = f"Example: {example}"
+            words = " ".join((inspect.getdoc(command.callback) or "").split())
+            command.short_help = words.split(". ")[0].rstrip(".") + "."
+            command.epilog = f"Example: {EXAMPLES[prefix + _name(command)]}"
 
 
-_help_in_full()
+_add_examples()
 
 
 def _settle_in() -> None:
@@ -655,27 +674,35 @@ def _refused_by_system(error: OSError | MemoryError | RecursionError) -> int:
 
 
 def _interrupted() -> int:
-    """Say what is there of a command that was interrupted, and how to go on."""
+    """Name the files that an interrupted command has written."""
     running.interrupt_handled()
     from planner.commands.solve import list_files
     from planner.whole_files import put_in_place
 
     written = list_files(put_in_place)
     kept = f"{written} had been written" if written else "nothing was written or changed"
-    again = "the same command starts from the beginning"
-    say(f"planner: interrupted: {kept}; {again}", err=True)
+    say(f"planner: interrupted: {kept}", err=True)
     return StoppedError.exit_code
+
+
+def _successor(error: Exception, text: str) -> str | None:
+    """Return the successor of the removed command or option that an error of click is about."""
+    command = re.match(r"No such command '(.+?)'", text)
+    option = getattr(error, "option_name", "")
+    found = removed.successor(command[1] if command else "", option)
+    return None if found is None else f"it is now {found}"
 
 
 def _unexpected(error: Exception) -> int:
     usage = getattr(error, "format_message", None)  # click's own, which typer may bring along
     if usage is not None:
         text = str(usage())
-        if text.startswith("Usage:"):  # nothing was asked for: the whole help
+        if text.startswith("Usage:"):  # no command: the whole help
             say(text, err=True)
             return 2
         text = text.replace("Value error, ", "").rstrip(".").replace("\n", " ")
-        say(f"planner: {text}; see planner --help [usage]", err=True)
+        fix = _successor(error, text) or "see planner --help"
+        say(f"planner: {text}; {fix} [usage]", err=True)
         return 2
     if os.environ.get("PLANNER_DEBUG"):
         raise error

@@ -208,7 +208,7 @@ def page() -> str:
         "# What the planner assumes, and what each assumption is worth",
         f"Of the shipped example `{EXAMPLE}`: {goal.value:,.0f} useful {goal.unit}, "
         f"{money(totals.capex_usd)} to buy. Written by `scripts/make_assumptions.py` from its plan "
-        "and its tornado; of your own problem `planner tornado` and the workbook tell it.",
+        "and its tornado; `planner sweep --mode tornado` and the workbook have those of a problem."
     )
     parts = (*head, *_worth(), *_levers(), *_figures(), *_prices(), *_left_out())
     return "\n\n".join(parts) + "\n"
@@ -347,7 +347,7 @@ def _figures() -> Iterator[str]:
             if f.confidence == "low"
         )
         rows.append((models[sku], *map(str, counts), weak or "-"))
-    yield "Each figure has a source (`planner catalog show ITEM` tells it), and a confidence."
+    yield "Each figure has a source (`planner catalog ITEM` tells it), and a confidence."
     yield _table(("product", "high", "medium", "low", "of low confidence"), rows)
 
 

@@ -28,7 +28,7 @@ byte; `PLANNER_DEBUG=1` shows the traceback of an internal error.
 | 0 | done; for `solve`: a plan, proven within the gap that was asked for |
 | 1 | internal error, or the plan disagreed with its independent verification (please report it) |
 | 2 | wrong use or input, a plan file that does not hold, a problem nothing limits; a line each |
-| 3 | infeasible: limits that cannot hold together are named; `audit`, `verify`: it does not hold |
+| 3 | infeasible: limits that cannot hold together are named; `verify`: a check fails |
 | 4 | the search ended before any plan was found; `characterize`: the trace shows no job |
 | 5 | the search ended with a plan whose gap is larger than asked |
 | 130 | interrupted |

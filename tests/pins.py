@@ -33,9 +33,8 @@ SMALL, LARGE = "enterprise_1MW", "10MW"
 EXITS = (0, 3)
 
 HELPS = (
-    "", "solve", "check", "compare", "alternatives", "audit", "verify", "explain", "size",
-    "characterize", "simulate", "sweep", "frontier", "tornado", "uncertain",
-    "report", "schema", "init", "catalog", "catalog check", "catalog list", "catalog show",
+    "", "solve", "check", "compare", "verify", "explain", "size", "characterize", "simulate",
+    "sweep", "init", "catalog", "quote import", "quote rfq", "quote bid",
 )  # fmt: skip
 SCHEMAS = sorted(path.name.split(".")[0] for path in (PROBLEMS.parent / "schemas").glob("*.json"))
 
@@ -45,29 +44,29 @@ def runs() -> Iterator[tuple[str, str]]:
     for command in HELPS:
         yield f"help {command}".strip().replace(" ", "_"), f"{command} --help"
     for name in SCHEMAS:
-        yield f"schema_{name}", f"schema {name}"
-    yield "catalog_list", "catalog list"
-    yield "catalog_show", "catalog show wekapod_nitro_155"
+        yield f"schema_{name}", f"check --schema {name}"
+    yield "catalog_list", "catalog"
+    yield "catalog_show", "catalog wekapod_nitro_155"
     for name in SHIPPED:
-        yield f"solve_{name}", f"solve {name}.yaml --bill csv --bill json"
+        yield f"solve_{name}", f"solve {name}.yaml --also bill.csv,bill.json --html"
         yield f"solve_json_{name}", f"solve {name}.yaml --json --quiet -o json"
-        yield f"customer_{name}", f"solve {name}.yaml --audience customer --bill csv"
+        yield f"customer_{name}", f"solve {name}.yaml --audience customer --also bill.csv"
         yield f"check_{name}", f"check {name}.yaml"
         yield f"size_{name}", f"size {name}.yaml"
     for name in (LARGE, SMALL, "full_bill"):
         yield f"verify_{name}", f"verify {name}.plan.json --no-solve"
-        yield f"audit_{name}", f"audit {name}.xlsx --no-solve"
+        yield f"audit_{name}", f"verify {name}.xlsx --no-solve"
         yield f"explain_{name}", f"explain {name}.yaml -o ."
     yield "explain_json", f"explain {SMALL}.yaml --json"
     yield "explain_no_plan", "explain infeasible_restore.yaml -o ."
     yield "explain_no_plan_json", "explain infeasible_restore.yaml --json"
     yield (
         "study_sheets",
-        (f"solve {SMALL}.yaml --study why --study rules --study alternatives -o with"),
+        (f"solve {SMALL}.yaml --also why,rules,alternatives -o with"),
     )
     yield "compare", f"compare {LARGE}.plan.json light_rule.plan.json -o ."
     yield "compare_rules", f"compare --rules {SMALL}.yaml -o ."
-    yield "alternatives", f"alternatives {SMALL}.yaml -o ."
+    yield "alternatives", f"compare --near '1 %' {SMALL}.yaml -o ."
     yield (
         "sweep",
         (
@@ -75,27 +74,20 @@ def runs() -> Iterator[tuple[str, str]]:
             "--vary jobs.0.training.mfu=0.35,0.4"
         ),
     )
-    yield "frontier", f"frontier {LARGE}.yaml --points 8 --against storage --against cost -o ."
-    yield "tornado", f"tornado {LARGE}.yaml -o ."
-    yield "uncertain", f"uncertain {LARGE}.yaml --samples 24 --jobs 1 -o ."
+    axes = "--against storage --against cost"
+    yield "frontier", f"sweep --mode frontier {LARGE}.yaml --points 8 {axes} -o ."
+    yield "tornado", f"sweep --mode tornado {LARGE}.yaml -o ."
+    yield "uncertain", f"sweep --mode uncertain {LARGE}.yaml --samples 24 --workers 1 -o ."
     yield "simulate", f"simulate {LARGE}.plan.json --replications 50 -o ."
     yield (
         "characterize",
         (f"characterize {LARGE}.trace.csv --problem {LARGE}.yaml --plan {LARGE}.plan.json -o ."),
     )
-    yield (
-        "report",
-        (
-            f"report {LARGE}.plan.json light_rule.plan.json {LARGE}.sweep.json "
-            f"{LARGE}.frontier-storage.json {LARGE}.tornado.json {LARGE}.uncertain.json "
-            "--file all.html"
-        ),
-    )
 
 
 NEEDS = {
     "verify_*": "solve_*", "audit_*": "solve_*", "compare": "solve_*", "simulate": "solve_10MW",
-    "characterize": "solve_10MW", "report": "*",
+    "characterize": "solve_10MW",
 }  # fmt: skip
 
 

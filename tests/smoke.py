@@ -21,34 +21,33 @@ COMMANDS = """
 0 --version
 0 --help
 0 init gpt3_octet
-0 init --name mine --power '1 MW' --racks 20 --rack-power '40 kW' --model '70 B'
-0 schema problem
-0 catalog list --json
-0 catalog show ddn_ai400x2 --json
-0 catalog check --as-of 2026-11-01 --json
+0 init name=mine power='1 MW' racks=20 rack-power='40 kW' model='70 B'
+0 check --schema problem
+0 catalog --json
+0 catalog ddn_ai400x2 --json
+0 catalog --check --json
 0 check gpt3_octet.yaml --json
 0 size gpt3_octet.yaml --json
-0 solve gpt3_octet.yaml --bill csv --bill json --cables --netbox
+0 solve gpt3_octet.yaml --also bill.csv,bill.json,cables,netbox --html
 0 solve gpt3_octet.yaml --json
 0 solve gpt3_octet.yaml --json --solver cbc -o cbc
 0 solve gpt3_octet.yaml --json --set 'policy={require_vendors: [DDN]}' -o vendor
 3 solve gpt3_octet.yaml --json --set 'budget.capex=1 kUSD'
 0 solve gpt3_octet.yaml --audience customer
 0 verify gpt3_octet.plan.json --json
-0 audit gpt3_octet.xlsx --json
+0 verify gpt3_octet.xlsx --json
 0 explain gpt3_octet.yaml --json
-0 alternatives gpt3_octet.yaml --json
+0 compare gpt3_octet.yaml --near '1 %' --json
 0 compare gpt3_octet.yaml --rules --json
 0 compare gpt3_octet.plan.json cbc/gpt3_octet.plan.json --json
-0 sweep gpt3_octet.yaml --vary site.pue=1.1,1.2 --jobs 2 --json
-0 frontier gpt3_octet.yaml --against storage --points 3 --json
-0 tornado gpt3_octet.yaml --vary site.pue=1.1:1.2 --json
-0 uncertain gpt3_octet.yaml --samples 4 --json
-0 report gpt3_octet.plan.json gpt3_octet.sweep.json --file report.html
-0 rfq gpt3_octet.yaml
+0 sweep gpt3_octet.yaml --vary site.pue=1.1,1.2 --workers 2 --json
+0 sweep gpt3_octet.yaml --mode frontier --against storage --points 3 --json
+0 sweep gpt3_octet.yaml --mode tornado --vary site.pue=1.1:1.2 --json
+0 sweep gpt3_octet.yaml --mode uncertain --samples 4 --json
+0 quote rfq gpt3_octet.yaml
 0 explore --help
 0 quote import quote.csv --vendor DDN --date 2026-11-01 --json
-0 bid gpt3_octet.yaml --quotes quote.csv --json
+0 quote bid gpt3_octet.yaml quote.csv --json
 0 characterize gpt3_octet.trace.csv --problem gpt3_octet.yaml -o . --json
 0 simulate gpt3_octet.plan.json --replications 10 -o . --json
 """.strip().splitlines()
@@ -62,8 +61,9 @@ gpt3_octet.customer.xlsx
 gpt3_octet.sweep.parquet
 gpt3_octet.sweep.xlsx
 gpt3_octet.rfq.xlsx
-gpt3_octet.loss.png
-report.html
+gpt3_octet.simulation.loss.png
+gpt3_octet.html
+gpt3_octet.sweep.html
 """.strip().splitlines()
 FOREIGN = ("HiGHS (", "Copyright", "Traceback", "Warning:")
 """Words that libraries print, and no planner command."""

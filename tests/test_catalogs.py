@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from planner import shipped
+from planner.commands.schemas import json_schema
 from planner.loader import yaml12
 from planner.loader.catalog_checks import catalog_figures, impossible_figures, never_planned
 from planner.loader.market import Catalogs, Prices, load_catalogs, load_prices
 from planner.schema.catalog import NO_PART_NUMBER, Figure, Item, Link, Port
-from planner.studies.registry import json_schema
 
 SCHEMAS = Path(__file__).parent.parent / "schemas"
 BTU_PER_H_PER_KW = 3412.14

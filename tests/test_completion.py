@@ -19,7 +19,6 @@ from planner.cli_options import (
     complete_scenarios,
     complete_settings,
 )
-from planner.studies.registry import STUDIES
 from tests.world.commands import ran
 
 PLANNER = str(Path(sys.executable).parent / "planner")
@@ -66,20 +65,17 @@ def test_names_are_completed(tmp_path: Path) -> None:
 
 
 def test_no_help_is_cut() -> None:
-    for group in ((), ("catalog",), ("quote",)):
+    for group in ((), ("quote",)):
         shown = ran(*group, "--help").out
         assert "..." not in shown.replace("[ARGS]...", ""), group
 
 
-GIVEN = EXAMPLES | {study.name: study.example for study in STUDIES.values()}
-
-
-@pytest.mark.parametrize("command", sorted(GIVEN))
+@pytest.mark.parametrize("command", sorted(EXAMPLES))
 def test_the_example_of_a_command_is_one_of_it(command: str) -> None:
-    words = shlex.split(GIVEN[command])
+    words = shlex.split(EXAMPLES[command])
     assert words[: len(command.split()) + 1] == ["planner", *command.split()]
     shown = ran(*command.split(), "--help").out
-    assert f"Example: {GIVEN[command][:50]}" in " ".join(shown.split())
+    assert f"Example: {EXAMPLES[command][:50]}" in " ".join(shown.split())
     for word in words:
         if word.startswith("--"):
             assert f"{word} " in shown or f"{word}\n" in shown, word

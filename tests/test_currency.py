@@ -14,6 +14,7 @@ import pytest
 
 from planner import currency
 from planner.api import solve
+from planner.commands.views import VIEWS
 from planner.currency import Currency
 from planner.inputs import inputs_from_text, inputs_to_text
 from planner.levers import Lever
@@ -27,8 +28,6 @@ from planner.schema.plan import Plan
 from planner.schema.prices import InCurrency, ShownIn
 from planner.schema.verification import Breach
 from planner.studies.explain import step_of
-from planner.studies.registry import RESULTS
-from planner.studies.study import load as load_named
 from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM, changed
 
@@ -147,10 +146,11 @@ def _amounts(text: str, code: str) -> list[float]:
 
 COMMANDS = (
     "solve problem.yaml --full", "size problem.yaml", "explain problem.yaml",
-    "solve problem.yaml --lines --run --notes --proof",
-    "alternatives problem.yaml", "explain problem.yaml --why-not quick_store",
-    "compare problem.yaml --rules", "compare problem.yaml problem.yaml", "tornado problem.yaml -q",
-    "frontier problem.yaml --against cost --points 3 -q",
+    "solve problem.yaml --show lines,run,notes,proof",
+    "compare --near 1% problem.yaml", "explain problem.yaml --why-not quick_store",
+    "compare problem.yaml --rules", "compare problem.yaml problem.yaml",
+    "sweep --mode tornado problem.yaml -q",
+    "sweep --mode frontier problem.yaml --against cost --points 3 -q",
     "sweep problem.yaml --vary budget.capex=x0.5,x1 -q",
     "solve problem.yaml --set targets.min_gpus=500",
 )  # fmt: skip
@@ -266,8 +266,8 @@ def _held() -> set[tuple[type[Record], tuple[type[Record], ...]]]:
                 if isinstance(part, type) and issubclass(part, Record):
                     walk(part, (kind, *held_by))
 
-    for result in RESULTS:
-        walk(load_named(result.record), ())
+    for record in VIEWS:
+        walk(record, ())
     walk(Plan, ())
     return found
 

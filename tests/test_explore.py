@@ -297,10 +297,10 @@ def test_a_phone_shows_the_page_without_sideways_scrolling(browser, url):
 
 
 def test_a_mailed_sweep_shows_the_plan_of_each_position(browser, tmp_path):
-    found = tmp_path / "page.html"
+    found = tmp_path / "gpt3_octet.sweep.html"
     problem = str(PROBLEM.with_name("gpt3_octet.yaml"))
     vary = ("--vary", "site.pue=1.1,1.2,1.3", "--vary", "jobs.0.training.mfu=30%,40%")
-    ended = ran("sweep", problem, *vary, "-o", str(tmp_path), "--html", str(found), "-q")
+    ended = ran("sweep", problem, *vary, "-o", str(tmp_path), "-q")
     assert ended.code == 0, ended.err
     table = (tmp_path / "gpt3_octet.sweep.csv").read_text("utf-8")
     rows = csv.DictReader(table.splitlines())

@@ -34,9 +34,8 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runner:
 
 
 ASKED = (
-    "--name", "Three MW", "--power", "3 MW", "--racks", "24", "--rack-power", "130 kW",
-    "--budget", "60 MUSD", "--model", "405 B", "--tokens", "15 T", "--vendors", "ddn, VAST",
-    "--own", "nvidia_dgx_h100=8",
+    "name=Three MW", "power=3 MW", "racks=24", "rack-power=130 kW", "budget=60 MUSD",
+    "model=405 B", "tokens=15 T", "vendors=ddn, VAST", "own=nvidia_dgx_h100=8",
 )  # fmt: skip
 LEAST = Answers(power="3 MW", racks="24", rack_power="45 kW", parameters="70 B")
 
@@ -110,20 +109,20 @@ def test_everything_asked_for_has_a_flag_and_nothing_is_hidden(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("name", "wrong", "right", "says"),
     [
-        ("name", "///", "lab", "--name: no file can be named '///'"),
-        ("power", "3", "3 MW", "--power: 3 has no unit"),
-        ("power", "", "3 MW", "--power: an answer is needed"),
-        ("pue", "20", "1.2", "--pue: 20 is out of range"),
-        ("pue", "0.9", "1.2", "--pue: 0.9 is out of range"),
-        ("racks", "70B", "24", "--racks: expected a whole number"),
-        ("racks", "0", "24", "--racks: 0 is nothing to plan for"),
-        ("rack_power", "45 RU", "45 kW", "--rack-power: 'RU' in '45 RU'"),
-        ("budget", "60", "60 MUSD", "--budget: 60 has no unit"),
-        ("parameters", "70", "70 B", "--model: 70 has no unit; write '70 B'"),
-        ("tokens", "15", "15 T", "--tokens: 15 has no unit; write '15 T'"),
+        ("name", "///", "lab", "name: no file can be named '///'"),
+        ("power", "3", "3 MW", "power: 3 has no unit"),
+        ("power", "", "3 MW", "power: an answer is needed"),
+        ("pue", "20", "1.2", "pue: 20 is out of range"),
+        ("pue", "0.9", "1.2", "pue: 0.9 is out of range"),
+        ("racks", "70B", "24", "racks: expected a whole number"),
+        ("racks", "0", "24", "racks: 0 is nothing to plan for"),
+        ("rack_power", "45 RU", "45 kW", "rack-power: 'RU' in '45 RU'"),
+        ("budget", "60", "60 MUSD", "budget: 60 has no unit"),
+        ("parameters", "70", "70 B", "model: 70 has no unit; write '70 B'"),
+        ("tokens", "15", "15 T", "tokens: 15 has no unit; write '15 T'"),
         ("prices", "none.yaml", "estimates_2026", "none.yaml"),
-        ("vendors", "Nobody", "DDN", "--vendors: nobody is called 'Nobody'"),
-        ("owned", "H100=8", "nvidia_dgx_h100=8", "--own: no item 'H100'; did you mean"),
+        ("vendors", "Nobody", "DDN", "vendors: nobody is called 'Nobody'"),
+        ("owned", "H100=8", "nvidia_dgx_h100=8", "own: no item 'H100'; did you mean"),
         ("owned", "nvidia_dgx_h100=99999999999", "nvidia_dgx_h100=8", "at most 10,000,000"),
     ],
 )
@@ -161,8 +160,8 @@ def test_answers_are_kept_when_interrupted(ends_at: str, tmp_path: Path) -> None
     assert not list(tmp_path.iterdir())
     words = shlex.split(terminal.told[-1].split(": ", 1)[1])
     order, last = [*QUESTIONS], [*QUESTIONS].index(ends_at)
-    assert words[:6] == ["planner", "init", "--name", "it's ours", "--power", "3 MW"]
-    assert ("--budget" in words) == (order.index("budget") < last)
+    assert words[:4] == ["planner", "init", "name=it's ours", "power=3 MW"]
+    assert ("budget=60 MUSD" in words) == (order.index("budget") < last)
     assert words[-2:] == ["-o", str(tmp_path)]
 
 
@@ -205,25 +204,26 @@ def test_a_replica_has_room_for_its_state(parameters: float, stages: int) -> Non
     ("arguments", "says"),
     [
         (
-            ("--power", "3 MW"),
-            "not given: --racks, --rack-power, --model; for example planner init",
+            ("power=3 MW",),
+            "not given: racks, rack-power, model; for example planner init",
         ),
-        (("--power", "3 apples"), "--power: 'apples' in '3 apples' is not a unit"),
-        (("10MW", "--power", "3 MW"), "an example (10MW) is copied as it is"),
-        ((*ASKED, "--own", "nvidia_dgx_h100"), "--own: 'nvidia_dgx_h100' is no item with a number"),
-        ((*ASKED, "--own", "nvidia_dgx_h10=2"), "nvidia_dgx_h100"),
+        (("power=3 apples",), "power: 'apples' in '3 apples' is not a unit"),
+        (("10MW", "power=3 MW"), "an example (10MW) is copied as it is"),
+        ((*ASKED, "own=nvidia_dgx_h100"), "own: 'nvidia_dgx_h100' is no item with a number"),
+        ((*ASKED, "own=nvidia_dgx_h10=2"), "nvidia_dgx_h100"),
         (
-            (*ASKED, "--own", "H100=64"),
+            (*ASKED, "own=H100=64"),
             "no item 'H100'; did you mean 'nvidia_dgx_h100'? Units are whole systems, here of 8",
         ),
-        ((*ASKED, "--own", "ddn=1"), "did you mean 'ddn_ai400x2' or"),
-        ((*ASKED, "--own", "-=1"), "--own: no item '-'"),
-        ((*ASKED, "--model", "405"), "405 has no unit; write '405 B'"),
-        ((*ASKED, "--tokens", "15"), "15 has no unit; write '15 T'"),
-        ((*ASKED, "--vendors", "Nobody"), "--vendors: nobody is called 'Nobody'"),
-        ((*ASKED, "--prices", "none.yaml"), "none.yaml"),
-        ((*ASKED, "--name", "///"), "--name: no file can be named '///'"),
-        ((*ASKED, "--racks", "0"), "--racks: 0 is nothing to plan for"),
+        ((*ASKED, "own=ddn=1"), "did you mean 'ddn_ai400x2' or"),
+        ((*ASKED, "own=-=1"), "own: no item '-'"),
+        ((*ASKED, "model=405"), "405 has no unit; write '405 B'"),
+        ((*ASKED, "tokens=15"), "15 has no unit; write '15 T'"),
+        ((*ASKED, "vendors=Nobody"), "vendors: nobody is called 'Nobody'"),
+        ((*ASKED, "prices=none.yaml"), "none.yaml"),
+        ((*ASKED, "name=///"), "name: no file can be named '///'"),
+        ((*ASKED, "racks=0"), "racks: 0 is nothing to plan for"),
+        (("pwer=3 MW",), "no question 'pwer'; did you mean 'power'?"),
     ],
 )
 def test_wrong_answers(run: Runner, tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:

@@ -12,7 +12,7 @@ from planner import shipped
 
 PROBLEM = shipped.problem_files()["full_bill"]
 MAIN = "from planner.cli import main; main()"
-SOLVE = "solve hall.yaml --bill csv --bill json -o out"
+SOLVE = "solve hall.yaml --also bill.csv,bill.json -o out"
 COMMAND = f"umask {{}} && exec '{sys.executable}' -c '{MAIN}' {SOLVE}"
 SETTINGS = (
     {"PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C.UTF-8", "LANG": "C.UTF-8"},

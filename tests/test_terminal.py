@@ -106,8 +106,8 @@ def test_no_escape_sequence_reaches_the_terminal(world: Path) -> None:
     )
     for command in (
         ["solve", "problem.yaml", "-o", "out"],
-        ["catalog", "list", "own.yaml"],
-        ["catalog", "show", "gpu_box", "own.yaml"],
+        ["catalog", "own.yaml"],
+        ["catalog", "gpu_box", "own.yaml"],
     ):
         said = on_a_terminal(world, command, 100, NO_COLOR="1")
         assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in said.replace("\n", "")), command

@@ -7,7 +7,6 @@ from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from planner import __version__
 from planner.assemble.cable_lengths import length_notes, parts_by_length
 from planner.assemble.cables import cable_schedule
 from planner.assemble.limits import limits, next_step
@@ -33,6 +32,7 @@ from planner.schema.plan import (
     Site,
 )
 from planner.schema.prices import ShownIn
+from planner.version import __version__
 
 if TYPE_CHECKING:
     from planner.optimizer.proof import Proof

@@ -431,7 +431,7 @@ def _not_considered(inputs: Inputs) -> Iterator[str]:
             models.setdefault(lacking, []).append(item.model)
     if models:
         parts = (f"{', '.join(names)} ({lacking})" for lacking, names in models.items())
-        listed = "planner catalog list --unplannable"
+        listed = "planner catalog --incomplete"
         yield f"known, but cannot be planned here ({listed}): {'; '.join(parts)}"
 
 

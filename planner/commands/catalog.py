@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean, listed
@@ -21,6 +22,7 @@ from planner.loader.market import (
 from planner.loader.plausible import implausible
 from planner.loader.price_building import OLD_MONTHS, below_drives, is_old, is_to_come, today
 from planner.outputs.words import money
+from planner.removed import successor
 from planner.schema.catalog import Item, Port, PortGroup, Ports, Source
 from planner.schema.prices import Price, SupportShare
 
@@ -38,15 +40,21 @@ WHY_NOT = {"id": "id", "vendor": "vendor", "model": "model", "lifecycle": "lifec
            "reason": "cannot be planned"}  # fmt: skip
 
 
-def listing(files: tuple[Path, ...], *, as_json: bool, unplannable: bool = False) -> str:
+def listing(
+    files: tuple[Path, ...],
+    books: tuple[Path, ...] = (),
+    *,
+    as_json: bool,
+    incomplete: bool = False,
+) -> str:
     """Return the items with category, vendor, price and what they give.
 
-    ``unplannable`` leaves the GPU systems and storage that lack a price or a figure that plans
-    ask for, each with what it lacks.
+    ``incomplete`` leaves GPU systems and storage without a price or a required figure, each with
+    its missing fields.
     """
-    catalogs, prices = _load(files)
+    catalogs, prices = _load(files, books)
     items = sorted(catalogs.items.values(), key=_order)
-    if unplannable:
+    if incomplete:
         rows = [row for item in items for row in _lacking(item, catalogs, prices)]
     else:
         rows = [_row(item, prices) for item in items]
@@ -54,7 +62,7 @@ def listing(files: tuple[Path, ...], *, as_json: bool, unplannable: bool = False
         return json.dumps(rows, indent=2)
     if not rows:
         return "every GPU system and storage item has a price and the figures that plans ask for"
-    head = WHY_NOT if unplannable else HEAD
+    head = WHY_NOT if incomplete else HEAD
     table = [head, *rows]
     widths = {key: max(len(str(row[key])) for row in table) for key in head}
     lines = ["  ".join(str(row[key]).ljust(widths[key]) for key in head) for row in table]
@@ -206,18 +214,50 @@ def _from_to(ends: tuple[float, float]) -> str:
     return "" if low == high else f" ({money(low)} to {money(high)})"
 
 
-def details(name: str, files: tuple[Path, ...], *, as_json: bool) -> str:
-    """Return every figure of an item with its source and confidence."""
-    catalogs, prices = _load(files)
-    item = catalogs.items.get(name)
-    if item is None:
-        hint = did_you_mean(name, list(catalogs.items)) or "planner catalog list shows them all"
-        raise InputError(Finding("unknown-id", f"no item '{name}' in the catalogs", fix=hint))
-    price = prices.prices.get(name)
+def items_and_files(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+    """Return the ids of items and the catalog files among names.
+
+    Raises:
+        InputError: a name is a subcommand of version 0.1.
+    """
+    shipped_names = shipped.catalog_files()
+    files = [n for n in names if n in shipped_names or Path(n).suffix in (".yaml", ".yml")]
+    items = [n for n in names if n not in files]
+    for name in items:
+        if now := successor(f"catalog {name}"):
+            message = f"planner catalog has no subcommand '{name}'"
+            raise InputError(Finding("usage", message, fix=f"it is now {now}"))
+    return tuple(items), tuple(map(Path, files))
+
+
+def details(
+    names: Sequence[str], files: tuple[Path, ...], books: tuple[Path, ...], *, as_json: bool
+) -> str:
+    """Return every figure of items with its source and confidence.
+
+    Raises:
+        InputError: a catalog is wrong, or has no such item.
+    """
+    catalogs, prices = _load(files, books)
+    for name in names:
+        if name not in catalogs.items:
+            hint = did_you_mean(name, list(catalogs.items)) or "planner catalog lists all"
+            raise InputError(Finding("unknown-id", f"no item '{name}' in the catalogs", fix=hint))
     if as_json:
-        content = item.model_dump(mode="json", exclude_defaults=True)
-        content["price"] = price.model_dump(mode="json", by_alias=True) if price else None
-        return json.dumps(content, indent=2)
+        rows = [_json(catalogs.items[name], prices) for name in names]
+        return json.dumps(rows[0] if len(rows) == 1 else rows, indent=2)
+    return "\n\n".join("\n".join(_item_lines(name, catalogs, prices)) for name in names)
+
+
+def _json(item: Item, prices: Prices) -> dict[str, Any]:
+    content = item.model_dump(mode="json", exclude_defaults=True)
+    price = prices.prices.get(item.id)
+    content["price"] = price.model_dump(mode="json", by_alias=True) if price else None
+    return content
+
+
+def _item_lines(name: str, catalogs: Catalogs, prices: Prices) -> list[str]:
+    item, price = catalogs.items[name], prices.prices.get(name)
     lines = [f"{item.vendor} {item.model}  ({item.id}, {item.category}, {item.lifecycle})"]
     lines += [item.description] if item.description else []
     lines += [f"  part number {item.part_number}"] if item.part_number else []
@@ -237,7 +277,7 @@ def details(name: str, files: tuple[Path, ...], *, as_json: bool) -> str:
     if price is not None:
         lines += _price_lines(price, prices.sources[name][price.source].title)
     lines += [f"  note: {note}" for note in item.notes]
-    return "\n".join(lines)
+    return lines
 
 
 def _unit(label: str) -> str:
@@ -247,18 +287,15 @@ def _unit(label: str) -> str:
     return f" {unit}" if unit else ""
 
 
-def check(
-    files: tuple[Path, ...], books: tuple[Path, ...], as_of: date | None, *, as_json: bool
-) -> tuple[str, bool]:
+def check(files: tuple[Path, ...], books: tuple[Path, ...], *, as_json: bool) -> tuple[str, bool]:
     """Return what is wrong with catalogs and prices as text or JSON, and whether anything is.
 
     Args:
         files: the catalogs; all that are shipped where none is named.
         books: the price books; the shipped one where none is named.
-        as_of: the day on which prices are old or not; today if None.
         as_json: as JSON.
     """
-    day = as_of or today()
+    day = today()
     try:
         catalogs, prices = _load(files, books)
         problems = [

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 from string import Template
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
@@ -127,13 +127,13 @@ class Answers:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A question: its flag, its words, and the place of the problem file that the answer fills.
+    """A question: its key, its words, and the place in the problem file that the answer fills.
 
     ``example`` is an answer, ``otherwise`` the default; without one an empty answer means
     ``nothing``.
     """
 
-    flag: str
+    key: str
     words: str
     example: str = ""
     path: str | None = None
@@ -150,24 +150,24 @@ class Prompt:
 
 
 QUESTIONS: Mapping[str, Prompt] = {
-    "name": Prompt("--name", "Name of the problem and its file", otherwise="my-cluster"),
+    "name": Prompt("name", "Name of the problem and its file", otherwise="my-cluster"),
     "power": Prompt(
-        "--power", capital(FIGURES["facility_power_kw"].label), "3 MW", "site.facility_power",
+        "power", capital(FIGURES["facility_power_kw"].label), "3 MW", "site.facility_power",
         needed=True,
     ),
-    "pue": Prompt("--pue", "PUE, power at the meter by IT power", "", "site.pue", "1.25"),
-    "racks": Prompt("--racks", "Racks that the room takes", "24", "site.racks", needed=True),
-    "rack_power": Prompt("--rack-power", "Power of a rack", "130 kW", "site.rack.power",
+    "pue": Prompt("pue", "PUE, power at the meter by IT power", "", "site.pue", "1.25"),
+    "racks": Prompt("racks", "Racks that the room takes", "24", "site.racks", needed=True),
+    "rack_power": Prompt("rack-power", "Power of a rack", "130 kW", "site.rack.power",
                          needed=True),
-    "budget": Prompt("--budget", "Budget to buy", "60 MUSD", "budget.capex"),
-    "parameters": Prompt("--model", "Parameters of the model to train", "405 B",
+    "budget": Prompt("budget", "Budget to buy", "60 MUSD", "budget.capex"),
+    "parameters": Prompt("model", "Parameters of the model to train", "405 B",
                          job_path("parameters"), needed=True),
-    "tokens": Prompt("--tokens", "Tokens to train it on", "15 T",
+    "tokens": Prompt("tokens", "Tokens to train it on", "15 T",
                      job_path("training.tokens")),
-    "prices": Prompt("--prices", "Price book, a file or a shipped one",
+    "prices": Prompt("prices", "Price book, a file or a shipped one",
                      otherwise="estimates_2026"),
-    "vendors": Prompt("--vendors", "Vendors that may sell", "DDN, VAST", nothing="any"),
-    "owned": Prompt("--own", "Units owned, as ITEM=UNITS", "nvidia_dgx_h100=8"),
+    "vendors": Prompt("vendors", "Vendors that may sell", "DDN, VAST", nothing="any"),
+    "owned": Prompt("own", "Units owned, as ITEM=UNITS", "nvidia_dgx_h100=8"),
 }  # fmt: skip
 _NO_ANSWER = {"", "-", "no", "none", "any", "anybody", "null", "~"}
 _LIKE = {"name": "my-cluster", "power": "3 MW", "pue": "1.25", "racks": "24",
@@ -199,7 +199,7 @@ def ask(
                 check(name, text, answers)
                 return _with(answers, name, text)
             if text is not None and question.needed:
-                tell(f"{question.flag}: an answer is needed; for example {question.example}")
+                tell(f"{question.key}: an answer is needed; for example {question.example}")
         except InputError as error:
             tell(error.findings[0].text())
         text = prompt(question.text, question.otherwise or "").strip()
@@ -279,7 +279,7 @@ def question_of(finding: Finding) -> str | None:
     """Return the question whose answer a finding is about, if it is about one."""
     place = f"{finding.path}."
     for name, question in QUESTIONS.items():
-        if finding.message.startswith(f"{question.flag}:"):
+        if finding.message.startswith(f"{question.key}:"):
             return name
         if question.path is not None and place.startswith(f"{question.path}."):
             return name
@@ -292,9 +292,37 @@ def command_of(answers: Answers, folder: Path, *, force: bool) -> str:
     for name, question in QUESTIONS.items():
         given = getattr(answers, name)
         for value in given if name == "owned" else (given,):
-            words += [question.flag, value] if value else []
+            words += [f"{question.key}={value}"] if value else []
     words += ["-o", str(folder)] if folder != Path() else []
     return shlex.join([*words, "--force"] if force else words)
+
+
+def read_answers(texts: Sequence[str]) -> tuple[str | None, Answers]:
+    """Return the shipped example, or the answers, that are given on the command line.
+
+    Args:
+        texts: the name of an example, or KEY=ANSWER texts; ``own=ITEM=UNITS`` may be repeated.
+
+    Raises:
+        InputError: there is no such question, or both are given.
+    """
+    names = {question.key: name for name, question in QUESTIONS.items()}
+    given: dict[str, Any] = {}
+    examples = [text for text in texts if "=" not in text]
+    for text in texts:
+        key, separator, answer = text.partition("=")
+        if not separator:
+            continue
+        if key not in names:
+            fix = did_you_mean(key, list(names)) or f"there are {', '.join(names)}"
+            raise InputError(Finding("usage", f"no question '{key}'", fix=fix))
+        more = key == "own"
+        given[names[key]] = (*given.get(names[key], ()), answer) if more else answer
+    if examples and (given or len(examples) > 1):
+        message = f"an example ({examples[0]}) is copied as it is"
+        fix = "give its name alone, or answers alone, such as power='3 MW'"
+        raise InputError(Finding("usage", message, fix=fix))
+    return (examples[0] if examples else None), Answers(**given)
 
 
 def write_problem(answers: Answers, folder: Path, *, force: bool) -> Path:
@@ -330,15 +358,15 @@ def _target(name: str, folder: Path, *, force: bool) -> Path:
     """
     stem = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")
     if not stem:
-        message = f"--name: no file can be named {name!r}"
+        message = f"name: no file can be named {name!r}"
         raise InputError(Finding("value", message, fix="use letters and digits"))
     if len(stem) > _LONGEST_NAME:
-        message = f"--name: {len(stem)} letters are too many for a file name"
+        message = f"name: {len(stem)} letters are too many for a file name"
         raise InputError(Finding("value", message, fix=f"use {_LONGEST_NAME} at most"))
     target = folder / f"{stem}.yaml"
     if target.exists() and not force:
-        fix = "choose another --name or folder (-o), or --force to replace it"
-        raise InputError(Finding("exists", f"--name: {target} is there already", fix=fix))
+        fix = "choose another name or folder (-o), or --force to replace it"
+        raise InputError(Finding("exists", f"name: {target} is there already", fix=fix))
     return target
 
 
@@ -386,7 +414,7 @@ def _checked(answers: Answers) -> dict[str, str]:
         if name == "owned":
             continue
         if not given and question.needed:
-            missing = [q.flag for n, q in QUESTIONS.items()
+            missing = [q.key for n, q in QUESTIONS.items()
                        if q.needed and not getattr(answers, n)]  # fmt: skip
             message = f"not given: {', '.join(missing)}"
             raise InputError(Finding("missing", message, fix=f"for example {_example()}"))
@@ -412,14 +440,14 @@ def _read(question: Prompt, given: str) -> str:
     except ValidationError as error:
         _refuse(question, slot.faults(error, value)[0])
     if value is None or (number is not None and number <= 0):
-        message = f"{question.flag}: {given} is nothing to plan for"
+        message = f"{question.key}: {given} is nothing to plan for"
         raise InputError(Finding("value", message, fix=f"for example {question.example}"))
     return short(value, most=1000)
 
 
 def _refuse(question: Prompt, fault: Finding) -> NoReturn:
     raise InputError(
-        replace(fault, message=f"{question.flag}: {fault.message}", file=None, line=None, path=None)
+        replace(fault, message=f"{question.key}: {fault.message}", file=None, line=None, path=None)
     ) from None
 
 
@@ -438,7 +466,7 @@ def _slot(path: str) -> Slot:
 
 
 def _example() -> str:
-    return "planner init --power '3 MW' --racks 24 --rack-power '130 kW' --model '405 B'"
+    return "planner init power='3 MW' racks=24 rack-power='130 kW' model='405 B'"
 
 
 def _owned(given: Sequence[str], inputs: Inputs) -> dict[str, int]:
@@ -446,10 +474,10 @@ def _owned(given: Sequence[str], inputs: Inputs) -> dict[str, int]:
     for one in given:
         name, _, count = (part.strip() for part in one.partition("="))
         if not (count.isascii() and count.isdigit() and int(count[:20]) > 0):
-            message = f"--own: {one!r} is no item with a number of units"
+            message = f"own: {one!r} is no item with a number of units"
             raise InputError(Finding("value", message, fix="for example nvidia_dgx_h100=8"))
         if name not in inputs.by_id:
-            message = f"--own: no item '{name}'"
+            message = f"own: no item '{name}'"
             raise InputError(Finding("not-found", message, fix=_meant(name, inputs)))
         owned[name] = owned.get(name, 0) + int(count[:20])
     return owned
@@ -510,7 +538,7 @@ def _sellers(part: str, sellers: Sequence[str]) -> list[str]:
     found = [name for name in sellers if name.casefold().startswith(part.casefold())]
     if not found:
         fix = did_you_mean(part, list(sellers)) or f"known: {', '.join(sellers)}"
-        raise InputError(Finding("not-found", f"--vendors: nobody is called '{part}'", fix=fix))
+        raise InputError(Finding("not-found", f"vendors: nobody is called '{part}'", fix=fix))
     return found
 
 

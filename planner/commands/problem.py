@@ -152,7 +152,7 @@ def report_sizes(
     gpus: int | None,
     *,
     as_json: bool,
-    parts: tuple[str, ...] = (),
+    full: bool = False,
 ) -> tuple[str, tuple[str, ...]]:
     """Return sizes, intervals and what each rule asks for, and the words that its lines begin with.
 
@@ -162,7 +162,7 @@ def report_sizes(
         scenario: a named scenario of the file.
         gpus: GPUs to size for; None for the most that the site can hold.
         as_json: whether to return the same numbers as JSON.
-        parts: what to tell besides the first screen: notes, full.
+        full: whether to show everything.
 
     Raises:
         InputError: the inputs are wrong, or there is no number of GPUs to size for.
@@ -175,4 +175,4 @@ def report_sizes(
         return json.dumps(asdict(sized), indent=2, ensure_ascii=False), ()
     shown = size_screen.first(sized)
     whole = partial(size_screen.render, sized)
-    return blocks.render(shown, parts, whole).rstrip("\n"), shown.labels
+    return blocks.render(shown, whole, full=full).rstrip("\n"), shown.labels

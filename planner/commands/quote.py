@@ -30,6 +30,8 @@ from planner.studies.request import stem_of
 from planner.whole_files import write_all
 from planner.workbook.request import Asked, Inquiry, write_inquiry
 
+VALID_DAYS = 60
+"""Validity of quotes that a request asks for."""
 _BY_RULE = {"rule_write": "Writes", "rule_read": "Reads"}
 
 
@@ -94,8 +96,8 @@ def _off_the_whole(quote: Quote) -> Iterator[str]:
             yield (
                 f"{line.cells.get('amount', f'row {line.row}')}: "
                 f"{one_line(line.description or line.part_number)}, {line.amount:,.2f} "
-                f"{quote.currency}, is taken off no price of the book; planner bid takes it off "
-                "every price"
+                f"{quote.currency}, is taken off no price of the book; planner quote bid takes it "
+                "off every price"
             )
 
 
@@ -229,9 +231,6 @@ def write_rfq(
     settings: tuple[str, ...],
     scenario: str | None,
     folder: Path,
-    *,
-    answer_by: str | None,
-    valid_days: int,
 ) -> Path:
     """Write a request for quotes for a problem; return its path.
 
@@ -247,16 +246,14 @@ def write_rfq(
         message = "there is no plan, so nobody can say how much is needed"
         raise InputError(Finding("rfq", message, str(problem), fix="see planner explain"))
     stream = io.BytesIO()
-    made = inquiry(inputs, plan, plan.jobs[0], answer_by=answer_by, valid_days=valid_days)
+    made = inquiry(inputs, plan, plan.jobs[0])
     write_inquiry(stream, made, created=created_today())
     path = folder / f"{stem_of(problem, plan.provenance.scenario)}.rfq.xlsx"
     write_all({path: stream.getvalue()})
     return path
 
 
-def inquiry(
-    inputs: Inputs, plan: Plan, job: JobPlan, *, answer_by: str | None, valid_days: int
-) -> Inquiry:
+def inquiry(inputs: Inputs, plan: Plan, job: JobPlan) -> Inquiry:
     """Return what a request for quotes says of a problem and the needs of its best plan."""
     asked = [
         Asked("GPU systems", tuple(_systems(inputs, job))),
@@ -266,9 +263,8 @@ def inquiry(
         Asked("Services", tuple(_services(inputs))),
     ]
     facts = [*_facts(inputs, plan, job)]
-    if answer_by:
-        facts.append(("Answer by", answer_by))
-    facts.append(("Validity", f"prices hold for {valid_days} days from the date of the quote"))
+    facts.append(("Answer by", "(date)"))
+    facts.append(("Validity", f"prices hold for {VALID_DAYS} days from the date of the quote"))
     return Inquiry(
         clean(f"Request for quotes: {plan.problem}", 200), tuple(facts), tuple(asked), _TERMS
     )

@@ -1,7 +1,4 @@
-"""Deliver a plan: the screen or JSON on standard output, workbook, JSON and bill as files.
-
-Studies that were asked for become further sheets of its workbook.
-"""
+"""Deliver a plan: the screen or JSON on standard output; workbook, JSON, bill and page as files."""
 
 from __future__ import annotations
 
@@ -10,28 +7,30 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from pydantic import BaseModel
 
 from planner.api import Options
+from planner.commands.page import Edition, page_of
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader.price_building import today
 from planner.outputs import answer, plan_json
-from planner.outputs.audience import Audience
 from planner.outputs.blocks import Block, Heading, Text
 from planner.outputs.restated import currency_of, restated, restated_columns
 from planner.outputs.words import listed as listed_words
-from planner.schema.base import Prices
 from planner.schema.plan import Plan
-from planner.studies.registry import BESIDE_PLANS
-from planner.studies.request import stem_of
-from planner.studies.study import Result, load
+from planner.studies.request import one_of, stem_of
 from planner.terminal import coloured, say
 from planner.whole_files import write_all
 
 if TYPE_CHECKING:
+    from planner.commands.views import View
     from planner.workbook.book import Book
 
+Also = Literal["cables", "netbox", "bill.csv", "bill.json", "why", "rules", "alternatives"]
+Part = Literal["lines", "run", "network", "notes", "proof"]
 BillFormat = Literal["csv", "json"]
 Sheet = Callable[["Book"], None]
 """What adds a sheet."""
@@ -39,6 +38,16 @@ Studies = Sequence[Sheet]
 
 FOR_THE_PLAN = 0.5
 """The share of a time limit that finding the plan may take where studies of it follow."""
+
+
+def words_of(option: str, given: Sequence[str], choices: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of an option that takes several, with commas or repeated.
+
+    Raises:
+        InputError: one is none of the choices.
+    """
+    words = (word.strip() for text in given for word in text.split(","))
+    return tuple(dict.fromkeys(one_of(option, word, choices) for word in words))
 
 
 def deliver(
@@ -49,50 +58,46 @@ def deliver(
     *,
     as_json: bool,
     parts: Collection[str] = (),
-    bills: Collection[BillFormat] = (),
-    cables: bool = False,
-    netbox: bool = False,
-    audience: Audience = "internal",
-    prices: Prices | None = None,
+    also: Collection[str] = (),
+    html: bool = False,
+    edition: Edition | None = None,
     studies: Studies = (),
 ) -> list[Path]:
     """Print ``plan`` and write its files; return what was written.
 
-    A plan without lines (infeasible, no solution) leaves no files. What is printed is the
-    engineer's own, whoever the files are for.
+    A plan without lines (infeasible, no solution) leaves no files. The screen is internal, whoever
+    the files are for.
 
     Args:
         plan: what to deliver.
-        inputs: what it was made from; the internal workbook carries it for `planner audit`, the
-            plan as JSON for whoever reads it.
+        inputs: what it was made from; the internal workbook and the plan as JSON carry it.
         problem: the problem file, after which the files are named.
         folder: where they go.
         as_json: print the plan as JSON.
-        parts: what to print besides the first screen: lines, run, network, notes, proof.
-        bills: formats of the bill to write beside the workbook.
-        netbox: write the files that NetBox imports.
-        cables: write the cable schedule, too, and its sheet into the internal workbook.
-        audience: whom the files are for; outside there is no plan as JSON.
-        prices: which prices they show, by default those of the audience.
+        parts: parts of the screen after the first.
+        also: further files: cables, netbox, bill.csv, bill.json.
+        html: write the page.
+        edition: of the files; outside there is no plan as JSON.
         studies: what adds further sheets of the internal workbook.
 
     Raises:
         InputError: a file cannot be written.
     """
-
     carried = inputs_to_text(inputs)
+    edition = edition or Edition()
     written: list[Path] = []
     if plan.lines:
         name = stem_of(problem, plan.provenance.scenario)
-        path = folder / (name if audience == "internal" else f"{name}.{audience}")
+        path = folder / (name if edition.audience == "internal" else f"{name}.{edition.audience}")
         extra: dict[Path, bytes] = {}
-        if cables:
+        if "cables" in also:
             sheet, extra = _cables(inputs, plan, path)
             studies = (*studies, sheet)
-        if netbox:
+        if "netbox" in also:
             extra |= _netbox(inputs, plan, path)
-        edition = Edition(audience, prices)
-        contents = _contents(plan, carried, path, bills, edition, studies) | extra
+        if html:
+            extra |= page_of(_file(path, "html"), [(name, plan)], (), edition)
+        contents = _contents(plan, carried, path, also, edition, studies) | extra
         write_all(contents)
         written = list(contents)
     if as_json:
@@ -109,38 +114,20 @@ def list_files(paths: Sequence[Path]) -> str:
     return listed_words(names)
 
 
-def check_edition(audience: Audience, prices: Prices | None) -> None:
-    """Refuse options that do not go together.
-
-    Raises:
-        InputError: prices are asked for where an edition shows its own.
-    """
-    if prices is not None and audience != "customer":
-        message = f"--prices is for --audience customer, this is the {audience} edition"
-        fix = "leave it out; internal shows everything, partner net prices and discounts"
-        raise InputError(Finding("audience", message, fix=fix))
-
-
-class Edition(NamedTuple):
-    """Whom files are for, and which prices they show."""
-
-    audience: Audience
-    prices: Prices | None
-
-
 def _contents(
     plan: Plan,
     carried: str,
     path: Path,
-    bills: Collection[BillFormat],
+    also: Collection[str],
     edition: Edition,
     studies: Studies,
 ) -> dict[Path, bytes]:
     contents = {_file(path, "xlsx"): _workbook(plan, carried, edition, studies)}
     if edition.audience == "internal":
         contents[_file(path, "plan.json")] = plan_json.to_bytes(plan, carried)
-    for kind in sorted(set(bills)):
-        contents[_file(path, f"bill.{kind}")] = _bill(plan, kind, edition)
+    for kind in get_args(BillFormat):
+        if f"bill.{kind}" in also:
+            contents[_file(path, f"bill.{kind}")] = _bill(plan, kind, edition)
     return contents
 
 
@@ -171,7 +158,7 @@ def _netbox(inputs: Inputs, plan: Plan, path: Path) -> dict[Path, bytes]:
     from planner.outputs import netbox
 
     if not plan.racks:
-        message = "--netbox: the plan has no racks"
+        message = "--also netbox: the plan has no racks"
         raise InputError(Finding("netbox", message, fix="give site.rack: {height: 48 RU}"))
     contents = netbox.files(plan, cable_schedule(inputs, plan))
     return {_file(path, f"netbox-{key}.csv"): data for key, data in contents.items()}
@@ -205,27 +192,36 @@ def created_today() -> datetime:
     return datetime.combine(today(), time())
 
 
-def sheets(inputs: Inputs, plan: Plan, options: Options, names: Sequence[str]) -> Iterator[Sheet]:
+def sheets(inputs: Inputs, plan: Plan, options: Options, names: Collection[str]) -> Iterator[Sheet]:
     """Yield what adds the sheet of each study.
 
     Args:
         inputs: the problem.
         plan: its best plan; without one there is nothing to study.
         options: how to solve.
-        names: which studies.
+        names: which studies: why, rules, alternatives.
     """
-    for name, result in BESIDE_PLANS.items():
+    from planner.commands.views import VIEWS
+    from planner.studies import alternatives, explain
+    from planner.studies.compare.rules import rules_table
+
+    studies: dict[str, Callable[[Inputs, Plan, Options], BaseModel | None]] = {
+        "why": explain.beside,
+        "rules": rules_table,
+        "alternatives": alternatives.beside,
+    }
+    for name, study in studies.items():
         if name in names and plan.lines:
-            record = load(result.beside)(inputs, plan, options)
+            record = study(inputs, plan, options)
             if record is not None:
-                yield study_sheet(result, record)
+                yield study_sheet(VIEWS[type(record)], record)
 
 
-def study_sheet(result: Result, record: Any, pictures: Sequence[bytes] = (), **shown: Any) -> Sheet:
+def study_sheet(view: View, record: Any, pictures: Sequence[bytes] = (), **shown: Any) -> Sheet:
     """Return what adds the sheet of a record, with money as the record shows it.
 
     Args:
-        result: what is made of such records.
+        view: of such records.
         record: the record.
         pictures: its charts as PNG.
         shown: what its view takes besides.
@@ -234,11 +230,11 @@ def study_sheet(result: Result, record: Any, pictures: Sequence[bytes] = (), **s
 
     if "rows" in shown:
         shown["rows"] = restated_columns(record.columns, shown["rows"], currency_of(record))
-    name = result.name.replace("-", " ").capitalize()
+    name = view.name.replace("-", " ").capitalize()
 
     def add(book: Book) -> None:
         stated = restated(record)
-        tables.add(book, name, _blocks(result, stated, shown), pictures)
+        tables.add(book, name, _blocks(view, stated, shown), pictures)
         if "rows" in shown:
             data: list[Block] = [tables.sweep_table(stated, shown["rows"])]
         else:
@@ -250,16 +246,16 @@ def study_sheet(result: Result, record: Any, pictures: Sequence[bytes] = (), **s
     return add
 
 
-def _blocks(result: Result, record: Any, shown: Mapping[str, Any]) -> Iterator[Block]:
+def _blocks(view: View, record: Any, shown: Mapping[str, Any]) -> Iterator[Block]:
     """Yield the blocks of a record: those of its view, or of its first screen.
 
     Args:
-        result: what is made of such records.
+        view: of such records.
         record: the record, in the currency shown.
         shown: what its view takes besides.
     """
-    found = load(result.view)(record, **shown)
-    page = load(result.first)(record, **shown) if result.first else None
+    found = view.whole(record, **shown)
+    page = view.first(record, **shown) if view.first else None
     if not isinstance(found, str):
         yield from found
     elif page is None or page.entire:

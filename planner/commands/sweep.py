@@ -1,23 +1,29 @@
-"""Sweeps: the table as Parquet and CSV, its workbook and picture, a summary on the screen."""
+"""Sweeps: their modes, and the files of a grid: table, workbook, pictures, record."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from planner.api import Options, solve_with
 from planner.commands import running
-from planner.commands.report import as_png, pictures, write_workbook
+from planner.commands.results import Study, as_png, pictures, write_workbook
 from planner.commands.solve import study_sheet
+from planner.commands.views import VIEWS
 from planner.currency import shown_in
+from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.loader.vary import NoPlaceError
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
+from planner.studies import frontier, tornado, uncertain
 from planner.studies.distributions import Field
-from planner.studies.registry import SWEEP
-from planner.studies.request import Found, Request
+from planner.studies.frontier import Against
+from planner.studies.request import Found, Request, whole
 from planner.studies.scenario_plans import table_rows
 from planner.studies.scenarios import Row
 from planner.studies.scenarios import scenarios as scenarios_of
@@ -25,56 +31,133 @@ from planner.studies.sweep import SweepTable, sweep_table
 from planner.whole_files import write_all
 
 SHOWN = 20_000
-"""Rows of a table that workbook, picture and screen take into account."""
+"""Rows of a table that workbook, picture and screen are made of, at most."""
 
 
-def run(
+class Sweeping(NamedTuple):
+    """Options of a sweep that some modes have; None for their default."""
+
+    vary: tuple[str, ...] = ()
+    scenarios: str | None = None
+    against: tuple[Against, ...] = ()
+    points: int | None = None
+    samples: int | None = None
+    seed: int | None = None
+    indices: bool = False
+
+
+_MODES = {
+    "grid": {"vary", "scenarios"},
+    "frontier": {"against", "points"},
+    "tornado": {"vary"},
+    "uncertain": {"vary", "samples", "seed", "indices"},
+}
+"""The options of each mode."""
+
+
+def sweeping(mode: str, given: Sweeping) -> tuple[str, Study]:
+    """Return the unit of progress and the study of a mode.
+
+    Raises:
+        InputError: an option is of another mode, or is wrong.
+    """
+    for name, value in given._asdict().items():
+        if value and name not in _MODES[mode]:
+            others = " or ".join(each for each, options in _MODES.items() if name in options)
+            message = f"--{name} is of --mode {others}, and this is --mode {mode}"
+            raise InputError(Finding("option", message, fix="leave it out"))
+    vary = given.vary
+    if mode == "frontier":
+        points = whole("--points", 50 if given.points is None else given.points, 3)
+        return "parts", partial(frontier.run, against=given.against, points=points)
+    if mode == "tornado":
+        return "ends", partial(tornado.run, vary=vary, by=tornado.BY)
+    if mode == "uncertain":
+        samples = whole("--samples", 256 if given.samples is None else given.samples, 2)
+        seed = whole("--seed", 1 if given.seed is None else given.seed, 0)
+        study = partial(uncertain.run, dist=vary, method="lhs", samples=samples, seed=seed)
+        return "scenarios", partial(study, indices=given.indices)
+    return "scenarios", partial(run, vary=vary, scenarios=given.scenarios)
+
+
+def solve_grid(
     request: Request,
-    *,
-    vary: tuple[str, ...],
+    vary: Sequence[str],
     scenarios: Path | None,
-    named: tuple[str, ...],
-    workbook: bool,
-    html: Path | None,
-) -> Found:
+    named: Sequence[str],
+    *,
+    interrupted: bool = False,
+) -> tuple[SweepTable, Plan]:
+    """Return the table of a problem's scenarios and the plan of the problem itself.
+
+    Args:
+        request: the problem, and how to solve each scenario.
+        vary: what to vary, each as ``PATH=VALUES``.
+        scenarios: a table of scenarios.
+        named: scenarios of the problem by name, or ``all``.
+        interrupted: whether an interruption returns the rows solved so far.
+
+    Raises:
+        InputError: the problem or what to vary is wrong.
+    """
+    names = tuple(name for name in named if name != "all") if named else None
+    inputs = request.inputs
+    chosen = scenarios_of(
+        inputs, vary=tuple(vary), table=scenarios, named=names, problem=request.path
+    )
+    options = request.rows(len(chosen))
+    rows: dict[int, Row] = {}
+    try:
+        table_rows(chosen.bases, chosen, options, rows, request.progress)
+    except KeyboardInterrupt:
+        if not rows or not interrupted:
+            raise
+        running.interrupt_handled()
+    base = solve_with(inputs, Options(gap=options.gap, explain=False))
+    return sweep_table(inputs, chosen, options, rows, base), base
+
+
+def run(request: Request, *, vary: Sequence[str], scenarios: str | None) -> Found:
     """Solve the scenarios of a problem and write the table of them.
 
     Args:
         request: the problem, how to solve each scenario, and where files go.
         vary: what to vary, each as ``PATH=VALUES``.
-        scenarios: a table of scenarios.
-        named: scenarios of the problem by name, or ``all``.
-        workbook: whether to write the workbook and the picture, too.
-        html: where the page with sliders goes, None for none.
+        scenarios: a CSV file of scenarios, names of the problem's own with commas, or ``all``.
 
     Raises:
         InputError: the problem or what to vary is wrong, or a file cannot be written.
     """
-    inputs, folder = request.inputs, request.folder or Path()
-    names = tuple(name for name in named if name != "all") if named else None
-    chosen = scenarios_of(inputs, vary=vary, table=scenarios, named=names, problem=request.path)
-    options = request.rows(len(chosen))
-    rows: dict[int, Row] = {}
-    stopped = ""
-    try:
-        table_rows(chosen.bases, chosen, options, rows, request.progress)
-    except KeyboardInterrupt:
-        if not rows:
-            raise
-        running.interrupt_handled()
-        stopped = f"interrupted after {len(rows):,} of {len(chosen):,} scenarios; they are written"
-    base = solve_with(inputs, Options(gap=options.gap, explain=False)) if workbook else None
-    table = sweep_table(inputs, chosen, options, rows, base)
+    folder = request.folder or Path()
+    file, named = _table_or_names(scenarios)
+    table, base = solve_grid(request, vary, file, named, interrupted=True)
+    study = table.record
     written = _write(table, folder / f"{request.stem}.sweep")
     first = {name: column[:SHOWN] for name, column in table.values.items()}
-    if base is not None and rows:
-        written += _write_shown(base, table.record, first, folder, request.stem)
-    if html is not None:
-        written += _write_page(html, table.record, first, inputs)
+    if study.rows:
+        written += _write_shown(base, study, first, folder, request.stem)
+        written += _write_page(folder / f"{request.stem}.sweep.html", study, first, request.inputs)
+    stopped = ""
+    if study.rows < study.asked:
+        done = f"{study.rows:,} of {study.asked:,} scenarios"
+        stopped = f"interrupted after {done}; they are written"
     return Found(
-        (table.record,), (_ended(table.record),), shown={"rows": first}, written=written,
+        (study,),
+        (_status(study),),
+        plan=lambda: base,
+        shown={"rows": first},
+        written=written,
         stopped=stopped,
-    )  # fmt: skip
+    )
+
+
+def _table_or_names(scenarios: str | None) -> tuple[Path | None, list[str]]:
+    """Return the file of scenarios, or the names of scenarios."""
+    if scenarios is None:
+        return None, []
+    if scenarios.lower().endswith(".csv") or os.path.lexists(scenarios):
+        return Path(scenarios), []
+    return None, [name.strip() for name in scenarios.split(",")]
 
 
 def _write(table: SweepTable, stem: Path) -> tuple[Path, ...]:
@@ -89,19 +172,19 @@ def _write(table: SweepTable, stem: Path) -> tuple[Path, ...]:
 
 
 def _write_shown(
-    base: Plan, study: Sweep, rows: dict[str, list[Any]], folder: Path, stem: str
+    base: Plan, study: Sweep, rows: Mapping[str, Sequence[Any]], folder: Path, stem: str
 ) -> tuple[Path, ...]:
     """Write the pictures and the workbook of a sweep; return their names."""
-    shown = {"rows": rows}
-    drawn = pictures(SWEEP, study, shown, folder, stem)
+    view, shown = VIEWS[Sweep], {"rows": rows}
+    drawn = pictures(view, study, shown, folder, view.file_stem(stem))
     if drawn:  # where no scenario has a plan there is nothing to draw
         write_all(drawn)
-    sheets = [study_sheet(SWEEP, study, as_png(drawn), **shown)]
-    return (*drawn, *write_workbook(folder, f"{SWEEP.book.format(stem=stem)}.xlsx", base, sheets))
+    sheets = [study_sheet(view, study, as_png(drawn), **shown)]
+    return (*drawn, *write_workbook(folder, f"{view.file_stem(stem)}.xlsx", base, sheets))
 
 
 def _write_page(
-    path: Path, study: Sweep, rows: dict[str, list[Any]], inputs: Inputs
+    path: Path, study: Sweep, rows: Mapping[str, Sequence[Any]], inputs: Inputs
 ) -> tuple[Path, ...]:
     """Write the page with sliders, which begin where the problem is; return its name."""
     from planner.outputs.sweep_page import page
@@ -116,6 +199,6 @@ def _write_page(
     return (path,)
 
 
-def _ended(study: Sweep) -> str:
+def _status(study: Sweep) -> str:
     worst = ("failed", "no_solution", "feasible")
     return next((name for name in worst if study.statuses.get(name)), "optimal")

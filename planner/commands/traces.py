@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from planner.commands.report import draw
+from planner.commands.results import draw
 from planner.errors import Finding, InputError, did_you_mean
-from planner.studies.request import Found, Request, stem_of
+from planner.studies.request import Found, Request, bandwidth, stem_of, whole
 from planner.whole_files import remove, write_all
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from planner.outputs.charts.telemetry import Window
     from planner.schema.plan import Plan
     from planner.schema.telemetry import Calibration, Characterization, JobFound
-    from planner.telemetry import Characterized, ClusterTrace
+    from planner.telemetry import Characterized, ClusterTrace, ReadOptions
     from planner.telemetry.calibration import JobLog, Known
 
 _MOST_WINDOWS = 4
@@ -36,7 +36,6 @@ class Target:
         plan: the plan that ran: its GPUs, and its storage's nameplate.
         gpus, write_gb_per_s, read_gb_per_s: the same said one by one.
         log, log_job: the job's log, and its name there.
-        settings, scenario: changes laid over the problem.
     """
 
     problem: Path | None = None
@@ -47,35 +46,62 @@ class Target:
     read_gb_per_s: float | None = None
     log: Path | None = None
     log_job: str | None = None
-    settings: tuple[str, ...] = ()
-    scenario: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        problem: Path | None,
+        job: str | None,
+        plan: Path | None,
+        gpus: int | None,
+        nameplate: str | None,
+        log: str | None,
+    ) -> Target:
+        """Return a target as the command line names it.
+
+        Args:
+            problem, job, plan: as above.
+            gpus: GPUs of the job.
+            nameplate: bandwidth of writes, or of writes and reads with a comma.
+            log: the job's log, as FILE or FILE=JOB.
+
+        Raises:
+            InputError: a text cannot be read.
+        """
+        write, _, read = (nameplate or "").partition(",")
+        file, _, name = (log or "").partition("=")
+        return cls(
+            problem,
+            job,
+            plan,
+            None if gpus is None else whole("--gpus", gpus),
+            bandwidth("--nameplate", write.strip()) if nameplate else None,
+            bandwidth("--nameplate", read.strip()) if read else None,
+            Path(file) if file else None,
+            name or None,
+        )
 
 
-_OF_TARGETS = (
-    "problem", "job", "plan", "gpus", "write_gb_per_s", "read_gb_per_s", "log", "log_job",
-)  # fmt: skip
-
-
-def run_characterize(request: Request, **given: Any) -> Found:
-    """Tell which checkpoints and jobs traces show, and what they say of a problem's inputs.
+def run_characterize(
+    request: Request, *, options: ReadOptions, target: Target, listed: Path | None
+) -> Found:
+    """Find checkpoints and jobs in traces, and calibrate a problem by them.
 
     Args:
         request: CSV, Excel, JSON or Parquet files.
-        given: how to read them, and what to calibrate, as ``ReadOptions`` and ``Target`` name it.
+        options: how to read them.
+        target: what to calibrate.
+        listed: a table of jobs, for the study of a fleet.
 
     Raises:
         InputError: a file or an option is wrong, or a file cannot be written.
     """
     from planner.studies.fleet_storage import add_storage
-    from planner.telemetry import ReadOptions, characterize
+    from planner.telemetry import characterize
     from planner.telemetry.fleet import read_jobs, study_fleet
     from planner.telemetry.raw import require
 
-    known = {name: given.pop(name) for name in _OF_TARGETS}
-    listed = given.pop("listed")
-    options = ReadOptions(**given)
     require(options)
-    target = Target(**known, settings=request.settings, scenario=request.scenario)
     problem, folder = _problem(target), request.folder
     rows = None if listed is None else read_jobs(listed)
     windows: list[Window] = []
@@ -106,11 +132,10 @@ def _problem(target: Target) -> Inputs | None:
     if target.problem is not None:
         from planner.api import load
 
-        return load(target.problem, settings=target.settings, scenario=target.scenario)
+        return load(target.problem)
     idle = {
         "--plan": target.plan, "--gpus": target.gpus, "--nameplate": target.write_gb_per_s,
-        "--nameplate-read": target.read_gb_per_s, "--log": target.log, "--job": target.job,
-        "--set": target.settings, "--scenario": target.scenario,
+        "--log": target.log, "--job": target.job,
     }  # fmt: skip
     for option, value in idle.items():
         if value:

@@ -1,8 +1,5 @@
 """planner from Python: each function is the command of its name, without a screen and files.
 
-Those of studies are made of the rows of `planner.studies.registry`; written out here is what is no
-study, or takes and returns something else than its command.
-
 A problem is a file, ``Inputs`` that ``load`` returned, or a ``Problem`` made in Python; a plan is a
 file, or a ``Plan`` that ``solve`` returned. Results are the records that the commands print with
 ``--json``; ``print`` shows them as the screen does, a notebook as a page, and ``to_frame`` gives
@@ -34,25 +31,33 @@ from planner.library.asking import (
     PlanSource,
     ProblemSource,
     Settings,
+    TraceSource,
     as_texts,
     by_path,
     in_memory,
+    record_of,
     request_of,
     varied,
 )
-from planner.library.functions import study_functions
-from planner.library.sources import as_csv, file_path, kind, text
+from planner.library.sources import as_csv, file_path, flat, in_files, kind, text
 from planner.outputs.plan_json import carrying
+from planner.schema.bids import Bids
+from planner.schema.comparison import Alternatives, Comparison, RulesTable
+from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
-from planner.schema.sensitivity import Sweep
+from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
+from planner.schema.simulation import Simulation
+from planner.schema.telemetry import Characterization
+from planner.schema.verification import Audit, Verification
 from planner.shipped import problem_files
 from planner.sizing_report import SizeReport, size_report
-from planner.studies.registry import STUDIES
+from planner.studies.request import bandwidth, one_of, seconds, share, whole
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Solver = Literal["highs", "cbc"]
+Against = Literal["storage", "cost", "power"]
 
 
 class SweepTable(Sweep):
@@ -113,8 +118,7 @@ def solve(
         explain_none: where there is no plan, whether to find out why, which takes longer.
     """
     inputs = load(problem, settings=settings, scenario=scenario)
-    given = {"gap": gap, "time_limit": time_limit, "solver": solver}
-    request, _ = request_of(STUDIES["alternatives"], (inputs,), given)
+    request = request_of((inputs,), gap=gap, time_limit=time_limit, solver=solver)
     options = request.running(explain=explain_none)
     return carrying(api.solve_with(inputs, options), inputs_to_text(inputs))
 
@@ -172,7 +176,7 @@ def sweep(
     scenario: str | None = None,
     gap: float | str | None = None,
     time_limit: str | None = None,
-    jobs: int | None = None,
+    workers: int | str = 0,
 ) -> SweepTable:
     """Return the best plan of every scenario of a grid, each to a proven gap, as rows of a table.
 
@@ -185,38 +189,443 @@ def sweep(
         settings, scenario: what is laid over it.
         gap: the largest gap to prove for each, as a share.
         time_limit: how long each may take.
-        jobs: how many processes to use, 0 for as many as there are cores.
+        workers: number of processes, 0 for one per core; or the address of a Dask scheduler.
     """
-    from planner.studies.scenario_plans import table_rows
-    from planner.studies.scenarios import scenarios as scenarios_of
-    from planner.studies.sweep import sweep_table
+    from planner.commands.sweep import solve_grid
 
-    given = {"gap": gap, "time_limit": time_limit, "jobs": jobs}
-    request, _ = request_of(STUDIES["sweep"], (problem,), given, settings, scenario)
+    request = request_of(
+        (problem,), settings, scenario, gap=gap, time_limit=time_limit, workers=workers
+    )
     if named and request.models:
         message = "named scenarios are read from the problem file, and this problem is in memory"
         raise InputError(Finding("scenario", message, fix="give the file"))
-    inputs = request.inputs
     named = (named,) if isinstance(named, str) else named
     with as_csv(scenarios) as path:
-        chosen = scenarios_of(
-            inputs,
-            vary=varied(vary),
-            table=path,
-            named=tuple(name for name in named if name != "all") if named else None,
-            problem=request.path,
-        )
-    options = request.rows(len(chosen))
-    rows: dict[int, dict[str, Any]] = {}
-    table_rows(chosen.bases, chosen, options, rows, request.progress)
-    base = api.solve_with(inputs, api.Options(gap=options.gap, explain=False))
-    found = sweep_table(inputs, chosen, options, rows, base)
+        found, _ = solve_grid(request, varied(vary), path, named)
     table = {name: tuple(column) for name, column in found.values.items()}
     return SweepTable(**dict(found.record), table=table)
 
 
-WRITTEN_OUT = ("example", "load", "size", "solve", "sweep", "write_workbook")
-_OF_STUDIES = study_functions()
-globals().update(_OF_STUDIES)
+def frontier(
+    problem: ProblemSource,
+    against: Against = "storage",
+    *,
+    points: int = 50,
+    settings: Settings = (),
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    workers: int | str = 0,
+) -> Frontier:
+    """Return the Pareto frontier of useful work against storage bandwidth, cost or power.
 
-__all__ = sorted([*WRITTEN_OUT, *_OF_STUDIES])
+    Args:
+        problem: what to plan.
+        against: the axis.
+        points: most points.
+        settings, scenario: what is laid over the problem.
+        gap: the largest gap to prove for each point, as a share.
+        time_limit: of each solve.
+        workers: number of processes, 0 for one per core; or the address of a Dask scheduler.
+    """
+    from planner.studies.frontier import AGAINST, run
+
+    request = request_of(
+        (problem,), settings, scenario, gap=gap, time_limit=time_limit, workers=workers
+    )
+    axis = one_of("against", against, tuple(AGAINST))
+    return record_of(run(request, against=(axis,), points=whole("--points", points, 3)), Frontier)
+
+
+def tornado(
+    problem: ProblemSource,
+    vary: Settings = (),
+    *,
+    by: float | str = "20 %",
+    settings: Settings = (),
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    workers: int | str = 0,
+) -> Tornado:
+    """Return the effect of each input, low and high, on the best plan, the largest first.
+
+    Args:
+        problem: what to plan.
+        vary: ``{"site.pue": "1.1:1.4"}``; by default every number that matters.
+        by: step of inputs without ends, as a share.
+        settings, scenario: what is laid over the problem.
+        gap: the largest gap to prove for each plan, as a share.
+        time_limit: of each solve.
+        workers: number of processes, 0 for one per core; or the address of a Dask scheduler.
+    """
+    from planner.studies.tornado import run
+
+    request = request_of(
+        (problem,), settings, scenario, gap=gap, time_limit=time_limit, workers=workers
+    )
+    return record_of(run(request, vary=varied(vary), by=share("--by", by)), Tornado)
+
+
+def uncertain(
+    problem: ProblemSource,
+    dist: Settings = (),
+    *,
+    samples: int = 256,
+    method: Literal["lhs", "sobol"] = "lhs",
+    seed: int = 1,
+    indices: bool = False,
+    settings: Settings = (),
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    workers: int | str = 0,
+) -> Uncertain:
+    """Return what becomes of the best plan under random draws of the inputs.
+
+    Args:
+        problem: what to plan.
+        dist: ``{"site.pue": "uniform(1.1, 1.4)"}``; by default the inputs that are uncertain.
+        samples: number of draws.
+        method: Latin hypercube or Sobol.
+        seed: of the draws.
+        indices: Sobol indices of the inputs; more draws.
+        settings, scenario: what is laid over the problem.
+        gap: the largest gap to prove for each plan, as a share.
+        time_limit: of each solve.
+        workers: number of processes, 0 for one per core; or the address of a Dask scheduler.
+    """
+    from planner.studies.uncertain import run
+
+    request = request_of(
+        (problem,), settings, scenario, gap=gap, time_limit=time_limit, workers=workers
+    )
+    found = run(
+        request,
+        dist=varied(dist),
+        samples=whole("--samples", samples, 2),
+        method=one_of("method", method, ("lhs", "sobol")),
+        seed=whole("--seed", seed, 0),
+        indices=indices,
+    )
+    return record_of(found, Uncertain)
+
+
+def explain(
+    problem: ProblemSource,
+    *,
+    settings: Settings = (),
+    scenario: str | None = None,
+    step: Settings = (),
+    why_not: Sequence[str] = (),
+    weight: Settings = (),
+    keep: Sequence[str] = (),
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    workers: int | str = 0,
+) -> Explanation:
+    """Return why the best plan is what it is; without a plan, a minimal set of conflicting limits.
+
+    Args:
+        problem: what to plan.
+        settings, scenario: what is laid over it.
+        step: steps of limits for their marginal values: ``{"site.facility_power": "1 kW"}``.
+        why_not: items whose absence to explain exactly.
+        weight: without a plan, cost of relaxing a limit relative to others, by path.
+        keep: without a plan, limits that must not be relaxed.
+        gap: the largest gap to prove, as a share.
+        time_limit: of the whole explanation.
+        workers: number of processes, 0 for one per core; or the address of a Dask scheduler.
+    """
+    from planner.studies.explain import run
+
+    request = request_of(
+        (problem,), settings, scenario, gap=gap, time_limit=time_limit, workers=workers
+    )
+    found = run(
+        request,
+        step=as_texts(step),
+        why_not=as_texts(why_not),
+        weight=as_texts(weight),
+        keep=as_texts(keep),
+    )
+    return record_of(found, Explanation)
+
+
+def compare(
+    *files: PlanSource | ProblemSource,
+    settings: Settings = (),
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+) -> Comparison:
+    """Return plans side by side; the first is the baseline, problems are solved first.
+
+    Args:
+        files: plans, problems, workbooks, or lists of them.
+        settings, scenario: what is laid over the problem files.
+        gap: the largest gap to prove, as a share.
+        time_limit: of each solve.
+    """
+    from planner.studies.compare.rules import run
+
+    request = request_of(flat(files), settings, scenario, gap=gap, time_limit=time_limit)
+    return record_of(run(request, rules=False, everything=False), Comparison)
+
+
+def compare_rules(
+    problem: ProblemSource,
+    *,
+    settings: Settings = (),
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+) -> RulesTable:
+    """Return storage sized by the job, by vendors' rules and otherwise: `compare --rules`.
+
+    Args:
+        problem: what to plan.
+        settings, scenario: what is laid over it.
+        gap: the largest gap to prove, as a share.
+        time_limit: of each solve.
+    """
+    from planner.studies.compare.rules import run
+
+    request = request_of((problem,), settings, scenario, gap=gap, time_limit=time_limit)
+    return record_of(run(request, rules=True, everything=False), RulesTable)
+
+
+def alternatives(
+    problem: ProblemSource,
+    *,
+    within: float | str = "1 %",
+    most: int = 8,
+    settings: Settings = (),
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+) -> Alternatives:
+    """Return plans near the optimum that differ from it: `compare --near`.
+
+    Args:
+        problem: what to plan.
+        within: distance from the optimum, as a share.
+        most: most plans, the best included.
+        settings, scenario: what is laid over the problem.
+        gap: the largest gap to prove, as a share.
+        time_limit: of the whole search.
+    """
+    from planner.studies.alternatives import run
+
+    request = request_of((problem,), settings, scenario, gap=gap, time_limit=time_limit)
+    return record_of(run(request, within=share("--near", within), most=most), Alternatives)
+
+
+def bid(
+    *files: ProblemSource,
+    quantities: Literal["quoted", "free"] = "quoted",
+    vendor: Settings = (),
+    mapping: Settings = (),
+    date: Settings = (),
+    currency: Settings = (),
+    rate: Settings = (),
+    settings: Settings = (),
+    scenario: str | None = None,
+    time_limit: str | None = None,
+) -> Bids:
+    """Return vendors' quotes evaluated as bids on a problem: `quote bid`.
+
+    Args:
+        files: the problem, then files of bids, or lists of them.
+        quantities: as quoted, or free at the quoted prices.
+        vendor, mapping, date, currency: vendor, layout, date and currency of a bid, by its file.
+        rate: USD for one unit of a currency, by its code.
+        settings, scenario: what is laid over the problem.
+        time_limit: of each solve.
+    """
+    from planner.studies.bids import run
+
+    problem, *quotes = flat(files) or [None]
+    request = request_of((problem,), settings, scenario, time_limit=time_limit)
+    found = run(
+        request,
+        quotes=tuple(file_path(each, "a file of a bid") for each in quotes),
+        quantities=one_of("quantities", quantities, ("quoted", "free")),
+        vendor=as_texts(vendor),
+        mapping=as_texts(mapping),
+        date=as_texts(date),
+        currency=as_texts(currency),
+        rate=as_texts(rate),
+    )
+    return record_of(found, Bids)
+
+
+def verify(
+    plan: PlanSource, *, solve_again: bool = True, time_limit: str | None = None
+) -> Verification:
+    """Return the checks of a plan by independent arithmetic.
+
+    Args:
+        plan: a plan file, or a plan in memory.
+        solve_again: whether to prove the bound by the other solver.
+        time_limit: of that solve.
+    """
+    from planner.studies.verification import run
+
+    request = request_of((plan,), time_limit=time_limit)
+    return record_of(run(request, solve_again=solve_again), Verification)
+
+
+def audit(
+    workbook: File,
+    *,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    solve_again: bool = True,
+) -> Audit:
+    """Return the edits of a workbook and their effects: `verify WORKBOOK.xlsx`.
+
+    Args:
+        workbook: a workbook of planner.
+        gap: the largest gap to prove of the optimum, as a share.
+        time_limit: of that solve.
+        solve_again: whether to compare with the optimum under the edited inputs.
+    """
+    from planner.studies.verification import run_audit
+
+    path = file_path(workbook, "a workbook")
+    request = request_of((path,), gap=gap, time_limit=time_limit)
+    return record_of(run_audit(request, solve_again=solve_again), Audit)
+
+
+def characterize(
+    *traces: TraceSource,
+    time: str | None = None,
+    write: str | None = None,
+    read: str | None = None,
+    cluster: str | None = None,
+    sum_: bool = False,
+    unit: str | None = None,
+    decimal: str | None = None,
+    time_format: str | None = None,
+    read_as: Literal["rate", "bytes", "counter"] | None = None,
+    stamp: Literal["start", "end"] = "start",
+    window: str | None = None,
+    bytes_per_parameter: float = 14.0,
+    jobs: File | None = None,
+    problem: File | None = None,
+    job: str | None = None,
+    plan: File | None = None,
+    gpus: int | None = None,
+    nameplate: str | None = None,
+    nameplate_read: str | None = None,
+    log: File | None = None,
+    log_job: str | None = None,
+) -> Characterization:
+    """Return the checkpoints and training jobs in storage telemetry.
+
+    Args:
+        traces: CSV, Excel, JSON or Parquet files, DataFrames, or lists of them.
+        time, write, read, cluster: columns.
+        sum_: add up the columns of writes and of reads, and rows of one time.
+        unit: of the figures, such as "MiB/s".
+        decimal: decimal mark.
+        time_format: as strptime has it.
+        read_as: bandwidth, bytes per sample, or counters of bytes.
+        stamp: whether a time is the start or the end of its sample.
+        window: averaging window of each sample.
+        bytes_per_parameter: bytes of a checkpoint per parameter.
+        jobs: table of jobs, for the study of a fleet.
+        problem: problem file to calibrate.
+        job: job found to calibrate by.
+        plan: plan file that ran.
+        gpus: GPUs of the job.
+        nameplate, nameplate_read: nameplate bandwidth of the storage.
+        log, log_job: the job's log, and its name there.
+    """
+    from planner.commands.traces import Target, run_characterize
+    from planner.telemetry import ReadOptions
+
+    def file(name: str, given: File | None) -> Path | None:
+        return None if given is None else file_path(given, f"a file for {name}")
+
+    def rate(name: str, given: str | None) -> float | None:
+        return None if given is None else bandwidth(name, given)
+
+    options = ReadOptions(
+        time=time,
+        write=write,
+        read=read,
+        cluster=cluster,
+        sum=sum_,
+        unit=unit,
+        decimal=decimal,
+        time_format=time_format,
+        read_as=read_as,
+        stamp=stamp,
+        window_s=None if window is None else seconds("--window", window),
+        bytes_per_parameter=bytes_per_parameter,
+    )
+    target = Target(
+        file("problem", problem),
+        job,
+        file("plan", plan),
+        None if gpus is None else whole("--gpus", gpus),
+        rate("--nameplate", nameplate),
+        rate("nameplate_read", nameplate_read),
+        file("log", log),
+        log_job,
+    )
+    with in_files(flat(traces)) as files:
+        request = request_of(files)
+        found = run_characterize(request, options=options, target=target, listed=file("jobs", jobs))
+    return record_of(found, Characterization)
+
+
+def simulate(
+    plan: PlanSource | ProblemSource,
+    *,
+    failures: str = "exponential",
+    column: str | None = None,
+    time_format: str | None = None,
+    scaled: bool = False,
+    interval: str | None = None,
+    intervals: bool = True,
+    repairs: str = "exponential",
+    when_short: str = "plan",
+    replications: int = 1000,
+    length: str = "1 year",
+    seed: int = 1,
+) -> Simulation:
+    """Return a plan's job simulated failure by failure.
+
+    Args:
+        plan: a plan or a problem, which is solved first.
+        failures: "exponential", "weibull:SHAPE", or a file of failures.
+        column, time_format: of that file.
+        scaled: scale the file's times to the plan's mean.
+        interval: checkpoint interval; by default the plan's.
+        intervals: whether to try other intervals under the same failures.
+        repairs: "exponential", "constant" or "lognormal:SIGMA".
+        when_short: "wait", "shrink", or as in the "plan".
+        replications: number of runs.
+        length: of each run.
+        seed: of the runs.
+    """
+    from planner.studies.simulation import run
+
+    found = run(
+        request_of((plan,)),
+        failures=failures,
+        column=column,
+        time_format=time_format,
+        scaled=scaled,
+        interval_s=None if interval is None else seconds("--interval", interval),
+        intervals=intervals,
+        repairs=repairs,
+        when_short=when_short,
+        replications=replications,
+        length_s=seconds("--length", length),
+        seed=whole("--seed", seed, 0),
+    )
+    return record_of(found, Simulation)

@@ -1,26 +1,21 @@
-"""What a study is asked from Python: files and models by the path they go by, options by name."""
+"""Arguments of `import planner`: files and models by path, settings as texts."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from planner.commands.report import parse_options
 from planner.errors import Finding, InputError, NoPlanError
 from planner.inputs import Inputs
-from planner.library.sources import as_json, as_setting, flat, in_files, is_frame, kind, text
+from planner.library.sources import as_json, as_setting, is_frame, kind, text
 from planner.loader import completed, from_data, with_settings
 from planner.schema.plan import Plan
 from planner.schema.problem import Problem
-from planner.studies.registry import STUDIES
-from planner.studies.request import Found, Request
-from planner.studies.study import Study
-from planner.studies.study import load as load_named
+from planner.studies.request import Found, Request, request_for
 
 File = str | os.PathLike[str]
 ProblemSource = File | Inputs | Problem | Mapping[str, Any]
@@ -34,78 +29,46 @@ Settings = Mapping[str, object] | Sequence[str]
 RecordT = TypeVar("RecordT", bound=BaseModel)
 
 
-def record_of(
-    name: str,
+def request_of(
     sources: Sequence[PlanSource | ProblemSource],
-    kind: type[RecordT],
-    given: Mapping[str, Any],
     settings: Settings = (),
     scenario: str | None = None,
-) -> RecordT:
-    """Return the record of a study."""
-    found = found_by(name, sources, given, settings, scenario)
+    *,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    solver: str = "highs",
+    workers: int | str = 0,
+) -> Request:
+    """Return the request of a study: files and models by path, options as on the command line.
+
+    Raises:
+        InputError: nothing is given, or an option is wrong.
+    """
+    paths, models = by_path(sources, settings, scenario)
+    of_files = len(models) < len(paths)
+    return request_for(
+        paths,
+        as_texts(settings) if of_files else (),
+        scenario if of_files else None,
+        gap=gap,
+        time_limit=time_limit,
+        solver=solver,
+        workers=workers,
+        models=models,
+    )
+
+
+def record_of(found: Found, kind: type[RecordT]) -> RecordT:
+    """Return the one record of a study.
+
+    Raises:
+        NoPlanError: there is no plan to study.
+    """
     if not found.records:
         raise NoPlanError(found.text)
     (record,) = found.records
     assert isinstance(record, kind)
     return record
-
-
-def found_by(
-    name: str,
-    sources: Sequence[PlanSource | ProblemSource],
-    given: Mapping[str, Any],
-    settings: Settings = (),
-    scenario: str | None = None,
-) -> Found:
-    """Return what a study found."""
-    study = STUDIES[name]
-    listed = flat(sources) if study.options[0].several else list(sources)
-    if study.options[0].takes == "TraceSource":
-        with in_files(listed) as files:
-            request, own = request_of(study, files, given, settings, scenario)
-            return cast(Found, load_named(study.run)(request, **own))
-    request, own = request_of(study, listed, given, settings, scenario)
-    return cast(Found, load_named(study.run)(request, **own))
-
-
-def request_of(
-    study: Study,
-    sources: Sequence[PlanSource | ProblemSource],
-    given: Mapping[str, Any],
-    settings: Settings = (),
-    scenario: str | None = None,
-) -> tuple[Request, dict[str, Any]]:
-    """Return what a study is asked, as its command would read it, and its own options.
-
-    Raises:
-        InputError: there is no such option, or one is wrong.
-    """
-    first, *options = study.options
-    known = {option.name: option for option in options}
-    values = {option.name: option.default for option in options}
-    for name, value in given.items():
-        if name not in known:
-            message = f"planner {study.name} has no option '{name}'"
-            raise InputError(Finding("option", message, fix=f"its options: {', '.join(known)}"))
-        choices = known[name].choices
-        if choices and value is not None and not known[name].several and value not in choices:
-            message = f"{name} {value!r} is not known"
-            raise InputError(Finding("option", message, fix=f"one of {', '.join(choices)}"))
-        if value is not None:
-            values[name] = _as_typed(value) if "str" in str(known[name].type) else value
-    paths, models = by_path(sources, settings, scenario)
-    values["set_"] = list(as_texts(settings)) if len(models) < len(paths) else []
-    values["scenario"] = scenario if len(models) < len(paths) else None
-    values[first.name] = paths if first.several else paths[0]
-    request, own = parse_options(study, values)
-    return replace(request, models=models), own
-
-
-def _as_typed(value: Any) -> Any:
-    """Return a number as the text in which the command line would have it."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return repr(value) if number else value
 
 
 def in_memory(

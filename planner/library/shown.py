@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 from pydantic import BaseModel
 
 from planner import currency, terminal
+from planner.commands.views import view_of
 from planner.outputs import answer, blocks, console, size_screen
 from planner.outputs.blocks import MOST_NOTES, FirstScreen, render
 from planner.outputs.charts.words import paragraph, render_table, table_of, tag
@@ -26,8 +27,6 @@ from planner.schema.comparison import Comparison, Series
 from planner.schema.plan import Plan, Totals
 from planner.schema.sensitivity import Sweep
 from planner.sizing_report import SizeReport
-from planner.studies.registry import RESULTS
-from planner.studies.study import Result, load, whole_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +50,7 @@ def frame(result: Shown, part: str = "") -> pd.DataFrame:
 
     name = type(result).__name__
     there = list(parts(result))
-    of = _kind(result)
+    of = view_of(result)
     about = _ABOUT.get(name, "") if of is None else of.table
     asked = part or about or (there[0] if there else "")
     if asked not in there:
@@ -131,8 +130,6 @@ def _racks(plan: Plan) -> list[dict[str, object]]:
 
 __all__ = ["fitted", "frame", "html", "parts", "text"]
 
-_BY_RECORD = {each.record.partition(":")[2]: each for each in RESULTS}
-
 
 def _in_its_currency(show: Callable[[Shown], str]) -> Callable[[Shown], str]:
     """Have money shown in the currency of the result, whatever was loaded since it was made."""
@@ -151,7 +148,7 @@ def text(result: Shown) -> str:
     if isinstance(result, Plan):
         return answer.render(result).rstrip("\n")
     page, whole = _first(result)
-    return (whole() if page is None else render(page, (), whole)).rstrip("\n")
+    return (whole() if page is None else render(page, whole)).rstrip("\n")
 
 
 def fitted(result: Shown, columns: int) -> str:
@@ -172,8 +169,8 @@ def html(result: Shown) -> str:
     if page is None or page.entire:
         heading, _, rest = whole().partition("\n")
         return tag("h3", escaped(heading)) + tag("pre", escaped(rest.strip("\n")))
-    of, beside = _kind(result), _rows(result) or {}
-    charts = load(of.charts)(result, **beside) if of is not None and of.charts else ()
+    of, beside = view_of(result), _rows(result) or {}
+    charts = of.charts(result, **beside) if of is not None and of.charts else ()
     parts = [
         tag("h3", escaped(page.title)),
         _answer(page.answer),
@@ -189,16 +186,11 @@ def _first(result: Shown) -> tuple[FirstScreen | None, Callable[[], str]]:
     """Return the first screen of a result, None where there is no such thing, and all of it."""
     if isinstance(result, SizeReport):
         return size_screen.first(result), partial(size_screen.render, result)
-    of, beside = _kind(result), _rows(result)
+    of, beside = view_of(result), _rows(result)
     if of is None or beside is None:
         return None, partial(repr, result)
-    whole = partial(whole_text, of, result, beside)
-    return (load(of.first)(result, **beside) if of.first else None), whole
-
-
-def _kind(result: Shown) -> Result | None:
-    names = (kind.__name__ for kind in type(result).__mro__)
-    return next((_BY_RECORD[name] for name in names if name in _BY_RECORD), None)
+    whole = partial(of.text, result, beside)
+    return (of.first(result, **beside) if of.first else None), whole
 
 
 def _rows(result: Shown) -> dict[str, Any] | None:

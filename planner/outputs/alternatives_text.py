@@ -79,7 +79,8 @@ def sentences(found: Alternatives) -> list[str]:
     more = found.found - len(found.alternatives)
     if more > 0:
         plans = "plan that differs" if more == 1 else "plans that differ"
-        texts.append(f"{more} more {plans} less from these: see them with a larger --most")
+        see = "see them with planner.alternatives(most=...)"
+        texts.append(f"{more} more {plans} less from these: {see}")
     if found.found == 1:
         texts.append("every direction leads to the same plan: there is no other at its ends")
     return texts

@@ -235,12 +235,13 @@ def _notes(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _more(notes: int, parts: Collection[str], *, networks: bool) -> str:
-    """Return the options that show more."""
+    """Return the option that shows more, with its choices."""
     options = {
-        "lines": "--lines the bill",
-        "run": "--run how the job runs",
-        "network": "--network" if networks else "",
-        "notes": f"--notes all {notes}" if notes else "",
-        "proof": "--proof",
+        "lines": "lines (the bill)",
+        "run": "run (operation)",
+        "network": "network" if networks else "",
+        "notes": f"notes (all {notes})" if notes else "",
+        "proof": "proof",
     }
-    return ", ".join(text for part, text in options.items() if text and part not in parts)
+    left = [text for part, text in options.items() if text and part not in parts]
+    return f"--show {', '.join(left)}" if left else ""

@@ -3,8 +3,7 @@
 A view turns a record into blocks. Figures keep their values and units, so that each renderer writes
 them as its medium does: aligned text, HTML, cells with a number format.
 
-A first screen fits one page of a terminal. What a result says in full is its view; `--notes`,
-`--proof` and `--full` tell the rest, by the same words in every command.
+A first screen fits one page of a terminal; `--full` shows the whole view, notes and proof.
 """
 
 from __future__ import annotations
@@ -276,9 +275,6 @@ def narrow_column(rows: list[list[str]], column: int) -> list[list[str]]:
     return [[*row[:column], fitted(row[column], room), *row[column + 1 :]] for row in rows]
 
 
-PARTS = ("notes", "proof", "full")
-"""What may follow a first screen, by the option that asks for it."""
-
 MOST_NOTES = 5
 _MOST_NOTE_LINES = 2
 
@@ -311,12 +307,13 @@ class FirstScreen:
         return (*(label for label, text in self.answer if text), "Notes", "Proof", "More")
 
 
-def render(found: FirstScreen, parts: Collection[str], whole: Callable[[], str]) -> str:
-    """Return a first screen, and after it what was asked for.
+def render(found: FirstScreen, whole: Callable[[], str], *, full: bool = False) -> str:
+    """Return a first screen; with ``full`` everything.
 
     Args:
-        parts: what else to tell, of ``PARTS``.
-        whole: returns the text of the whole result, which ``full`` adds.
+        found: the first screen.
+        whole: returns the text of the whole result.
+        full: whether to show it, all notes and the proof.
     """
     if found.entire:
         return whole()
@@ -326,15 +323,15 @@ def render(found: FirstScreen, parts: Collection[str], whole: Callable[[], str])
         line for label, text in found.answer if text for line in labelled(label, text, indent)
     ]
     lines += ["", *answer] if answer else []
-    if "full" in parts:
+    if full:
         rest = whole().removeprefix("\n".join(wrapped(found.title, "", ""))).strip("\n")
-        return printable("\n".join([*lines, "", rest]) + "\n")
+        lines += ["", rest]
+        lines += [line for line in _points("Proof", found.proof) if line not in rest]
+        return printable("\n".join(lines) + "\n")
     below = screen(map(drop_spare_columns, found.below)).strip("\n")
     lines += ["", *below.split("\n"), ""] if below else []
-    lines += note_lines(found.notes, every="notes" in parts)
-    if "proof" in parts:
-        lines += _points("Proof", found.proof)
-    lines += labelled("More", _more(found, parts), indent)
+    lines += note_lines(found.notes)
+    lines += labelled("More", _more(found), indent)
     return printable("\n".join(lines) + "\n")
 
 
@@ -364,12 +361,10 @@ def _points(title: str, texts: Sequence[str]) -> list[str]:
     return [title, *lines] if lines else []
 
 
-def _more(found: FirstScreen, parts: Collection[str]) -> str:
-    """Return the options that tell more, with what each tells."""
+def _more(found: FirstScreen) -> str:
+    """Return the option that shows more, with its contents."""
     many = len(found.notes) > MOST_NOTES
-    texts = {
-        "full": f"--full {found.full}" if found.full else "",
-        "notes": f"--notes all {len(found.notes)}" if many else "",
-        "proof": "--proof" if found.proof else "",
-    }
-    return ", ".join(text for part, text in texts.items() if text and part not in parts)
+    texts = [found.full, f"all {len(found.notes)} notes" if many else ""]
+    texts += ["proof"] if found.proof else []
+    named = ", ".join(filter(None, texts))
+    return f"--full {named}" if named else ""

@@ -283,6 +283,6 @@ def _calibration(found: Calibration) -> Iterator[Block]:
             notes=("with -o: planner solve PROBLEM.yaml --set @NAME.overrides.yaml",),
         )  # fmt: skip
     drawn = (shlex.quote(one_line(each.distribution)) for each in rows if each.distribution)
-    yield Text(tuple(drawn), "Ranges, for planner uncertain --dist", points=True)
+    yield Text(tuple(drawn), "Ranges, for planner sweep --mode uncertain --vary", points=True)
     texts = tuple(one_line(text, _TEXT) for text in found.not_measured)
     yield Text(texts, "Not measured" if rows else title, points=True)

@@ -128,8 +128,8 @@ class ClusterFound(Record):
 class Override(Record):
     """A measured figure as a change of a problem.
 
-    ``setting`` is what ``--set`` takes, ``distribution`` what ``planner uncertain --dist`` takes,
-    None where the range is not known. ``now`` is what the problem says.
+    ``setting`` is what ``--set`` takes, ``distribution`` a ``--vary`` of
+    ``sweep --mode uncertain``, None where the range is not known. ``now`` is what the problem says.
     """
 
     path: str

@@ -215,7 +215,7 @@ _ARGUMENTS = {
     "lognormal": ("MEDIAN", "FACTOR"),
     "loguniform": ("LOW", "HIGH"),
 }
-FIX = "write for example --dist 'site.facility_power=uniform(8 MW, 12 MW)'"
+FIX = "write for example --vary 'site.facility_power=uniform(8 MW, 12 MW)'"
 _CALL = re.compile(r"([A-Za-z_]+)\s*\((.*)\)\Z", re.DOTALL)
 _INTERVAL = re.compile(r"(?:interval\s+)?(\S.*?)\s*\.\.\s*(\S.*)\Z")
 _NUMBER = re.compile(r"x?\s*[+-]?\.?\d")
@@ -239,12 +239,12 @@ def unknowns(inputs: Inputs, dists: Sequence[str]) -> tuple[Unknown, ...]:
     except InputError as error:
         message = error.findings[0].message.replace("varied", "drawn")
         fix = "give one distribution for it"
-        raise InputError(Finding("dist", message, "--dist", fix=fix)) from None
+        raise InputError(Finding("dist", message, "--vary", fix=fix)) from None
     return found
 
 
 def _unknown(inputs: Inputs, option: str) -> Unknown:
-    origin = f"--dist {clip(option, 80)}"
+    origin = f"--vary {clip(option, 80)}"
     path, separator, text = option.partition("=")
     if not separator or not path.strip() or not text.strip():
         raise InputError(Finding("dist", "not PATH=DISTRIBUTION", origin, fix=FIX))

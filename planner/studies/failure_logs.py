@@ -75,7 +75,7 @@ def _column(names: list[str], asked: str | None, path: Path, table: RawTable) ->
         return names[0]
     listed = ", ".join(names[:12])
     if asked is None:
-        message, fix = f"there are several columns: {listed}", "choose one with --column"
+        message, fix = f"there are several columns: {listed}", "choose one: --failures FILE=COLUMN"
     else:
         message = f"there is no column '{asked[:60]}'"
         fix = did_you_mean(asked, names) or f"columns: {listed}"

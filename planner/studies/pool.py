@@ -358,4 +358,4 @@ def _manned(executor: Any, address: str, manned_s: float) -> float:
 
 
 def _wrong(message: str, fix: str, address: str) -> InputError:
-    return InputError(Finding("dask", message, f"--dask {address}", fix=fix))
+    return InputError(Finding("dask", message, f"--workers {address}", fix=fix))

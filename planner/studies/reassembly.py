@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from planner import __version__
 from planner.api import Options, solve_with
 from planner.assemble import assemble, versions
 from planner.case import Case, resolve
@@ -21,6 +20,7 @@ from planner.optimizer.operate import Run, run_at
 from planner.optimizer.optimise import Certificate
 from planner.optimizer.solvers import SolverName
 from planner.schema.plan import Plan
+from planner.version import __version__
 
 CLOSE = 1e-9
 """Relative difference of two computations of one number."""

@@ -1,15 +1,17 @@
-"""What every study is asked, and what it gives back: one form for all of them."""
+"""The request and the result of a study: one form for all of them; options read from text."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from planner import units
+from planner.errors import Finding, InputError
 from planner.outputs.words import clean
 from planner.studies.pool import Progress, ignore
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from planner.api import Options
     from planner.inputs import Inputs
     from planner.optimizer.effort import Effort
+    from planner.optimizer.solvers import SolverName
     from planner.schema.plan import Plan
 
 PROBLEMS = (".yaml", ".yml")
@@ -71,9 +74,6 @@ class Request:
         jobs: how many processes to use, 0 for as many as there are cores.
         dask: the address of a Dask scheduler whose workers do the work instead.
         folder: where files go, None for none.
-        quiet: whether to show no progress.
-        as_json: whether records are printed as JSON.
-        parts: what is printed besides a first screen: notes, proof, full.
         progress: is told how far the study has come.
         begun: when the command began, by ``time.monotonic`` and ``time.process_time``.
         models: what is in memory under the name of a path, instead of a file there; settings and
@@ -85,13 +85,10 @@ class Request:
     scenario: str | None = None
     gap: float | None = None
     time_limit_s: float | None = None
-    solver: str = "highs"
+    solver: SolverName = "highs"
     jobs: int = 0
     dask: str | None = None
     folder: Path | None = None
-    quiet: bool = False
-    as_json: bool = False
-    parts: tuple[str, ...] = ()
     progress: Progress = ignore
     begun: tuple[float, float] = field(default_factory=_now)
     models: Mapping[Path, Inputs | Plan] = field(default_factory=dict)
@@ -167,7 +164,8 @@ class Found:
         title: of the workbook, by default the problem's name.
         text: what to print where there is no record.
         written: files that are there already.
-        stopped: what is kept and how to go on, where the user stopped it half-way.
+        plans: the plans that it compares, by name.
+        stopped: message of a study that the user interrupted, with the files written.
     """
 
     records: tuple[BaseModel, ...] = ()
@@ -178,7 +176,146 @@ class Found:
     title: str = ""
     text: str = ""
     written: tuple[Path, ...] = ()
+    plans: tuple[tuple[str, Plan], ...] = ()
     stopped: str = ""
+
+
+def request_for(
+    paths: Sequence[Path],
+    settings: Sequence[str] = (),
+    scenario: str | None = None,
+    *,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    solver: str = "highs",
+    workers: int | str = 0,
+    folder: Path | None = None,
+    models: Mapping[Path, Inputs | Plan] | None = None,
+) -> Request:
+    """Return the request of a study; options are as on the command line.
+
+    Args:
+        paths: problem, plan or trace files, the studied one first.
+        settings: ``PATH=VALUE`` changes of the problem.
+        scenario: a named scenario of the problem file.
+        gap: largest gap to prove, as a share or in percent; None for the study's own.
+        time_limit: such as ``30 s``.
+        solver: ``highs`` or ``cbc``.
+        workers: number of processes, 0 for one per core; or the address of a Dask scheduler.
+        folder: folder for files, None for none.
+        models: problems and plans in memory, by the path that stands for them.
+
+    Raises:
+        InputError: an option cannot be read.
+    """
+    jobs, dask = workers_of(workers)
+    return Request(
+        tuple(paths),
+        tuple(settings),
+        scenario,
+        None if gap is None else share("--gap", gap),
+        None if time_limit is None else seconds("--time-limit", time_limit),
+        one_of("--solver", solver, SOLVERS),
+        jobs,
+        dask,
+        folder,
+        models=models or {},
+    )
+
+
+SOLVERS: tuple[SolverName, ...] = ("highs", "cbc")
+ChoiceT = TypeVar("ChoiceT", bound=str)
+
+
+def one_of(option: str, value: str, choices: Sequence[ChoiceT]) -> ChoiceT:
+    """Return a word that is one of the choices.
+
+    Raises:
+        InputError: it is none of them.
+    """
+    for choice in choices:
+        if value == choice:
+            return choice
+    message = f"{option} {value!r} is not known"
+    raise InputError(Finding("option", message, fix=f"one of {', '.join(choices)}"))
+
+
+def workers_of(workers: int | str) -> tuple[int, str | None]:
+    """Return a number of processes and the address of a Dask scheduler, None without one.
+
+    Raises:
+        InputError: it is neither.
+    """
+    text = str(workers)
+    if "://" in text:
+        return 0, text
+    try:
+        return whole("--workers", int(text), 0), None
+    except ValueError:
+        message = f"--workers '{text[:80]}' is no number"
+        fix = "give a number of processes, or tcp://HOST:PORT of a Dask scheduler"
+        raise InputError(Finding("option", message, fix=fix)) from None
+
+
+def whole(option: str, number: int, least: int = 1) -> int:
+    """Return a whole number.
+
+    Raises:
+        InputError: it is below ``least``.
+    """
+    if number < least:
+        raise InputError(Finding("option", f"{option} {number} must be {least} or more"))
+    return number
+
+
+def share(option: str, given: float | str) -> float:
+    """Return a share between 0 and 1; texts may be in percent.
+
+    Raises:
+        InputError: it is none.
+    """
+    text = given if isinstance(given, str) else repr(given)
+    value = quantity(option, text, units.SHARE)
+    if not 0 < value < 1:
+        raise InputError(Finding("option", f"{option} {text} must lie between 0 and 1"))
+    return value
+
+
+def seconds(option: str, text: str) -> float:
+    """Return a time in seconds, more than 0.
+
+    Raises:
+        InputError: the text is none.
+    """
+    return _above_0(option, text, units.TIME)
+
+
+def bandwidth(option: str, text: str) -> float:
+    """Return a bandwidth in GB/s, more than 0.
+
+    Raises:
+        InputError: the text is none.
+    """
+    return _above_0(option, text, units.BANDWIDTH)
+
+
+def _above_0(option: str, text: str, dimension: units.Dimension) -> float:
+    value = quantity(option, text, dimension)
+    if value <= 0:
+        raise InputError(Finding("option", f"{option} {text} must be more than 0"))
+    return value
+
+
+def quantity(option: str, text: str, dimension: units.Dimension) -> float:
+    """Return a quantity in the unit of its dimension.
+
+    Raises:
+        InputError: the text is none.
+    """
+    try:
+        return units.parse(text, dimension)
+    except units.QuantityError as error:
+        raise InputError(Finding("option", f"{option}: {error}", fix=error.fix)) from None
 
 
 def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:

@@ -124,7 +124,7 @@ def scenarios(
         InputError: an argument cannot be read, or no scenario is left.
     """
     if not vary and table is None and named is None:
-        message, fix = "nothing is varied", "give --vary, --scenarios or --named"
+        message, fix = "nothing is varied", "give --vary or --scenarios"
         raise InputError(Finding("vary", message, fix=fix))
     bases = [Base("", inputs)]
     if named is not None:
@@ -149,18 +149,18 @@ def _values(option: str, inputs: Inputs) -> Axis:
 def _named(inputs: Inputs, problem: Path, names: Sequence[str]) -> list[Base]:
     """Return named scenarios of a problem file, all where none is named, with settings on top."""
     if inputs.scenario is not None:
-        message, fix = "--named does not go with --scenario", "give the one or the other"
-        raise InputError(Finding("scenario", message, "--named", fix=fix))
+        message, fix = "a named scenario does not go with --scenario", "give the one or the other"
+        raise InputError(Finding("scenario", message, "--scenarios", fix=fix))
     there = scenario_names(problem)
     if not there:
         fix = "add scenarios: {half_power: {site: {facility_power: 5 MW}}}"
         message = f"{problem.name} has no scenarios"
-        raise InputError(Finding("scenario", message, "--named", fix=fix))
+        raise InputError(Finding("scenario", message, "--scenarios", fix=fix))
     for name in names:
         if name not in there:
             fix = did_you_mean(name, there) or "known: " + ", ".join(there)
             message = f"no scenario '{name[:60]}'"
-            raise InputError(Finding("scenario", message, "--named", fix=fix))
+            raise InputError(Finding("scenario", message, "--scenarios", fix=fix))
     bases, errors = [], []
     for name in dict.fromkeys(names or there):
         try:

@@ -48,6 +48,8 @@ from planner.studies.scenarios import Scenario
 
 Method = Literal["lhs", "sobol"]
 LEAST, MOST = 2, 1_000_000
+SAMPLES_ALONE = 1_000
+"""Below this number of draws other processes cost more than they save."""
 EDGE = 1e-9
 """Least distance of points to 0 and 1, where some distributions have no end."""
 
@@ -563,6 +565,9 @@ def run(
     refuse_draw(draw)
     unknowns(inputs, dist)  # refuses what is wrong before anything is solved
     plan = request.plan()
-    found = study(inputs, dist, request.each(), draw, plan=plan, progress=request.progress)
+    options = request.each()
+    if not options.jobs and options.dask is None and samples < SAMPLES_ALONE:
+        options = replace(options, jobs=1)
+    found = study(inputs, dist, options, draw, plan=plan, progress=request.progress)
     ended = "failed" if found.statuses.get("failed") else found.status
     return Found((found,), (ended,), plan=lambda: plan)

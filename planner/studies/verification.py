@@ -10,7 +10,6 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from planner import __version__
 from planner.assemble.cables import links_of
 from planner.case import resolve
 from planner.errors import Finding, InputError, SolverError, VerificationError
@@ -36,6 +35,7 @@ from planner.verifier import (
     unit_faults,
     unproven_faults,
 )
+from planner.version import __version__
 from planner.workbook.audit import audit
 
 _AGAIN = "solve the problem again"

@@ -20,7 +20,6 @@ from openpyxl.utils import coordinate_to_tuple
 from openpyxl.workbook import Workbook
 from pydantic import ValidationError
 
-from planner import __version__
 from planner.api import Options, solve_with
 from planner.errors import Finding, InputError
 from planner.foreign_workbooks import NO_VALUE, open_xlsx, reading
@@ -30,6 +29,7 @@ from planner.outputs.restated import restated
 from planner.schema.plan import Plan
 from planner.schema.verification import Audit, Edit, Shortage, Stale, breaches_of
 from planner.verifier import faults
+from planner.version import __version__
 from planner.workbook import basis, performance, quote, write
 from planner.workbook.book import Book, Input, Place
 from planner.workbook.edits import Draft, NothingRunsError, apply, case_of, evaluate

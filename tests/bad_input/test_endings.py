@@ -66,14 +66,14 @@ def test_check_lists_what_is_wrong_on_standard_output(
 @pytest.mark.skipif(not FULL.exists(), reason="no device that is always full")
 def test_a_screen_that_takes_no_more() -> None:
     with FULL.open("w") as full:
-        command = [sys.executable, "-c", START, "schema", "problem"]
+        command = [sys.executable, "-c", START, "check", "--schema", "problem"]
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert ended.returncode == 2
     assert ended.stderr == "planner: cannot write the output: no space left on device\n"
 
 
 def test_a_pipe_whose_reader_has_left() -> None:
-    command = f"{sys.executable} -c '{START}' schema problem | true"
+    command = f"{sys.executable} -c '{START}' check --schema problem | true"
     ended = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert ended.stderr == ""
 

@@ -20,14 +20,12 @@ READERS = {
     "checked": "check {}",
     "sized": "size {}",
     "overrides": "solve problem.yaml --set @{}",
-    "catalog": "catalog check {}",
+    "catalog": "catalog --check {}",
     "rules": "compare --rules {}",
     "varied": "sweep problem.yaml --scenarios {} -o out",
     "plan": "verify {}",
     "compared": "compare {0} {0}",
     "simulated": "simulate {}",
-    "reported": "report {}",
-    "workbook": "audit {}",
 }
 """Every command that reads a file, and what kind it reads."""
 
@@ -92,7 +90,7 @@ JSONS = {
 @pytest.mark.parametrize("name", JSONS)
 def test_json_that_is_no_plan(name: str, run: Runner, tmp_path: Path) -> None:
     (tmp_path / "odd.json").write_bytes(JSONS[name])
-    for command in ("compare odd.json odd.json", "simulate odd.json", "report odd.json"):
+    for command in ("compare odd.json odd.json", "simulate odd.json"):
         answer = run(command.split())
         assert answer.exit_code == 2
         assert re.fullmatch(r"planner: odd\.json(:\d+)?: .+ \[[a-z-]+\]\n", answer.err), answer.err
@@ -153,7 +151,7 @@ BOOKS = {
 def test_workbooks_that_would_not_fit(name: str, run: Runner, tmp_path: Path) -> None:
     part, data, said = BOOKS[name]
     with_part(tmp_path / "odd.xlsx", part, data)
-    answer = run(["audit", "odd.xlsx"])
+    answer = run(["verify", "odd.xlsx"])
     assert answer.exit_code == 2, answer.err
     assert re.fullmatch(r"planner: odd\.xlsx: .+ \[[a-z-]+\]\n", answer.err), answer.err
     assert said in answer.err

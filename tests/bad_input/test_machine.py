@@ -36,7 +36,7 @@ def test_a_command_in_place_of_a_formula_is_an_edit(run_in_hall: HallRunner, run
     formulas = [cell for row in sheet.iter_rows() for cell in row if cell.data_type == "f"]
     formulas[0].value = NO_FORMULA
     book.save("problem.xlsx")
-    answer = run(["audit", "problem.xlsx", "--no-solve"])
+    answer = run(["verify", "problem.xlsx", "--no-solve"])
     assert answer.exit_code == 2 and "internal error" not in answer.err
     assert f"Power & cost!{formulas[0].coordinate}: held the formula" in answer.err
     assert NO_FORMULA in answer.err and "undo it" in answer.err
@@ -89,9 +89,9 @@ def test_what_the_system_refuses_anywhere(
 @pytest.mark.parametrize(
     ("command", "begin", "indent"),
     [
-        ("catalog check many.yaml", "catalog: many\nitems:\n- id: a\n", "  "),
+        ("catalog --check many.yaml", "catalog: many\nitems:\n- id: a\n", "  "),
         ("check many.yaml", "", ""),
-        ("catalog check --prices many.yaml", "price_book: a\nprices:\n  dgx:\n", "    "),
+        ("catalog --check --prices many.yaml", "price_book: a\nprices:\n  dgx:\n", "    "),
     ],
 )
 def test_thousands_of_unknown_keys_are_one_error(

@@ -24,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def done(folder: Path) -> Ran:
     first, *others = ("anvil.xlsx", "bolt.csv", "crate.xlsx", "dray.csv", "ember.xlsx")
-    words = ["bid", str(folder / "problem.yaml"), "--quotes", str(folder / first)]
+    words = ["quote", "bid", str(folder / "problem.yaml"), str(folder / first)]
     words += [str(folder / name) for name in others]
     named = ["--vendor", "anvil.xlsx=ANVIL Systems", "--rate", "EUR=1.1"]
     return ran(*words, *named, "-o", str(folder / "out"), "-q", "--full")
@@ -40,7 +40,7 @@ def test_five_files_become_a_ranked_report(done: Ran) -> None:
 
 
 def test_without_a_bid_that_keeps_every_limit_the_exit_code_is_3(folder: Path) -> None:
-    words = ["bid", str(folder / "problem.yaml"), str(folder / "dray.csv"), "--set",
+    words = ["quote", "bid", str(folder / "problem.yaml"), str(folder / "dray.csv"), "--set",
              "site.facility_power=100 kW"]  # fmt: skip
     shown = ran(*words)
     assert shown.code == 3
@@ -49,7 +49,7 @@ def test_without_a_bid_that_keeps_every_limit_the_exit_code_is_3(folder: Path) -
 
 
 def wrong(folder: Path, *words: str) -> str:
-    shown = ran("bid", *words)
+    shown = ran("quote", "bid", *words)
     assert shown.code == 2
     assert shown.err.count("\n") == 1
     return shown.err
@@ -81,7 +81,7 @@ def test_an_answer_to_a_request_is_a_bid_with_a_product_that_no_catalog_has(
 ) -> None:
     """The request goes out, is filled in, and is planned with what the vendor tells of it."""
     problem = str(folder / "problem.yaml")
-    assert ran("rfq", problem, "-o", str(tmp_path)).code == 0
+    assert ran("quote", "rfq", problem, "-o", str(tmp_path)).code == 0
     path = tmp_path / "problem.rfq.xlsx"
     book = openpyxl.load_workbook(path)
     quote, products = book["Quote"], book["Products"]
@@ -102,7 +102,8 @@ def test_an_answer_to_a_request_is_a_bid_with_a_product_that_no_catalog_has(
         products.cell(2, column).value = told.get(question.label)
     answer = tmp_path / "fast.xlsx"
     book.save(answer)
-    shown = ran("bid", problem, str(answer), str(folder / "anvil.xlsx"), "-o", str(tmp_path))
+    bids = (str(answer), str(folder / "anvil.xlsx"))
+    shown = ran("quote", "bid", problem, *bids, "-o", str(tmp_path))
     assert shown.code == 0
     assert "it is planned with the figures that its vendor states" in " ".join(shown.out.split())
     found = Bids.model_validate_json((tmp_path / "problem.bids.json").read_text("utf-8"))
@@ -110,7 +111,7 @@ def test_an_answer_to_a_request_is_a_bid_with_a_product_that_no_catalog_has(
     assert (fast.sku, fast.needed, fast.usd) == ("fast_f7", 2, 160_000.0)
     products.cell(2, [q.label for q in QUESTIONS].index("Usable TB") + 1).value = None
     book.save(answer)
-    shown = ran("bid", problem, str(answer))
+    shown = ran("quote", "bid", problem, str(answer))
     assert shown.code == 3
     assert "which has to tell provides.usable" in " ".join(shown.out.split())
 
@@ -127,7 +128,8 @@ def test_nothing_in_a_file_steers_who_reads_it(folder: Path, tmp_path: Path) -> 
         ("", "", "Total", None, None, 1.0),
     ]
     path = xlsx(tmp_path / "a.xlsx", rows)
-    words = ["bid", str(folder / "problem.yaml"), str(path), "--vendor", f"a.xlsx=V{nasty}"]
+    problem = str(folder / "problem.yaml")
+    words = ["quote", "bid", problem, str(path), "--vendor", f"a.xlsx=V{nasty}"]
     shown = ran(*words, "-o", str(tmp_path))
     assert shown.code == 0
     assert "\u202e" not in shown.out
@@ -135,9 +137,7 @@ def test_nothing_in_a_file_steers_who_reads_it(folder: Path, tmp_path: Path) -> 
     cells = [cell for sheet in book.worksheets for row in sheet.rows for cell in row]
     assert not [cell for cell in cells if cell.data_type == "f"]
     assert not [cell for cell in cells if "\u202e" in str(cell.value)]
-    page = tmp_path / "page.html"
-    assert ran("report", str(tmp_path / "problem.bids.json"), "--file", str(page)).code == 0
-    text = page.read_text("utf-8")
+    text = (tmp_path / "problem.bids.html").read_text("utf-8")
     assert "<script>a" not in text
     assert "\u202e" not in text
 
@@ -152,7 +152,7 @@ def test_a_bid_is_in_the_currency_of_the_problem(folder: Path, tmp_path: Path) -
             (tmp_path / each.name).write_bytes(each.read_bytes())
     for problem in (dollars, euros):
         out = tmp_path / f"of {problem.parent.name}"
-        done = ran("bid", str(problem), str(folder / "anvil.xlsx"), "-o", str(out), "-q")
+        done = ran("quote", "bid", str(problem), str(folder / "anvil.xlsx"), "-o", str(out), "-q")
         assert done.code == 0
         assert ("MEUR" in done.out, "MUSD" in done.out) == (problem == euros, problem == dollars)
         found = Bids.model_validate_json((out / "problem.bids.json").read_text("utf-8"))

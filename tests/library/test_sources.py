@@ -65,12 +65,12 @@ def test_a_dict_is_a_problem_as_its_file(here: Path) -> None:
     assert plan.lines == of_file.lines
     assert planner.load(data, scenario="half_power").problem.site.facility_power_kw == 1000.0
     assert planner.size(data | {"site": {"it_power": "1 MW", "pue": np.float64(1.25)}})
-    assert planner.sweep(data, {"site.facility_power": ["1 MW", "2 MW"]}, jobs=1).table
+    assert planner.sweep(data, {"site.facility_power": ["1 MW", "2 MW"]}, workers=1).table
 
 
 def test_a_frame_is_scenarios(here: Path) -> None:
     table = pd.DataFrame({"site.facility_power": ["1 MW", "1.5 MW"]})
-    swept = planner.sweep("small.yaml", scenarios=table, jobs=1)
+    swept = planner.sweep("small.yaml", scenarios=table, workers=1)
     assert len(swept.table["status"]) == 2
 
 

@@ -134,5 +134,5 @@ def command(*arguments: str) -> int:
     """Run the command line in this process, both bills asked for."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PLANNER_DEBUG", "1")
-        patch.setattr(sys, "argv", ["planner", *arguments, "--bill", "csv", "--bill", "json"])
+        patch.setattr(sys, "argv", ["planner", *arguments, "--also", "bill.csv,bill.json"])
         return cli._run(cli.app)

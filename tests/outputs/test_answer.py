@@ -53,7 +53,7 @@ def test_it_fits_a_page_and_says_what_more_there_is(name: str) -> None:
     for label in ("Objective", "Power", "Checkpoint", "More"):
         assert [line for line in lines if line.startswith(f"{label} ")], label
     assert "HiGHS" not in shown
-    assert "--lines" in " ".join(lines[-2:])
+    assert "--show lines" in " ".join(lines[-2:])
 
 
 def test_what_is_asked_is_no_part_of_what_is_known() -> None:
@@ -70,7 +70,7 @@ def test_a_part_is_the_one_of_the_whole_screen(part: str) -> None:
     added = asked.removeprefix(asked[: len(asked) - len(console.render_parts(plan, [part]))])
     assert added
     assert added.strip("\n") in console.render(plan)
-    assert f"--{part}" not in asked.split(added)[0]
+    assert f" {part}" not in asked.split(added)[0].partition("--show")[2]
 
 
 def test_all_parts_are_the_whole_screen() -> None:
@@ -84,7 +84,7 @@ def test_the_first_notes_take_a_line_each() -> None:
     plan = made(CASES["complete"]).model_copy(update={"warnings": tuple(["long " * 60] * 9)})
     shown = answer.render(plan)
     assert shown.count("- long") == shown.count("…") == 3
-    assert "--notes all 9" in " ".join(shown.split())
+    assert "notes (all 9)" in " ".join(shown.split())
     assert "- long" not in answer.render(plan, ["lines", "notes"]).split("Read this too")[0]
 
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from planner.commands.schemas import json_schema
 from planner.outputs.audience import PRICES, Audience
 from planner.outputs.bill import COLUMNS, bill, columns_of, csv_bytes, harmless, json_bytes
 from planner.outputs.scope import blocks
 from planner.schema.bill import Bill, BillLine
 from planner.schema.plan import Line, Plan
-from planner.studies.registry import json_schema
 from tests.outputs.leaks import opened
 from tests.workbook.conftest import written
 from tests.world.gear_plans import plan

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from planner import terminal
+from planner.commands.views import VIEWS
 from planner.outputs import frontier_text, sweep_text, tornado_text, uncertain_text
 from planner.outputs.blocks import Column, FirstScreen, Table, drop_spare_columns, render, screen
 from planner.schema.sensitivity import Frontier, Sweep, Tornado
-from planner.studies.registry import RESULTS, STUDIES
-from planner.studies.study import load
 from tests.outputs import samples_sensitivity as samples
 from tests.outputs.hostile import TEXTS
 from tests.world.commands import once, ran
@@ -20,13 +19,14 @@ from tests.world.commands import once, ran
 A_PAGE = 42
 """Lines that a page may have: so many at 60 columns, fewer at 80."""
 
-BRIEF = ("truth", "verification")
-"""Results without a screen, and those whose whole screen is a few lines."""
+BRIEF = ("verification",)
+"""Results whose whole screen is a few lines."""
 
 COMMANDS = (
-    ("explain",), ("tornado", "--jobs", "1"), ("alternatives",), ("compare", "--rules"),
-    ("size",), ("simulate", "--replications", "20", "--no-intervals"),
-    ("frontier", "--against", "power", "--points", "5", "--jobs", "1"),
+    ("explain",), ("sweep", "--mode", "tornado", "--workers", "1"), ("compare", "--near", "1 %"),
+    ("compare", "--rules"),
+    ("size",), ("simulate", "--replications", "20", "--interval", "10 min"),
+    ("sweep", "--mode", "frontier", "--against", "power", "--points", "5", "--workers", "1"),
 )  # fmt: skip
 
 
@@ -45,21 +45,16 @@ def test_a_first_screen_fits_a_page(
     name: str, columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(terminal, "_columns", columns)
-    lines = render(*parts_of(samples.everything()[name])).splitlines()
+    lines = render(*both(samples.everything()[name])).splitlines()
     assert max(map(len, lines)) <= columns
     assert len(lines) <= A_PAGE
     assert lines[-1].startswith("More") or lines[-2].startswith("More")
 
 
-def parts_of(study: Any) -> tuple[FirstScreen, tuple[str, ...], Callable[[], str]]:
-    first, whole = both(study)
-    return first, (), whole
-
-
 @pytest.mark.parametrize("name", samples.everything())
 def test_nothing_is_lost_under_full(name: str) -> None:
     first, whole = both(samples.everything()[name])
-    text = render(first, ("full",), whole)
+    text = render(first, whole, full=True)
     assert whole().removeprefix(first.title).strip("\n") in text
     assert text.count(first.title) == 1
     for label, said in first.answer:
@@ -69,48 +64,40 @@ def test_nothing_is_lost_under_full(name: str) -> None:
 @pytest.mark.parametrize("name", samples.nothing())
 def test_without_a_plan_the_whole_is_short(name: str) -> None:
     first, whole = both(samples.nothing()[name])
-    assert render(first, (), whole) == whole()
+    assert render(first, whole) == whole()
 
 
 def test_what_changes_nothing_is_one_sentence() -> None:
     study = samples.tornado()
     first, whole = both(study)
-    text = render(first, (), whole)
+    text = render(first, whole)
     assert "1 other changes nothing, low or high: rack positions." in text
     assert not [line for line in text.splitlines() if line.startswith("  rack positions")]
     assert [line for line in whole().splitlines() if "rack positions" in line and "=" in line]
     assert "No plan  restore time 1 min" in text
-    assert "rack positions  " in render(first, ("full",), whole)
+    assert "rack positions  " in render(first, whole, full=True)
 
 
 def test_five_notes_of_two_lines_and_all_of_them_on_request() -> None:
     notes = tuple(f"note {at}: {'word ' * 50}end of {at}" for at in range(7))
     first = FirstScreen("Title", (("Plan", "yes"),), notes=notes, proof=("gap 0",), full="all")
-    short = render(first, (), str)
+    short = render(first, str)
     assert short.count("  - ") == 5 and "note 5" not in short and "end of" not in short
-    assert "--full all, --notes all 7, --proof" in short and "gap 0" not in short
-    every = render(first, ("notes",), str)
-    assert every.count("  - ") == 7 and "end of 6" in every and "--notes" not in every
-    assert "Proof\n  - gap 0\n" in render(first, ("proof",), str)
+    assert "--full all, all 7 notes, proof" in short and "gap 0" not in short
+    assert "Proof\n  - gap 0\n" in render(first, str, full=True)
 
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_nothing_in_a_name_steers_a_terminal(name: str) -> None:
     for study in samples.everything().values():
         first, whole = both(samples.saying(study, TEXTS[name]))
-        for parts in ((), ("notes", "proof")):
-            text = render(first, parts, whole)
+        for full in (False, True):
+            text = render(first, whole, full=full)
             assert all(line.isprintable() for line in text.split("\n"))
 
 
-def test_every_result_has_one_and_every_study_the_options_for_the_rest() -> None:
-    for result in RESULTS:
-        assert bool(result.first) == (result.name not in BRIEF), result.name
-        assert not result.first or callable(load(result.first))
-    for study in STUDIES.values():
-        names = {option.name for option in study.options}
-        told = any(result.first for result in study.results)
-        assert ({"notes", "proof", "full"} <= names) == told, study.name
+def test_every_result_has_a_first_screen_but_the_brief_ones() -> None:
+    assert [view.name for view in VIEWS.values() if view.first is None] == list(BRIEF)
 
 
 @pytest.mark.exhaustive(keep=2)
@@ -167,7 +154,7 @@ def test_a_column_of_figures_says_their_unit() -> None:
 
 
 def test_several_records_share_the_page(small: str) -> None:
-    shown = once("frontier", small, "--points", "4", "--jobs", "1")
+    shown = once("sweep", "--mode", "frontier", small, "--points", "4", "--workers", "1")
     assert shown.out.count("(frontier: ") == 3
     assert shown.out.count("Best ") == 3
     assert len(shown.out.splitlines()) <= A_PAGE

@@ -159,7 +159,8 @@ def test_names_from_elsewhere_do_no_harm() -> None:
 
 def test_the_command_writes_the_files(tmp_path: Path) -> None:
     problem = shipped.problem_files()["enterprise_1MW"]
-    done = ran("solve", str(problem), "--netbox", "-q", "-o", str(tmp_path), "--audience=customer")
+    words = ("solve", str(problem), "--also", "netbox", "-q", "-o", str(tmp_path))
+    done = ran(*words, "--audience=customer")
     assert done.code == 0, done.err
     written = sorted(tmp_path.glob("*.customer.netbox-*.csv"))
     assert len(written) == len(FORMS)
@@ -169,7 +170,7 @@ def test_the_command_writes_the_files(tmp_path: Path) -> None:
 def test_without_racks_there_is_nothing_to_import(tmp_path: Path) -> None:
     problem = shipped.problem_files()["gpt3_octet"]
     bare = ("--set", "site.racks=null", "--set", "site.rack=null")
-    done = ran("solve", str(problem), *bare, "--netbox", "-q", "-o", str(tmp_path))
+    done = ran("solve", str(problem), *bare, "--also", "netbox", "-q", "-o", str(tmp_path))
     assert done.code == 2
-    assert "--netbox: the plan has no racks" in done.err
+    assert "--also netbox: the plan has no racks" in done.err
     assert not list(tmp_path.iterdir())

@@ -290,7 +290,7 @@ def test_the_workbook_of_the_command_holds_the_same_numbers(
     run: Callable[..., Ran], plans: tuple[Path, Path, Path], tmp_path: Path
 ) -> None:
     ran = run(*plans, "-o", "out")
-    assert ran.err == f"wrote {Path('out', 'compare.xlsx')}\n"
+    assert ran.err == "wrote out/compare.html and out/compare.xlsx\n"
     document = openpyxl.load_workbook(tmp_path / "out" / "compare.xlsx")
     assert document.sheetnames == ["Comparison", "Comparison data"]
     found = compared(*plans)
@@ -313,7 +313,7 @@ def test_the_rules_command_writes_its_workbook(run: Callable[..., Ran], tmp_path
     ran = run("--rules", problem, "--scenario", "half_hourly", "-o", "out", "--json")
     written = {Path(each).name for each in re.findall(r"out\S*\.\w+", ran.err)}
     assert written == {
-        f"megatron_1t.half_hourly.rules.{end}" for end in ("json", "png", "svg", "xlsx")
+        f"megatron_1t.half_hourly.rules.{end}" for end in ("html", "json", "png", "svg", "xlsx")
     }
     assert json.loads(ran.out)["scenario"] == "half_hourly"
     assert openpyxl.load_workbook(tmp_path / "out" / "megatron_1t.half_hourly.rules.xlsx")
@@ -337,9 +337,8 @@ REFUSED = {
                              "--set and --scenario change problem files"),
     "rules of a plan": (("--rules", "good.plan.json"), "--rules takes one problem file"),
     "rules of two": (("--rules", "a.yaml", "b.yaml"), "--rules takes one problem file"),
-    "rules and all": (("--rules", "a.yaml", "--all"), "--all lists what plans have in common"),
+    "rules and near": (("--rules", "a.yaml", "--near", "1 %"), "are different comparisons"),
     "rules of no file": (("--rules", "gone.yaml"), "gone.yaml: no such problem file"),
-    "a gap": (("good.plan.json", "good.plan.json", "--gap", "2"), "--gap 2 must lie between"),
     "no folder": (("good.plan.json", "good.plan.json", "-o", "a.txt"), "cannot write"),
 }  # fmt: skip
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,20 +14,18 @@ import numpy as np
 import pytest
 
 from planner.case import Case, resolve
-from planner.commands.report import Report, report
 from planner.inputs import Change, Inputs, applied
 from planner.optimizer.optimise import Certificate, optimise
 from planner.schema.catalog import Item
 from planner.schema.problem import Objective
 from planner.schema.sensitivity import Frontier, FrontierPoint
 from planner.studies import frontier
-from planner.studies import request as asked_of
 from planner.studies.frontier import AGAINST, Against, Question, knee
-from planner.studies.registry import STUDIES
 from planner.studies.request import SweepOptions
 from tests.oracle.candidates import candidates
 from tests.oracle.money import Array, Market
 from tests.studies.test_alternatives import enumerated
+from tests.world.commands import ran
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.requests import Request, gpu_system, price, store
 
@@ -310,33 +307,25 @@ def test_a_walk_that_is_stopped_says_so(monkeypatch: pytest.MonkeyPatch) -> None
     assert answer.points[-1] == found(0, "cost").points[-1]
 
 
-def reported(path: Path, against: Sequence[Against], **more: Any) -> Report:
-    request = asked_of.Request((path,), gap=0.01, jobs=1, **more)
-    return report(STUDIES["frontier"], request, {"against": against, "points": 3})
-
-
 def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:
-    problem = Path(small)
-    both: tuple[Against, ...] = ("cost", "power")
-    ended = reported(problem, both, folder=tmp_path)
-    assert ended.code == 0
-    assert {path.name for path in ended.written} == {
+    words = ("sweep", "--mode", "frontier", small, "--gap", "1 %", "--points", "3",
+             "--workers", "1", "--against", "cost")  # fmt: skip
+    both = ("cost", "power")
+    assert ran(*words, "--against", "power", "-o", str(tmp_path / "a")).code == 0
+    written = [*(tmp_path / "a").iterdir()]
+    assert {path.name for path in written} == {
         *(f"problem.frontier-{name}.{kind}" for name in both for kind in ("json", "png", "svg")),
-        "problem.frontier.xlsx",
-    }
-    assert all(path.stat().st_size for path in ended.written)
-    record = (tmp_path / "problem.frontier-cost.json").read_text("utf-8")
+        "problem.frontier.xlsx", "problem.frontier.html",
+    }  # fmt: skip
+    assert all(path.stat().st_size for path in written)
+    record = (tmp_path / "a/problem.frontier-cost.json").read_text("utf-8")
     assert Frontier.model_validate_json(record).points
-    printed = reported(problem, ("cost",), as_json=True)
-    assert f"{printed.text}\n" == record
-    assert printed.written == ()
-    two = reported(problem, both, as_json=True)
-    assert [each["x_name"] for each in json.loads(two.text)] == list(both)
-    none = ("targets.min_gpus=100000",)
-    hopeless = reported(problem, ("storage",), settings=none, folder=tmp_path / "none")
-    assert (hopeless.code, [path.name for path in hopeless.written]) == (
-        3, ["problem.frontier-storage.json"],
-    )  # fmt: skip
+    assert ran(*words, "--json").out == record
+    two = ran(*words, "--against", "power", "--json")
+    assert [each["x_name"] for each in json.loads(two.out)] == list(both)
+    hopeless = ran(*words, "--set", "targets.min_gpus=100000", "-o", str(tmp_path / "none"))
+    names = {path.name for path in (tmp_path / "none").iterdir()}
+    assert (hopeless.code, names) == (3, {"problem.frontier-cost.json", "problem.frontier.html"})
 
 
 def test_the_same_problem_gives_the_same_bytes_on_any_number_of_cores() -> None:

@@ -249,7 +249,7 @@ def test_a_missing_scheduler_is_one_line(small: str, monkeypatch: pytest.MonkeyP
         for port in (1, silent.getsockname()[1]):  # nobody, and somebody who never answers
             with pytest.raises(InputError, match="no Dask scheduler answers") as caught:
                 _tornado(inputs, 1, f"tcp://127.0.0.1:{port}")
-            assert f"--dask tcp://127.0.0.1:{port}" in str(caught.value)
+            assert f"--workers tcp://127.0.0.1:{port}" in str(caught.value)
 
 
 @pytest.mark.filterwarnings("default")

@@ -154,7 +154,7 @@ def test_what_is_varied_twice_is_refused(inputs: Inputs, vary: Sequence[str], tw
 
 
 def test_nothing_to_vary_is_said(inputs: Inputs) -> None:
-    assert error_of(inputs) == ("nothing is varied; give --vary, --scenarios or --named [vary]")
+    assert error_of(inputs) == ("nothing is varied; give --vary or --scenarios [vary]")
 
 
 # Scenarios as inputs.
@@ -325,16 +325,16 @@ def test_settings_are_laid_over_every_named_scenario(problem: Path) -> None:
 
 def test_named_scenarios_that_are_not_there(problem: Path, inputs: Inputs, small: str) -> None:
     said = error_of(inputs, named=["half_powr"], problem=problem)
-    assert said == "--named: no scenario 'half_powr'; did you mean 'half_power'? [scenario]"
+    assert said == "--scenarios: no scenario 'half_powr'; did you mean 'half_power'? [scenario]"
     said = error_of(inputs, named=["broken"], problem=problem)
     assert "site.facility_power: 'GB' in '1 GB' is not a unit of power" in said
     bare = problem.with_name("bare.yaml")
     bare.write_text(PROBLEM[: PROBLEM.index("scenarios:")], "utf-8")
     said = error_of(inputs, named=(), problem=bare)
-    assert said.startswith("--named: bare.yaml has no scenarios; add scenarios: {half_power:")
+    assert said.startswith("--scenarios: bare.yaml has no scenarios; add scenarios: {half_power:")
     own = load(problem, scenario="hourly")
     said = error_of(own, named=(), problem=problem)
-    assert said.startswith("--named: --named does not go with --scenario")
+    assert said.startswith("--scenarios: --scenarios does not go with --scenario")
     assert scenarios(load(Path(small)), named=(), problem=Path(small))[0].name == "half_power"
 
 

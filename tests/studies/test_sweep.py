@@ -28,7 +28,7 @@ FILES = (".sweep.parquet", ".sweep.csv", ".sweep.json")
 
 
 def swept(small: str, folder: Path, *arguments: str) -> Ran:
-    return ran("sweep", small, "-o", str(folder), "--no-workbook", "--jobs", "1", *arguments)
+    return ran("sweep", small, "-o", str(folder), "--workers", "1", *arguments)
 
 
 def table(folder: Path) -> list[dict[str, Any]]:
@@ -99,7 +99,7 @@ def test_what_is_wrong_in_the_middle_spoils_only_its_own_row(small: str, tmp_pat
 
 
 def test_catalogs_prices_and_named_scenarios_can_be_varied(small: str, tmp_path: Path) -> None:
-    swept(small, tmp_path, "--vary", "prices.*.list=x1,x2", "--named", "all")
+    swept(small, tmp_path, "--vary", "prices.*.list=x1,x2", "--scenarios", "all")
     rows = table(tmp_path)
     assert [row["name"] for row in rows] == ["half_power"] * 2
     assert rows[1]["capex_usd"] == pytest.approx(2 * rows[0]["capex_usd"], rel=0.2)
@@ -111,8 +111,8 @@ def test_catalogs_prices_and_named_scenarios_can_be_varied(small: str, tmp_path:
 @pytest.mark.exhaustive(keep=0)
 def test_every_number_of_processes_gives_the_same_bytes(small: str, tmp_path: Path) -> None:
     for jobs in ("1", "2"):
-        ran("sweep", small, "--vary", PIECES, "-o", str(tmp_path / jobs), "--no-workbook",
-            "--jobs", jobs)  # fmt: skip
+        ran("sweep", small, "--vary", PIECES, "-o", str(tmp_path / jobs),
+            "--workers", jobs)  # fmt: skip
     for suffix in FILES:
         one, two = ((tmp_path / jobs / f"problem{suffix}").read_bytes() for jobs in ("1", "2"))
         assert one == two, suffix
@@ -120,7 +120,7 @@ def test_every_number_of_processes_gives_the_same_bytes(small: str, tmp_path: Pa
 
 def test_a_workbook_and_pictures_come_with_it(small: str, tmp_path: Path) -> None:
     done = ran("sweep", small, "--vary", "site.facility_power=200kW:400kW:50kW",
-               "-o", str(tmp_path), "--jobs", "1")  # fmt: skip
+               "-o", str(tmp_path), "--workers", "1")  # fmt: skip
     assert done.code == 0
     book = openpyxl.load_workbook(tmp_path / "problem.sweep.xlsx")
     assert book.sheetnames == ["Sweep", "Sweep data"]
@@ -131,7 +131,7 @@ def test_a_workbook_and_pictures_come_with_it(small: str, tmp_path: Path) -> Non
 
 
 def test_where_no_scenario_has_a_plan_nothing_is_drawn(small: str, tmp_path: Path) -> None:
-    vary = ("--vary", "site.facility_power=1kW,2kW", "--jobs", "1", "-o", str(tmp_path))
+    vary = ("--vary", "site.facility_power=1kW,2kW", "--workers", "1", "-o", str(tmp_path))
     done = ran("sweep", small, *vary)
     assert "infeasible" in done.out or "no plan" in done.out, done.err
     assert {path.suffix for path in tmp_path.iterdir()} >= {".csv", ".xlsx"}
@@ -218,12 +218,12 @@ def test_a_name_that_is_no_text_is_refused_before_anything_is_solved(
         (("--vary", "site.facility_power=1MW:2MW"), "site.facility_power"),
         (("--vary", "site.facility_power=1:2:1"), "kW"),
         (("--scenarios", "nowhere.csv"), "nowhere.csv"),
-        (("--named", "nobody"), "nobody"),
-        (("--vary", "site.pue=1.1,1.2", "--jobs", "-1"), "--jobs"),
+        (("--scenarios", "nobody"), "nobody"),
+        (("--vary", "site.pue=1.1,1.2", "--workers", "-1"), "--workers"),
         (("--vary", "site.pue=1.1,1.2", "--gap", "2"), "--gap"),
-        (("--vary", "site.pue=1.1,1.2", "--dask", "tcp://127.0.0.1:1"), "no Dask scheduler"),
-        (("--vary", "site.pue=1.1,1.2", "--dask", "nonsense://"), "no Dask scheduler"),
-        (("--vary", "site.pue=1.1,1.2", "--dask", "tls://127.0.0.1:1"), "needs certificates"),
+        (("--vary", "site.pue=1.1,1.2", "--workers", "tcp://127.0.0.1:1"), "no Dask scheduler"),
+        (("--vary", "site.pue=1.1,1.2", "--workers", "nonsense://"), "no Dask scheduler"),
+        (("--vary", "site.pue=1.1,1.2", "--workers", "tls://127.0.0.1:1"), "needs certificates"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(
@@ -231,7 +231,7 @@ def test_what_is_wrong_is_said_in_a_line(
     said: str,
 ) -> None:  # fmt: skip
     monkeypatch.setattr("planner.studies.pool.SECONDS_TO_CONNECT", 1)
-    done = ran("sweep", small, "-o", str(tmp_path), "--no-workbook", *arguments)
+    done = ran("sweep", small, "-o", str(tmp_path), *arguments)
     assert done.code == 2 and said in done.err
     assert done.err.startswith("planner: ") and done.err.count("\n") == 1
     assert not list(tmp_path.glob("problem*"))

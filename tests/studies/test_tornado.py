@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from planner import shipped
 from planner.case import resolve
-from planner.commands.report import Report, report
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.loader import load
@@ -19,12 +16,11 @@ from planner.loader.vary import Variable, checked
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.schema.sensitivity import End, Swing, Tornado
-from planner.studies import request as asked_of
-from planner.studies.registry import STUDIES
 from planner.studies.request import SweepOptions
 from planner.studies.scenario_plans import Answer
 from planner.studies.scenarios import Scenario
 from planner.studies.tornado import defaults, study, width
+from tests.world.commands import ran
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.requests import Request, store
 
@@ -242,23 +238,17 @@ def test_a_width_is_certain_as_far_as_its_ends_are() -> None:
     assert width(answer(None, None), answer(11.0, 13.0)) == (None, None, None)
 
 
-def reported(path: Path, ranges: Sequence[str], **more: Any) -> Report:
-    request = asked_of.Request((path,), gap=EXACT.gap, jobs=EXACT.jobs, **more)
-    return report(STUDIES["tornado"], request, {"vary": ranges, "by": 0.2})
-
-
 def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:
-    problem, ranges = Path(small), ("site.facility_power=+-20%", "targets.min_gpus=1:100000")
-    ended = reported(problem, ranges, folder=tmp_path)
-    assert ended.code == 0
-    names = {f"problem.tornado.{kind}" for kind in ("json", "xlsx", "png", "svg")}
-    assert {path.name for path in ended.written} == names
+    words = ("sweep", "--mode", "tornado", small, "--gap", "1e-6", "--workers", "1", "--vary",
+             "site.facility_power=+-20%")  # fmt: skip
+    ends = ("--vary", "targets.min_gpus=1:100000")
+    assert ran(*words, *ends, "-o", str(tmp_path)).code == 0
+    names = {f"problem.tornado.{kind}" for kind in ("json", "xlsx", "png", "svg", "html")}
+    assert {path.name for path in tmp_path.iterdir()} == names
     record = (tmp_path / "problem.tornado.json").read_text("utf-8")
     assert len(Tornado.model_validate_json(record).swings) == 2
-    printed = reported(problem, ranges, as_json=True)
-    assert (f"{printed.text}\n", printed.written) == (record, ())
-    none = ("targets.min_gpus=100000",)
-    assert reported(problem, ranges[:1], settings=none).code == 3
+    assert ran(*words, *ends, "--json").out == record
+    assert ran(*words, "--set", "targets.min_gpus=100000").code == 3
 
 
 def test_record_types_stay_plain() -> None:

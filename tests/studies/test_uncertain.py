@@ -6,7 +6,7 @@ import base64
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 
@@ -17,7 +17,7 @@ from scipy import stats
 
 from planner.api import Options, solve_with
 from planner.case import resolve
-from planner.commands.report import report
+from planner.commands.results import run_study
 from planner.errors import InputError
 from planner.inputs import Change, Inputs, value_at
 from planner.loader import load
@@ -49,7 +49,6 @@ from planner.studies.purchases import (
     value_of,
     values_of,
 )
-from planner.studies.registry import STUDIES
 from planner.studies.request import Request, SweepOptions
 from planner.studies.scenario_plans import Answer
 from planner.studies.scenarios import Scenario
@@ -172,7 +171,7 @@ def test_what_cannot_be_is_refused_in_one_line(small: str, dist: str, said: str)
         unknowns(read(small)[0], [dist])
     text = str(caught.value)
     assert said in text
-    assert text.startswith(f"--dist {dist[:40]}")
+    assert text.startswith(f"--vary {dist[:40]}")
     assert text.endswith("[dist]")
     assert "\n" not in text
 
@@ -661,7 +660,10 @@ PIXEL = base64.b64decode(
 
 
 def test_report_prints_and_writes(
-    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
     # Drawing has tests of its own.
@@ -669,9 +671,10 @@ def test_report_prints_and_writes(
     monkeypatch.setattr(picture, "svg", lambda chart: f"{chart.name} svg".encode())
     asked = {"dist": (POWER,), "samples": 4, "seed": 7, "method": "lhs", "indices": False}
     request = Request((Path(small),), gap=EXACT.gap, jobs=EXACT.jobs)
-    made = report(STUDIES["uncertain"], replace(request, folder=tmp_path), asked)
-    assert made.code == 0
-    written = {path.name: path.read_bytes() for path in made.written}
+    command, folder = partial(uncertain.run, **asked), replace(request, folder=tmp_path)
+    assert run_study("sweep", "", command, folder, as_json=False, full=False) == 0
+    shown = capsys.readouterr().out
+    written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert written["problem.uncertain.outcomes.png"] == PIXEL + b"outcomes"
     assert written["problem.uncertain.candidates.svg"] == b"candidates svg"
     book = openpyxl.load_workbook(tmp_path / "problem.uncertain.xlsx")
@@ -679,9 +682,9 @@ def test_report_prints_and_writes(
     found = Uncertain.model_validate_json(written["problem.uncertain.json"])
     assert found.status == "optimal"
     first = uncertain_text.first(found)
-    assert made.text == blocks.render(first, (), str).rstrip("\n")
-    whole = blocks.render(first, ("full",), lambda: blocks.screen(uncertain_text.view(found)))
+    assert shown == blocks.render(first, str)
+    whole = blocks.render(first, lambda: blocks.screen(uncertain_text.view(found)), full=True)
     assert blocks.screen(uncertain_text.view(found)).partition("\n")[2].strip("\n") in whole
-    printed = report(STUDIES["uncertain"], replace(request, as_json=True), asked)
-    assert Uncertain.model_validate_json(printed.text) == found
-    assert printed.written == ()
+    assert run_study("sweep", "", command, request, as_json=True, full=False) == 0
+    printed = capsys.readouterr()
+    assert (Uncertain.model_validate_json(printed.out), printed.err) == (found, "")

@@ -202,7 +202,6 @@ def test_the_field_is_named(
 READERS: dict[str, Callable[[str, str], tuple[str, ...]]] = {
     "compare": lambda bad, good: ("compare", good, bad),
     "simulate": lambda bad, good: ("simulate", bad, "--replications", "2"),
-    "report": lambda bad, good: ("report", bad, "--file", "never.html"),
 }
 
 
@@ -259,7 +258,7 @@ def test_one_value_given_twice_is_refused_whatever_reads_it(file: Path, tmp_path
     planted = [*lines[:at], '"quan\\u0074ity": 1,', *lines[at:]]
     path = tmp_path / "x.plan.json"
     path.write_text("\n".join(planted), "utf-8")
-    for command in ("verify", "simulate", "report"):
+    for command in ("verify", "simulate"):
         done = ran(command, str(path))
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
         assert (
@@ -283,7 +282,7 @@ def test_a_file_cut_off_names_the_line_and_a_byte_order_mark_is_no_fault(
 
 
 def test_a_plan_where_a_problem_belongs_names_the_problem(file: Path) -> None:
-    for command in ("solve", "explain", "check", "tornado"):
+    for command in ("solve", "explain", "check", "sweep"):
         done = ran(command, str(file))
         assert done.code == 2
         said = [line for line in (done.out + done.err).splitlines() if "expected a problem" in line]

@@ -148,7 +148,7 @@ def test_text_fits_the_screen_and_answers_first_what_was_asked() -> None:
     ("name", "told"),
     [
         ("netapp_aff_a9", "did you mean 'netapp_aff_a90'"),
-        ("zzz", "planner catalog list"),
+        ("zzz", "planner catalog lists"),
         ("vast_ceres_4cn_2x3015", "is in the plan"),
         ("nvidia_qm9700", "is a companion"),
     ],

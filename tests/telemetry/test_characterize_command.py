@@ -80,7 +80,7 @@ def test_calibration_with_a_log(trace: Path, small: str, tmp_path: Path) -> None
     log = str(trace.with_name("hall.log.csv"))
     found = ran(
         "characterize", str(trace), "--problem", small, "--log", log, "--gpus", "1000",
-        "--nameplate", "100 GB/s", "--nameplate-read", "200 GB/s", "-o", str(tmp_path), "--json",
+        "--nameplate", "100 GB/s, 200 GB/s", "-o", str(tmp_path), "--json",
     )  # fmt: skip
     assert found.code == 0, found.err
     measured = Characterization.model_validate_json(found.out).calibration
@@ -112,8 +112,7 @@ def test_calibration_with_a_log(trace: Path, small: str, tmp_path: Path) -> None
         (["--problem", "{small}", "--nameplate", "0 GB/s"], "must be more than 0"),
         (["--problem", "{small}", "--log", "{trace}"], "no column 'job'; a log has the columns"),
         (["--problem", "{small}", "--log", "none.csv"], "no such file"),
-        (["--problem", "{small}", "--log", "{log}", "--log-job", "bg"], "did you mean 'big'?"),
-        (["--bytes-per-parameter", "0"], "must lie between 0 and 100"),
+        (["--problem", "{small}", "--log", "{log}=bg"], "did you mean 'big'?"),
         (["--unit", "GB/s", "--read-as", "bytes"], "the unit is a bandwidth"),
         (["--unit", "GW"], "neither a bandwidth nor a data size"),
         (["{trace}"], "cluster 'hall' is in two files"),
@@ -124,6 +123,7 @@ def test_wrong_use(trace: Path, small: str, arguments: list[str], words: str) ->
         "{small}": small,
         "{trace}": str(trace),
         "{log}": str(trace.with_name("hall.log.csv")),
+        "{log}=bg": f"{trace.with_name('hall.log.csv')}=bg",
     }
     found = ran("characterize", str(trace), *(places.get(each, each) for each in arguments))
     assert (found.code, found.out) == (2, "")

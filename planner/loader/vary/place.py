@@ -283,7 +283,7 @@ def _roots(inputs: Inputs, steps: list[str]) -> tuple[list[_Node], list[str]]:
     if first == PRICES and len(steps) > 1 and not steps[1].isdigit():
         return _entries(first, dict(inputs.prices), steps, "price for", "price books")
     if first in _READ_ONCE:
-        fix = "name them in a scenario of the problem file, and give --named"
+        fix = "name them in a scenario of the problem file, and give --scenarios"
         if first == "catalogs":
             fix += "; a figure of an item is catalog.ITEM.GROUP.FIGURE"
         raise NoPlaceError(f"which {_READ_ONCE[first]} are read cannot be varied", fix)

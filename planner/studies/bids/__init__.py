@@ -84,7 +84,7 @@ def run(
     """
     if request.path.suffix.lower() not in PROBLEMS:
         message = f"'{request.path}' is no problem file"
-        fix = "planner bid PROBLEM.yaml --quotes a.xlsx b.csv"
+        fix = "planner quote bid PROBLEM.yaml a.xlsx b.csv"
         raise InputError(Finding("files", message, fix=fix))
     files = (*quotes, *request.paths[1:])
     read, inputs = read_bids(

@@ -43,7 +43,7 @@ def mapping_of(path: Path | None, items: Mapping[str, Item]) -> QuoteMap:
     wrong = [item for item in mapping.items.values() if item not in items]
     if wrong:
         message = f"the mapping names '{wrong[0]}', which no catalog in use has"
-        fix = "see planner catalog list, or give the catalog's problem with --problem"
+        fix = "see planner catalog, or give the catalog's problem with --problem"
         raise InputError(Finding("unknown-item", message, str(path), fix=fix))
     return mapping
 

@@ -469,7 +469,7 @@ def run(request: Request, *, rules: bool, everything: bool) -> Found:
         InputError: a file is wrong or of another kind.
     """
     if rules:
-        return _by_other_rules(request, everything=everything)
+        return _by_other_rules(request)
     read = read_sides(
         request.paths,
         settings=request.settings,
@@ -483,16 +483,14 @@ def run(request: Request, *, rules: bool, everything: bool) -> Found:
         stem="compare",
         plan=lambda: read[0].plan,
         shown={"everything": everything},
+        plans=tuple((side.source, side.plan) for side in read if side.there),
     )
 
 
-def _by_other_rules(request: Request, *, everything: bool) -> Found:
+def _by_other_rules(request: Request) -> Found:
     if len(request.paths) != 1 or request.path.suffix.lower() not in PROBLEMS:
         message = "--rules takes one problem file (.yaml)"
         raise InputError(Finding("files", message, fix="planner compare --rules 10MW.yaml"))
-    if everything:
-        message = "--all lists what plans have in common, and --rules compares no files"
-        raise InputError(Finding("option", message, fix="leave out --all"))
     options = request.options()
     base = solve_with(request.inputs, options)
     found = rules_table(request.inputs, base, options, request.progress)

@@ -78,7 +78,7 @@ def _check(inputs: Inputs, plan: Plan, asked: Sequence[str]) -> None:
         message, fix = None, None
         if name not in known:
             message = f"no item named '{name[:60]}' in the catalogs of the problem"
-            fix = did_you_mean(name, kinds) or "every name is in planner catalog list"
+            fix = did_you_mean(name, kinds) or "planner catalog lists every item"
         elif known[name].category not in CATEGORIES:
             message = f"'{name}' is a companion: it comes with GPU systems and storage as needed"
             fix = "ask about a GPU system or a storage item"
