@@ -208,7 +208,7 @@ def page() -> str:
         "# What the planner assumes, and what each assumption is worth",
         f"Of the shipped example `{EXAMPLE}`: {goal.value:,.0f} useful {goal.unit}, "
         f"{money(totals.capex_usd)} to buy. Written by `scripts/make_assumptions.py` from its plan "
-        "and its tornado; `planner sweep --mode tornado` and the workbook have those of a problem."
+        "and its tornado; `planner sweep --mode tornado` and the workbook have those of a problem.",
     )
     parts = (*head, *_worth(), *_levers(), *_figures(), *_prices(), *_left_out())
     return "\n\n".join(parts) + "\n"
