@@ -18,8 +18,6 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from planner.sizing.checks import require_non_negative, require_positive, require_share
-
 FULL = 1e200
 """Beyond this the inverse of Erlang's formula tells nothing more: the job never waits."""
 
@@ -32,11 +30,8 @@ def repair_load(failures_per_gpu_day: float, gpus: float, out_s: float) -> float
         gpus: GPUs the job uses.
         out_s: repair time an interruption causes on average, s: the share of interruptions that
             take a unit out, times the mean of its repair; a sum over classes where there are some.
-
-    Raises:
         ValueError: a quantity is not positive.
     """
-    require_positive(failures_per_gpu_day=failures_per_gpu_day, gpus=gpus, out_s=out_s)
     return failures_per_gpu_day / 86_400.0 * gpus * out_s
 
 
@@ -46,14 +41,10 @@ def erlang_b(places: int, load: float) -> float:
     Args:
         places: units that can be out, at least 0.
         load: units out on average if there were no end of places.
-
-    Raises:
         ValueError: the places are negative or the load is not positive.
 
     Source: A. K. Erlang, 1917: B(0) = 1, B(c) = load B(c - 1)/(c + load B(c - 1)).
     """
-    require_non_negative(places=places)
-    require_positive(load=load)
     blocked = 1.0
     for place in range(1, places + 1):
         blocked = load * blocked / (place + load * blocked)
@@ -62,19 +53,14 @@ def erlang_b(places: int, load: float) -> float:
 
 def waiting(spares: int, load: float) -> float:
     """Return the share of time in which the job waits: more units are out than stood by.
-
-    Raises:
-        ValueError: the spares are negative or the load is not positive.
+    ValueError: the spares are negative or the load is not positive.
     """
-    require_non_negative(spares=spares)
     return erlang_b(spares + 1, load)
 
 
 def availability(spares: int, load: float) -> float:
     """Return the share of time in which the job does not wait for a repair.
-
-    Raises:
-        ValueError: the spares are negative or the load is not positive.
+    ValueError: the spares are negative or the load is not positive.
     """
     inverse, before = _inverse(spares, load)
     return min(1.0, (spares + 1) / load * before / inverse)
@@ -85,8 +71,6 @@ def _inverse(spares: int, load: float) -> tuple[float, float]:
 
     Source: Erlang's recursion, 1/B(c) = 1 + c/load/B(c - 1). All terms are positive.
     """
-    require_non_negative(spares=spares)
-    require_positive(load=load)
     before, inverse = 1.0, 1.0
     for place in range(1, spares + 2):
         before, inverse = inverse, 1.0 + place / load * inverse
@@ -97,9 +81,7 @@ def _inverse(spares: int, load: float) -> tuple[float, float]:
 
 def units_out(spares: int, load: float) -> float:
     """Return the units that are out for repair on average.
-
-    Raises:
-        ValueError: the spares are negative or the load is not positive.
+    ValueError: the spares are negative or the load is not positive.
     """
     return load * availability(spares, load)
 
@@ -110,11 +92,8 @@ def most_spares(load: float, waiting: float) -> int:
 
     Args:
         waiting: share of time, more than 0.
-
-    Raises:
         ValueError: a quantity is not positive.
     """
-    require_positive(load=load, waiting=waiting)
     spares, blocked = 0, load / (1.0 + load)
     while blocked > waiting:
         spares += 1
@@ -132,11 +111,8 @@ def in_rack_waiting(racks: float, spares_each: int, load_each: float) -> float:
         racks: racks in use, in parts of one where the last is not full.
         spares_each: units of each rack that stand by.
         load_each: `repair_load` of the GPUs in use of one rack.
-
-    Raises:
         ValueError: the spares are negative, or the racks or the load not positive.
     """
-    require_positive(racks=racks)
     odds = racks * waiting_odds(spares_each, load_each)
     return odds / (1.0 + odds)
 
@@ -334,11 +310,8 @@ def shrunk(running: Callable[[int], float], load: float) -> Shrunk:
         running: how many replicas run with 0, 1, ... units out, never more than with fewer out; 0
             from some number on. In whatever they are counted.
         load: `repair_load` of all replicas.
-
-    Raises:
         ValueError: the load is not positive.
     """
-    require_positive(load=load)
     whole = now = float(running(0))
     out, weight = 0, 1.0
     sums = [1.0, whole, whole * whole, *9 * (0.0,)]
@@ -378,15 +351,10 @@ def swap_factor(hardware_share: float, swap_s: float, mtti_s: float) -> float:
         hardware_share: share of interruptions after which a unit is swapped.
         swap_s: how much longer such a restart takes, s.
         mtti_s: mean time to interruption, s.
-
-    Raises:
         ValueError: the share is out of range, the swap negative or the time not positive.
 
     Source: goodput has exp(-R/M) for a restart of R, so the mean of it where R differs by failure.
     """
-    require_share(hardware_share=hardware_share)
-    require_non_negative(swap_s=swap_s)
-    require_positive(mtti_s=mtti_s)
     return 1.0 + hardware_share * math.expm1(-swap_s / mtti_s)
 
 
@@ -396,11 +364,8 @@ def longest_swap_per_mtti(hardware_share: float) -> float:
 
     Up to it the logarithm of `swap_factor` is concave in the logarithm of the MTTI: where
     g (1 - p) <= 1, g the swap over the MTTI and p the share of hardware in what is left.
-
-    Raises:
         ValueError: the share is out of range.
     """
-    require_share(hardware_share=hardware_share)
     low, high = 1.0, 700.0
     for _ in range(100):
         middle = (low + high) / 2.0

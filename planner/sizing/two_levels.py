@@ -34,7 +34,6 @@ def remote_share(
     Raises:
         ValueError: the shares do not add up, or a class is not told what it leaves.
     """
-    require_positive(copies=copies)
     if not math.isclose(math.fsum(shares.values()), 1.0, abs_tol=1e-6):
         raise ValueError(f"the shares add up to {math.fsum(shares.values())!r}, not to 1")
     if set(shares) != set(recovers):
@@ -64,14 +63,8 @@ def derived_stall_s(
         checkpoint_gb: checkpoint size, GB.
         writing_gpus: GPUs that hold what is saved, each its even part.
         copy_gb_per_s: from one GPU to its host, GB/s.
-
-    Raises:
         ValueError: a quantity is not positive, or the overhead negative.
     """
-    require_non_negative(overhead_s=overhead_s)
-    require_positive(
-        checkpoint_gb=checkpoint_gb, writing_gpus=writing_gpus, copy_gb_per_s=copy_gb_per_s
-    )
     return overhead_s + checkpoint_gb / (writing_gpus * copy_gb_per_s)
 
 
@@ -85,16 +78,8 @@ def local_part_gb(
         copies: local copies of each checkpoint.
         system_gpus: GPUs of a system that the job can use.
         writing_gpus: GPUs that hold what is saved, each its even part.
-
-    Raises:
         ValueError: a quantity is not positive.
     """
-    require_positive(
-        checkpoint_gb=checkpoint_gb,
-        copies=copies,
-        system_gpus=system_gpus,
-        writing_gpus=writing_gpus,
-    )
     return copies * checkpoint_gb * system_gpus / writing_gpus
 
 
@@ -366,7 +351,6 @@ def best_interval_s(levels: TwoLevels, low_s: float, high_s: float) -> float:
     Raises:
         ValueError: the bounds are not positive or cross.
     """
-    require_positive(low_s=low_s, high_s=high_s)
     if low_s > high_s:
         raise ValueError(f"low_s {low_s!r} is above high_s {high_s!r}")
 
