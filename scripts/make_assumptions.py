@@ -72,7 +72,7 @@ INPUTS: Mapping[str, tuple[str, str, str]] = {
 """What a plan assumes of a problem, by the assumption's name: path, both ends, why these."""
 
 MORE: Mapping[str, tuple[str, str]] = {
-    "jobs.0.training.mfu": ("+-20%", FIFTH),
+    "jobs.0.training.rate_factor": ("0.31:1.6", "the range of GB300's planning value"),
     "storage.fill_limit": ("+-20%", FIFTH),
     "jobs.0.dataset": ("+-20%", FIFTH),
     "catalog.*.consumes.it_power": ("x0.8:x1.2", FIFTH + ", all at once"),
@@ -99,7 +99,7 @@ ALONE = "nvidia_gb200_nvl72"
 """The type that is shown by itself: its units are racks."""
 
 _REPAIR = "repair={{share: 78 %, time: {}}}"
-_TRAINING = "training={{tokens: 15 T, {}}}"
+_TRAINING = "training={{tokens: 30 T, active_parameters: 32 B, {}}}"
 _STALL = ("checkpoint.stall=derived", "checkpoint.stall_overhead=0.5 s")
 _TWO_LEVELS = (
     *_STALL,
@@ -124,11 +124,9 @@ LEVERS: Mapping[str, tuple[str, ...]] = {
     "power points of the catalog open": ("power={points: open}",),
     "the same, its curves read at their low end": ("power={points: open, reading: low}",),
     "the same, at their high end": ("power={points: open, reading: high}",),
-    "rate N^-0.03 from 2,048 GPUs on": (
-        _TRAINING.format("mfu: 40 %, scale: {exponent: 0.03, reference: 2048}"),
-    ),
-    "rates measured with Llama 3.1 405B in FP8, N^-0.03": (
-        _TRAINING.format("model: llama3.1_405b, precision: fp8, scale: {exponent: 0.03}"),
+    "one MFU of 40 % in BF16 for all types": (_TRAINING.format("mfu: 40 %"),),
+    "rates measured with DeepSeek-V3 in FP8, N^-0.05": (
+        _TRAINING.format("model: deepseek_v3, precision: fp8, scale: {exponent: 0.05}"),
     ),
     "stall derived from the copy to the host": _STALL,
     "and checkpoints on drives, a restart from them in 2 min": _TWO_LEVELS,
@@ -139,8 +137,6 @@ LEVERS: Mapping[str, tuple[str, ...]] = {
 """Levers of the job, and what is set for each."""
 
 LEFT_OUT: Mapping[str, str] = {
-    "jobs.0.training.model": "a rate measured on each type of system: one MFU stands for all",
-    "jobs.0.training.scale": "what the rate loses with more GPUs",
     "jobs.0.power": "power caps of the GPUs",
     "jobs.0.parallelism.memory": "gradients, optimizer and activations: the weights alone must "
     "fit into the memory of a GPU",

@@ -42,8 +42,8 @@ WRITES_FASTER: dict[str, str] = {
 }
 """Storage that writes faster than it reads, and why."""
 UNPRICED = {
+    **dict.fromkeys(("nvidia_q3450_ld", "nvidia_sn6810_ld", "nvidia_sn6800_ld"), "no source"),
     "nvidia_dgx_a100": "no list price is found any more",
-    "supermicro_hgx_b300_8u_amd": "no source",
     "everpure_exa_30dn": "no source",
     "hpe_cray_k3000": "no source",
     "intel_gaudi3_8x": "only the baseboard kit has a published price",
@@ -348,7 +348,7 @@ def test_what_cannot_be_planned_says_why() -> None:
         if set(words) - {"power draw", "rack units"}:
             notes = " ".join(item.notes)
             assert re.search("cannot be planned|leaves|No dense rate", notes), name
-    assert {"ddn_ai400x3", "nvidia_vr_nvl72", "ibm_sss_6000", "netapp_afx_1k"} <= set(unknown())
+    assert {"ddn_ai400x3", "nvidia_gh200", "ibm_sss_6000", "netapp_afx_1k"} <= set(unknown())
 
 
 def test_derived_figures_say_so_and_weak_sources_are_weak() -> None:

@@ -15,13 +15,14 @@ from planner.schema.plan import Plan
 from planner.schema.prices import Price
 from planner.schema.problem import Problem
 from tests.world.catalog import figure
+from tests.world.solved import DENSE_HALL
 from tests.world.solved import solved as solved_once
 
-HALL = Path(__file__).resolve().parents[1] / "problems" / "10MW.yaml"
+HALL = DENSE_HALL
 
 
 def solved(*settings: str) -> Plan:
-    return solved_once("10MW", *settings)
+    return solved_once("hall_10MW", *settings)
 
 
 @pytest.mark.exhaustive(keep=0, most=2)
@@ -131,5 +132,5 @@ def test_free_systems_under_a_budget_have_no_end() -> None:
 def test_a_plan_carries_no_absolute_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = solved().model_dump_json()
-    assert "10MW.yaml:" in text
+    assert "hall_10MW.yaml:" in text
     assert str(HALL.parent) not in text

@@ -120,6 +120,10 @@ def test_everything_asked_for_has_a_flag_and_nothing_is_hidden(tmp_path: Path) -
         ("budget", "60", "60 MUSD", "budget: 60 has no unit"),
         ("parameters", "70", "70 B", "model: 70 has no unit; write '70 B'"),
         ("tokens", "15", "15 T", "tokens: 15 has no unit; write '15 T'"),
+        ("precision", "int8", "bf16", "precision: 'int8' is none of bf16, fp8, nvfp4"),
+        ("cooling", "oil", "air", "cooling: 'oil' is none of air, liquid"),
+        ("goal", "0 days", "most", "goal: '0 days' is no goal"),
+        ("active", "32", "32 B", "active: 32 has no unit; write '32 B'"),
         ("prices", "none.yaml", "estimates_2026", "none.yaml"),
         ("vendors", "Nobody", "DDN", "vendors: nobody is called 'Nobody'"),
         ("owned", "H100=8", "nvidia_dgx_h100=8", "own: no item 'H100'; did you mean"),
@@ -221,6 +225,8 @@ def test_a_replica_has_room_for_its_state(parameters: float, stages: int) -> Non
         ((*ASKED, "tokens=15"), "15 has no unit; write '15 T'"),
         ((*ASKED, "vendors=Nobody"), "vendors: nobody is called 'Nobody'"),
         ((*ASKED, "prices=none.yaml"), "none.yaml"),
+        ((*ASKED, "precision=int8"), "precision: 'int8' is none of bf16, fp8, nvfp4"),
+        ((*ASKED, "goal=soon"), "goal: 'soon' is no goal"),
         ((*ASKED, "name=///"), "name: no file can be named '///'"),
         ((*ASKED, "racks=0"), "racks: 0 is nothing to plan for"),
         (("pwer=3 MW",), "no question 'pwer'; did you mean 'power'?"),
@@ -256,3 +262,48 @@ def test_what_is_left_of_an_example_is_told(run: Runner, tmp_path: Path) -> None
     text, faulty = report_findings(path, (), None, against="10MW", as_json=True)
     assert "as-shipped" in text and not faulty
     assert run("check", "10MW.yaml", "--against", "11MW").code == 2
+
+
+def written(folder: Path, **answers: str) -> api.Inputs:
+    """Return the problem of the least answers and these."""
+    return load(write_problem(replace(LEAST, **answers), folder, force=True))  # type: ignore[arg-type]
+
+
+def test_an_air_cooled_hall_is_offered_nothing_liquid_cooled(tmp_path: Path) -> None:
+    air, liquid = written(tmp_path, cooling="air"), written(tmp_path, cooling="liquid")
+    assert air.problem.site.cooling.cdu is None and liquid.problem.site.cooling.cdu is not None
+    for name in air.problem.consider.gpu_systems or ():
+        assert air.by_id[name].consumes.liquid_share is None, name
+    assert written(tmp_path, rack_power="17 kW").problem.site.cooling.cdu is None
+    assert written(tmp_path, rack_power="132 kW").problem.site.cooling.cdu is not None
+
+
+def test_a_goal_is_the_objective_and_the_target(tmp_path: Path) -> None:
+    by_gpus, by_days = (
+        written(tmp_path, goal="1,024 GPUs").problem,
+        written(tmp_path, goal="60 days", tokens="2 T").problem,
+    )
+    assert by_gpus.targets.min_gpus == 1024 and by_gpus.objective.minimize == "tco"
+    assert by_days.targets.max_days_to_train == 60 and by_days.objective.minimize == "tco"
+    cheapest = written(tmp_path, goal="cheapest").problem
+    assert cheapest.objective.minimize == "usd_per_useful_gpu_hour"
+    with pytest.raises(InputError, match="needs the tokens"):
+        written(tmp_path, goal="60 days")
+
+
+def test_an_unmeasured_type_is_offered_only_where_its_vendor_is_named(tmp_path: Path) -> None:
+    silent, named = written(tmp_path), written(tmp_path, vendors="AMD, NVIDIA")
+    assert not any("amd" in name for name in silent.problem.consider.gpu_systems or ())
+    assert silent.problem.job.training.assumed_mfu is None
+    assert any("amd" in name for name in named.problem.consider.gpu_systems or ())
+    assert named.problem.job.training.assumed_mfu == pytest.approx(0.31, abs=0.1)
+
+
+def test_active_parameters_make_the_model_a_mixture_of_experts(tmp_path: Path) -> None:
+    training = written(tmp_path, active="13 B", precision="bf16").problem.job.training
+    assert (training.model, training.active_parameters) == ("moe", 13e9)
+    assert training.precisions == ("bf16",)
+
+
+def test_no_whole_appliance_is_bought_as_a_cold_spare(tmp_path: Path) -> None:
+    assert "storage" not in written(tmp_path).problem.spares

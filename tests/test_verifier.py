@@ -23,7 +23,7 @@ from planner.verifier import published, recheck, unit_faults, verify
 from planner.verifier.goodput import Times
 from planner.verifier.goodput import goodput as goodput_of
 from tests.world.known_plans import KNOWN, everything
-from tests.world.solved import solved
+from tests.world.solved import DENSE_HALL, solved
 from tests.world.tampering import DataPath, disagreements, leaves, put, tampered
 
 PROBLEMS = Path(__file__).resolve().parents[1] / "problems"
@@ -277,7 +277,7 @@ def test_a_fabric_left_out_twice_or_too_small_is_named() -> None:
 def test_a_unit_that_was_misread_is_named(
     sku: str, path: tuple[str, str], factor: float, says: str
 ) -> None:
-    inputs, plan = load(PROBLEMS / "10MW.yaml"), solved("10MW")
+    inputs, plan = load(DENSE_HALL), solved("hall_10MW")
     assert unit_faults(inputs, plan) == ()
     value = getattr(getattr(inputs.by_id[sku], path[0]), path[1]).value * factor
     items = (put(i, (*path, "value"), value) if i.id == sku else i for i in inputs.items)

@@ -350,17 +350,41 @@ def _millions(amount: float) -> str:
     return f"{amount / 1e6:,.1f}" if amount >= 1e6 else f"{amount / 1e6:.2g}"
 
 
-def _support(lines: list[Line]) -> Iterator[str]:
+def _support(inputs: Inputs, lines: list[Line]) -> Iterator[str]:
+    owned = [line.model for line in lines if line.installed and line.sku in inputs.prices]
+    if owned and any(line.support_usd_per_year for line in lines):
+        yield f"support of installed units is excluded: {', '.join(owned)}"
     capex = sum(line.extended_net_usd or 0.0 for line in lines)
     support = sum(line.support_usd_per_year or 0.0 for line in lines)
     if capex > 0 and support / capex > SUPPORT_SHARE:
         most = max(lines, key=lambda line: line.support_usd_per_year or 0.0)
         share = (most.support_usd_per_year or 0.0) / support
-        money = current()
+        money, ends = current(), [0.0, 0.0]
+        for line in (line for line in lines if line.sku in inputs.prices and line.unit_net_usd):
+            span = inputs.prices[line.sku].support_range_usd(line.unit_net_usd or 0.0)
+            ends = [sum_ + end * line.purchased for sum_, end in zip(ends, span, strict=True)]
+        low, high = (_millions(money.of(end)) for end in ends)
         yield (
             f"support is {_millions(money.of(support))} M{money.code} a year, "
-            f"{support / capex:.0%} of capex; "
+            f"{support / capex:.0%} of capex ({low} to {high} M{money.code} by source); "
             f"{share:.0%} of it is for {most.model}: ask for a quote"
+        )
+
+
+def _rent(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
+    """Yield the cost of renting the GPUs in use, beside the plan's own per useful GPU-hour."""
+    kept, money = operation.goodput, current()
+    for sku in sorted(operation.used):
+        price = inputs.prices.get(sku)
+        if price is None or price.rent is None or not kept:
+            continue
+        rent = price.rent
+        usd, low, high = (money.of(each) for each in (rent.usd, rent.low_usd, rent.high_usd))
+        yield (
+            f"renting {inputs.by_id[sku].model} GPUs: {usd:,.2f} {money.code} per GPU-hour "
+            f"({low:,.2f} to {high:,.2f}, {rent.date}), "
+            f"{usd / kept:,.2f} {money.code} per useful GPU-hour at this goodput; "
+            "energy, support and building included"
         )
 
 
@@ -397,7 +421,8 @@ def warnings(
         _prices(lines),
         way_warnings(inputs, case, operation),
         _lost_time(inputs, job),
-        _support(lines),
+        _support(inputs, lines),
+        _rent(inputs, case, operation),
         _job(case, job),
         _figures(inputs, operation),
         _repair_warnings(job, inputs, case, operation),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from planner.case import Case, System, figures, resolve
-from planner.case.choices import FULL, Choice, peak_tflops
+from planner.case.choices import ASSUMED, FULL, Choice, peak_tflops
 from planner.case.model import Limits, Offer
 from planner.case.resolve import with_companions
 from planner.inputs import Inputs, needs
@@ -84,6 +84,9 @@ def way_warnings(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
     yield from _uneven(inputs, case, operation)
     for system, choice in chosen(inputs, case, operation):
         row, model = choice.measured, models[system.id]
+        if row is not None and row.source == ASSUMED:
+            yield f"the rate of {model} is assumed: {row.note}"
+            continue
         alone = row is not None and job.training.scale is None
         if row is not None and alone and operation.gpus > FAR_FROM_MEASURED * row.gpus:
             yield (
@@ -150,6 +153,8 @@ def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
         curve_confidence=point.confidence,
         curve_note=point.note,
         rate_tflops=None if row is None else row.rate_tflops,
+        rate_low_tflops=None if row is None else row.low_tflops,
+        rate_high_tflops=None if row is None else row.high_tflops,
         rate_gpus=None if row is None else row.gpus,
         rate_source=None if row is None else _title(inputs, item, row.source),
         rate_confidence=None if row is None else row.confidence,

@@ -12,10 +12,12 @@ from typing import NamedTuple
 from planner.inputs import weights_gb_per_gpu
 from planner.schema.catalog import Achieved, Confidence, Item, PowerPoint, Precision
 from planner.schema.problem import Job
-from planner.schema.running import CurvePoint, Parallelism
+from planner.schema.running import ASSUMED_AT_GPUS, CurvePoint, Parallelism
 from planner.sizing.throughput import gpu_share_of_draw, provisioned_share
 
 SAME_CAP = 1e-9
+ASSUMED = "assumed"
+"""Source of a rate that nobody measured: ``training.assumed_mfu`` of the dense peak."""
 
 
 class Point(NamedTuple):
@@ -119,14 +121,32 @@ def peak_tflops(item: Item, precision: Precision) -> float | None:
 def measured(item: Item, job: Job, precision: Precision) -> Achieved | None:
     """Return the row of a type's measured rates that counts: with the model on the most GPUs.
 
-    Of rows of as many GPUs the slowest counts. None where there is none, or no model is named.
+    Of rows of as many GPUs the slowest counts. A type without a row has the rate that the job
+    assumes of it. None where there is neither, or no model is named.
     """
     rows = [
         row
         for row in item.achieved
         if row.model == job.training.model and row.precision == precision
     ]
-    return max(rows, key=lambda row: (row.gpus, -row.rate_tflops), default=None)
+    row = max(rows, key=lambda row: (row.gpus, -row.rate_tflops), default=None)
+    peak, training = peak_tflops(item, precision), job.training
+    if row is None and peak is not None and training.assumed_mfu is not None:
+        row = Achieved.model_validate(
+            {
+                "model": training.model or "",
+                "precision": precision,
+                "gpus": ASSUMED_AT_GPUS,
+                "rate": f"{peak * training.assumed_mfu!r} TFLOP/s",
+                "source": ASSUMED,
+                "confidence": "low",
+                "note": f"{100.0 * training.assumed_mfu:g} % of the dense peak: no measurement is "
+                "published",
+            }
+        )
+    if row is None or training.rate_factor == 1.0:
+        return row
+    return row.model_copy(update={"rate_tflops": row.rate_tflops * training.rate_factor})
 
 
 def points(item: Item, job: Job, precision: Precision, system_kw: float | None) -> list[Point]:

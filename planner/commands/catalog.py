@@ -23,7 +23,7 @@ from planner.loader.plausible import implausible
 from planner.loader.price_building import OLD_MONTHS, below_drives, is_old, is_to_come, today
 from planner.outputs.words import money
 from planner.removed import successor
-from planner.schema.catalog import Item, Port, PortGroup, Ports, Source
+from planner.schema.catalog import Achieved, Item, Port, PortGroup, Ports, Source
 from planner.schema.prices import Price, SupportShare
 
 
@@ -140,8 +140,14 @@ def _running(item: Item, sources: Mapping[str, Source]) -> Iterator[str]:
         text = f"[{row.confidence}] {sources[row.source].title}{note}"
         yield (
             f"  achieved: {row.model} in {row.precision} on {row.gpus:,} GPUs: "
-            f"{row.rate_tflops:,.0f} TFLOP/s a GPU  {text}"
+            f"{row.rate_tflops:,.0f} TFLOP/s a GPU{_span(row)}  {text}"
         )
+
+
+def _span(row: Achieved) -> str:
+    if row.low_tflops is None or row.high_tflops is None:
+        return ""
+    return f" ({row.low_tflops:,.0f} to {row.high_tflops:,.0f})"
 
 
 def _ports(item: Item, sources: Mapping[str, Source]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from statistics import median
 from string import Template
 from typing import Any, NoReturn
 
@@ -18,6 +19,7 @@ from pydantic import ValidationError
 
 from planner import shipped, units
 from planner.case import suitability
+from planner.case.choices import peak_tflops
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import FIGURES, capital
 from planner.inputs import Inputs
@@ -28,7 +30,10 @@ from planner.schema.catalog import Item
 from planner.schema.problem import Problem
 from planner.whole_files import write_all
 
-CATALOGS = "gpu_systems, storage_ddn, storage_vast, storage_weka, storage_netapp, network, facility"
+CATALOGS = (
+    "gpu_systems, gpu_systems_oem, storage_ddn, storage_vast, storage_weka, storage_netapp, "
+    "network, facility"
+)
 """Shipped catalogs of a problem of one's own."""
 STATE_BYTES = 6.0
 """Bytes per parameter that the GPUs of a replica hold besides the optimizer, which is sharded."""
@@ -36,6 +41,10 @@ STATE_GB_PER_GPU = 48.0
 """What of it a GPU is given: 60 % of the 80 GB of the smallest GPU on offer."""
 TOKEN_BYTES = 4.0
 """Bytes of a token in the training data: one id of 32 bits."""
+MEMORY = "memory: {held: 6, shared: 12, activations: 20 GB}"
+"""Bytes per parameter of a replica (weights, gradients) and of all (master copy, moments)."""
+LIQUID_FROM_KW = 60.0
+"""Rack power from which a hall has liquid cooling where nothing else is answered."""
 _LONGEST_NAME = 100
 _PLAIN = re.compile(r"[A-Za-z0-9_./-]+")
 _TENSOR = 8
@@ -57,22 +66,22 @@ site:
     whole_rack_power: $rack_power  # what a product that is a rack of its own may draw
     item: rack_48u
     pdu: {item: pdu_raritan_px3_5878, redundancy: N+1}
-  cooling: {cdu: cdu_coolit_chx2000, redundancy: N+1}   # for what is cooled by liquid
-${budget}term: {years: 4, electricity: 0.08 USD/kWh}   # an assumption, for the cost over the years
+${cooling}${budget}# an assumption, for the cost over the years; energy by what is typically drawn
+term: {years: 4, electricity: 0.08 USD/kWh, energy_basis: typical}
 # `consider` below narrows what these offer
 catalogs: [$catalogs]
 prices: $prices   # of a vendor's quote `planner quote import` makes such a book
-${considered}${installed}spares: {storage: 2 %, switch: 2 %, transceiver: 2 %, cable: 2 %}
+${considered}${installed}${targets}spares: {switch: 2 %, transceiver: 2 %, cable: 2 %}
 network:                  # leave it out where somebody else builds it; it is not counted then
   # which of the compute switches is built is decided with the plan
-  compute: {switches: [nvidia_qm9700, nvidia_q3400, nvidia_sn5600]}
+  compute: {switches: [nvidia_qm9700, nvidia_q3400, nvidia_sn5600, nvidia_sn6600]}
   # one Ethernet fabric for storage and for everything else
   storage: {switch: nvidia_sn5600, carries_in_band: true}
   out_of_band: {switch: nvidia_sn2201}
 storage:
   rule: demand            # by what the job needs; light, good and best are vendors' rules
-  # of nameplate bandwidth; production has shown 0.16 to 0.40 for writes
-  delivered_fraction: {read: 0.8, write: 0.8}
+  # of nameplate bandwidth: production showed 0.16 to 0.40 for checkpoint writes; 0.4 is well tuned
+  delivered_fraction: {read: 0.6, write: 0.4}
   fill_limit: 85 %
   max_families: 1         # storage of one family
 jobs:
@@ -80,9 +89,10 @@ jobs:
     parameters: $parameters   # answered
     # bytes of a checkpoint: BF16 weights 2, FP32 master copy 4, Adam's moments 4 + 4
     bytes_per_parameter: mixed_adam
-    # $replica GPUs hold a replica: $bytes bytes per parameter besides the sharded optimizer are
-    # $gigabytes GB a GPU
-    parallelism: {tensor: $tensor, pipeline: $stages}
+    # which of these the plan takes follows from the memory of the GPUs and the systems' size;
+    # at most $replica GPUs hold a replica: $gigabytes GB of weights and gradients a GPU
+    parallelism:
+$options
     checkpoint:
       mode: async         # GPUs go on while storage drains it
       stall: 5 s          # 0.3 to 7 s are reported
@@ -94,13 +104,19 @@ jobs:
     failures: llama3      # 419 interruptions of 16,384 GPUs in 54 days (arXiv 2407.21783)
     # 78 % of them were hardware (the same paper); a day to mend it is an assumption
     repair: {share: 78 %, time: 24 h, unit: tray}
-    # one MFU for every type of GPU is an assumption; `model` takes measured rates
-    training: {${tokens}mfu: 40 %}
+    # published rates of the class ($model) by type and precision: `achieved` in the catalogs, with
+    # range and source; $unmeasured
+    training:
+      model: $model
+      precision: $precision
+$trained      scale: {exponent: 0.05}   # what more GPUs cost each: MLPerf lost 0.045 to 0.057
     dataset: $dataset   # $dataset_reason; on the same storage
-# of plans within 0.5 % of the best the cheapest is taken
-objective: {maximize: goodput, indifference: 0.5 %}
+$objective
 """
 """A problem of one's own; comments stand above where a line would be long."""
+
+
+COOLING = "  cooling: {cdu: cdu_coolit_chx2000, redundancy: N+1}   # for what is cooled by liquid\n"
 
 
 @dataclass(frozen=True)
@@ -114,7 +130,11 @@ class Answers:
     rack_power: str | None = None
     budget: str | None = None
     parameters: str | None = None
+    active: str | None = None
     tokens: str | None = None
+    precision: str | None = None
+    goal: str | None = None
+    cooling: str | None = None
     vendors: str | None = None
     owned: tuple[str, ...] = ()
     prices: str | None = None
@@ -162,8 +182,15 @@ QUESTIONS: Mapping[str, Prompt] = {
     "budget": Prompt("budget", "Budget to buy", "60 MUSD", "budget.capex"),
     "parameters": Prompt("model", "Parameters of the model to train", "405 B",
                          job_path("parameters"), needed=True),
+    "active": Prompt("active", "Parameters active per token, of a mixture of experts", "32 B",
+                     job_path("training.active_parameters"), nothing="dense"),
     "tokens": Prompt("tokens", "Tokens to train it on", "15 T",
                      job_path("training.tokens")),
+    "precision": Prompt("precision", "Precision: bf16, fp8 or nvfp4", otherwise="fp8"),
+    "goal": Prompt("goal", "Goal: most work, cheapest work, '1024 GPUs' or '60 days'",
+                   otherwise="most"),
+    "cooling": Prompt("cooling", "Cooling: air or liquid",
+                      nothing=f"liquid from {LIQUID_FROM_KW:g} kW a rack"),
     "prices": Prompt("prices", "Price book, a file or a shipped one",
                      otherwise="estimates_2026"),
     "vendors": Prompt("vendors", "Vendors that may sell", "DDN, VAST", nothing="any"),
@@ -185,7 +212,7 @@ def ask(
     """Return the answers with one more, asked for until it passes its check.
 
     Args:
-        answers: those so far; one that was given by its flag is asked for only if it is wrong.
+        answers: those so far; one that was given before is asked for only if it is wrong.
         name: which question.
         prompt: asks a question, with the default for an empty answer, and returns the answer.
         tell: shows what is wrong with an answer.
@@ -264,6 +291,12 @@ def check_answer(name: str, text: str, answers: Answers, *, folder: Path, force:
     if name == "name":
         _target(text, folder, force=force)
         return
+    if name in _CHOICES:
+        _choice(name, text)
+        return
+    if name == "goal":
+        _goal(text, answers.tokens)
+        return
     values = _LIKE | {"prices": _book(answers.prices or "estimates_2026", folder)}
     if name == "prices":
         values["prices"] = _book(text, folder)
@@ -340,11 +373,14 @@ def write_problem(answers: Answers, folder: Path, *, force: bool) -> Path:
     values = _checked(answers)
     target = _target(values["name"], folder, force=force)
     values["prices"] = _book(values["prices"], folder)
+    _goal(values["goal"], values.get("tokens"))
     inputs = _loaded(target, values, {})
     owned = _owned(answers.owned, inputs)
     if owned:
         inputs = _loaded(target, values, owned)
     systems, families = _chosen(inputs, values.get("vendors"), owned)
+    assumes = any(not _is_measured(inputs.by_id[each], inputs) for each in systems)
+    values["unmeasured"] = _unmeasured(inputs, assumes=assumes)
     gpus = {item.id: item.provides.gpus.value for item in inputs.items if item.provides.gpus}
     write_all({target: _text(values, owned, systems, families, gpus).encode()})
     return target
@@ -420,6 +456,8 @@ def _checked(answers: Answers) -> dict[str, str]:
             raise InputError(Finding("missing", message, fix=f"for example {_example()}"))
         if not given:
             continue
+        if name in _CHOICES:
+            _choice(name, given)
         values[name] = given if question.path is None else _read(question, given)
     return values
 
@@ -500,6 +538,7 @@ def _chosen(
     asked = [part.strip() for part in (vendors or "").split(",") if part.strip()]
     sellers = sorted({item.vendor for item in offers})
     meant = {name for part in asked for name in _sellers(part, sellers)}
+    offers = [item for item in offers if _is_wanted(item, inputs, meant, owned)]
     chosen = []
     for category, what in (("gpu_system", "GPU system"), ("storage", "storage")):
         here = [item for item in offers if item.category == category]
@@ -510,6 +549,89 @@ def _chosen(
         chosen.append(left)
     systems, storage = chosen
     return [item.id for item in systems], sorted({str(item.family) for item in storage})
+
+
+_CHOICES = {"cooling": ("air", "liquid"), "precision": ("bf16", "fp8", "nvfp4")}
+"""Questions with a few answers."""
+
+
+def _choice(name: str, given: str) -> None:
+    """Refuse an answer that is none of the few.
+
+    Raises:
+        InputError: it is not.
+    """
+    if given not in _CHOICES[name]:
+        known = ", ".join(_CHOICES[name])
+        message = f"{QUESTIONS[name].key}: {given!r} is none of {known}"
+        raise InputError(Finding("value", message, fix=f"give one of {known}"))
+
+
+def _goal(given: str, tokens: str | None) -> tuple[str, str]:
+    """Return the targets and the objective of a goal, as the problem file has them.
+
+    Raises:
+        InputError: the goal cannot be read, or it is a deadline without tokens to train on.
+    """
+    if given.casefold() == "most":
+        best = "objective: {maximize: goodput, indifference: 0.5 %}"
+        return "", f"# of plans within 0.5 % of the best the cheapest is taken\n{best}"
+    if given.casefold() == "cheapest":
+        return "", "objective: {minimize: usd_per_useful_gpu_hour}"
+    count, _, unit = given.strip().replace(",", "").partition(" ")
+    targets = {"gpus": "min_gpus: {}", "days": "max_days_to_train: {} days"}
+    if not (count.isascii() and count.isdigit() and int(count) and unit.casefold() in targets):
+        message = f"goal: {given!r} is no goal"
+        fix = "give most, cheapest, '1024 GPUs' or '60 days'"
+        raise InputError(Finding("value", message, fix=fix))
+    if unit.casefold() == "days" and not tokens:
+        message = "goal: a number of days needs the tokens"
+        raise InputError(Finding("missing", message, fix="give tokens='15 T'"))
+    target = targets[unit.casefold()].format(count)
+    return f"targets: {{{target}}}   # answered\n", "objective: {minimize: tco}"
+
+
+def _is_liquid(values: Mapping[str, str]) -> bool:
+    """Whether the hall has liquid cooling: as answered, else by the power of a rack."""
+    rack_kw = units.parse(values["rack_power"], units.POWER)
+    return values.get("cooling", "liquid" if rack_kw >= LIQUID_FROM_KW else "air") == "liquid"
+
+
+def _is_wanted(item: Item, inputs: Inputs, vendors: set[str], owned: Mapping[str, int]) -> bool:
+    """Whether an item fits the cooling, and a GPU system is usual or its vendor is named.
+
+    Usual are NVIDIA's own with a measured rate: other vendors' HGX systems hold the same GPUs.
+    """
+    if item.category != "gpu_system" or item.id in owned:
+        return True
+    cooled = inputs.problem.site.cooling.cdu is not None or item.consumes.liquid_share is None
+    usual = item.vendor == "NVIDIA" and _is_measured(item, inputs)
+    return cooled and (usual or item.vendor in vendors)
+
+
+def _is_measured(item: Item, inputs: Inputs) -> bool:
+    training = inputs.problem.job.training
+    asked = {(training.model, precision) for precision in training.precisions}
+    return bool(asked & {(row.model, row.precision) for row in item.achieved})
+
+
+def _unmeasured(inputs: Inputs, *, assumes: bool) -> str:
+    """Return the line of what to assume of types without a published rate, from those with one."""
+    training = inputs.problem.job.training
+    precision = training.precisions[0]
+    found = [
+        (row.rate_tflops / peak, (row.low_tflops or 0.0) / peak, (row.high_tflops or 0.0) / peak)
+        for item in inputs.items
+        for row in item.achieved
+        if (row.model, row.precision) == (training.model, precision)
+        and (peak := peak_tflops(item, precision))
+    ]
+    if not found:
+        return ""
+    middles, lows, highs = zip(*found, strict=True)
+    usual = f"of measured types {100 * min(lows):.0f} to {100 * max(highs):.0f} %"
+    line = f"assumed_mfu: {100 * median(middles):.0f} %   # for types nobody measured; {usual}"
+    return f"      {line}\n" if assumes else f"      # {line}\n"
 
 
 def _meant(name: str, inputs: Inputs) -> str | None:
@@ -552,6 +674,16 @@ def pipeline_of(parameters: float) -> int:
     return stages
 
 
+def _options(stages: int) -> list[str]:
+    """Return the ways of spreading a replica, the largest first; memory decides which fit."""
+    depths = [stages] if stages == 1 else [stages, stages // 2]
+    return [
+        f"      - {{tensor: {tensor}, pipeline: {depth}, {MEMORY}}}"
+        for tensor in (_TENSOR, _TENSOR // 2)
+        for depth in depths
+    ]
+
+
 def _text(
     values: Mapping[str, str],
     owned: Mapping[str, int],
@@ -564,6 +696,12 @@ def _text(
     ``gpus`` are those of a unit, by item, for the comment beside what is owned.
     """
     parameters = units.parse(values["parameters"], units.PARAMETERS)
+    targets, objective = _goal(values.get("goal", "most"), "any")
+    trained = "".join(
+        f"      {key}: {values[name]}   # answered\n"
+        for name, key in (("tokens", "tokens"), ("active", "active_parameters"))
+        if name in values
+    )
     dataset, dataset_reason = _dataset(values.get("tokens"))
     stages = pipeline_of(parameters)
     considered, installed = "", ""
@@ -591,12 +729,16 @@ def _text(
         dataset=dataset,
         dataset_reason=dataset_reason,
         prices=_scalar(values.get("prices", "")),
-        tokens=f"tokens: {values['tokens']}, " if "tokens" in values else "",
+        cooling=COOLING if _is_liquid(values) else "",
+        model="moe" if "active" in values else "dense",
+        precision=values.get("precision", "fp8"),
+        trained=trained + values.get("unmeasured", "      assumed_mfu: 30 %\n"),
+        unmeasured="types without one are left out" if systems else "",
+        targets=targets,
+        objective=objective,
         catalogs=CATALOGS,
-        tensor=_TENSOR,
-        stages=stages,
+        options="\n".join(_options(stages)),
         replica=_TENSOR * stages,
-        bytes=f"{STATE_BYTES:g}",
         gigabytes=f"{STATE_BYTES * parameters / 1e9 / (_TENSOR * stages):,.0f}",
     )
     return "".join(_in_a_column([*lines]) for _, lines in groupby(text.splitlines(), _behind))

@@ -255,6 +255,10 @@ def _running(item: Item, sources: Mapping[str, Source]) -> Iterator[Fault]:
             yield f"{name} belongs to GPU systems only", "leave it out", name
         for number, source in enumerate(names):
             yield from _source(source, sources, f"{name}.{number}.source")
+    for number, row in enumerate(item.achieved):
+        if not (row.low_tflops or 0.0) <= row.rate_tflops <= (row.high_tflops or row.rate_tflops):
+            place = f"achieved.{number}"
+            yield f"{place}: the rate is outside its range", "give low <= rate <= high", place
     seen = set()
     for number, point in enumerate(item.power_points):
         place = f"power_points.{number}"

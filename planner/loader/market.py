@@ -374,7 +374,8 @@ def load_prices(
             result.rates[name] = rate
             result.rate_sources[name] = dict(book.sources)
         for name, price in book.prices.items():
-            for source in (price.source, price.support_source):
+            rent = None if price.rent is None else price.rent.source
+            for source in (price.source, price.support_source, rent):
                 if source is not None and not (price.parts and source is price.source):
                     _check_source(source, book, document, f"prices.{name}")
             if name in result.prices:

@@ -17,7 +17,7 @@ from planner.schema.prices import NO_SUPPORT, Price, Rate, SupportShare
 
 _SUPPORT = (
     "support_per_year", "support_included_years", "support_levels", "support_level",
-    "support_source", "support_confidence",
+    "support_source", "support_confidence", "support_low", "support_high",
 )  # fmt: skip
 _SUBSCRIPTION = ("per_year_usd", "per_year_low_usd", "per_year_high_usd")
 _SINGLE = {"lead_time": "lead time", "pack": "pack", "min_order": "minimum order", "stock": "stock"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from planner.figures import FIGURES
 from planner.outputs.blocks import Column, FirstScreen, Table, Text, aligned, join_parts
@@ -29,7 +29,6 @@ from planner.outputs.words import (
 from planner.schema.comparison import (
     Bought,
     Comparison,
-    Explanation,
     FigureRow,
     LimitRow,
     LimitSide,
@@ -90,7 +89,6 @@ def render_comparison(found: Comparison, *, everything: bool = False) -> str:
         "\n".join(["Compared", *(text for side in found.sides for text in _side(side))]),
         _part("Inputs", _figures(inputs, keys)),
         *(_plans(found, keys, everything) if _comparable(found) else ()),
-        *_explanations(found),
     ]
     return join_parts(parts)
 
@@ -101,8 +99,8 @@ _TOLD_FIRST = (
 )  # fmt: skip
 """Figures of the first screen, where they differ."""
 
-_MOST_OF_SEVERAL = 3
-"""Sentences on each plan that the first screen has where there are several."""
+_MOST_ROWS = 6
+"""Rows of inputs and of lines on the first screen."""
 
 
 def first_comparison(found: Comparison, *, everything: bool = False) -> FirstScreen:
@@ -115,18 +113,22 @@ def first_comparison(found: Comparison, *, everything: bool = False) -> FirstScr
         return FirstScreen(entire=True)
     answer = [
         (side.key, f"{side.source}: {side.problem} ({status(side)})"
-         + (f": {side.message}" if side.message else ""))
+         + "".join(f"; {text}" for text in _notes(side)))
         for side in found.sides
     ]  # fmt: skip
-    sources = {side.key: side.source for side in found.sides}
-    most = None if len(found.explanations) == 1 else _MOST_OF_SEVERAL
-    below = [
-        Text(each.sentences[:most], _changed(each, sources), points=True)
-        for each in found.explanations
-    ]
     keys = [side.key for side in found.sides]
     named = {row.name.rpartition(".")[2]: row for row in found.figures if not row.equal}
     rows = [named[name] for name in _TOLD_FIRST if name in named]
+    inputs = [row for row in found.inputs if not (row.equal or _long(row))]
+    lines = sorted(
+        (row for row in found.lines if not row.equal),
+        key=lambda row: -max(abs(change or 0.0) for change in row.capex_usd.changes),
+    )
+    tables: tuple[tuple[str, list[Cells]], ...] = (
+        ("Inputs that differ", [_cells(row) for row in inputs[:_MOST_ROWS]]),
+        ("Bill, units", [(r.product, r.quantity.values, "") for r in lines[:_MOST_ROWS]]),
+        ("Main figures that differ", [_cells(row) for row in rows]),
+    )
     full = (
         "all that changed, every figure, limits, "
         f"{sum(not row.equal for row in found.lines)} lines of the bill that differ"
@@ -134,26 +136,35 @@ def first_comparison(found: Comparison, *, everything: bool = False) -> FirstScr
     return FirstScreen(
         "Compared",
         tuple(answer),
-        below=(*below, *([_main_figures(rows, keys)] if rows else [])),
+        below=tuple(_side_by_side(title, cells, keys) for title, cells in tables if cells),
         full=full,
     )
 
 
-def _main_figures(rows: Sequence[FigureRow], keys: Sequence[str]) -> Table:
-    """Return figures side by side, as many plans as the width has room for."""
-    labels = Column("", tuple(titled(row.label, row.unit) for row in rows), words=True,
-                    gives_way=True)  # fmt: skip
+Cells = tuple[str, Sequence[float | str | None], str]
+"""A label, a value of each plan, and their unit."""
+
+
+def _cells(row: FigureRow) -> Cells:
+    return titled(row.label, row.unit), row.series.values, row.unit
+
+
+def _side_by_side(title: str, rows: Sequence[Cells], keys: Sequence[str]) -> Table:
+    """Return values side by side, of as many plans as the width has room for."""
+    labels = Column("", tuple(label for label, _, _ in rows), words=True, gives_way=True)
     columns = [
-        Column(key, tuple(write_figure(row.series.values[at], row.unit) for row in rows))
+        Column(key, tuple(write_figure(values[at], unit) for _, values, unit in rows))
         for at, key in enumerate(keys)
     ]
     room = width() - _LEAST_LABEL - 2 * len(INDENT)
-    widths = [max(len(text) for text in (key, *column.written)) + 2
-              for key, column in zip(keys, columns, strict=True)]  # fmt: skip
+    widths = [
+        max(len(text) for text in (key, *column.written)) + 2
+        for key, column in zip(keys, columns, strict=True)
+    ]
     fit = sum(sum(widths[: at + 1]) <= room for at in range(len(widths)))
     left = len(keys) - fit
     notes = (f"{left} more under --full",) if left else ()
-    return Table("Main figures that differ", (labels, *columns[:fit]), notes=notes)
+    return Table(title, (labels, *columns[:fit]), notes=notes)
 
 
 def _comparable(found: Comparison) -> bool:
@@ -180,9 +191,19 @@ def _part(title: str, lines: list[str]) -> str:
 def _side(side: Side) -> list[str]:
     first = f"{INDENT}{side.key}  "
     lines = wrapped(f"{side.source}: {side.problem} ({status(side)})", first, " " * len(first))
-    if side.message:
-        lines += wrapped(f"no plan: {side.message}", " " * len(first), " " * len(first))
+    for text in _notes(side):
+        lines += wrapped(text, " " * len(first), " " * len(first))
     return lines
+
+
+def _notes(side: Side) -> Iterator[str]:
+    """Yield why there is no plan, edits of a workbook, and the limits that they break."""
+    if side.message:
+        yield f"no plan: {side.message}"
+    if side.edits:
+        yield f"edited: {'; '.join(side.edits)}"
+    if side.broken:
+        yield f"breaks: {'; '.join(side.broken)}"
 
 
 def _heads(keys: Sequence[str]) -> Row:
@@ -280,13 +301,6 @@ def _aligned(rows: Sequence[Row]) -> list[str]:
     return aligned([(fitted(row[0], room), *row[1:]) for row in rows], left=(0,))
 
 
-def _explanations(found: Comparison) -> Iterator[str]:
-    sources = {side.key: side.source for side in found.sides}
-    for each in found.explanations:
-        title = _changed(each, sources)
-        yield "\n".join([*wrapped(title, "", INDENT), *points(*each.sentences)])
-
-
 def render_rules(found: RulesTable) -> str:
     """Return the whole screen, at most 100 columns wide."""
     parts = [
@@ -348,10 +362,6 @@ def _rows_in_a_line(rows: Sequence[RuleRow]) -> Table:
         ),
         notes=("* what the problem file asks for",) if any(row.own for row in rows) else (),
     )  # fmt: skip
-
-
-def _changed(each: Explanation, sources: Mapping[str, str]) -> str:
-    return f"What changed and why it matters: {each.key}, {sources[each.key]}"
 
 
 def _title(found: RulesTable) -> str:

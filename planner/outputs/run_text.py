@@ -339,7 +339,13 @@ def _spread(way: WayPlan) -> str:
 
 def _rate(name: str, way: WayPlan) -> str:
     assert way.rate_tflops is not None
+    rate = f"{name}: {way.rate_tflops:,.0f} TFLOP/s per GPU at full power, {way.precision}"
+    if way.rate_source == "assumed":
+        return f"{rate}, assumed: {way.rate_note}"
+    span = ""
+    if way.rate_low_tflops is not None and way.rate_high_tflops is not None:
+        span = f", range {way.rate_low_tflops:,.0f} to {way.rate_high_tflops:,.0f}"
     return (
-        f"{name}: {way.rate_tflops:,.0f} TFLOP/s a GPU at full power, measured in {way.precision} "
-        f"on {way.rate_gpus or 0:,} GPUs ({way.rate_source}, {way.rate_confidence} confidence)"
+        f"{rate}, measured on {way.rate_gpus or 0:,} GPUs{span} "
+        f"({way.rate_source}, {way.rate_confidence} confidence)"
     )

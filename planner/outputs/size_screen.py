@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from planner.figures import FIGURES
 from planner.outputs.blocks import Column, FirstScreen, Table, aligned, narrow_column, titled_text
 from planner.outputs.words import (
     INDENT,
@@ -16,14 +15,12 @@ from planner.outputs.words import (
     percent,
     size,
     titled_points,
-    too_low,
     wrapped,
 )
 from planner.sizing_report.model import (
     ApplianceRow,
     Cluster,
     IntervalRow,
-    LevelsReport,
     ModeReport,
     RestoreDemand,
     RuleRow,
@@ -57,7 +54,6 @@ def first(report: SizeReport) -> FirstScreen:
     by_need = own.group == "demand_law"
     runs = row.running if by_need else own.running
     nameplate = f"GB/s of nameplate, as the {own.rule} rule asks for whatever the job needs"
-    levels = report.levels
     answer = [
         ("Cluster", f"{held.gpus:,} GPUs in {held.systems:,} {held.name}: an interruption every "
          f"{duration(held.mtti_s)}"),
@@ -68,14 +64,12 @@ def first(report: SizeReport) -> FirstScreen:
         ("Goodput", "" if runs is None else f"{percent(runs.goodput_share, 2)} with just that "
          "bandwidth"),
         ("Takes", _takes(own)),
-        ("Local", "" if levels is None else f"{percent(1.0 - levels.remote_share)} of "
-         "interruptions come back from local copies; the levels side by side under --full"),
     ]  # fmt: skip
     return FirstScreen(
         _heading(report),
         tuple(answer),
         below=(_rules(report),),
-        notes=(*_all_notes(report), _BASES.format(
+        notes=(*report.notes, _BASES.format(
             write=percent(report.delivered_write_share, 0),
             read=percent(report.delivered_read_share, 0),
         )),
@@ -144,7 +138,6 @@ def render(report: SizeReport) -> str:
     parts = [_heading(report), _gpus(report)]
     parts += [_checkpoint(report), _restore(report)]
     parts += [_mode(mode) for mode in report.modes]
-    parts += [_levels(report.levels)] if report.levels is not None else []
     parts += [_asked(report), *appliance_blocks(report), _notes(report)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -236,66 +229,12 @@ def _limit(mode: ModeReport) -> str:
 
 def _mode_texts(mode: ModeReport) -> Iterator[str]:
     yield f"interval {duration(mode.interval_s)} ({_POLICIES[mode.policy]})"
-    yield (
-        f"best for a stall of {duration(mode.stall_s)}, computing between checkpoints: Young "
-        f"{duration(mode.young_compute_s)}, Daly {duration(mode.daly_compute_s)}, exact "
-        f"{duration(mode.exact_compute_s)} ({duration(mode.exact_interval_s)} start to start)"
-    )
-    first = mode.rows[0]
-    yield (
-        f"as a lost-work budget: {percent(mode.lost_work_budget_share, 2)} of the time between "
-        f"interruptions, {_rate(mode.lost_work_write_mb_per_s_per_gpu)} MB/s per GPU however many"
-    )
-    if mode.mode == "async":
-        yield (
-            f"synchronous saves at that interval would ask for "
-            f"{_rate(first.blocking_law_write_gb_per_s)} GB/s (GPUs waiting at most "
-            f"{100 * mode.max_blocking_share:g} % of it)"
-        )
-    runs = first.running
-    if runs is not None:
-        shares = (
-            f"{FIGURES[f'loss.{part}'].label} {percent(getattr(runs.loss, f'{part}_share'), 2)}"
-            for part in ("stall", "rework", "drain", "restart", "restore", "other")
-            if part != "other" or runs.loss.other_share
-        )
-        yield f"time lost with just that bandwidth: {', '.join(shares)}"
-
-
-def _levels(levels: LevelsReport) -> str:
-    """With and without a local level: what storage must write, and what the job keeps."""
-    near = f"{percent(1.0 - levels.remote_share)} of interruptions come back from local copies"
-    texts = (
-        f"{near}, in {duration(levels.local_restart_s)}; each row with just the write bandwidth "
-        "that the limit on the way asks for, and its best interval",
-    )
-    head = ["", "saves every", "to storage", "write GB/s", "MB/s per GPU", "overlap"]
-    rows = [[*head, "goodput"]]
-    for row in levels.rows:
-        name = "storage alone"
-        if row.mode == "sync":
-            name = f"storage, GPUs wait {duration(row.stall_s)}"
-        if row.every is not None:
-            name = "local, each goes on" if row.every == 1 else f"local, 1 in {row.every} goes on"
-        rows.append(
-            [
-                name,
-                duration(row.interval_s),
-                duration(row.remote_interval_s),
-                _rate(row.write_gb_per_s),
-                _rate(row.write_mb_per_s_per_gpu),
-                "" if row.mode == "sync" else percent(row.overlap_share),
-                percent(row.goodput_share, 2),
-            ]
-        )
-    title = "With and without a local level on drives of the GPU systems"
-    return "\n".join([titled_text(title, *texts), *aligned(rows, (0,))])
 
 
 def _interval_rows(mode: ModeReport) -> Lines:
     share = "waiting" if mode.mode == "sync" else "overlap"
     head = ["", "every", "write GB/s", "MB/s per GPU", "TB a day", "stall", "drain", share]
-    rows = [[*head, "goodput", "1st order"]]
+    rows = [[*head, "goodput"]]
     for row in mode.rows:
         rows.append([*_interval_cells(row), *_running_cells(row, mode.mode)])
     return rows
@@ -311,15 +250,13 @@ def _interval_cells(row: IntervalRow) -> list[str]:
 def _running_cells(row: IntervalRow, mode: str) -> list[str]:
     runs = row.running
     if runs is None:
-        return [""] * 5
-    first = percent(runs.first_order_goodput_share, 2) if runs.first_order_valid else "invalid"
+        return [""] * 4
     share = runs.blocking_share if mode == "sync" else runs.overlap_share
     return [
         duration(runs.stall_s),
         duration(runs.drain_s),
         percent(share),
         percent(runs.goodput_share, 2),
-        first,
     ]
 
 
@@ -383,15 +320,8 @@ def _rule_cells(rule: RuleRow) -> list[str]:
     ]
 
 
-def _all_notes(report: SizeReport) -> tuple[str, ...]:
-    runs = [row.running for mode in report.modes for row in mode.rows]
-    runs += [row.running for row in report.rules]
-    most = max((each.goodput_understated_share for each in runs if each is not None), default=0.0)
-    return (*report.notes, *filter(None, [too_low(most, "by up to")]))
-
-
 def _notes(report: SizeReport) -> str:
-    return titled_points("Read this too", _all_notes(report))
+    return titled_points("Notes", report.notes)
 
 
 GROUPS = {

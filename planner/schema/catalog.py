@@ -254,12 +254,18 @@ class PowerPoint(Model):
 
 
 class Achieved(Model):
-    """What a GPU of a system was measured to do in training: FLOP/s that count for the model."""
+    """Rate of a GPU in training: model FLOP/s, measured on ``gpus`` GPUs.
+
+    ``model`` names a model, or a class: ``dense`` or ``moe`` are planning values, ``low`` and
+    ``high`` the published range of the class.
+    """
 
     model: Text
     precision: Precision
     gpus: PositiveWhole
     rate_tflops: Compute = Field(alias="rate")
+    low_tflops: Compute | None = Field(default=None, alias="low")
+    high_tflops: Compute | None = Field(default=None, alias="high")
     source: Identifier
     confidence: Confidence
     note: Text | None = None

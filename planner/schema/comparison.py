@@ -96,8 +96,8 @@ class RuleRow(Record):
 class RulesTable(Shown, InCurrency):
     """The same problem by the demand law, by vendors' rules, by other means; the demand law first.
 
-    ``argument`` says in sentences what the rows show; ``input_sha256`` is that of a plan of the
-    same inputs.
+    ``argument`` is the worst rule, the best and the worst vendor in a line each; ``input_sha256``
+    is that of a plan of the same inputs.
     """
 
     schema_version: int = COMPARISON_SCHEMA_VERSION
@@ -116,7 +116,8 @@ class RulesTable(Shown, InCurrency):
 class Side(Record):
     """One of the plans compared: ``key`` is the letter it goes by, ``source`` its file.
 
-    ``edits`` are the cells of a workbook that hold something else than the solved plan;
+    ``edits`` are the cells of a workbook that hold something else than the solved plan, ``broken``
+    the limits that it breaks;
     ``given_away`` is how far the plan stays behind the best on purpose, as a share of it;
     ``verdict`` is what speaks against it.
     """
@@ -128,6 +129,7 @@ class Side(Record):
     status: Status
     message: str | None
     edits: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
     given_away: float | None = None
     verdict: tuple[str, ...] = ()
 
@@ -181,13 +183,6 @@ class LimitRow(Record):
     equal: bool
 
 
-class Explanation(Record):
-    """What one plan changes against the first, and why that matters."""
-
-    key: str
-    sentences: tuple[str, ...]
-
-
 class Comparison(Shown, InCurrency):
     """Plans side by side; every change is against the first.
 
@@ -200,7 +195,6 @@ class Comparison(Shown, InCurrency):
     lines: tuple[LineRow, ...]
     figures: tuple[FigureRow, ...]
     limits: tuple[LimitRow, ...]
-    explanations: tuple[Explanation, ...]
 
 
 class Way(Record):

@@ -425,7 +425,8 @@ class WayPlan(PlanModel):
     rated ``rated_it_power_kw``, is provisioned for ``power_share`` of it. That leaves
     ``throughput`` of the job's rate, between ``throughput_low`` and ``throughput_high``, says
     ``curve``; None at full power. ``rate_tflops`` was measured on ``rate_gpus`` GPUs, says
-    ``rate_source``; None where the rate is the peak times an MFU. A replica is spread over
+    ``rate_source`` (``assumed``: nobody did), its published range from ``rate_low_tflops`` to
+    ``rate_high_tflops``; None where the rate is the peak times an MFU. A replica is spread over
     ``tensor`` times ``pipeline`` times ``context`` GPUs, which leaves ``option_factor`` of the
     rate; at least ``min_replicas`` hold its state. Of a mixture of experts ``expert_parameters``
     are spread over ``experts`` groups of ``expert_tensor`` GPUs (None: of ``tensor``) in a stage.
@@ -445,6 +446,8 @@ class WayPlan(PlanModel):
     curve_confidence: Confidence | None = None
     curve_note: str | None = None
     rate_tflops: Customer[float | None] = None
+    rate_low_tflops: Customer[float | None] = None
+    rate_high_tflops: Customer[float | None] = None
     rate_gpus: Customer[int | None] = None
     rate_source: str | None = None
     rate_confidence: Confidence | None = None

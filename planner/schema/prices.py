@@ -178,6 +178,23 @@ AS_LISTED = "as_listed"
 """The level of a price that names none."""
 
 
+class Rent(Model):
+    """Public price of renting one GPU of the type for an hour, with the range of offers."""
+
+    usd: Money = Field(alias="per_gpu_hour")
+    low_usd: Money = Field(alias="low")
+    high_usd: Money = Field(alias="high")
+    date: Date
+    source: Identifier
+    note: Text | None = None
+
+    @model_validator(mode="after")
+    def _within_its_range(self) -> Self:
+        if not self.low_usd <= self.usd <= self.high_usd:
+            raise ValueError("a rent lies between its low and its high")
+        return self
+
+
 class Price(Model):
     """The list price of one item, what it costs to keep, and how it is sold.
 
@@ -193,6 +210,9 @@ class Price(Model):
     An amount may be in any currency whose rate of exchange is known; ``currency`` is that of the
     list price, where it is not USD, and follows from it.
 
+    Support of ``support_low`` to ``support_high`` a year is published; ``rent`` is what clouds ask
+    for the same GPUs.
+
     ``support_levels`` are the kinds of support on offer, of which ``support_level`` is bought where
     the problem asks for no other; it may also just name what ``support_per_year`` is.
     """
@@ -206,6 +226,9 @@ class Price(Model):
     support_per_year: Support | None = None
     support_source: Identifier | None = None
     support_confidence: Confidence | None = None
+    support_low: Support | None = None
+    support_high: Support | None = None
+    rent: Rent | None = None
     support_included_years: Years = 0.0
     per_year_usd: Money | None = Field(default=None, alias="per_year")
     pack: PositiveWhole = 1
@@ -316,11 +339,19 @@ class Price(Model):
 
     def support_usd_per_year(self, unit_net_usd: float) -> float:
         """Return support per unit and year for a unit bought at ``unit_net_usd``."""
-        if self.support_per_year is None:
-            return 0.0
-        if isinstance(self.support_per_year, SupportShare):
-            return self.support_per_year.share * unit_net_usd
-        return self.support_per_year.usd
+        return _usd_per_year(self.support_per_year, unit_net_usd)
+
+    def support_range_usd(self, unit_net_usd: float) -> tuple[float, float]:
+        """Return the lowest and highest published support per unit and year, USD."""
+        each = (self.support_per_year, self.support_low, self.support_high)
+        known = [_usd_per_year(one, unit_net_usd) for one in each if one is not None]
+        return min(known, default=0.0), max(known, default=0.0)
+
+
+def _usd_per_year(support: SupportShare | SupportMoney | None, unit_net_usd: float) -> float:
+    if support is None:
+        return 0.0
+    return support.share * unit_net_usd if isinstance(support, SupportShare) else support.usd
 
 
 class Discount(Model):

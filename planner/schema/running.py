@@ -451,15 +451,23 @@ Precisions = Annotated[
 ]
 
 
+ASSUMED_AT_GPUS = 1024
+"""Job size at which an assumed rate holds, where a law of scale counts."""
+
+
 class Training(Model):
     """What is trained, and how fast a GPU is at it: for days to train and useful FLOP/s.
 
-    Either ``mfu``, a share of the peak of every type, or ``model``: the rates that were measured
-    with that model, which the catalogs list as ``achieved``.
+    Either ``mfu``, a share of the peak of every type, or ``model``: the rates measured with that
+    model or class of models (``dense``, ``moe``), which the catalogs list as ``achieved``. A type
+    without such a rate is left out, unless ``assumed_mfu`` states the share of its dense peak to
+    count with. ``rate_factor`` multiplies every measured or assumed rate.
     """
 
     tokens: Tokens | None = None
     mfu: PositiveShare | None = None
+    assumed_mfu: PositiveShare | None = None
+    rate_factor: Number = 1.0
     precision: Precisions = "bf16"
     active_parameters: Parameters | None = None
     model: Text | None = None
@@ -479,6 +487,10 @@ class Training(Model):
     def _one_rate(self) -> Self:
         if self.mfu is not None and self.model is not None:
             raise ValueError("mfu does not go with model, whose rates are measured; give one")
+        if self.assumed_mfu is not None and self.model is None:
+            raise ValueError("assumed_mfu is for types without a measured rate; give model: dense")
+        if self.rate_factor != 1.0 and self.model is None:
+            raise ValueError("rate_factor is of measured rates; change mfu, or give model: dense")
         if self.model is None and len(set(self.precisions)) > 1:
             raise ValueError(
                 "one mfu says nothing about several precisions; give model: llama3.1_405b, "

@@ -16,26 +16,17 @@ from planner.sizing.demand import (
     restore_demand_gb_per_s,
     rule_demand,
     write_demand_gb_per_s,
-    write_demand_per_gpu_gb_per_s,
     write_volume_tb_per_day,
 )
 from planner.sizing.goodput import (
-    FIRST_ORDER_VALID_BELOW,
     best_interval_s,
-    daly_s,
-    exact_compute_s,
     exact_period_s,
-    first_order_goodput,
     goodput,
-    goodput_loss,
-    understated_goodput,
-    young_s,
 )
 from planner.sizing_report.appliances import Need, appliance_rows
 from planner.sizing_report.model import (
     Cluster,
     IntervalRow,
-    Loss,
     ModeReport,
     RuleGroup,
     RuleRow,
@@ -50,13 +41,7 @@ def mode_report(case: Case, cluster: Cluster, mode: Mode) -> ModeReport:
     """Return what one way of checkpointing asks for at the policy's and at usual intervals."""
     job, mtti_s = case.job, cluster.mtti_s
     interval_s = policy_interval_s(job, mode, mtti_s)
-    kappa = interval_s / mtti_s
     limit = job.max_blocking if mode == "sync" else job.max_overlap
-    # Synchronous saves stall for as long as the law lets them.
-    stall_s = job.max_blocking * interval_s if mode == "sync" else job.stall_s
-    per_gpu = write_demand_per_gpu_gb_per_s(
-        job.checkpoint_gb, cluster.failures_per_gpu_day, limit, kappa
-    )
     intervals = (interval_s, *(shown for shown in SHOWN_INTERVALS_S if shown != interval_s))
     rows = [interval_row(job, cluster, mode, shown, shown == interval_s) for shown in intervals]
     return ModeReport(
@@ -64,15 +49,7 @@ def mode_report(case: Case, cluster: Cluster, mode: Mode) -> ModeReport:
         policy=job.interval.policy,
         law="blocking law" if mode == "sync" else "demand law",
         limit_share=limit,
-        max_blocking_share=job.max_blocking,
-        stall_s=stall_s,
-        young_compute_s=young_s(stall_s, mtti_s),
-        daly_compute_s=daly_s(stall_s, mtti_s),
-        exact_compute_s=exact_compute_s(stall_s, mtti_s),
-        exact_interval_s=exact_period_s(stall_s, mtti_s),
         interval_s=interval_s,
-        lost_work_budget_share=kappa / 2,
-        lost_work_write_mb_per_s_per_gpu=1000 * per_gpu,
         rows=tuple(rows),
     )
 
@@ -172,9 +149,6 @@ def interval_row(
         interval_per_mtti=interval_s / cluster.mtti_s,
         write_gb_per_s=write,
         write_mb_per_s_per_gpu=None if write is None else 1000 * write / cluster.gpus,
-        blocking_law_write_gb_per_s=write_demand_gb_per_s(
-            job.checkpoint_gb, job.max_blocking, interval_s
-        ),
         write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, interval_s),
         read_gb_per_s=read,
         running=runs,
@@ -293,7 +267,7 @@ def running(
     gpus: int,
     mtti_s: float,
 ) -> Running:
-    """Return stall, drain, restore, goodput and its losses.
+    """Return stall, drain, restore and goodput.
 
     Args:
         mode: async or sync.
@@ -306,8 +280,6 @@ def running(
     constant, per_gpu = job.fan_out_terms(job.replica_gpus)
     restore_s = restore_read_s(job.checkpoint_gb, constant + per_gpu * gpus, read_gb_per_s)
     restart_s = job.restart_s + restore_s
-    loss = goodput_loss(interval_s, stall, drain, job.restart_s, restore_s, mtti_s, slowdown)
-    lost = restart_s + interval_s / 2 + drain
     kept = goodput(interval_s, stall, drain, restart_s, mtti_s, slowdown)
     return Running(
         stall_s=stall,
@@ -316,14 +288,6 @@ def running(
         blocking_share=stall / interval_s,
         restore_s=restore_s,
         goodput_share=kept * job.progress,
-        goodput_understated_share=job.progress
-        * understated_goodput(interval_s, drain, restart_s, mtti_s, slowdown),
-        first_order_goodput_share=job.progress
-        * first_order_goodput(interval_s, stall, drain, restart_s, mtti_s, slowdown),
-        first_order_valid=lost / mtti_s < FIRST_ORDER_VALID_BELOW,
-        loss=Loss(
-            loss.stall, loss.rework, loss.drain, loss.restart, loss.restore, kept * job.lost_time
-        ),
     )
 
 

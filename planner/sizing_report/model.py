@@ -80,18 +80,6 @@ class RestoreDemand:
 
 
 @dataclass(frozen=True)
-class Loss:
-    """Shares of time lost, by cause; together they are one minus goodput."""
-
-    stall_share: float
-    rework_share: float
-    drain_share: float
-    restart_share: float
-    restore_share: float
-    other_share: float = 0.0
-
-
-@dataclass(frozen=True)
 class Running:
     """How the job runs at a given interval and bandwidth."""
 
@@ -101,25 +89,17 @@ class Running:
     blocking_share: float
     restore_s: float
     goodput_share: float
-    goodput_understated_share: float
-    first_order_goodput_share: float
-    first_order_valid: bool
-    loss: Loss
 
 
 @dataclass(frozen=True)
 class IntervalRow:
-    """The bandwidth that one interval asks for; None where its stall fills the interval.
-
-    ``blocking_law_write_gb_per_s`` is what synchronous saves would ask for, whatever the mode.
-    """
+    """The bandwidth that one interval requires; None where its stall fills the interval."""
 
     interval_s: float
     by_policy: bool
     interval_per_mtti: float
     write_gb_per_s: float | None
     write_mb_per_s_per_gpu: float | None
-    blocking_law_write_gb_per_s: float
     write_volume_tb_per_day: float
     read_gb_per_s: float | None
     running: Running | None
@@ -127,24 +107,13 @@ class IntervalRow:
 
 @dataclass(frozen=True)
 class ModeReport:
-    """One way of checkpointing: the interval the policy sets and what intervals ask for.
-
-    The classical optima are for ``stall_s``, as compute time between checkpoints.
-    """
+    """One mode of checkpointing: the interval of the policy, and the demand of intervals."""
 
     mode: Mode
     policy: str
     law: str
     limit_share: float
-    max_blocking_share: float
-    stall_s: float
-    young_compute_s: float
-    daly_compute_s: float
-    exact_compute_s: float
-    exact_interval_s: float
     interval_s: float
-    lost_work_budget_share: float
-    lost_work_write_mb_per_s_per_gpu: float
     rows: tuple[IntervalRow, ...]
 
 
@@ -188,34 +157,6 @@ class RuleRow:
 
 
 @dataclass(frozen=True)
-class LevelRow:
-    """One way to save: what it asks storage for, and what it leaves; ``every`` with a local level.
-
-    Each ``every``-th local checkpoint goes on to storage; None where all go there alone.
-    """
-
-    mode: Mode
-    every: int | None
-    interval_s: float
-    remote_interval_s: float
-    stall_s: float
-    write_gb_per_s: float
-    write_mb_per_s_per_gpu: float
-    overlap_share: float
-    goodput_share: float
-
-
-@dataclass(frozen=True)
-class LevelsReport:
-    """What a local level of checkpoints changes; ``remote_share`` of failures need storage."""
-
-    rows: tuple[LevelRow, ...]
-    remote_share: float
-    local_restart_s: float
-    copies: int
-
-
-@dataclass(frozen=True)
 class SizeReport(Shown):
     """The sizing model of a problem at one number of GPUs."""
 
@@ -229,4 +170,3 @@ class SizeReport(Shown):
     delivered_write_share: float
     rules: tuple[RuleRow, ...]
     notes: tuple[str, ...]
-    levels: LevelsReport | None = None

@@ -188,9 +188,7 @@ def _assumptions(inputs: Inputs) -> Iterator[str]:
     yield job_path("restore.restart" if job.restart.remote_s is None else "restart.remote")
     if job.lost_share:
         yield job_path("lost_time")
-    if job.lost_share:
-        yield job_path("lost_time")
-    yield job_path("training.mfu")
+    yield job_path("training.mfu" if job.training.model is None else "training.rate_factor")
     yield job_path("training.scale.exponent")
     yield job_path("repair.share")
     yield from ("site.pue", "site.pue.air", "site.pue.liquid")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from planner.schema.catalog import Achieved, Item
 from planner.schema.plan import JobPlan, WayPlan
 from planner.schema.problem import Job
-from planner.schema.running import Parallelism, Scale
+from planner.schema.running import ASSUMED_AT_GPUS, Parallelism, Scale
 from planner.verifier.basis import Basis
 from planner.verifier.ledger import Ledger, round_up
 
@@ -126,7 +126,16 @@ def measured_rate(item: Item, job: Job, precision: str) -> Achieved | None:
     """Return the measured rate that counts: of the most GPUs, of equals the slowest."""
     key = job.training.model, precision
     rows = [row for row in item.achieved if (row.model, row.precision) == key]
-    return max(rows, key=lambda row: (row.gpus, -row.rate_tflops), default=None)
+    peak, share = peak_tflops(item, precision), job.training.assumed_mfu
+    if not rows and peak and share:
+        rate = f"{peak * share!r} TFLOP/s"
+        said: dict[str, Any] = {"model": key[0] or "", "precision": precision, "rate": rate}
+        said |= {"gpus": ASSUMED_AT_GPUS, "source": "assumed", "confidence": "low"}
+        rows = [Achieved.model_validate(said)]
+    row = max(rows, key=lambda row: (row.gpus, -row.rate_tflops), default=None)
+    if row is None:
+        return None
+    return row.model_copy(update={"rate_tflops": row.rate_tflops * job.training.rate_factor})
 
 
 class SetPoint(NamedTuple):
@@ -248,6 +257,7 @@ def _check_way(ledger: Ledger, basis: Basis, job: Job, way: WayPlan) -> Pace:
     own |= {"throughput_low": point.low, "throughput_high": point.high, "power_share": point.power}
     own["gpu_limit_w"] = None if tdp is None else tdp.value * 1000 * way.gpu_cap
     own |= {"rate_tflops": row and row.rate_tflops, "rate_gpus": row and row.gpus, "tensor": None}
+    own |= {f"rate_{end}_tflops": row and getattr(row, f"{end}_tflops") for end in ("low", "high")}
     if option is not None:
         own |= {field: getattr(option, field) for field in DEGREES}
         own |= {"option_factor": option.factor, "min_replicas": least_replicas(item, job)}

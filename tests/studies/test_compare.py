@@ -19,7 +19,7 @@ from planner.outputs import plan_json, words
 from planner.outputs.compare_text import render_comparison, status
 from planner.schema.comparison import Comparison, FigureRow, LimitRow, LineRow, Side
 from planner.studies.compare.differences import input_figures
-from planner.studies.compare.side_by_side import compare, read_sides, work
+from planner.studies.compare.side_by_side import compare, read_sides
 from planner.workbook.audit import audit
 from tests.workbook.conftest import Made, shipped
 from tests.workbook.excel import saved_with
@@ -76,10 +76,6 @@ def limit(found: Comparison, name: str) -> LimitRow:
     return next(row for row in found.limits if row.name == name)
 
 
-def told(found: Comparison, key: str = "B") -> str:
-    return " ".join(next(each.sentences for each in found.explanations if each.key == key))
-
-
 def test_lines_totals_and_job_figures_differ_by_what_the_plans_say(
     plans: tuple[Path, Path, Path],
 ) -> None:
@@ -106,18 +102,6 @@ def test_limits_in_one_plan_only_are_told(plans: tuple[Path, Path, Path]) -> Non
     assert not rule.equal and not overlap.equal
 
 
-def test_inputs_that_differ_come_first_and_lead_to_the_bill_and_the_money(
-    plans: tuple[Path, Path, Path],
-) -> None:
-    text = told(compared(plans[0], plans[2]))
-    assert "days to train, at most: 22 days instead of 30 days" in text
-    assert "instead of" in text[text.index("It buys") :]
-    assert "more useful work" in text
-    assert "costs" in text and "at once" in text
-    assert "What stops a better plan" in text
-    assert text.index("Inputs that differ") < text.index("It buys") < text.index("costs")
-
-
 def test_what_a_plan_gives_away_is_told_as_on_its_own_screen() -> None:
     plan = solved("10MW")
     assert plan.objective.given_away is not None
@@ -129,20 +113,6 @@ def test_what_a_plan_gives_away_is_told_as_on_its_own_screen() -> None:
     against = side.model_copy(update={"verdict": ("goodput is 40 %",)})
     assert status(against) == "not to be built as it is: goodput is 40 %"
     assert status(side.model_copy(update={"given_away": 0.0})) == "proven best"
-
-
-def test_a_goodput_that_reads_the_same_is_told_once() -> None:
-    """A plan of twice the work at 95.001 % was said to have 95.00 % instead of 95.00 %."""
-    plan = solved("10MW")
-    job = plan.jobs[0]
-
-    def told(goodput: float) -> str:
-        twice = {"useful_pflops": 2.0 * (job.useful_pflops or 0.0), "goodput": goodput}
-        return work(plan, plan.model_copy(update={"jobs": (job.model_copy(update=twice),)}))
-
-    once = words.percent(job.goodput, 2)
-    assert told(job.goodput + 1e-7).endswith(f"goodput is {once}.")
-    assert told(job.goodput - 0.01).endswith(f" instead of {once}.")
 
 
 def test_limits_that_follow_from_a_plan_are_no_inputs() -> None:
@@ -162,9 +132,6 @@ def test_the_same_plan_twice_has_no_difference(plans: tuple[Path, Path, Path]) -
     assert all(row.equal for row in rows)
     text = render_comparison(found)
     assert text.count("the same in all") == 4
-    assert "It buys the same." in text
-    assert "It costs and draws the same." in text
-    assert "instead of" not in text
 
 
 def test_all_lists_what_is_the_same_too(plans: tuple[Path, Path, Path]) -> None:
@@ -186,7 +153,6 @@ def test_the_first_is_what_the_others_are_told_from(plans: tuple[Path, Path, Pat
 def test_three_plans_stand_side_by_side(plans: tuple[Path, Path, Path]) -> None:
     found = compared(*plans)
     assert [side.key for side in found.sides] == ["A", "B", "C"]
-    assert [each.key for each in found.explanations] == ["B", "C"]
     assert len(figure(found, "capex_usd").series.values) == 3
     text = render_comparison(found)
     assert max(map(len, text.splitlines())) <= 100
@@ -200,7 +166,7 @@ def test_a_problem_file_is_solved_with_its_settings(plans: tuple[Path, Path, Pat
     assert line(found, "wekapod_nitro_155").quantity.values == (0, 27)
     assert line(found, DEMANDED).quantity.values == (1, 0)
     assert figure(found, "overrides").series.values == ("nothing", "storage.rule=high")
-    assert "storage sized by: high rule instead of what the job needs" in told(found)
+    assert figure(found, "rule").series.values == ("what the job needs", "high rule")
 
 
 def test_a_workbook_gives_its_plan_and_an_edited_one_its_edited_plan(tmp_path: Path) -> None:
@@ -216,14 +182,14 @@ def test_a_workbook_gives_its_plan_and_an_edited_one_its_edited_plan(tmp_path: P
     plan = audit(other, solve_again=False).edited
     assert plan is not None
     assert figure(found, "goodput").series.values[1] == plan.jobs[0].goodput
-    assert told(found).startswith("Edited in the workbook: ")
 
 
 def test_an_edit_that_breaks_a_limit_is_told(tmp_path: Path) -> None:
     source = shipped(OFFICE)
     path = edited(source, tmp_path / "few.xlsx", {("quantity", "nvidia_dgx_b200"): 16})
     found = compared(edited(source, tmp_path / "whole.xlsx", {}), path)
-    assert "As edited it breaks days to train" in told(found)
+    assert any(text.startswith("days to train") for text in found.sides[1].broken)
+    assert "breaks: days to train" in render_comparison(found)
 
 
 def test_a_workbook_that_cannot_run_has_no_plan(tmp_path: Path) -> None:
@@ -232,7 +198,6 @@ def test_a_workbook_that_cannot_run_has_no_plan(tmp_path: Path) -> None:
     found = compared(edited(source, tmp_path / "whole.xlsx", {}), path)
     assert found.sides[1].status == "infeasible"
     assert found.sides[1].message == "no GPU system of a type that the job uses is left"
-    assert "It has no plan: no GPU system" in told(found)
 
 
 @pytest.mark.exhaustive(keep=0)
@@ -242,9 +207,6 @@ def test_a_plan_that_is_none_is_shown_as_none(plans: tuple[Path, Path, Path]) ->
     text = " ".join(render_comparison(found).split())
     assert "(no plan)" in text and "no plan meets every limit" in text
     assert "Bill" not in text, "one plan alone has nothing to be told from"
-    first = compared(INFEASIBLE, plans[0])
-    assert "nothing to tell it from" in told(first)
-    assert "is new" not in told(first)
 
 
 def test_the_comparison_survives_json(plans: tuple[Path, Path, Path]) -> None:
@@ -281,7 +243,7 @@ def test_the_command_prints_and_writes_nothing_unasked(
     before = sorted(tmp_path.iterdir())
     ran = run(*plans[:2])
     assert (ran.code, ran.err) == (0, "")
-    assert "What changed and why it matters" in ran.out
+    assert "Inputs that differ" in ran.out
     assert sorted(tmp_path.iterdir()) == before
     assert json.loads(run(*plans[:2], "--json").out)["schema_version"] == 1
 

@@ -334,7 +334,7 @@ def test_named_scenarios_that_are_not_there(problem: Path, inputs: Inputs, small
     assert said.startswith("--scenarios: bare.yaml has no scenarios; add scenarios: {half_power:")
     own = load(problem, scenario="hourly")
     said = error_of(own, named=(), problem=problem)
-    assert said.startswith("--scenarios: --scenarios does not go with --scenario")
+    assert said.startswith("--scenarios: a named scenario does not go with --scenario")
     assert scenarios(load(Path(small)), named=(), problem=Path(small))[0].name == "half_power"
 
 

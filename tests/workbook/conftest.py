@@ -15,7 +15,7 @@ from planner.schema.base import Prices
 from planner.schema.plan import Plan
 from planner.workbook import write
 from planner.workbook.book import Book, Input
-from tests.world.solved import solved
+from tests.world.solved import FILES, solved
 
 CREATED = datetime(2026, 3, 1, 12, 0)
 PROBLEMS = Path(__file__).parents[2] / "problems"
@@ -57,5 +57,5 @@ def written(plan: Plan, audience: Audience = "internal", prices: Prices | None =
 @cache
 def shipped(problem: str, *settings: str) -> Made:
     """Return the internal workbook of a shipped problem, which carries its plan."""
-    inputs = load(PROBLEMS / f"{problem}.yaml", settings=settings)
+    inputs = load(FILES[problem], settings=settings)
     return made(solved(problem, *settings), inputs=inputs_to_text(inputs))

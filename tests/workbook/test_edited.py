@@ -109,13 +109,13 @@ def alike(one: object, other: object) -> bool:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_figures_follow_an_edit_as_excel_computes_them(kind: str) -> None:
-    source = shipped("10MW")
+    source = shipped("hall_10MW")
     assert unlike(recomputed(source, KINDS[kind]), typed_into_excel(source, KINDS[kind])) == {}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_audit_finds_the_edit_and_nothing_else(kind: str, tmp_path: Path) -> None:
-    source, edits = shipped("10MW"), KINDS[kind]
+    source, edits = shipped("hall_10MW"), KINDS[kind]
     path = saved_with(source.content, tmp_path / "edited.xlsx", places(source, edits))
     found = audit(path, solve_again=False)
     assert {(edit.kind, edit.key): edit.after for edit in found.edits} == edits
@@ -136,7 +136,7 @@ def figures_that_differ(found: Audit) -> dict[str, tuple[float, float]]:
 
 
 def test_the_best_plan_under_an_edited_limit_is_found(tmp_path: Path) -> None:
-    source = shipped("10MW")
+    source = shipped("hall_10MW")
     edits = places(source, KINDS["power limit"])
     found = audit(saved_with(source.content, tmp_path / "edited.xlsx", edits))
     assert [breach.name for breach in found.breaches] == ["facility_power"]
@@ -146,7 +146,7 @@ def test_the_best_plan_under_an_edited_limit_is_found(tmp_path: Path) -> None:
 
 
 def test_missing_companions_are_listed_as_shortages(tmp_path: Path) -> None:
-    source = shipped("10MW")
+    source = shipped("hall_10MW")
     edits = places(source, {("quantity", GPUS): 560})
     found = audit(saved_with(source.content, tmp_path / "x.xlsx", edits), solve_again=False)
     short = {each.sku: each.needed - each.listed for each in found.shortages}
@@ -155,7 +155,7 @@ def test_missing_companions_are_listed_as_shortages(tmp_path: Path) -> None:
 
 
 def test_the_banner_counts_edits_and_names_what_is_stale() -> None:
-    source = shipped("10MW")
+    source = shipped("hall_10MW")
     banner = next(
         place for place, text in source.book.cells.items() if '"As planned: nothing' in str(text)
     )
@@ -182,7 +182,7 @@ OTHERS: dict[str, tuple[str, ...]] = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_random_edits_of_other_plans_are_found(name: str, tmp_path: Path) -> None:
-    problem = {"local level": "local_level", "euros": "enterprise_1MW"}.get(name, "10MW")
+    problem = {"local level": "local_level", "euros": "enterprise_1MW"}.get(name, "hall_10MW")
     source, draw = shipped(problem, *OTHERS[name]), random.Random(name)
     entries = [each for each in source.book.inputs if each.of.kind in ("quantity", "figure")]
     entries += [each for each in source.book.inputs if each.of.kind in ("unit_list", "discount")]
@@ -207,7 +207,7 @@ def test_random_edits_of_other_plans_are_found(name: str, tmp_path: Path) -> Non
 
 @needs_office
 def test_libreoffice_follows_edits_and_its_file_is_audited(tmp_path: Path) -> None:
-    source, files = shipped("10MW"), {}
+    source, files = shipped("hall_10MW"), {}
     for kind in ("more systems", "own line", "discount", "term", "failures", "budget removed"):
         files[kind] = tmp_path / f"{kind.replace(' ', '_')}.xlsx"
         saved_with(source.content, files[kind], places(source, KINDS[kind]))

@@ -97,7 +97,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_what_is_no_edit_is_refused_in_a_line(name: str, tmp_path: Path) -> None:
     change, words = CHANGES[name]
-    source, path = shipped("10MW"), tmp_path / "edited.xlsx"
+    source, path = shipped("hall_10MW"), tmp_path / "edited.xlsx"
     book = load_bytes(io.BytesIO(source.content))
     change(source, book)
     book.save(path)
@@ -108,7 +108,7 @@ def test_what_is_no_edit_is_refused_in_a_line(name: str, tmp_path: Path) -> None
 
 
 def test_thousands_of_overwritten_cells_are_told_in_a_few_lines(tmp_path: Path) -> None:
-    source, path = shipped("10MW"), tmp_path / "edited.xlsx"
+    source, path = shipped("hall_10MW"), tmp_path / "edited.xlsx"
     book = load_bytes(io.BytesIO(source.content))
     for row in book["Quote"].iter_rows(min_row=13, max_row=40):
         for each in row:
@@ -124,13 +124,13 @@ def test_thousands_of_overwritten_cells_are_told_in_a_few_lines(tmp_path: Path) 
 @pytest.mark.parametrize("audience", ["customer", "partner"])
 def test_an_edition_for_the_outside_carries_no_plan(audience: str, tmp_path: Path) -> None:
     path = tmp_path / "outside.xlsx"
-    path.write_bytes(written(shipped("10MW").plan, audience))  # type: ignore[arg-type]
+    path.write_bytes(written(shipped("hall_10MW").plan, audience))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="carries no plan"):
         audit(path)
 
 
 def test_a_plan_that_was_tampered_with_is_refused(tmp_path: Path) -> None:
-    source = shipped("10MW")
+    source = shipped("hall_10MW")
     line = source.plan.lines[0].model_copy(update={"unit_net_usd": 1.0})
     changed: Plan = source.plan.model_copy(update={"lines": (line, *source.plan.lines[1:])})
     path = tmp_path / "x.xlsx"
@@ -160,7 +160,7 @@ def test_workbooks_of_others_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_sheet_of_ones_own_is_no_edit(tmp_path: Path) -> None:
-    source, path = shipped("10MW"), tmp_path / "edited.xlsx"
+    source, path = shipped("hall_10MW"), tmp_path / "edited.xlsx"
     book = load_bytes(io.BytesIO(source.content))
     book.create_sheet("Mine")["A1"] = "notes"
     book["Quote"]["C9"] = "A customer"

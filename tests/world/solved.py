@@ -18,13 +18,16 @@ from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
 from planner.studies.request import ignore
 
+DENSE_HALL = Path(__file__).parents[1] / "data" / "hall_10MW.yaml"
+"""A hall of 10 MW for a dense model at one MFU for all types: B200 and an Ethernet fabric."""
+FILES = {**shipped.problem_files(), "hall_10MW": DENSE_HALL}
 FOLDER = "PLANNER_TESTS_SOLVED"
 """Names the folder in which the processes of a run keep plans for one another."""
 
 
 @cache
 def solved(problem: str, *settings: str, scenario: str | None = None, explain: bool = True) -> Plan:
-    """Return the plan of a shipped problem.
+    """Return the plan of a shipped problem, or of one of the tests.
 
     Not for tests of solving itself, such as whether it gives the same twice.
     """
@@ -34,7 +37,7 @@ def solved(problem: str, *settings: str, scenario: str | None = None, explain: b
         plan: Plan = pickle.loads(kept.read_bytes())
         return plan
     plan = api.solve(
-        shipped.problem_files()[problem],
+        FILES[problem],
         settings=settings,
         scenario=scenario,
         options=api.Options(explain=explain),

@@ -6,25 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from planner.api import Options, solve_with
+from planner.case.suitability import why_not
 from planner.errors import Finding, InputError
-from planner.inputs import Change, Inputs, applied
+from planner.inputs import Change, Inputs, applied, demanded
 from planner.loader.checks import check_problem
-from planner.outputs.words import counted, decimals, listed, relative, write_figure
+from planner.outputs.words import listed, relative, write_figure
 from planner.paths import job_path
-from planner.schema.catalog import Family
+from planner.schema.catalog import Family, Item
 from planner.schema.comparison import Measure, Outcome, RowGroup, RuleRow, RulesTable
 from planner.schema.plan import Plan
 from planner.schema.problem import CustomRule, Problem
 from planner.sizing.demand import VENDOR_RULES
-from planner.studies.compare import side_by_side as families
 from planner.studies.compare.differences import measure_of, outcome, value_in
-from planner.studies.compare.side_by_side import (
-    compare,
-    proven_alike,
-    read_sides,
-    worse_by,
-    write_loss,
-)
+from planner.studies.compare.side_by_side import compare, read_sides
 from planner.studies.pool import Progress, ignore
 from planner.studies.request import PROBLEMS, Found, Request
 
@@ -110,7 +104,7 @@ def _modes(inputs: Inputs) -> Iterator[RowQuestion]:
 
 
 def _variants(inputs: Inputs) -> Iterator[RowQuestion]:
-    for pair in families.variants(inputs):
+    for pair in variants(inputs):
         for family in pair:
             yield _storage(inputs, "variant", family.id, _named_family(family), _software(family),
                            (family.id,))  # fmt: skip
@@ -134,7 +128,7 @@ def _software(family: Family) -> str:
 
 def _one_vendor(inputs: Inputs) -> Iterator[RowQuestion]:
     """Yield each vendor alone, where there is a choice."""
-    vendors = families.by_vendor(inputs)
+    vendors = by_vendor(inputs)
     if len(vendors) < 2:
         return
     for vendor, names in vendors.items():
@@ -146,208 +140,137 @@ def _storage(
     inputs: Inputs, group: RowGroup, name: str, label: str, asked: str, names: tuple[str, ...]
 ) -> RowQuestion:
     """Return a row with storage of these families alone."""
-    reason = families.why_none(inputs, names)
+    reason = why_none(inputs, names)
     if reason is not None:
         return RowQuestion(group, name, label, asked, reason=reason)
-    kept = families.considered_families(inputs, names)
+    kept = considered_families(inputs, names)
     only = Change(_FAMILIES, kept, f"[{', '.join(kept)}]")
     return RowQuestion(group, name, label, asked, (*by_demand(inputs), only))
 
 
-_Found = tuple[RuleRow, Outcome]
+NOTHING = 1e-6
+"""Smallest difference where nothing is known of a proof, as a share."""
 
 
-def on_storage(rows: Sequence[RuleRow], measure: Measure) -> Iterator[str]:
-    """Yield clauses; nothing where there is no choice."""
-    vendors = [(row, row.outcome) for row in rows if row.group == "vendor" and row.outcome]
-    if len(vendors) > 1:
-        yield _vendors(vendors, measure)
-    pairs = [row for row in rows if row.group == "variant"]
-    for plain, variant in zip(pairs[::2], pairs[1::2], strict=True):
-        if plain.outcome is not None and variant.outcome is not None:
-            yield _variant((plain, plain.outcome), (variant, variant.outcome), measure)
+def worse_by(row: RuleRow, measure: Measure) -> float:
+    """Return the share by which a row is worse than the demand law; negative where better."""
+    difference = 0.0 if row.outcome is None else row.outcome.difference or 0.0
+    return difference if measure.sense == "minimize" else -difference
 
 
-def _worse(plan: Outcome, than: Outcome, measure: Measure) -> float:
-    if plan.measured is None or not than.measured:
-        return 0.0
-    return worse_by(plan.measured / than.measured - 1.0, measure)
-
-
-def _vendors(vendors: Sequence[_Found], measure: Measure) -> str:
-    """Return whose storage alone does best, whose worst, and how far they are apart."""
-    ranked = sorted(vendors, key=lambda found: worse_by(found[1].difference or 0.0, measure))
-    best, worst = ranked[0][1], ranked[-1][1]
-    apart = _worse(worst, best, measure)
-    start = f"with storage of one vendor alone, {measure.label} is"
-    if proven_alike(apart, best.gap, worst.gap):
-        return f"{start} the same whoever it is, within what is proven"
-    ends = ("highest", "lowest") if measure.sense == "maximize" else ("lowest", "highest")
-    return (
-        f"{start} {ends[0]} with {_alike(best, vendors, measure)} and {ends[1]} with "
-        f"{_alike(worst, vendors, measure)}, {relative(apart)} apart"
-    )
-
-
-def _alike(plan: Outcome, vendors: Sequence[_Found], measure: Measure) -> str:
-    """Return the vendors whose plans are as good as this one, within what is proven."""
-    return listed(
-        [
-            row.name
-            for row, other in vendors
-            if proven_alike(_worse(other, plan, measure), other.gap, plan.gap)
-        ]
-    )
-
-
-def _variant(plain: _Found, variant: _Found, measure: Measure) -> str:
-    """Return what the same hardware with faster clients brings."""
-    worse = _worse(variant[1], plain[1], measure)
-    if proven_alike(worse, plain[1].gap, variant[1].gap):
-        return f"{variant[0].label} does as well as {plain[0].label}, within what is proven"
-    return f"{variant[0].label} {write_loss(worse, measure)} than {plain[0].label}"
-
-
-@dataclass(frozen=True)
-class _ComparedRow:
-    """A row that has a plan, next to the plan by the demand law."""
-
-    row: RuleRow
-    plan: Outcome
-    demand: Outcome
-    measure: Measure
-
-    @property
-    def worse(self) -> float:
-        """Share by which the row is worse; negative where it is better."""
-        return worse_by(self.plan.difference or 0.0, self.measure)
-
-    @property
-    def alike(self) -> bool:
-        """Whether the difference is no larger than what is proven of the two."""
-        return proven_alike(self.worse, self.plan.gap, self.demand.gap)
-
-
-def argument(rows: Sequence[RuleRow], measure: Measure, max_overlap: float) -> tuple[str, ...]:
-    """Return the sentences.
+def argument(rows: Sequence[RuleRow], measure: Measure) -> tuple[str, ...]:
+    """Return the decisive rows in a line each: the worst rule, the best and worst vendor.
 
     Args:
         rows: the table, the demand law first.
-        max_overlap: the share of the interval that the demand law lets a drain take.
     """
     demand = rows[0].outcome
     if demand is None:
         return (f"There is no plan by the demand law: {rows[0].reason or 'none was found'}.",)
-    compared = [_ComparedRow(row, row.outcome, demand, measure) for row in rows[1:] if row.outcome]
-    rules = [each for each in compared if each.row.group == "rule"]
-    worst = max((each for each in rules if not each.alike), key=lambda e: e.worse, default=None)
-    sentences = []
-    if worst is not None and worst.worse > 0:
-        sentences.append(_worst(worst))
-        rules.remove(worst)
-    clauses = [*_rules(rules, max_overlap), *_without([row for row in rows if row.group == "rule"])]
-    if clauses:
-        sentences.append(_sentence("; ".join(clauses)))
-    sentences += [_sentence(_mode(each)) for each in compared if each.row.group == "mode"]
-    storage = "; ".join(on_storage(rows, measure))
-    return (*sentences, *([_sentence(storage)] if storage else []))
+    lines = []
+    rules = [row for row in rows if row.group == "rule" and row.outcome]
+    if rules:
+        lines.append(_against(max(rules, key=lambda row: worse_by(row, measure)), demand, measure))
+    vendors = [row for row in rows if row.group == "vendor" and row.outcome]
+    if len(vendors) > 1:
+        vendors.sort(key=lambda row: worse_by(row, measure))
+        ends = (vendors[0], vendors[-1])
+        lines += [_against(row, demand, measure) for row in ends]
+    return tuple(lines)
 
 
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
-
-
-def _worst(worst: _ComparedRow) -> str:
-    """Return what the rule that does worst costs."""
-    plan, demand, measure = worst.plan, worst.demand, worst.measure
-    what = write_loss(worst.worse, measure)
-    if measure.sense == "minimize":
-        what += f" ({write_figure(plan.measured, measure.unit)} instead of " \
-                f"{write_figure(demand.measured, measure.unit)})"  # fmt: skip
-    text = f"sized by the {worst.row.label} rule, the same job {listed([*_gpus(worst), what])}"
+def _against(row: RuleRow, demand: Outcome, measure: Measure) -> str:
+    """Return a row beside the demand law: its measure, GPUs in use and power of storage."""
+    plan, worse = row.outcome, worse_by(row, measure)
+    assert plan is not None
+    if abs(worse) <= max(NOTHING, plan.gap or 0.0, demand.gap or 0.0):
+        parts = [f"{measure.label} equal within the gap"]
+    else:
+        more = (worse > 0) == (measure.sense == "minimize")
+        values = (write_figure(each.measured, measure.unit) for each in (plan, demand))
+        parts = [
+            f"{relative(worse)} {'more' if more else 'less'} {measure.label} "
+            f"({' instead of '.join(values)})"
+        ]
+    if plan.gpus_used != demand.gpus_used:
+        parts.append(f"{plan.gpus_used:,} GPUs in use instead of {demand.gpus_used:,}")
     kw, needed_kw = plan.storage_it_power_kw, demand.storage_it_power_kw
     if kw is not None and needed_kw is not None and kw != needed_kw:
-        text += f"; its storage draws {kw:,.0f} kW instead of {needed_kw:,.0f} kW"
-    return _sentence(text)
+        parts.append(f"storage {kw:,.0f} kW instead of {needed_kw:,.0f} kW")
+    return f"{row.label}{' rule' if row.group == 'rule' else ''}: {', '.join(parts)}"
 
 
-def _gpus(compared: _ComparedRow) -> Iterator[str]:
-    """Yield what differs in the GPUs in use."""
-    plan, demand = compared.plan, compared.demand
-    if {each.sku for each in plan.systems} != {each.sku for each in demand.systems}:
-        bought = listed([f"{each.quantity:,} {each.product}" for each in plan.systems])
-        yield f"runs on other GPU systems ({bought})"
-    elif plan.gpus_used != demand.gpus_used:
-        more = plan.gpus_used - demand.gpus_used
-        word = "more" if more > 0 else "fewer"
-        yield (
-            f"runs on {counted(abs(more), 'GPU')} {word} "
-            f"({plan.gpus_used:,} instead of {demand.gpus_used:,})"
-        )
+# Storage families
 
 
-def _rules(rules: Sequence[_ComparedRow], max_overlap: float) -> Iterator[str]:
-    """Yield clauses on rules that are worse, as good, and better."""
-    worse = [each for each in rules if not each.alike and each.worse > 0]
-    alike = [each for each in rules if each.alike]
-    if worse:
-        least, most = min(each.worse for each in worse), max(each.worse for each in worse)
-        ends = dict.fromkeys((relative(least), relative(most)))
-        does = write_loss(most, worse[0].measure, " to ".join(ends), many=len(worse) > 1)
-        yield f"{_named([each.row for each in worse])} {does}"
-    if alike:
-        subject = _named([each.row for each in alike])
-        plans = "gives a plan" if len(alike) == 1 else "give plans"
-        yield f"{subject} {plans} as good as the demand law's, within what is proven"
-    for each in rules:
-        if not each.alike and each.worse < 0:
-            loss = write_loss(each.worse, each.measure)
-            yield f"{_named([each.row])} {loss}{_why(each, max_overlap)}"
+_MOST_REASONS = 2
 
 
-def _named(rows: Sequence[RuleRow]) -> str:
-    """Return rules as the subject of a clause."""
-    return f"the {listed([row.label for row in rows])} {'rule' if len(rows) == 1 else 'rules'}"
+def families_in_use(inputs: Inputs) -> tuple[Family, ...]:
+    """Return the families that have products in the catalogs, by id."""
+    named = {item.family for item in inputs.items if item.category == "storage"}
+    families = (family for family in inputs.families if family.id in named)
+    return tuple(sorted(families, key=lambda family: family.id))
 
 
-def _why(better: _ComparedRow, max_overlap: float) -> str:
-    """Return the limit on overlap that the plan of a better rule passes, as a clause."""
-    overlap = better.plan.overlap
-    if better.plan.mode == "sync" or overlap <= max_overlap:
-        return ""
-    shares = [100 * overlap, 100 * max_overlap]
-    digits = decimals(shares)
-    takes, allowed = (f"{share:.{digits}f} %" for share in shares)
-    return (
-        f", but a checkpoint then takes {takes} of the interval to reach storage, "
-        f"where this problem allows {allowed}"
+def by_vendor(inputs: Inputs) -> dict[str, tuple[str, ...]]:
+    """Return the ids of the families of each vendor, by the vendor's name."""
+    families = families_in_use(inputs)
+    vendors = sorted({family.vendor for family in families}, key=str.casefold)
+    return {
+        vendor: tuple(family.id for family in families if family.vendor == vendor)
+        for vendor in vendors
+    }
+
+
+def variants(inputs: Inputs) -> tuple[tuple[Family, Family], ...]:
+    """Return pairs of families of one vendor: plain, and the same hardware with faster clients.
+
+    What a client can move is a matter of software. A family is a variant of a plain one where each
+    of its products gives and takes what some product of the plain family does.
+    """
+    families = families_in_use(inputs)
+    return tuple(
+        (plain, variant)
+        for variant in families
+        for plain in families
+        if variant.client_factor is not None
+        and plain.client_factor is None
+        and plain.vendor == variant.vendor
+        and _hardware(inputs, variant) <= _hardware(inputs, plain)
     )
 
 
-def _without(rules: Sequence[RuleRow]) -> Iterator[str]:
-    """Yield a clause on the rules that have no plan, reason by reason."""
-    missing = [row for row in rules if row.outcome is None]
-    for reason in dict.fromkeys(row.reason for row in missing):
-        names = _named([row for row in missing if row.reason == reason])
-        why = reason or "none was found"
-        yield f"with {names} {why if why.startswith('no plan') else f'there is no plan: {why}'}"
+def _hardware(inputs: Inputs, family: Family) -> frozenset[str]:
+    """Return what each product of a family gives and takes, as texts that can be compared."""
+    return frozenset(_figures(item) for item in inputs.items if item.family == family.id)
 
 
-def _mode(compared: _ComparedRow) -> str:
-    """Return what writing checkpoints the other way does."""
-    units, needed = compared.plan.storage_units, compared.demand.storage_units
-    storage = ""
-    if compared.plan.storage != compared.demand.storage:
-        bought = listed([f"{each.quantity:,} {each.product}" for each in compared.plan.storage])
-        storage = f" and buys {bought} for storage"
-        if [e.sku for e in compared.plan.storage] == [e.sku for e in compared.demand.storage]:
-            storage = f" and takes {counted(units, 'storage unit')} instead of {needed:,}"
-    does = (
-        "does as well, within what is proven"
-        if compared.alike
-        else write_loss(compared.worse, compared.measure)
-    )
-    return f"with {compared.row.label} checkpoints the same job {does}{storage}"
+def _figures(item: Item) -> str:
+    parts = {"provides", "consumes", "sizes", "components"}
+    return item.model_dump_json(include=parts, exclude_none=True)
+
+
+def considered_families(inputs: Inputs, families: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of the families that the problem considers."""
+    considered = inputs.problem.consider.storage_families
+    return tuple(name for name in families if considered is None or name in considered)
+
+
+def why_none(inputs: Inputs, families: tuple[str, ...]) -> str | None:
+    """Return why no plan can have storage of these families alone, or None where one may."""
+    kept = considered_families(inputs, families)
+    if not kept:
+        return "the problem does not consider it (consider.storage_families)"
+    storage = [item for item in inputs.items if item.category == "storage"]
+    for item in storage:
+        if demanded(inputs.problem, item.id) and item.family not in kept:
+            return f"the problem asks for {item.model}, which is other storage"
+    reasons = [why_not(item, inputs) for item in storage if item.family in kept]
+    if None not in reasons:
+        distinct = sorted({reason for reason in reasons if reason is not None})
+        return f"none of it can be planned: {'; '.join(distinct[:_MOST_REASONS])}"
+    return None
 
 
 @dataclass(frozen=True)
@@ -391,7 +314,7 @@ def rules_table(
         objective=base.objective.name,
         measure=measure,
         rows=rows,
-        argument=argument(rows, measure, inputs.problem.job.checkpoint.max_overlap),
+        argument=argument(rows, measure),
     )
 
 

@@ -1,0 +1,65 @@
+"""Rates of GPUs by class of model: measured ones by default, assumed ones only where asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import planner
+from planner import shipped
+from planner.loader.market import load_catalogs
+from planner.schema.plan import Plan
+
+PROBLEM = Path(__file__).resolve().parents[1] / "problems" / "enterprise_1MW.yaml"
+
+
+def solved(training: str, systems: str) -> Plan:
+    return planner.solve(
+        PROBLEM,
+        settings=(
+            f"jobs.0.training={training}",
+            f"consider.gpu_systems=[{systems}]",
+            "network.compute.switches=[nvidia_qm9700, nvidia_sn5600]",
+            "targets={}",
+            "budget.capex=20 MUSD",
+            "objective={maximize: goodput}",
+        ),
+    )
+
+
+def test_a_class_has_a_planning_value_within_what_is_published() -> None:
+    items = load_catalogs(list(shipped.catalog_files().values())).items
+    rows = [row for item in items.values() for row in item.achieved]
+    classes = [row for row in rows if row.model in ("dense", "moe")]
+    assert {row.precision for row in classes} == {"bf16", "fp8", "nvfp4"}
+    for row in classes:
+        assert row.low_tflops is not None and row.high_tflops is not None and row.note
+        assert row.low_tflops < row.rate_tflops < row.high_tflops
+
+
+def test_a_plan_counts_the_rate_of_its_class_and_carries_the_range() -> None:
+    plan = solved("{tokens: 1.4 T, model: dense, precision: fp8}", "nvidia_dgx_b200")
+    (way,) = plan.jobs[0].ways
+    assert (way.rate_tflops, way.rate_low_tflops, way.rate_high_tflops) == (1310, 980, 1667)
+    job = plan.jobs[0]
+    assert job.useful_pflops == pytest.approx(job.gpus_used * job.goodput * 1.310, rel=1e-9)
+
+
+def test_an_unmeasured_type_is_left_out_unless_the_problem_assumes_its_rate() -> None:
+    both = "amd_mi300x_8x, nvidia_dgx_h100"
+    measured = solved("{tokens: 1.4 T, model: dense, precision: fp8}", both)
+    assert measured.jobs[0].gpu_types == ("nvidia_dgx_h100",)
+    left_out = {each.sku: each.reason for each in measured.not_considered}
+    assert "a measured rate of dense in fp8" in left_out["amd_mi300x_8x"]
+    training = "{tokens: 1.4 T, model: dense, precision: fp8, assumed_mfu: 40 %}"
+    assumed = solved(training, "amd_mi300x_8x")
+    (way,) = assumed.jobs[0].ways
+    assert (way.rate_tflops, way.rate_source) == (pytest.approx(0.4 * 2614.9), "assumed")
+    assert any("is assumed: 40 % of the dense peak" in warning for warning in assumed.warnings)
+    assert planner.verify(assumed, solve_again=False).result == "holds"
+
+
+def test_an_assumption_for_unmeasured_types_needs_a_class_of_models() -> None:
+    with pytest.raises(planner.InputError, match="give model: dense"):
+        solved("{mfu: 40 %, assumed_mfu: 30 %}", "nvidia_dgx_h100")
