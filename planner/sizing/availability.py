@@ -30,7 +30,6 @@ def repair_load(failures_per_gpu_day: float, gpus: float, out_s: float) -> float
         gpus: GPUs the job uses.
         out_s: repair time an interruption causes on average, s: the share of interruptions that
             take a unit out, times the mean of its repair; a sum over classes where there are some.
-        ValueError: a quantity is not positive.
     """
     return failures_per_gpu_day / 86_400.0 * gpus * out_s
 
@@ -41,7 +40,6 @@ def erlang_b(places: int, load: float) -> float:
     Args:
         places: units that can be out, at least 0.
         load: units out on average if there were no end of places.
-        ValueError: the places are negative or the load is not positive.
 
     Source: A. K. Erlang, 1917: B(0) = 1, B(c) = load B(c - 1)/(c + load B(c - 1)).
     """
@@ -52,16 +50,12 @@ def erlang_b(places: int, load: float) -> float:
 
 
 def waiting(spares: int, load: float) -> float:
-    """Return the share of time in which the job waits: more units are out than stood by.
-    ValueError: the spares are negative or the load is not positive.
-    """
+    """Return the share of time in which the job waits: more units are out than stood by."""
     return erlang_b(spares + 1, load)
 
 
 def availability(spares: int, load: float) -> float:
-    """Return the share of time in which the job does not wait for a repair.
-    ValueError: the spares are negative or the load is not positive.
-    """
+    """Return the share of time in which the job does not wait for a repair."""
     inverse, before = _inverse(spares, load)
     return min(1.0, (spares + 1) / load * before / inverse)
 
@@ -80,9 +74,7 @@ def _inverse(spares: int, load: float) -> tuple[float, float]:
 
 
 def units_out(spares: int, load: float) -> float:
-    """Return the units that are out for repair on average.
-    ValueError: the spares are negative or the load is not positive.
-    """
+    """Return the units that are out for repair on average."""
     return load * availability(spares, load)
 
 
@@ -92,7 +84,6 @@ def most_spares(load: float, waiting: float) -> int:
 
     Args:
         waiting: share of time, more than 0.
-        ValueError: a quantity is not positive.
     """
     spares, blocked = 0, load / (1.0 + load)
     while blocked > waiting:
@@ -111,7 +102,6 @@ def in_rack_waiting(racks: float, spares_each: int, load_each: float) -> float:
         racks: racks in use, in parts of one where the last is not full.
         spares_each: units of each rack that stand by.
         load_each: `repair_load` of the GPUs in use of one rack.
-        ValueError: the spares are negative, or the racks or the load not positive.
     """
     odds = racks * waiting_odds(spares_each, load_each)
     return odds / (1.0 + odds)
@@ -310,7 +300,6 @@ def shrunk(running: Callable[[int], float], load: float) -> Shrunk:
         running: how many replicas run with 0, 1, ... units out, never more than with fewer out; 0
             from some number on. In whatever they are counted.
         load: `repair_load` of all replicas.
-        ValueError: the load is not positive.
     """
     whole = now = float(running(0))
     out, weight = 0, 1.0
@@ -351,7 +340,6 @@ def swap_factor(hardware_share: float, swap_s: float, mtti_s: float) -> float:
         hardware_share: share of interruptions after which a unit is swapped.
         swap_s: how much longer such a restart takes, s.
         mtti_s: mean time to interruption, s.
-        ValueError: the share is out of range, the swap negative or the time not positive.
 
     Source: goodput has exp(-R/M) for a restart of R, so the mean of it where R differs by failure.
     """
@@ -364,7 +352,6 @@ def longest_swap_per_mtti(hardware_share: float) -> float:
 
     Up to it the logarithm of `swap_factor` is concave in the logarithm of the MTTI: where
     g (1 - p) <= 1, g the swap over the MTTI and p the share of hardware in what is left.
-        ValueError: the share is out of range.
     """
     low, high = 1.0, 700.0
     for _ in range(100):

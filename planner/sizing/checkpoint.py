@@ -52,7 +52,6 @@ def checkpoint_gb(
         parameters: total parameters (for a mixture of experts all of them, not the active ones).
         bytes_per_parameter: bytes written per trained parameter, see `BYTES_PER_PARAMETER`.
         trained_share: share of the parameters that is trained and saved (below 1 for LoRA).
-        ValueError: a size is not positive or the share is outside (0, 1].
     """
     return parameters * trained_share * bytes_per_parameter / 1e9
 
@@ -86,7 +85,6 @@ def usable_gpus(
         tensor: tensor parallel degree: GPUs that must share a domain.
         replica_gpus: GPUs that hold one model replica, a multiple of `tensor`.
         most_per_system: the most GPUs of a system that the job may use; None for all.
-        ValueError: a count is not positive.
     """
     domain = min(gpus_per_system, most_per_system or gpus_per_system)
     unit = replica_gpus if replica_gpus <= domain else tensor
@@ -117,7 +115,6 @@ def drain_s(checkpoint_gb: float, write_gb_per_s: float) -> float:
     Args:
         checkpoint_gb: checkpoint size, GB.
         write_gb_per_s: delivered write bandwidth, GB/s.
-        ValueError: a quantity is not positive.
     """
     return checkpoint_gb / write_gb_per_s
 
@@ -149,6 +146,5 @@ def restore_read_s(checkpoint_gb: float, fan_out: float, read_gb_per_s: float) -
         checkpoint_gb: checkpoint size, GB.
         fan_out: how many times it is read, see `restore_fan_out`.
         read_gb_per_s: delivered read bandwidth, GB/s.
-        ValueError: a quantity is not positive.
     """
     return fan_out * checkpoint_gb / read_gb_per_s

@@ -20,7 +20,6 @@ def write_demand_gb_per_s(checkpoint_gb: float, most: float, interval_s: float) 
 
     Args:
         most: largest allowed share: of a drain, or of the stall of a synchronous save.
-        ValueError: a quantity is not positive or the overlap is outside (0, 1].
 
     Source: S / (overlap x interval), our reading of G. K. Lockwood, VAST Data, "LLM training in
     practice: Insights from 85,000 checkpoints", slides without a date. Synchronous: NVIDIA's
@@ -30,35 +29,12 @@ def write_demand_gb_per_s(checkpoint_gb: float, most: float, interval_s: float) 
     return checkpoint_gb / (most * interval_s)
 
 
-def write_demand_per_gpu_gb_per_s(
-    checkpoint_gb: float,
-    failures_per_gpu_day: float,
-    max_overlap: float,
-    interval_per_mtti: float,
-) -> float:
-    """Return the write bandwidth per GPU when the interval is a fixed part of the MTTI.
-
-    The interval shrinks as the job grows, so the bandwidth per GPU does not depend on its size.
-
-    Args:
-        failures_per_gpu_day: job-interrupting failures per GPU and day.
-        max_overlap: largest allowed drain time over interval.
-        interval_per_mtti: interval over mean time to interruption, twice the lost-work budget.
-        ValueError: a quantity is not positive or the overlap is outside (0, 1].
-
-    Source: `write_demand_gb_per_s` with interval = interval_per_mtti x MTTI, divided by the GPUs.
-    """
-    interval_gpu_s = interval_per_mtti * DAY_S / failures_per_gpu_day
-    return write_demand_gb_per_s(checkpoint_gb, max_overlap, interval_gpu_s)
-
-
 def restore_demand_gb_per_s(checkpoint_gb: float, fan_out: float, max_restore_s: float) -> float:
     """Return the read bandwidth at which a restore ends in time.
 
     Args:
         fan_out: how many times it is read, see `checkpoint.restore_fan_out`.
         max_restore_s: longest allowed restore read, s.
-        ValueError: a quantity is not positive.
     """
     return fan_out * checkpoint_gb / max_restore_s
 
@@ -81,7 +57,6 @@ def capacity_tb(
         exports: weights-only exports (bf16) kept for good.
         parameters: total parameters, for the size of an export; 0 where no size is known.
         fill_limit: highest allowed share of usable capacity in use.
-        ValueError: a size is impossible, a count is negative or the limit is outside (0, 1].
     """
     checkpoints_tb = checkpoint_gb * (keep_last + 1 + milestones) / 1e3
     exports_tb = WEIGHTS_ONLY_BYTES_PER_PARAMETER * parameters * exports / 1e12
@@ -89,9 +64,7 @@ def capacity_tb(
 
 
 def write_volume_tb_per_day(checkpoint_gb: float, interval_s: float) -> float:
-    """Return the checkpoint bytes written per day in TB, for the endurance of the media.
-    ValueError: a quantity is not positive.
-    """
+    """Return the checkpoint bytes written per day in TB, for the endurance of the media."""
     return checkpoint_gb / 1e3 * DAY_S / interval_s
 
 
@@ -101,7 +74,6 @@ def appliances_needed(demand: float, per_appliance: float) -> int:
     Args:
         demand: what is asked for, in any unit.
         per_appliance: what one appliance gives, in the same unit.
-        ValueError: the demand is negative or an appliance gives nothing.
     """
     ratio = demand / per_appliance
     nearest = round(ratio)
@@ -184,7 +156,6 @@ def rule_demand(rule: PerGpus, gpus: int) -> tuple[float, float]:
     Args:
         rule: one of `VENDOR_RULES`, or the user's own.
         gpus: GPUs bought; scalable units count whole.
-        ValueError: the GPUs are not positive.
     """
     units = -(-gpus // rule.per_gpus)
     return units * rule.read_gb_per_s, units * rule.write_gb_per_s

@@ -93,7 +93,6 @@ def split_ports(radix: int, oversubscription: float) -> tuple[int, int]:
     Args:
         radix: ports of the leaf.
         oversubscription: ports down per port up, 1 for none.
-        ValueError: a quantity is not positive.
     """
     # A ratio such as 5/3 is no exact float: 64/(1 + 5/3) must not become 25 uplinks.
     up = math.ceil(radix / (1.0 + oversubscription) * (1.0 - ROUNDING))

@@ -15,7 +15,6 @@ def heat_btu_per_h(it_power_kw: float) -> float:
 
     Args:
         it_power_kw: IT power, kW.
-        ValueError: the power is negative.
     """
     return it_power_kw * BTU_PER_H_PER_KW
 

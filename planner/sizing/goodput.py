@@ -91,14 +91,12 @@ def mtti_s(failures_per_gpu_day: float, gpus: float) -> float:
 
     Args:
         failures_per_gpu_day: job-interrupting failures per GPU and day.
-        ValueError: a quantity is not positive.
     """
     return DAY_S / (failures_per_gpu_day * gpus)
 
 
 def young_s(stall_s: float, mtti_s: float) -> float:
     """Return Young's compute time between checkpoints in seconds, sqrt(2 s M).
-        ValueError: the stall is negative or the time to interruption not positive.
 
     Source: J. W. Young, Communications of the ACM 17(9), 1974.
     """
@@ -110,7 +108,6 @@ def daly_s(stall_s: float, mtti_s: float) -> float:
 
     Args:
         mtti_s: mean time to interruption, s; also the answer once the stall is twice as long.
-        ValueError: the stall is negative or the time to interruption not positive.
 
     Source: J. T. Daly, Future Generation Computer Systems 22(3), 2006,
     doi 10.1016/j.future.2004.11.016.
@@ -129,19 +126,10 @@ def exact_period_s(stall_s: float, mtti_s: float) -> float:
 
     Args:
         stall_s: seconds the GPUs stop per checkpoint; without a stall the answer is 0.
-        ValueError: the stall is negative or the time to interruption not positive.
 
     Source: the stationary point of `goodput.goodput` in the interval.
     """
     return mtti_s * _optimal_period_per_mtti(stall_s / mtti_s)
-
-
-def exact_compute_s(stall_s: float, mtti_s: float) -> float:
-    """Return the compute time between checkpoints of `exact_period_s`, in seconds.
-    ValueError: the stall is negative or the time to interruption not positive.
-    """
-    # At the optimum period - stall = M (1 - exp(-period/M)), which does not cancel.
-    return -mtti_s * math.expm1(-exact_period_s(stall_s, mtti_s) / mtti_s)
 
 
 def _optimal_period_per_mtti(stall_per_mtti: float) -> float:
@@ -398,7 +386,6 @@ def useful_pflops(gpus: float, tflops_per_gpu: float, mfu: float, goodput: float
         tflops_per_gpu: dense peak rate of one GPU, TFLOP/s.
         mfu: model FLOP/s utilisation, the share of the peak reached while computing.
         goodput: share of wall-clock time kept as progress.
-        ValueError: a rate is not positive or a share is out of range.
     """
     return useful_gpus(gpus, goodput) * tflops_per_gpu * mfu / 1000
 
@@ -410,7 +397,6 @@ def days_to_train(active_parameters: float, tokens: float, useful_pflops: float)
         active_parameters: parameters used per token (all of them in a dense model).
         tokens: tokens to train on.
         useful_pflops: training rate kept as progress, PFLOP/s.
-        ValueError: a quantity is not positive.
     """
     flop = FLOP_PER_PARAMETER_TOKEN * active_parameters * tokens
     return flop / (useful_pflops * 1e15) / DAY_S

@@ -19,7 +19,6 @@ def gpu_share_of_draw(tdp_kw: float, gpus: int, system_kw: float) -> float:
         tdp_kw: rated power of one GPU, kW.
         gpus: GPUs of the system.
         system_kw: rated power of the system, kW.
-        ValueError: a quantity is not positive.
     """
     return min(1.0, tdp_kw * gpus / system_kw)
 

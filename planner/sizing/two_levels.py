@@ -63,7 +63,6 @@ def derived_stall_s(
         checkpoint_gb: checkpoint size, GB.
         writing_gpus: GPUs that hold what is saved, each its even part.
         copy_gb_per_s: from one GPU to its host, GB/s.
-        ValueError: a quantity is not positive, or the overhead negative.
     """
     return overhead_s + checkpoint_gb / (writing_gpus * copy_gb_per_s)
 
@@ -78,7 +77,6 @@ def local_part_gb(
         copies: local copies of each checkpoint.
         system_gpus: GPUs of a system that the job can use.
         writing_gpus: GPUs that hold what is saved, each its even part.
-        ValueError: a quantity is not positive.
     """
     return copies * checkpoint_gb * system_gpus / writing_gpus
 
@@ -349,7 +347,7 @@ def best_interval_s(levels: TwoLevels, low_s: float, high_s: float) -> float:
         high_s: longest interval allowed, s.
 
     Raises:
-        ValueError: the bounds are not positive or cross.
+        ValueError: the bounds cross.
     """
     if low_s > high_s:
         raise ValueError(f"low_s {low_s!r} is above high_s {high_s!r}")

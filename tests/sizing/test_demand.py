@@ -10,10 +10,9 @@ from planner.sizing.demand import (
     capacity_tb,
     restore_demand_gb_per_s,
     write_demand_gb_per_s,
-    write_demand_per_gpu_gb_per_s,
     write_volume_tb_per_day,
 )
-from planner.sizing.goodput import FAILURES_PER_GPU_DAY
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY, mtti_s
 
 SELENE_CHECKPOINT_GB = 13_800.0
 AI400X2_READ_GB_PER_S = 90.0
@@ -53,8 +52,8 @@ def test_lost_work_demand_at_llama3_scale(
 ) -> None:
     size_gb = checkpoint_gb(parameters, bytes_per_parameter)
     rate, gpus = FAILURES_PER_GPU_DAY["llama3"].value, 16_384
-    per_gpu = write_demand_per_gpu_gb_per_s(size_gb, rate, 0.10, 0.10)
-    assert per_gpu * gpus == pytest.approx(expected_gb_per_s, rel=4e-3)
+    demand = write_demand_gb_per_s(size_gb, 0.10, 0.10 * mtti_s(rate, gpus))
+    assert demand == pytest.approx(expected_gb_per_s, rel=4e-3)
 
 
 @given(positive, shares, positive)
