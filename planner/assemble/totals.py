@@ -46,10 +46,8 @@ from planner.schema.problem import Job
 from planner.sizing import goodput as goodput_model
 from planner.sizing import two_levels
 from planner.sizing.availability import units_out
-from planner.sizing.checkpoint import overlap
 from planner.sizing.demand import (
     WEIGHTS_ONLY_BYTES_PER_PARAMETER,
-    ingest_gb_per_s,
     write_volume_tb_per_day,
 )
 from planner.sizing.facility import HOURS_PER_YEAR, heat_btu_per_h
@@ -102,7 +100,7 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
         exact_s=exact_period_s(stall, o.mtti_s),
         stall_s=o.stall_s,
         drain_s=o.drain_s,
-        overlap=0.0 if o.mode == "sync" else overlap(transfer_s, o.remote_interval_s),
+        overlap=0.0 if o.mode == "sync" else transfer_s / o.remote_interval_s,
         blocking=o.stall_s / o.interval_s,
         fan_out=o.fan_out,
         restore_s=o.restore_s,
@@ -114,7 +112,7 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
         useful_gpus=o.useful_gpus,
         useful_pflops=pflops,
         days_to_train=_days(case, pflops),
-        ingest_gb_per_s=ingest_gb_per_s(o.gpus, job.ingest_per_gpu_gb_per_s),
+        ingest_gb_per_s=o.gpus * job.ingest_per_gpu_gb_per_s,
         capacity_needed_tb=job.capacity_needed_tb,
         write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, o.remote_interval_s),
         fan_out_kind=job.fan_out,
@@ -365,7 +363,7 @@ def _degraded(case: Case, o: Run) -> dict[str, float | None]:
         "degraded_write_gb_per_s": o.safe_write_gb_per_s,
         "degraded_read_gb_per_s": o.safe_read_gb_per_s,
         "degraded_drain_s": transfer_s,
-        "degraded_overlap": None if o.mode == "sync" else overlap(transfer_s, o.remote_interval_s),
+        "degraded_overlap": None if o.mode == "sync" else transfer_s / o.remote_interval_s,
         "degraded_restore_s": o.fan_out * case.job.checkpoint_gb / o.safe_read_gb_per_s,
     }
 

@@ -18,11 +18,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from planner.sizing.checks import require_non_negative, require_positive, require_share
-
 FULL = 1e200
 """Beyond this the inverse of Erlang's formula tells nothing more: the job never waits."""
-SERIES_BELOW = 1.0
 
 
 def repair_load(failures_per_gpu_day: float, gpus: float, out_s: float) -> float:
@@ -33,11 +30,7 @@ def repair_load(failures_per_gpu_day: float, gpus: float, out_s: float) -> float
         gpus: GPUs the job uses.
         out_s: repair time an interruption causes on average, s: the share of interruptions that
             take a unit out, times the mean of its repair; a sum over classes where there are some.
-
-    Raises:
-        ValueError: a quantity is not positive.
     """
-    require_positive(failures_per_gpu_day=failures_per_gpu_day, gpus=gpus, out_s=out_s)
     return failures_per_gpu_day / 86_400.0 * gpus * out_s
 
 
@@ -48,13 +41,8 @@ def erlang_b(places: int, load: float) -> float:
         places: units that can be out, at least 0.
         load: units out on average if there were no end of places.
 
-    Raises:
-        ValueError: the places are negative or the load is not positive.
-
     Source: A. K. Erlang, 1917: B(0) = 1, B(c) = load B(c - 1)/(c + load B(c - 1)).
     """
-    require_non_negative(places=places)
-    require_positive(load=load)
     blocked = 1.0
     for place in range(1, places + 1):
         blocked = load * blocked / (place + load * blocked)
@@ -62,91 +50,31 @@ def erlang_b(places: int, load: float) -> float:
 
 
 def waiting(spares: int, load: float) -> float:
-    """Return the share of time in which the job waits: more units are out than stood by.
-
-    Raises:
-        ValueError: the spares are negative or the load is not positive.
-    """
-    require_non_negative(spares=spares)
+    """Return the share of time in which the job waits: more units are out than stood by."""
     return erlang_b(spares + 1, load)
 
 
 def availability(spares: int, load: float) -> float:
-    """Return the share of time in which the job does not wait for a repair.
-
-    Raises:
-        ValueError: the spares are negative or the load is not positive.
-    """
-    inverse, before = _inverse(spares, load)[:2]
+    """Return the share of time in which the job does not wait for a repair."""
+    inverse, before = _inverse(spares, load)
     return min(1.0, (spares + 1) / load * before / inverse)
 
 
-def log_availability_slopes(spares: int, load: float) -> tuple[float, float]:
-    """Return the slopes of log availability: for one more spare, and for the logarithm of the load.
+def _inverse(spares: int, load: float) -> tuple[float, float]:
+    """Return 1/B at one place more than the spares, and 1/B at the spares.
 
-    Between whole numbers availability is continued by regularised gamma functions,
-    Q(c, load)/Q(c + 1, load) with c one more than the spares; that is jointly concave, so a tangent
-    bounds it everywhere.
-
-    Raises:
-        ValueError: the spares are negative or the load is not positive.
+    Source: Erlang's recursion, 1/B(c) = 1 + c/load/B(c - 1). All terms are positive.
     """
-    inverse, before, slope = _inverse(spares, load)
-    places = spares + 1
-    waits = places / load * before  # the inverse less one, without cancellation
-    blocked = 1.0 / inverse
-    for_load = -(places - load * waits / inverse) / waits
-    return slope / (inverse * waits), for_load if blocked > 0.0 else 0.0
-
-
-def _inverse(spares: int, load: float) -> tuple[float, float, float]:
-    """Return 1/B at one place more than the spares, 1/B at the spares, and the slope of the first.
-
-    1/B(c) = load * integral of exp(-load t) (1 + t)^c over t > 0, so it and its slope in c follow
-    from those at 0: J(c + 1) = 1 + (c + 1) J(c)/load. All terms are positive: nothing cancels.
-    """
-    require_non_negative(spares=spares)
-    require_positive(load=load)
-    before, inverse, slope = 1.0, 1.0, _scaled_integral(load)
+    before, inverse = 1.0, 1.0
     for place in range(1, spares + 2):
-        before = inverse
-        slope = (inverse + place * slope) / load
-        inverse = 1.0 + place / load * inverse
-        if inverse > FULL:  # never waits: what is left of the formula is 1 and slopes of 0
-            return FULL, FULL * load / (spares + 1), 0.0
-    return inverse, before, slope
-
-
-def _scaled_integral(load: float) -> float:
-    """Return exp(x) E1(x), E1 the exponential integral, x > 0.
-
-    Source: NIST DLMF 6.6.2 (series) and 6.9.1 (continued fraction, by Lentz's method).
-    """
-    if load <= SERIES_BELOW:
-        term, total = 1.0, 0.0
-        for k in range(1, 60):
-            term *= -load / k
-            total -= term / k
-        return math.exp(load) * (total - math.log(load) - 0.57721566490153286)
-    b = load + 1.0
-    c, d = math.inf, 1.0 / b
-    result = d
-    for k in range(1, 500):
-        step, b = -float(k * k), b + 2.0
-        d = 1.0 / (b + step * d)
-        c = b + step / c
-        result *= c * d
-        if abs(c * d - 1.0) < 1e-16:
-            break
-    return result
+        before, inverse = inverse, 1.0 + place / load * inverse
+        if inverse > FULL:  # never waits: what is left of the formula is 1
+            return FULL, FULL * load / (spares + 1)
+    return inverse, before
 
 
 def units_out(spares: int, load: float) -> float:
-    """Return the units that are out for repair on average.
-
-    Raises:
-        ValueError: the spares are negative or the load is not positive.
-    """
+    """Return the units that are out for repair on average."""
     return load * availability(spares, load)
 
 
@@ -156,11 +84,7 @@ def most_spares(load: float, waiting: float) -> int:
 
     Args:
         waiting: share of time, more than 0.
-
-    Raises:
-        ValueError: a quantity is not positive.
     """
-    require_positive(load=load, waiting=waiting)
     spares, blocked = 0, load / (1.0 + load)
     while blocked > waiting:
         spares += 1
@@ -178,18 +102,14 @@ def in_rack_waiting(racks: float, spares_each: int, load_each: float) -> float:
         racks: racks in use, in parts of one where the last is not full.
         spares_each: units of each rack that stand by.
         load_each: `repair_load` of the GPUs in use of one rack.
-
-    Raises:
-        ValueError: the spares are negative, or the racks or the load not positive.
     """
-    require_positive(racks=racks)
     odds = racks * waiting_odds(spares_each, load_each)
     return odds / (1.0 + odds)
 
 
 def waiting_odds(spares: int, load: float) -> float:
     """Return the time a job waits for repairs as a share of the time it does not."""
-    inverse, before, _ = _inverse(spares, load)
+    inverse, before = _inverse(spares, load)
     return load / (spares + 1) / before if inverse < FULL else 0.0
 
 
@@ -380,11 +300,7 @@ def shrunk(running: Callable[[int], float], load: float) -> Shrunk:
         running: how many replicas run with 0, 1, ... units out, never more than with fewer out; 0
             from some number on. In whatever they are counted.
         load: `repair_load` of all replicas.
-
-    Raises:
-        ValueError: the load is not positive.
     """
-    require_positive(load=load)
     whole = now = float(running(0))
     out, weight = 0, 1.0
     sums = [1.0, whole, whole * whole, *9 * (0.0,)]
@@ -425,14 +341,8 @@ def swap_factor(hardware_share: float, swap_s: float, mtti_s: float) -> float:
         swap_s: how much longer such a restart takes, s.
         mtti_s: mean time to interruption, s.
 
-    Raises:
-        ValueError: the share is out of range, the swap negative or the time not positive.
-
     Source: goodput has exp(-R/M) for a restart of R, so the mean of it where R differs by failure.
     """
-    require_share(hardware_share=hardware_share)
-    require_non_negative(swap_s=swap_s)
-    require_positive(mtti_s=mtti_s)
     return 1.0 + hardware_share * math.expm1(-swap_s / mtti_s)
 
 
@@ -442,11 +352,7 @@ def longest_swap_per_mtti(hardware_share: float) -> float:
 
     Up to it the logarithm of `swap_factor` is concave in the logarithm of the MTTI: where
     g (1 - p) <= 1, g the swap over the MTTI and p the share of hardware in what is left.
-
-    Raises:
-        ValueError: the share is out of range.
     """
-    require_share(hardware_share=hardware_share)
     low, high = 1.0, 700.0
     for _ in range(100):
         middle = (low + high) / 2.0

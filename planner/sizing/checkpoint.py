@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from planner.sizing.checks import Preset, require_non_negative, require_positive, require_share
+from planner.sizing.checks import Preset
 
 WritersPolicy = Literal["one_replica", "all"]
 FanOut = Literal["broadcast", "sharded_optimizer", "every_replica"]
@@ -52,12 +52,7 @@ def checkpoint_gb(
         parameters: total parameters (for a mixture of experts all of them, not the active ones).
         bytes_per_parameter: bytes written per trained parameter, see `BYTES_PER_PARAMETER`.
         trained_share: share of the parameters that is trained and saved (below 1 for LoRA).
-
-    Raises:
-        ValueError: a size is not positive or the share is outside (0, 1].
     """
-    require_positive(parameters=parameters, bytes_per_parameter=bytes_per_parameter)
-    require_share(trained_share=trained_share)
     return parameters * trained_share * bytes_per_parameter / 1e9
 
 
@@ -69,9 +64,8 @@ def replicas(gpus: int, replica_gpus: int) -> int:
         replica_gpus: GPUs that hold one model replica (tensor times pipeline parallel degree).
 
     Raises:
-        ValueError: a count is not positive or not even one replica fits.
+        ValueError: not even one replica fits.
     """
-    require_positive(gpus=gpus, replica_gpus=replica_gpus)
     if gpus < replica_gpus:
         raise ValueError(f"one replica needs {replica_gpus} GPUs, the job uses {gpus}")
     return gpus // replica_gpus
@@ -91,11 +85,7 @@ def usable_gpus(
         tensor: tensor parallel degree: GPUs that must share a domain.
         replica_gpus: GPUs that hold one model replica, a multiple of `tensor`.
         most_per_system: the most GPUs of a system that the job may use; None for all.
-
-    Raises:
-        ValueError: a count is not positive.
     """
-    require_positive(gpus_per_system=gpus_per_system, tensor=tensor, replica_gpus=replica_gpus)
     domain = min(gpus_per_system, most_per_system or gpus_per_system)
     unit = replica_gpus if replica_gpus <= domain else tensor
     return domain // unit * unit
@@ -113,20 +103,10 @@ def writing_systems(
         systems_in_use: GPU systems the job runs on.
         gpus_per_system: GPUs per system.
         replica_gpus: GPUs that hold one model replica.
-
-    Raises:
-        ValueError: a count is not positive or the policy is unknown.
     """
-    require_positive(
-        systems_in_use=systems_in_use, gpus_per_system=gpus_per_system, replica_gpus=replica_gpus
-    )
-    match policy:
-        case "all":
-            return systems_in_use
-        case "one_replica":
-            return min(systems_in_use, -(-replica_gpus // gpus_per_system))
-        case _:
-            raise ValueError(f"unknown writers policy {policy!r}: one_replica or all")
+    if policy == "all":
+        return systems_in_use
+    return min(systems_in_use, -(-replica_gpus // gpus_per_system))
 
 
 def drain_s(checkpoint_gb: float, write_gb_per_s: float) -> float:
@@ -135,42 +115,8 @@ def drain_s(checkpoint_gb: float, write_gb_per_s: float) -> float:
     Args:
         checkpoint_gb: checkpoint size, GB.
         write_gb_per_s: delivered write bandwidth, GB/s.
-
-    Raises:
-        ValueError: a quantity is not positive.
     """
-    require_positive(checkpoint_gb=checkpoint_gb, write_gb_per_s=write_gb_per_s)
     return checkpoint_gb / write_gb_per_s
-
-
-def overlap(drain_s: float, interval_s: float) -> float:
-    """Return the share of the interval in which storage drains; the GPUs keep computing.
-
-    Args:
-        drain_s: drain time, s.
-        interval_s: start of one checkpoint to the start of the next, s.
-
-    Raises:
-        ValueError: the drain is negative or the interval not positive.
-    """
-    require_non_negative(drain_s=drain_s)
-    require_positive(interval_s=interval_s)
-    return drain_s / interval_s
-
-
-def blocking_share(stall_s: float, interval_s: float) -> float:
-    """Return the share of the interval in which the GPUs stand still for a checkpoint.
-
-    Args:
-        stall_s: seconds the GPUs stop per checkpoint (the whole drain when synchronous).
-        interval_s: start of one checkpoint to the start of the next, s.
-
-    Raises:
-        ValueError: the stall is negative or the interval not positive.
-    """
-    require_non_negative(stall_s=stall_s)
-    require_positive(interval_s=interval_s)
-    return stall_s / interval_s
 
 
 def restore_fan_out(kind: FanOut, bytes_per_parameter: float, data_parallel: float) -> float:
@@ -183,33 +129,12 @@ def restore_fan_out(kind: FanOut, bytes_per_parameter: float, data_parallel: flo
             "A Checkpoint on Checkpoints in LLMs", 2024-01-10).
         bytes_per_parameter: checkpoint bytes per parameter, at least 2 for `sharded_optimizer`.
         data_parallel: number of data-parallel replicas.
-
-    Raises:
-        ValueError: fewer than one replica, impossible bytes per parameter, or an unknown kind.
     """
-    require_positive(bytes_per_parameter=bytes_per_parameter)
-    if not 1 <= data_parallel < float("inf"):
-        raise ValueError(f"data_parallel must be at least 1 and finite, got {data_parallel!r}")
-    match kind:
-        case "broadcast":
-            return 1.0
-        case "every_replica":
-            return float(data_parallel)
-        case "sharded_optimizer":
-            return _sharded_optimizer_fan_out(bytes_per_parameter, data_parallel)
-        case _:
-            raise ValueError(
-                f"unknown fan-out {kind!r}: broadcast, sharded_optimizer or every_replica"
-            )
-
-
-def _sharded_optimizer_fan_out(bytes_per_parameter: float, data_parallel: float) -> float:
+    if kind == "broadcast":
+        return 1.0
+    if kind == "every_replica":
+        return float(data_parallel)
     sharded_bytes = bytes_per_parameter - REPLICATED_BYTES_PER_PARAMETER
-    if sharded_bytes < 0:
-        raise ValueError(
-            "sharded_optimizer needs at least "
-            f"{REPLICATED_BYTES_PER_PARAMETER:g} bytes per parameter, got {bytes_per_parameter!r}"
-        )
     replicated_bytes = REPLICATED_BYTES_PER_PARAMETER * data_parallel
     return (sharded_bytes + replicated_bytes) / bytes_per_parameter
 
@@ -221,9 +146,5 @@ def restore_read_s(checkpoint_gb: float, fan_out: float, read_gb_per_s: float) -
         checkpoint_gb: checkpoint size, GB.
         fan_out: how many times it is read, see `restore_fan_out`.
         read_gb_per_s: delivered read bandwidth, GB/s.
-
-    Raises:
-        ValueError: a quantity is not positive.
     """
-    require_positive(checkpoint_gb=checkpoint_gb, fan_out=fan_out, read_gb_per_s=read_gb_per_s)
     return fan_out * checkpoint_gb / read_gb_per_s

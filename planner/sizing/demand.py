@@ -7,7 +7,6 @@ the size of a checkpoint, ``interval_s`` the time from the start of one to that 
 import math
 from typing import Literal, NamedTuple, Protocol
 
-from planner.sizing.checks import require_non_negative, require_positive, require_share
 from planner.units import DAY_S
 
 WEIGHTS_ONLY_BYTES_PER_PARAMETER = 2.0
@@ -16,65 +15,18 @@ WEIGHTS_ONLY_BYTES_PER_PARAMETER = 2.0
 _CEIL_TOLERANCE = 1e-9
 
 
-def write_demand_gb_per_s(checkpoint_gb: float, max_overlap: float, interval_s: float) -> float:
-    """Return the write bandwidth at which a drain fills no more than its share of the interval.
+def write_demand_gb_per_s(checkpoint_gb: float, most: float, interval_s: float) -> float:
+    """Return the write bandwidth at which saving fills no more than its share of the interval.
 
     Args:
-        max_overlap: largest allowed drain time over interval.
-
-    Raises:
-        ValueError: a quantity is not positive or the overlap is outside (0, 1].
+        most: largest allowed share: of a drain, or of the stall of a synchronous save.
 
     Source: S / (overlap x interval), our reading of G. K. Lockwood, VAST Data, "LLM training in
-    practice: Insights from 85,000 checkpoints", slides without a date.
+    practice: Insights from 85,000 checkpoints", slides without a date. Synchronous: NVIDIA's
+    guidance of less than 5 %, told in S. Kartik and C. Tartow, VAST Data, "A Checkpoint on
+    Checkpoints in LLMs", 2024-01-10.
     """
-    require_positive(checkpoint_gb=checkpoint_gb, interval_s=interval_s)
-    require_share(max_overlap=max_overlap)
-    return checkpoint_gb / (max_overlap * interval_s)
-
-
-def write_demand_per_gpu_gb_per_s(
-    checkpoint_gb: float,
-    failures_per_gpu_day: float,
-    max_overlap: float,
-    interval_per_mtti: float,
-) -> float:
-    """Return the write bandwidth per GPU when the interval is a fixed part of the MTTI.
-
-    The interval shrinks as the job grows, so the bandwidth per GPU does not depend on its size.
-
-    Args:
-        failures_per_gpu_day: job-interrupting failures per GPU and day.
-        max_overlap: largest allowed drain time over interval.
-        interval_per_mtti: interval over mean time to interruption, twice the lost-work budget.
-
-    Raises:
-        ValueError: a quantity is not positive or the overlap is outside (0, 1].
-
-    Source: `write_demand_gb_per_s` with interval = interval_per_mtti x MTTI, divided by the GPUs.
-    """
-    require_positive(failures_per_gpu_day=failures_per_gpu_day, interval_per_mtti=interval_per_mtti)
-    interval_gpu_s = interval_per_mtti * DAY_S / failures_per_gpu_day
-    return write_demand_gb_per_s(checkpoint_gb, max_overlap, interval_gpu_s)
-
-
-def blocking_write_demand_gb_per_s(
-    checkpoint_gb: float, max_blocking: float, interval_s: float
-) -> float:
-    """Return the write bandwidth at which a synchronous save stays within its GPU overhead.
-
-    Args:
-        max_blocking: largest allowed stall over interval.
-
-    Raises:
-        ValueError: a quantity is not positive or the overhead is outside (0, 1].
-
-    Source: NVIDIA's guidance of less than 5 %, told in S. Kartik and C. Tartow, VAST Data, "A
-    Checkpoint on Checkpoints in LLMs", 2024-01-10.
-    """
-    require_positive(checkpoint_gb=checkpoint_gb, interval_s=interval_s)
-    require_share(max_blocking=max_blocking)
-    return checkpoint_gb / (max_blocking * interval_s)
+    return checkpoint_gb / (most * interval_s)
 
 
 def restore_demand_gb_per_s(checkpoint_gb: float, fan_out: float, max_restore_s: float) -> float:
@@ -83,11 +35,7 @@ def restore_demand_gb_per_s(checkpoint_gb: float, fan_out: float, max_restore_s:
     Args:
         fan_out: how many times it is read, see `checkpoint.restore_fan_out`.
         max_restore_s: longest allowed restore read, s.
-
-    Raises:
-        ValueError: a quantity is not positive.
     """
-    require_positive(checkpoint_gb=checkpoint_gb, fan_out=fan_out, max_restore_s=max_restore_s)
     return fan_out * checkpoint_gb / max_restore_s
 
 
@@ -109,47 +57,15 @@ def capacity_tb(
         exports: weights-only exports (bf16) kept for good.
         parameters: total parameters, for the size of an export; 0 where no size is known.
         fill_limit: highest allowed share of usable capacity in use.
-
-    Raises:
-        ValueError: a size is impossible, a count is negative or the limit is outside (0, 1].
     """
-    require_positive(checkpoint_gb=checkpoint_gb)
-    require_non_negative(
-        dataset_tb=dataset_tb,
-        keep_last=keep_last,
-        milestones=milestones,
-        exports=exports,
-        parameters=parameters,
-    )
-    require_share(fill_limit=fill_limit)
     checkpoints_tb = checkpoint_gb * (keep_last + 1 + milestones) / 1e3
     exports_tb = WEIGHTS_ONLY_BYTES_PER_PARAMETER * parameters * exports / 1e12
     return (dataset_tb + checkpoints_tb + exports_tb) / fill_limit
 
 
 def write_volume_tb_per_day(checkpoint_gb: float, interval_s: float) -> float:
-    """Return the checkpoint bytes written per day in TB, for the endurance of the media.
-
-    Raises:
-        ValueError: a quantity is not positive.
-    """
-    require_positive(checkpoint_gb=checkpoint_gb, interval_s=interval_s)
+    """Return the checkpoint bytes written per day in TB, for the endurance of the media."""
     return checkpoint_gb / 1e3 * DAY_S / interval_s
-
-
-def ingest_gb_per_s(gpus: float, per_gpu_gb_per_s: float) -> float:
-    """Return the read bandwidth that feeds the training data.
-
-    Args:
-        gpus: GPUs the job uses.
-        per_gpu_gb_per_s: training data per GPU, GB/s; near 0 for text, up to 4 for raw video.
-
-    Raises:
-        ValueError: the GPUs are not positive or the rate is negative.
-    """
-    require_positive(gpus=gpus)
-    require_non_negative(per_gpu_gb_per_s=per_gpu_gb_per_s)
-    return gpus * per_gpu_gb_per_s
 
 
 def appliances_needed(demand: float, per_appliance: float) -> int:
@@ -158,12 +74,7 @@ def appliances_needed(demand: float, per_appliance: float) -> int:
     Args:
         demand: what is asked for, in any unit.
         per_appliance: what one appliance gives, in the same unit.
-
-    Raises:
-        ValueError: the demand is negative or an appliance gives nothing.
     """
-    require_non_negative(demand=demand)
-    require_positive(per_appliance=per_appliance)
     ratio = demand / per_appliance
     nearest = round(ratio)
     if math.isclose(ratio, nearest, rel_tol=_CEIL_TOLERANCE):
@@ -245,10 +156,6 @@ def rule_demand(rule: PerGpus, gpus: int) -> tuple[float, float]:
     Args:
         rule: one of `VENDOR_RULES`, or the user's own.
         gpus: GPUs bought; scalable units count whole.
-
-    Raises:
-        ValueError: the GPUs are not positive.
     """
-    require_positive(gpus=gpus)
     units = -(-gpus // rule.per_gpus)
     return units * rule.read_gb_per_s, units * rule.write_gb_per_s

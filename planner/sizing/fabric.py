@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from planner.sizing.checks import require_positive
-
 ROUNDING = 1e-9
 
 
@@ -95,11 +93,7 @@ def split_ports(radix: int, oversubscription: float) -> tuple[int, int]:
     Args:
         radix: ports of the leaf.
         oversubscription: ports down per port up, 1 for none.
-
-    Raises:
-        ValueError: a quantity is not positive.
     """
-    require_positive(radix=radix, oversubscription=oversubscription)
     # A ratio such as 5/3 is no exact float: 64/(1 + 5/3) must not become 25 uplinks.
     up = math.ceil(radix / (1.0 + oversubscription) * (1.0 - ROUNDING))
     return radix - up, up

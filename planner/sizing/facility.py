@@ -6,7 +6,6 @@ import math
 from functools import lru_cache
 
 from planner.figures import BTU_PER_H_PER_KW
-from planner.sizing.checks import require_non_negative
 
 HOURS_PER_YEAR = 8760.0
 
@@ -16,28 +15,8 @@ def heat_btu_per_h(it_power_kw: float) -> float:
 
     Args:
         it_power_kw: IT power, kW.
-
-    Raises:
-        ValueError: the power is negative.
     """
-    require_non_negative(it_power_kw=it_power_kw)
     return it_power_kw * BTU_PER_H_PER_KW
-
-
-def it_power_kw(facility_kw: float, pue: float) -> float:
-    """Return the IT power in kW that a facility's power supports.
-
-    Args:
-        facility_kw: power at the meter, kW.
-        pue: power usage effectiveness, facility power over IT power.
-
-    Raises:
-        ValueError: the power is negative or the PUE below 1.
-    """
-    require_non_negative(facility_kw=facility_kw)
-    if not (pue >= 1 and math.isfinite(pue)):
-        raise ValueError(f"pue must be at least 1 and finite, got {pue!r}")
-    return facility_kw / pue
 
 
 @lru_cache(maxsize=1024)

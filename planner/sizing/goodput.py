@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from planner.sizing.checks import Preset, require_non_negative, require_positive, require_share
+from planner.sizing.checks import Preset, require_non_negative, require_positive
 from planner.units import DAY_S
 
 # Below this the closed form of z - (1 - exp(-z)) loses digits to cancellation.
@@ -91,24 +91,15 @@ def mtti_s(failures_per_gpu_day: float, gpus: float) -> float:
 
     Args:
         failures_per_gpu_day: job-interrupting failures per GPU and day.
-
-    Raises:
-        ValueError: a quantity is not positive.
     """
-    require_positive(failures_per_gpu_day=failures_per_gpu_day, gpus=gpus)
     return DAY_S / (failures_per_gpu_day * gpus)
 
 
 def young_s(stall_s: float, mtti_s: float) -> float:
     """Return Young's compute time between checkpoints in seconds, sqrt(2 s M).
 
-    Raises:
-        ValueError: the stall is negative or the time to interruption not positive.
-
     Source: J. W. Young, Communications of the ACM 17(9), 1974.
     """
-    require_non_negative(stall_s=stall_s)
-    require_positive(mtti_s=mtti_s)
     return math.sqrt(2 * stall_s * mtti_s)
 
 
@@ -117,9 +108,6 @@ def daly_s(stall_s: float, mtti_s: float) -> float:
 
     Args:
         mtti_s: mean time to interruption, s; also the answer once the stall is twice as long.
-
-    Raises:
-        ValueError: the stall is negative or the time to interruption not positive.
 
     Source: J. T. Daly, Future Generation Computer Systems 22(3), 2006,
     doi 10.1016/j.future.2004.11.016.
@@ -139,24 +127,9 @@ def exact_period_s(stall_s: float, mtti_s: float) -> float:
     Args:
         stall_s: seconds the GPUs stop per checkpoint; without a stall the answer is 0.
 
-    Raises:
-        ValueError: the stall is negative or the time to interruption not positive.
-
     Source: the stationary point of `goodput.goodput` in the interval.
     """
-    require_non_negative(stall_s=stall_s)
-    require_positive(mtti_s=mtti_s)
     return mtti_s * _optimal_period_per_mtti(stall_s / mtti_s)
-
-
-def exact_compute_s(stall_s: float, mtti_s: float) -> float:
-    """Return the compute time between checkpoints of `exact_period_s`, in seconds.
-
-    Raises:
-        ValueError: the stall is negative or the time to interruption not positive.
-    """
-    # At the optimum period - stall = M (1 - exp(-period/M)), which does not cancel.
-    return -mtti_s * math.expm1(-exact_period_s(stall_s, mtti_s) / mtti_s)
 
 
 def _optimal_period_per_mtti(stall_per_mtti: float) -> float:
@@ -413,12 +386,7 @@ def useful_pflops(gpus: float, tflops_per_gpu: float, mfu: float, goodput: float
         tflops_per_gpu: dense peak rate of one GPU, TFLOP/s.
         mfu: model FLOP/s utilisation, the share of the peak reached while computing.
         goodput: share of wall-clock time kept as progress.
-
-    Raises:
-        ValueError: a rate is not positive or a share is out of range.
     """
-    require_positive(tflops_per_gpu=tflops_per_gpu)
-    require_share(mfu=mfu)
     return useful_gpus(gpus, goodput) * tflops_per_gpu * mfu / 1000
 
 
@@ -429,12 +397,6 @@ def days_to_train(active_parameters: float, tokens: float, useful_pflops: float)
         active_parameters: parameters used per token (all of them in a dense model).
         tokens: tokens to train on.
         useful_pflops: training rate kept as progress, PFLOP/s.
-
-    Raises:
-        ValueError: a quantity is not positive.
     """
-    require_positive(
-        active_parameters=active_parameters, tokens=tokens, useful_pflops=useful_pflops
-    )
     flop = FLOP_PER_PARAMETER_TOKEN * active_parameters * tokens
     return flop / (useful_pflops * 1e15) / DAY_S

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from planner.sizing.checks import require_positive
-
 
 def gpu_share_of_draw(tdp_kw: float, gpus: int, system_kw: float) -> float:
     """Return the GPUs' share of a system's rated power, at most 1.
@@ -21,11 +19,7 @@ def gpu_share_of_draw(tdp_kw: float, gpus: int, system_kw: float) -> float:
         tdp_kw: rated power of one GPU, kW.
         gpus: GPUs of the system.
         system_kw: rated power of the system, kW.
-
-    Raises:
-        ValueError: a quantity is not positive.
     """
-    require_positive(tdp_kw=tdp_kw, gpus=gpus, system_kw=system_kw)
     return min(1.0, tdp_kw * gpus / system_kw)
 
 
@@ -122,12 +116,6 @@ def pipeline_bubble(
         micro_batches: micro-batches of a step over all replicas, B.
         interleave: stages to a GPU, v.
     """
-    require_positive(
-        pipeline=pipeline,
-        replica_gpus=replica_gpus,
-        micro_batches=micro_batches,
-        interleave=interleave,
-    )
     return (pipeline - 1) / (replica_gpus * interleave * micro_batches)
 
 

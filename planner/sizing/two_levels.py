@@ -34,7 +34,6 @@ def remote_share(
     Raises:
         ValueError: the shares do not add up, or a class is not told what it leaves.
     """
-    require_positive(copies=copies)
     if not math.isclose(math.fsum(shares.values()), 1.0, abs_tol=1e-6):
         raise ValueError(f"the shares add up to {math.fsum(shares.values())!r}, not to 1")
     if set(shares) != set(recovers):
@@ -64,14 +63,7 @@ def derived_stall_s(
         checkpoint_gb: checkpoint size, GB.
         writing_gpus: GPUs that hold what is saved, each its even part.
         copy_gb_per_s: from one GPU to its host, GB/s.
-
-    Raises:
-        ValueError: a quantity is not positive, or the overhead negative.
     """
-    require_non_negative(overhead_s=overhead_s)
-    require_positive(
-        checkpoint_gb=checkpoint_gb, writing_gpus=writing_gpus, copy_gb_per_s=copy_gb_per_s
-    )
     return overhead_s + checkpoint_gb / (writing_gpus * copy_gb_per_s)
 
 
@@ -85,16 +77,7 @@ def local_part_gb(
         copies: local copies of each checkpoint.
         system_gpus: GPUs of a system that the job can use.
         writing_gpus: GPUs that hold what is saved, each its even part.
-
-    Raises:
-        ValueError: a quantity is not positive.
     """
-    require_positive(
-        checkpoint_gb=checkpoint_gb,
-        copies=copies,
-        system_gpus=system_gpus,
-        writing_gpus=writing_gpus,
-    )
     return copies * checkpoint_gb * system_gpus / writing_gpus
 
 
@@ -315,22 +298,6 @@ def kept(interval: float, restart: float, lag: float, every: int, q2: float) -> 
     return head - _log_expm1(log_steps)
 
 
-def kept_slopes(
-    interval: float, restart: float, lag: float, every: int, q2: float
-) -> tuple[float, float, float]:
-    """Return the derivatives of `kept` by the logarithms of interval, restart and lag."""
-    share = math.log(q2) - _log_mix(restart + lag, q2)
-    y = _grown(interval, share)
-    steps = math.log1p(y)
-    weight = every / -math.expm1(-every * steps)
-    by_share = 1.0 - weight * y / (1.0 + y)
-    # dy/d(interval) = e^interval h, and e^interval h = y + h.
-    by_interval = 1.0 - interval * weight * (y + math.exp(share)) / (1.0 + y)
-    survived = _survived(restart + lag, q2)
-    by_restart = restart * (by_share * survived - _survived(restart, q2))
-    return by_interval, by_restart, lag * (by_share * survived - 1.0)
-
-
 def drained(drain: float, restart: float, q2: float, restarts: bool) -> float:
     """Return the logarithm of the chance that a remote checkpoint is safe in time.
 
@@ -340,12 +307,6 @@ def drained(drain: float, restart: float, q2: float, restarts: bool) -> float:
     if not restarts:
         return -q2 * drain
     return _log_mix(restart, q2) - drain - _log_mix(restart + drain, q2)
-
-
-def drained_slopes(drain: float, restart: float, q2: float) -> tuple[float, float]:
-    """Return the derivatives of `drained`, begun anew, by the logarithms of drain and restart."""
-    both = _survived(restart + drain, q2)
-    return drain * (both - 1.0), restart * (both - _survived(restart, q2))
 
 
 def restarted(restart: float, q2: float) -> float:
@@ -362,12 +323,6 @@ def restarted(restart: float, q2: float) -> float:
 def _log_mix(x: float, q2: float) -> float:
     """Return log(q2 + q1 e^-x)."""
     return math.log1p((1.0 - q2) * math.expm1(-x))
-
-
-def _survived(x: float, q2: float) -> float:
-    """Return q1 e^-x / (q2 + q1 e^-x)."""
-    near = (1.0 - q2) * math.exp(-x)
-    return near / (q2 + near)
 
 
 def _grown(interval: float, log_share: float) -> float:
@@ -392,9 +347,8 @@ def best_interval_s(levels: TwoLevels, low_s: float, high_s: float) -> float:
         high_s: longest interval allowed, s.
 
     Raises:
-        ValueError: the bounds are not positive or cross.
+        ValueError: the bounds cross.
     """
-    require_positive(low_s=low_s, high_s=high_s)
     if low_s > high_s:
         raise ValueError(f"low_s {low_s!r} is above high_s {high_s!r}")
 

@@ -10,11 +10,9 @@ from planner.case import Case
 from planner.case.model import BandwidthRule, Job, Mode
 from planner.inputs import Inputs
 from planner.schema.problem import CustomRule
-from planner.sizing.checkpoint import blocking_share, drain_s, overlap, restore_read_s
+from planner.sizing.checkpoint import drain_s, restore_read_s
 from planner.sizing.demand import (
     VENDOR_RULES,
-    blocking_write_demand_gb_per_s,
-    ingest_gb_per_s,
     restore_demand_gb_per_s,
     rule_demand,
     write_demand_gb_per_s,
@@ -102,7 +100,7 @@ def write_demand(job: Job, mode: Mode, interval_s: float) -> float | None:
         interval_s: start of one checkpoint to the start of the next, s.
     """
     if mode == "sync":
-        return blocking_write_demand_gb_per_s(job.checkpoint_gb, job.max_blocking, interval_s)
+        return write_demand_gb_per_s(job.checkpoint_gb, job.max_blocking, interval_s)
     share = min(job.max_overlap, 1 - job.stall_s / interval_s)
     if share <= 0:
         return None
@@ -116,7 +114,7 @@ def read_demand(job: Job, gpus: int) -> float:
 
 def reads(job: Job, gpus: int) -> tuple[float, float]:
     """Return the delivered read bandwidth that a restore asks for, and training data, GB/s."""
-    data = ingest_gb_per_s(gpus, job.ingest_per_gpu_gb_per_s)
+    data = gpus * job.ingest_per_gpu_gb_per_s
     if job.max_restore_s is None:
         return 0.0, data
     constant, per_gpu = job.fan_out_terms(job.replica_gpus)
@@ -286,8 +284,8 @@ def running(
     return Running(
         stall_s=stall,
         drain_s=drain,
-        overlap_share=overlap(drain, interval_s),
-        blocking_share=blocking_share(stall, interval_s),
+        overlap_share=drain / interval_s,
+        blocking_share=stall / interval_s,
         restore_s=restore_s,
         goodput_share=kept * job.progress,
     )

@@ -22,7 +22,6 @@ from planner.sizing.checkpoint import (
 )
 from planner.sizing.demand import (
     WEIGHTS_ONLY_BYTES_PER_PARAMETER,
-    ingest_gb_per_s,
     restore_demand_gb_per_s,
 )
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, mtti_s
@@ -280,7 +279,7 @@ def checkpoint_report(inputs: Inputs, case: Case, gpus: int) -> Checkpoint:
         checkpoints_tb=numbers.checkpoint_gb * kept / 1e3,
         exports_tb=WEIGHTS_ONLY_BYTES_PER_PARAMETER * exports / 1e12,
         fill_limit_share=inputs.problem.storage.fill_limit,
-        ingest_gb_per_s=ingest_gb_per_s(gpus, numbers.ingest_per_gpu_gb_per_s),
+        ingest_gb_per_s=gpus * numbers.ingest_per_gpu_gb_per_s,
     )
 
 

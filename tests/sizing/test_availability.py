@@ -1,4 +1,4 @@
-"""Availability with spares: known answers, the chain of states, slopes, where the formula ends."""
+"""Availability with spares: known answers, the chain of states, where the formula ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from planner.sizing.availability import (
     availability,
     erlang_b,
     in_rack_waiting,
-    log_availability_slopes,
     most_spares,
     repair_load,
     units_out,
@@ -62,39 +61,10 @@ def test_four_ways_to_the_same_share() -> None:
         assert units_out(spares, load) == pytest.approx(out, rel=1e-10)
 
 
-def test_slopes() -> None:
-    """That for the load by a difference; that for a spare lies between one more and one less."""
-    random = Random(44)
-    for _ in range(300):
-        spares = random.randrange(80)
-        load = (spares + 1) / math.exp(random.uniform(math.log(0.3), math.log(5.0)))
-        for_spare, for_load = log_availability_slopes(spares, load)
-        step = 1e-5
-        ends = [math.log(availability(spares, load * math.exp(s))) for s in (-step, step)]
-        assert for_load == pytest.approx((ends[1] - ends[0]) / (2 * step), rel=1e-6, abs=1e-9)
-        here, more = (math.log(availability(n, load)) for n in (spares, spares + 1))
-        assert more - here <= for_spare * (1 + 1e-9) + 1e-15
-        if spares:
-            assert for_spare <= here - math.log(availability(spares - 1, load)) + 1e-15
-
-
-def test_a_tangent_bounds_it_everywhere() -> None:
-    """Random tangents at whole spares against random other points."""
-    random = Random(45)
-    for _ in range(5_000):
-        spares, other = random.randrange(100), random.randrange(100)
-        load, there = ((n + 1) * math.exp(random.uniform(-1.6, 1.2)) for n in (spares, other))
-        for_spare, for_load = log_availability_slopes(spares, load)
-        tangent = math.log1p(-waiting(spares, load)) + for_spare * (other - spares)
-        tangent += for_load * math.log(there / load)
-        assert math.log1p(-waiting(other, there)) <= tangent + 1e-12
-
-
 def test_where_nothing_ever_waits() -> None:
-    """So many spares that the formula's inverse has no number: all of the time, slopes of 0."""
+    """So many spares that the formula's inverse has no number: all of the time."""
     assert availability(2_000, 0.01) == 1.0
     assert waiting_odds(2_000, 0.01) == 0.0
-    assert log_availability_slopes(2_000, 0.01)[0] == 0.0
 
 
 def test_spares_in_each_rack() -> None:

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from planner.sizing.checkpoint import (
     BYTES_PER_PARAMETER,
-    blocking_share,
     checkpoint_gb,
     drain_s,
     replicas,
@@ -114,13 +113,6 @@ def test_gpus_beyond_whole_replicas_hold_none() -> None:
 def test_a_job_smaller_than_one_replica_is_refused() -> None:
     with pytest.raises(ValueError, match="one replica needs 512 GPUs"):
         replicas(511, 512)
-
-
-@pytest.mark.parametrize(
-    ("stall_s", "expected"), [(50.55, 0.00351), (50.0, 0.00347)], ids=["T10", "T10 rounded"]
-)
-def test_synchronous_saves_every_four_hours(stall_s: float, expected: float) -> None:
-    assert blocking_share(stall_s, 14_400) == pytest.approx(expected, rel=2e-3)
 
 
 def test_t6_t7_every_replica_restores_at_write_speed() -> None:

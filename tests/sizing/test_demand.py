@@ -4,18 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.sizing.checkpoint import checkpoint_gb, drain_s, overlap
+from planner.sizing.checkpoint import checkpoint_gb, drain_s
 from planner.sizing.demand import (
     appliances_needed,
-    blocking_write_demand_gb_per_s,
     capacity_tb,
-    ingest_gb_per_s,
     restore_demand_gb_per_s,
     write_demand_gb_per_s,
-    write_demand_per_gpu_gb_per_s,
     write_volume_tb_per_day,
 )
-from planner.sizing.goodput import FAILURES_PER_GPU_DAY
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY, mtti_s
 
 SELENE_CHECKPOINT_GB = 13_800.0
 AI400X2_READ_GB_PER_S = 90.0
@@ -55,8 +52,8 @@ def test_lost_work_demand_at_llama3_scale(
 ) -> None:
     size_gb = checkpoint_gb(parameters, bytes_per_parameter)
     rate, gpus = FAILURES_PER_GPU_DAY["llama3"].value, 16_384
-    per_gpu = write_demand_per_gpu_gb_per_s(size_gb, rate, 0.10, 0.10)
-    assert per_gpu * gpus == pytest.approx(expected_gb_per_s, rel=4e-3)
+    demand = write_demand_gb_per_s(size_gb, 0.10, 0.10 * mtti_s(rate, gpus))
+    assert demand == pytest.approx(expected_gb_per_s, rel=4e-3)
 
 
 @given(positive, shares, positive)
@@ -64,8 +61,7 @@ def test_meeting_the_demand_meets_the_limit(
     size_gb: float, limit: float, interval_s: float
 ) -> None:
     write = write_demand_gb_per_s(size_gb, limit, interval_s)
-    assert overlap(drain_s(size_gb, write), interval_s) == pytest.approx(limit)
-    assert blocking_write_demand_gb_per_s(size_gb, limit, interval_s) == pytest.approx(write)
+    assert drain_s(size_gb, write) / interval_s == pytest.approx(limit)
 
 
 def test_capacity_holds_one_checkpoint_more_than_is_kept() -> None:
@@ -86,11 +82,6 @@ def test_bloom_archive() -> None:
 
 def test_write_volume_of_a_trillion_parameters_every_half_hour() -> None:
     assert write_volume_tb_per_day(SELENE_CHECKPOINT_GB, 1_800) == pytest.approx(662.4)
-
-
-def test_ingest() -> None:
-    assert ingest_gb_per_s(256, 4) == 1_024
-    assert ingest_gb_per_s(256, 0) == 0
 
 
 @given(st.floats(0, 1e6, allow_subnormal=False), st.floats(1e-1, 1e4))

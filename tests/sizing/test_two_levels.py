@@ -1,4 +1,4 @@
-"""Two levels of checkpoints: known answers, the two one-level limits, a simulation, concavity."""
+"""Two levels of checkpoints: known answers, the two one-level limits, a simulation."""
 
 import math
 import random
@@ -11,12 +11,8 @@ from planner.sizing.two_levels import (
     TwoLevels,
     best_interval_s,
     derived_stall_s,
-    drained,
-    drained_slopes,
     first_order_goodput,
     goodput,
-    kept,
-    kept_slopes,
     local_part_gb,
     loss,
     remote_share,
@@ -157,41 +153,6 @@ def test_goodput_matches_the_simulated_failure_process(levels: TwoLevels) -> Non
     assert error < 0.004
     # A failure during a remote restart starts it anew, and its renewal has kept nothing.
     assert abs(share - goodput(levels)) < 4 * error
-
-
-def random_times(rng: random.Random) -> tuple[float, float, float, float]:
-    lag = math.exp(rng.uniform(-7, 0))
-    part = rng.uniform(0.001, 0.999)
-    return (
-        math.exp(rng.uniform(-9, 2.3)),
-        lag * part,
-        lag * (1 - part),
-        math.exp(rng.uniform(-8, 3)),
-    )
-
-
-def test_slopes_are_those_of_the_factors() -> None:
-    rng, step = random.Random(5), 1e-6
-    for _ in range(500):
-        q2, every = 10 ** rng.uniform(-3, 0) * 0.999, rng.randint(1, 40)
-        interval, restart, lag, drain = random_times(rng)
-        slopes = kept_slopes(interval, restart, lag, every, q2)
-        for place, slope in enumerate(slopes):
-            up, down = (
-                [
-                    t * math.exp(d if p == place else 0)
-                    for p, t in enumerate((interval, restart, lag))
-                ]
-                for d in (step, -step)
-            )
-            high = kept(up[0], up[1], up[2], every, q2)
-            low = kept(down[0], down[1], down[2], every, q2)
-            assert slope == pytest.approx((high - low) / (2 * step), rel=1e-4, abs=1e-7)
-        by_drain, by_restart = drained_slopes(drain, restart, q2)
-        ends = [drained(drain * math.exp(d), restart, q2, True) for d in (step, -step)]
-        assert by_drain == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-4, abs=1e-7)
-        ends = [drained(drain, restart * math.exp(d), q2, True) for d in (step, -step)]
-        assert by_restart == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-4, abs=1e-7)
 
 
 def test_best_interval_is_the_best_of_many_and_keeps_to_its_bounds() -> None:
