@@ -497,8 +497,8 @@ READ = """## How to read it
   was known (blind) and that of the former default. The values of BF16 were lowered after the blind
   misses, so those rows are blind no more.
 - **Power of clusters** depends on what the published megawatts mean: supply, draw, or a test.
-- **Power and spares come out within 10 %**, a little on the safe side. They are arithmetic on
-  published facts.
+- **GPUs of a facility, and spares, come out within 10 %**, a known power cap counted. They are
+  arithmetic on published facts.
 - **Rates move well between sizes**, within 5 % from run to run of MLPerf; a vendor's recipe of
   another year is up to 10 % faster than the run. *Why missed* takes the error of a time apart
   into its factors.
