@@ -1,8 +1,9 @@
-"""Draw the pictures of the README from real plans: ``python scripts/make_pictures.py``.
+"""Draw pictures from real plans of the 10 MW example: ``python scripts/make_pictures.py``.
 
-``goldilocks.svg``: one GPU system (DGX B200) and one appliance (DDN AI400X2) in the 10 MW example;
-the number of appliances is fixed, everything else is decided by the planner.
-``quote_sheet.png``: the workbook of the 10 MW example, if LibreOffice and poppler are there.
+``goldilocks.svg``: one GPU system (DGX GB300 NVL72) and one appliance (DDN AI400X2); the number of
+appliances is fixed, the planner decides everything else.
+``frontier_storage.svg``: work against write bandwidth, as ``sweep --mode frontier`` draws it.
+``quote_sheet.png``: the workbook, if LibreOffice and poppler are installed.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from planner import api, workbook
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "pictures" / "goldilocks.svg"
+FRONTIER = PICTURE.with_name("frontier_storage.svg")
 SHEET = PICTURE.with_name("quote_sheet.png")
 OTHERS = "ddn_ai400x2_500tb: {exclude: true}, ddn_ai400x2_turbo: {exclude: true}"
 ONLY = (
-    "consider.gpu_systems=[nvidia_dgx_b200]",
+    "consider.gpu_systems=[nvidia_gb300_nvl72]",
     "consider.storage_families=[ddn_exascaler]",
 )
-COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 25, 30, 40, 50, 60, 80, 100, 130, 160, 200)
+COUNTS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 25, 30, 40, 50, 60, 80, 100, 130, 160, 200)
 RULES = ("light", "medium", "high")
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 860, 430, 78, 30, 64, 58
 BLUE, RED, GREY, INK = "#1f5fa8", "#b3372c", "#8a8f98", "#22262b"
@@ -56,7 +58,8 @@ class Chart:
 
     def x(self, count: float) -> float:
         """Return the position across of a number of appliances."""
-        share = math.log(count) / math.log(COUNTS[-1] * 1.15)
+        low = COUNTS[0] * 0.9
+        share = math.log(count / low) / math.log(COUNTS[-1] * 1.15 / low)
         return LEFT + share * (WIDTH - LEFT - RIGHT)
 
     def y(self, gpus: float) -> float:
@@ -101,7 +104,7 @@ def _axes(chart: Chart) -> None:
         y = chart.y(gpus)
         chart.line([(LEFT, y), (WIDTH - RIGHT, y)], "#e6e8eb", 1)
         chart.text(LEFT - 8, y + 4, f"{gpus:,}", GREY, 12, "end")
-    for count in (1, 2, 5, 10, 20, 50, 100, 200):
+    for count in (2, 5, 10, 20, 50, 100, 200):
         chart.text(chart.x(count), HEIGHT - BOTTOM + 20, str(count), GREY, 12, "middle")
     middle = (LEFT + WIDTH - RIGHT) / 2
     chart.text(middle, HEIGHT - 14, "AI400X2 appliances (65 GB/s write each)", INK, 13, "middle")
@@ -129,6 +132,15 @@ def draw() -> str:
     return chart.svg()
 
 
+def draw_frontier() -> None:
+    """Draw useful work against write bandwidth."""
+    problem = str(ROOT / "problems" / "10MW.yaml")
+    with tempfile.TemporaryDirectory() as folder:
+        sweep = ["planner", "sweep", problem, "--mode", "frontier", "--against", "storage"]
+        subprocess.run([*sweep, "-o", folder], check=True, capture_output=True)
+        shutil.copyfile(Path(folder) / "10MW.frontier-storage.svg", FRONTIER)
+
+
 def photograph() -> None:
     """Render the sheet Quote and crop it."""
     plan = api.solve(ROOT / "problems" / "10MW.yaml")
@@ -149,7 +161,8 @@ def main() -> None:
     """Write the pictures."""
     PICTURE.parent.mkdir(exist_ok=True)
     PICTURE.write_text(draw(), encoding="utf-8")
-    print(f"wrote {PICTURE}")
+    draw_frontier()
+    print(f"wrote {PICTURE} and {FRONTIER}")
     if shutil.which("soffice") and shutil.which("pdftoppm"):
         photograph()
         print(f"wrote {SHEET}")

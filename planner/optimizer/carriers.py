@@ -68,7 +68,8 @@ class _Tried:
 
 def _gives(item: Storage, count: int) -> tuple[float, ...]:
     endured = math.inf if item.endurance_tb_per_day is None else item.endurance_tb_per_day
-    each = (item.read_gb_per_s, item.write_gb_per_s, item.usable_tb, endured)
+    burst = max(item.burst_gb_per_s, item.write_gb_per_s)
+    each = (item.read_gb_per_s, item.write_gb_per_s, item.usable_tb, endured, burst, item.buffer_gb)
     return tuple(count * one for one in each)
 
 

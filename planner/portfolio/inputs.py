@@ -27,7 +27,7 @@ from planner.foreign_files import contents
 from planner.inputs import Document, Inputs, show_money_of
 from planner.loader import joined, read_document, validated
 from planner.optimizer.useful_work import Team, UsefulWork
-from planner.paths import DataPath, steps_of
+from planner.paths import DataPath, job_path, steps_of
 from planner.portfolio.schema import (
     InferenceJob,
     MarketRule,
@@ -427,8 +427,8 @@ def _joined(
             continue
         if path.startswith("site"):
             path = path.replace("site", f"sites.{site}", 1)
-        elif path.startswith("jobs.0"):
-            path = path.replace("jobs.0", f"jobs.{job}", 1)
+        elif job is not None and path.startswith(job_path()):
+            path = path.replace(job_path(), job_path(job=job), 1)
         if finding.code == "unbounded":
             continue
         errors.append(replace(finding, path=path))

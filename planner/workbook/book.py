@@ -172,7 +172,7 @@ class Book:
         self.file = xlsxwriter.Workbook(
             stream,
             {
-                "in_memory": False,
+                "in_memory": True,  # no temporary files, which a full or closed TMPDIR refuses
                 "default_format_properties": {"font_name": "Arial", "font_size": 10},
             },
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import date
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -108,9 +108,10 @@ def test_what_is_refused(tmp_path: Path, prices: str, media: str, wrong: str) ->
 
 
 def checked(folder: Path, day: str) -> tuple[list[Mapping[str, str]], bool]:
-    text, faulty = check(
-        (folder / "own.yaml",), (folder / "book.yaml",), date.fromisoformat(day), as_json=True
-    )
+    moment = datetime.fromisoformat(day).replace(tzinfo=UTC)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", f"{moment.timestamp():.0f}")
+        text, faulty = check((folder / "own.yaml",), (folder / "book.yaml",), as_json=True)
     return json.loads(text), faulty
 
 
