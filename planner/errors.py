@@ -23,7 +23,7 @@ class Finding:
 
     def text(self) -> str:
         """Return the finding as one line: ``file:line: path: message; fix [code]``."""
-        place = "" if self.file is None else self.file
+        place = "" if self.file is None else clip(self.file, 300)
         if self.line is not None:
             place += f":{self.line}"
         parts = [part for part in (place, self.path) if part]

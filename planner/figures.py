@@ -77,12 +77,6 @@ class Figure(NamedTuple):
         """Whether the label has a unit among its words."""
         return unit.casefold() in self.label.casefold().split()
 
-    @property
-    def excel(self) -> str:
-        """The number format of its headline in a workbook."""
-        decimals = f".{'0' * self.digits}" if self.digits else ""
-        return f"0{decimals}%" if self.unit == "share" else f"#,##0{decimals}"
-
 
 def capital(text: str) -> str:
     """Return a text with a capital letter at its front."""

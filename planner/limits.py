@@ -324,7 +324,8 @@ NO_LIMITS: Mapping[str, str] = {
                 "local.use", "local.copies", "local.recovers", "local.k", "local.drain",
             )),
             *(f"training.{each}" for each in (
-                "tokens", "mfu", "precision", "active_parameters", "model", "scale.exponent",
+                "tokens", "mfu", "assumed_mfu", "rate_factor", "precision", "active_parameters",
+                "model", "scale.exponent",
                 "scale.reference", "scale.table", "scale.interleave",
             )),
         )

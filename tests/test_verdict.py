@@ -61,3 +61,12 @@ def test_storage_of_more_than_a_tenth_is_told() -> None:
         if each.code == "storage"
     ]
     assert said.text.startswith("storage is 20 % of capex: ")
+
+
+def test_a_goodput_floor_that_binds_leaves_supply_unused() -> None:
+    request = Request(maximize="useful_gpus")
+    request.site["it_power"] = "50 MW"
+    request.more["targets"] = {"min_goodput": 0.93}
+    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    assert any(each.name == "min_goodput" and each.binding for each in plan.limits)
+    assert "supply" not in codes(plan)

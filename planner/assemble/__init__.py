@@ -37,7 +37,6 @@ from planner.version import __version__
 if TYPE_CHECKING:
     from planner.optimizer.proof import Proof
 
-TIES_CUT = "cut short the choice of the cheapest among equally good plans"
 """How the note ends on a search that was over before ties were broken."""
 
 

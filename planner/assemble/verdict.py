@@ -13,8 +13,8 @@ LEAST_USED = 0.75
 """Share of the nearest supply that a plan of the most work uses, where no limit binds."""
 MOST_STORAGE = 0.1
 """Share of storage in capex."""
-_OF_COUNTS = ("gpus_max", "micro_batches", "replica_fits")
-"""Limits on the GPUs in use that are no supplies."""
+_OF_COUNTS = ("gpus_max", "micro_batches", "replica_fits", "min_goodput")
+"""Limits on the GPUs in use that are no supplies; more GPUs lower goodput."""
 
 
 def verdict(plan: Plan, cut: str | None) -> tuple[Verdict, ...]:
@@ -79,7 +79,7 @@ def _storage(plan: Plan, job: JobPlan) -> Iterator[Verdict]:
         asked = {each.name for each in plan.limits if each.binding}
         if asked & {"rule_read", "rule_write"}:
             cause = "a vendor's rule sizes it"
-        elif "capacity" in asked:
+        elif "capacity" in asked and job.capacity_needed_tb:
             cause = f"{job.capacity_needed_tb:,.0f} TB are to be held"
         else:
             cause = (

@@ -107,6 +107,7 @@ def _goodput(inputs: Inputs) -> Iterator[Contradiction]:
             f"{longest_s / 60:g} min{besides} leaves {100 * left:.4g} %"
         )
         fix = "lower it, shorten the stall, or lengthen the interval"
+        fix += f", or set {job_path('lost_time')} to none" if lost else ""
         yield "targets.min_goodput", message, fix
 
 

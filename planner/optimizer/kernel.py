@@ -394,19 +394,6 @@ class Kernel:
             fine &= np.rint(self.total(some.racks, bills.counts)) <= some.count
         return fine
 
-    def may_shrink(self, bills: Bills) -> bool:
-        """Say whether a fabric of some bill would have less of something if it were larger."""
-        for quantity in self.case.companions.quantities:
-            if isinstance(quantity, Steps) and quantity.sizes:
-                whole = np.rint(self.total(quantity.terms, bills.counts))
-                capacities, outputs = self._sizes(quantity, least=False)
-                _, least = self._sizes(quantity, least=True)
-                size = np.searchsorted(capacities, whole[whole > 0], side="left")
-                size = np.minimum(size, len(capacities) - 1)
-                if np.any(outputs[:, size] > least[:, size]):
-                    return True
-        return False
-
     def within_limits(self, units: NDArray[np.int64], ways: Places) -> Flags:
         """Say which purchases take no more than the limits of the case; arguments as of `bills`.
 

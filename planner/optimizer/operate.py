@@ -95,11 +95,6 @@ class Run:
     shrunk: Shrunk | None = None
 
     @property
-    def running_gpus(self) -> float:
-        """GPUs in use, less what waiting or shrinking takes of them."""
-        return self.gpus * (1.0 - self.waiting)
-
-    @property
     def remote_interval_s(self) -> float:
         """Start of one checkpoint that goes to storage to the start of the next."""
         return self.every * self.interval_s
@@ -112,45 +107,6 @@ class Run:
     def useful_pflops(self, mfu: float) -> float:
         """N * f * mfu * E, PFLOP/s."""
         return self.useful_gpus * self.tflops_per_gpu * mfu / 1000.0
-
-
-def best_ways(
-    case: Case,
-    mode: Mode,
-    units: Mapping[str, int],
-    used: Mapping[str, int],
-    gpus: int,
-    value: Callable[[Run], float],
-    ways: Collection[str] = (),
-    excluded: Collection[str] = (),
-) -> Iterator[Run]:
-    """Yield the best operation in each way of the type in use, the proposed ones first.
-
-    Where several types are in use each has but one way in a compute fabric. A way whose power set
-    point makes a purchase take more than limits allow is left out, and so is one that spreads a
-    replica as some system of the purchase does not hold it, one in another compute fabric, which
-    does no other work, and one that is ``excluded``.
-    """
-    running = case.in_use(used, ways)
-    found = best(case, mode, units, used, gpus, value, ways)
-    if found is not None:
-        yield found
-    if len(running) != 1:
-        return
-    ((system, now),) = running
-    for way in system.ways:
-        if way is now or way.id in excluded or way.fabric != now.fabric:
-            continue
-        may_break = way.power_share > now.power_share or way.option != now.option
-        if may_break and purchase.broken_rows(case, units, {way.id}):
-            continue
-        most = most_allowed(case, way, units[system.id])
-        there = min(max(gpus // way.step_gpus, 1) * way.step_gpus, most)
-        if there > 0:
-            start = {system.id: way.systems_for(there)}
-            found = best(case, mode, units, start, there, value, {way.id})
-            if found is not None:
-                yield found
 
 
 def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, int], gpus: int,

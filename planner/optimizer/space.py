@@ -50,8 +50,6 @@ MOST = 2**40
 """More units of anything are as good as any number."""
 MOST_GROUPS = 40
 """So many groups of storage families are told apart; beyond these all are one."""
-CUTS = 2
-"""So often the room of a box is worked out anew from what is left in it."""
 PROBES = 4
 """So many bills are looked at for the most GPU systems that fit a box."""
 DOUBLINGS = 8

@@ -27,7 +27,7 @@ from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.counts import Counts, Expression, Rows, value_of
 from planner.optimizer.useful_work import Point, Tangent
 from planner.portfolio.inputs import Column, Instance, Place
-from planner.portfolio.schema import InferenceJob, TrainingJob
+from planner.portfolio.schema import TrainingJob
 
 PIECES = 8
 FLAT = 1e-10
@@ -693,12 +693,6 @@ class Program(Rows):
         self.tangents += 1
         row = scale * run.work - (scale * rest) * run.runs - scale * lpSum(parts) <= 0.0
         self.row(f"t{self.tangents}", row)
-
-    @property
-    def inference(self) -> list[tuple[int, InferenceJob]]:
-        """The inference jobs with their numbers."""
-        jobs = enumerate(self.portfolio.jobs)
-        return [(number, job) for number, job in jobs if isinstance(job, InferenceJob)]
 
 
 def tokens_per_pflops(instance: Instance, job: int) -> float:

@@ -136,6 +136,7 @@ def _jobs(plan: PortfolioPlan) -> Table:
 
 def _runs(plan: PortfolioPlan) -> Table:
     rows = sorted(plan.runs, key=lambda r: (r.job, r.period))
+    models = {order.item: order.model.split(maxsplit=1)[-1] for order in plan.orders}
     goodput = [None if r.goodput is None else 100 * r.goodput for r in rows]
     tokens = [None if r.tokens is None else r.tokens / 1e12 for r in rows]
     figures: list[tuple[str, list[Any], int]] = [
@@ -154,7 +155,9 @@ def _runs(plan: PortfolioPlan) -> Table:
                 "period", tuple(r.period for r in rows), texts=_number([r.period for r in rows])
             ),
             Column("site", tuple(r.site for r in rows), words=True),
-            Column("on", tuple(r.item for r in rows), words=True, gives_way=True),
+            Column(
+                "on", tuple(models.get(r.item, r.item) for r in rows), words=True, gives_way=True
+            ),
             *(Column(h, tuple(values), texts=_number(values, d)) for h, values, d in figures),
         ),
         rows="runs",

@@ -610,23 +610,6 @@ class JobPlan(PlanModel):
         step = self.replica_gpus if self.whole_replicas and self.replica_gpus else 1
         return systems * self.usable_gpus_by_type[sku] // step * step
 
-    def most_gpus_beside(self, systems: int, spares: int, system_gpus: int) -> int:
-        """Return the most GPUs that the job can use where so many spare units stand by.
-
-        Args:
-            systems: GPU systems of its type in the cluster.
-            spares: units of repair that it leaves.
-            system_gpus: all GPUs of one system.
-        """
-        assert self.repair is not None
-        sku, unit = self.gpu_type, self.repair.unit_gpus
-        if self.repair.unit == "system":
-            return self.most_gpus(sku, max(0, systems - spares))
-        whole = self.replica_gpus if self.whole_replicas else None
-        step = whole or self.usable_gpus_by_type[sku]
-        left = max(0, systems * (system_gpus // unit) - spares) * unit
-        return min(self.most_gpus(sku, systems), left // step * step)
-
 
 class LimitReport(PlanModel):
     """One limit: what the plan reaches, what is allowed, whether it binds. An ``exact`` one asks

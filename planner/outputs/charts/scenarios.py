@@ -47,11 +47,6 @@ class Scenarios:
         """Return whether every value of a column is a number."""
         return numeric(self.rows, column)
 
-    def is_figures(self, column: Column) -> bool:
-        """Return whether every value of a column that is there is a number."""
-        values = (known(value) for value in self.rows[column.name])
-        return all(value is None or is_number(value) for value in values)
-
     def found_label(self, column: Column) -> str:
         """Return what a figure that was found is called, apart from an input of the same name."""
         same = any(
