@@ -1,7 +1,7 @@
 """Every limit of a problem once: what it compares, where the file gives it, and how it gives way.
 
 Rows of the solver, elastic rows, levers, the limits a plan reports, setters of an audit, rows on
-the sheet ``Checks``, groups of sweeps, what is verified and the table in ``docs/model.md`` follow
+the sheet ``Performance``, groups of sweeps, what is verified and the table in ``docs/model.md`` follow
 from ``LIMITS``. A limit on a sum over the bill is one row here; what one unit adds to the sum
 stands in ``planner.figures.STATED`` where catalogs state it, else in ``planner.case.money.SUMS``.
 """
@@ -41,7 +41,7 @@ class Limit:
     problem file gives it ("" where it follows from products). ``asked`` is its label as a demand
     and ``written`` the unit of the file, both only where they differ from ``label`` and ``unit``.
     Without ``reported`` it bounds a variable and stands in no plan. An ``editable`` limit is an
-    input on the sheet ``Checks``. Names and labels of a limit per item or rule have a ``*``.
+    input of the workbook. Names and labels of a limit per item or rule have a ``*``.
     """
 
     name: str
@@ -132,7 +132,7 @@ def _fixed(
     group: Group,
     **more: Any,
 ) -> Limit:
-    """Return a limit that is no input of the sheet ``Checks``: it follows, or has its own cell."""
+    """Return a limit that is no input of the workbook: it follows, or has its own cell."""
     return Limit(name, label, figure, sense, unit, path, group, **{"editable": False, **more})
 
 

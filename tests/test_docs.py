@@ -208,7 +208,12 @@ def test_the_tutorial_runs_as_written(tmp_path: Path, monkeypatch: pytest.Monkey
             shown += len(figures)
             assert set(figures) <= set(screens.split()), set(figures) - set(screens.split())
     assert shown > 20
-    written = ("first/lab.xlsx", "plan/lab.plan.json", "send/lab.customer.xlsx", "meeting.html")
+    written = (
+        "first/lab.xlsx",
+        "plan/lab.plan.json",
+        "send/lab.customer.xlsx",
+        "meeting/compare.html",
+    )
     assert all(Path(name).stat().st_size for name in written)
 
 
