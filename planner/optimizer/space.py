@@ -50,8 +50,14 @@ MOST = 2**40
 """More units of anything are as good as any number."""
 MOST_GROUPS = 40
 """So many groups of storage families are told apart; beyond these all are one."""
+NEAR, MANY_SYSTEMS = 0.9, 1_000
+"""Of more GPU systems than these, counts that differ by less are not told apart before storage."""
+WIDE = 3
+"""Ranges from few GPU systems to many, more than so many times as many, are halved by logarithm."""
 PROBES = 4
 """So many bills are looked at for the most GPU systems that fit a box."""
+PROBES_OF_SAMPLES = 12
+"""So many for purchases that are sampled."""
 DOUBLINGS = 8
 """Numbers of each storage item that are sampled."""
 ENDLESS = 1e30
@@ -467,13 +473,14 @@ class Space:
         few = (boxes.low == 0) & (high < self.first[:, None])
         return boxes._replace(high=np.where(few, 0, high))
 
-    def cut_systems(self, boxes: Boxes, most: Numbers) -> Boxes:
+    def cut_systems(self, boxes: Boxes, most: Numbers, *, fits: bool = False) -> Boxes:
         """Return boxes with no more of a GPU system than fits by the least bill, which never falls
         where more is bought, and knows what comes with systems.
 
         Args:
             boxes: such that lowest corners fit.
             most: what may be taken, a row for each column.
+            fits: return counts of which each fits, not counts that none passes.
         """
         high = boxes.high.copy()
         for members in self.job.rows_padded:
@@ -482,35 +489,39 @@ class Space:
             here = here[boxes.low[row[here], here] < high[row[here], here]]
             if len(here):
                 high[row[here], here] = self._most_that_fit(
-                    boxes.at(here), row[here], most[:, here]
+                    boxes.at(here), row[here], most[:, here], fits=fits
                 )
         return boxes._replace(high=high)
 
-    def _most_that_fit(self, boxes: Boxes, row: Places, most: Numbers) -> Counts:
-        """Return for each box a count of one system that no purchase in it passes: some steps of
-        regula falsi from its highest."""
+    def _most_that_fit(
+        self, boxes: Boxes, row: Places, most: Numbers, *, fits: bool = False
+    ) -> Counts:
+        """Return for each box a count of one system that no purchase in it passes, or the most
+        found that fits: some steps of regula falsi from its highest, halves where no sum is short.
+        """
         here = np.arange(boxes.size)
         few, many = boxes.low[row, here], boxes.high[row, here] + 1
         tried, left = many - 1, here
         below, _ = self.taken(boxes, boxes.low, least=True)
         above = np.full_like(below, np.inf)
-        for _ in range(PROBES):
+        for _ in range(PROBES_OF_SAMPLES if fits else PROBES):
             some = boxes.at(left)
             counts = some.low.copy()
             counts[row[left], np.arange(len(left))] = tried[left]
             taken, bills = self.taken(some, counts, least=True)
-            fits = self.kernel.can_be_had(bills) & (taken <= most[:, left]).all(axis=0)
-            few[left[fits]], many[left[~fits]] = tried[left[fits]], tried[left[~fits]]
-            below[:, left[fits]], above[:, left[~fits]] = taken[:, fits], taken[:, ~fits]
+            fine = self.kernel.can_be_had(bills) & (taken <= most[:, left]).all(axis=0)
+            few[left[fine]], many[left[~fine]] = tried[left[fine]], tried[left[~fine]]
+            below[:, left[fine]], above[:, left[~fine]] = taken[:, fine], taken[:, ~fine]
             left = left[few[left] + 1 < many[left]]
             if not len(left):
                 break
             with np.errstate(divide="ignore", invalid="ignore"):
                 share = (most[:, left] - below[:, left]) / (above[:, left] - below[:, left])
             share = np.nan_to_num(share, nan=1.0).min(axis=0, initial=1.0)
+            share = np.where(share < 1.0, share, 0.5)  # a fabric or stock refuses more
             guess = few[left] + ((many - few)[left] * share).astype(np.int64) + 1
             tried[left] = np.minimum(guess, many[left] - 1)
-        return np.asarray(many - 1)
+        return np.asarray(few if fits else many - 1)
 
     def top(self, boxes: Boxes, room: Numbers, taken: Numbers) -> Corner:
         """Return what boxes do at most, with what their lowest corners take."""
@@ -727,23 +738,37 @@ class Space:
         fits = self.kernel.can_be_had(bills) & (taken <= limit).all(axis=0)
         found, limit = found.at(fits), limit[:, fits]
         room = limit - taken[:, fits] + self.rounded_up(bills, low)[:, fits]
-        found = self.cut_systems(self.cut(found, room), limit)
+        found = self.cut_systems(self.cut(found, room), limit, fits=True)
         return found._replace(low=found.high)
 
     # Dividing boxes.
 
     def halved(self, boxes: Boxes, limits: Numbers, systems_first: bool = True) -> Boxes:
-        """Return the two halves of each box, across its widest side: GPU systems first or last."""
+        """Return the two halves of each box, across its widest side: GPU systems first or last.
+
+        Very many systems that do nearly the same are as one until storage is decided: the last of
+        them are spares, or stay in hand where most of the work is lost.
+        """
         most = limits.max(axis=1, initial=0.0)
         with np.errstate(invalid="ignore"):
             share = self.takes / np.where(np.isfinite(most) & (most > 0), most, np.inf)
         share = np.maximum(share.max(axis=1, initial=0.0), 1e-12)
-        share[: self.first_store] *= 1e6 if systems_first else 1e-6
-        which = np.argmax((boxes.high - boxes.low) * share[:, None], axis=0)
+        width = (boxes.high - boxes.low) * share[:, None]
+        few = slice(self.first_store)
+        if systems_first:
+            near = (boxes.low[few] >= NEAR * boxes.high[few]) & (boxes.high[few] > MANY_SYSTEMS)
+            width[few] *= np.where(near, 1.0, 1e6)
+        else:
+            width[few] *= 1e-6
+        which = np.argmax(width, axis=0)
         here = np.arange(boxes.size)
         low, high = boxes.low[which, here], boxes.high[which, here]
         first = self.first[which]
         middle = np.where((low == 0) & (first > 1), 0, (low + high) // 2)
+        wide = (
+            (which < self.first_store) & (low > 0) & (high > np.maximum(WIDE * low, MANY_SYSTEMS))
+        )
+        middle = np.where(wide, np.sqrt(low.astype(float) * high).astype(np.int64), middle)
         below, above = boxes.high.copy(), boxes.low.copy()
         below[which, here], above[which, here] = middle, np.maximum(middle + 1, first)
         halves = Boxes.joined(boxes._replace(high=below), boxes._replace(low=above))
