@@ -59,6 +59,14 @@ def test_counts_end_where_the_fabric_does() -> None:
     assert f"lower `targets.min_gpus` from {whole} to {whole - 64}" in refused.message
 
 
+def test_capacity_knows_no_limit_but_the_given_ones() -> None:
+    plan = solved(*NO_LIMITS, "jobs.0.dataset='2000 PB'", "consider.storage_families=[weka_nitro]")
+    assert plan.status == "optimal"
+    assert plan.totals is not None
+    assert plan.totals.usable_tb is not None
+    assert plan.totals.usable_tb >= 2_000_000 / 0.85
+
+
 def system(name: str, gpus: int) -> Item:
     return Item.model_validate(
         {

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from planner import api
+from planner.case import resolve
 from planner.commands.new_problem import (
     QUESTIONS,
     Answers,
@@ -20,6 +21,7 @@ from planner.commands.new_problem import (
 )
 from planner.errors import InputError
 from planner.loader import load
+from planner.optimizer.optimise import optimise
 from tests.world.commands import Ran, ran
 
 Runner = Callable[..., Ran]
@@ -58,6 +60,22 @@ def test_answers_become_a_problem_that_is_solved(run: Runner, tmp_path: Path) ->
     plan = api.solve(tmp_path / "Three-MW.yaml", options=api.Options(explain=False))
     assert plan.status == "optimal"
     assert {line.vendor for line in plan.lines if line.section == "Storage"} <= {"DDN", "VAST Data"}
+
+
+@pytest.mark.parametrize(("power", "racks", "cooling"), [
+    ("100 MW", "2000", "liquid"), ("1 GW", "20000", "air"), ("1 GW", "20000", "liquid"),
+])  # fmt: skip
+def test_a_large_hall_has_the_cheapest_of_the_best_plans(
+    power: str, racks: str, cooling: str, tmp_path: Path
+) -> None:
+    """A hall of 1 GW bought 9,215 storage systems in place of 18: the search ended before."""
+    large = replace(LEAST, power=power, racks=racks, rack_power="130 kW", cooling=cooling)
+    path = write_problem(replace(large, parameters="405 B"), tmp_path, force=False)
+    answer = optimise(resolve(load(path)))
+    assert answer.status == "optimal"
+    assert not answer.ties_cut
+    assert answer.operation is not None
+    assert answer.operation.goodput > 0.7
 
 
 class Terminal:

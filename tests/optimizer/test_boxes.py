@@ -18,6 +18,7 @@ from planner.infeasible.moves import _movable, price_of, weighted_case
 from planner.infeasible.oracle import Oracle, off
 from planner.levers import levers
 from planner.limits import BY_NAME
+from planner.optimizer import search
 from planner.optimizer.columns import TIES, Columns
 from planner.optimizer.effort import Effort
 from planner.optimizer.elastic import least_missed
@@ -88,7 +89,7 @@ def test_no_purchase_does_more_or_takes_less_than_its_box(family: str, chunk: in
             if not boxes.size:
                 continue
             endless = np.full((len(space.columns.names), boxes.size), np.inf)
-            least, _ = space.taken(boxes, boxes.low, least=True)
+            least, _ = space.taken(boxes, boxes.low, least=True, most=boxes.high)
             top = space.top(boxes, endless, least)
             kept, corner = space.points(
                 points._replace(owner=np.arange(points.size)),
@@ -188,6 +189,22 @@ def _misses_no_less(case: Case, space: Space, box: Boxes, bound: float | None) -
         return False
     assert bound is not None, "there is a plan"
     return bool(missed_by(case, run) >= bound - NOISE)
+
+
+def test_what_is_missing_costs_no_more_than_any_purchase(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound of a long search, used from the first box on: the least stays the least."""
+    compared = 0
+    for case in cases("wide", 9_890_000, 40):
+        least = replace(case, objective="cost", indifference=0.0).billed_as(case)
+        usual = optimise(least)
+        monkeypatch.setattr(search, "LONG", 0)
+        bounded = optimise(least)
+        monkeypatch.undo()
+        assert bounded.status == usual.status
+        if usual.best is not None and usual.status == "optimal":
+            assert bounded.best == pytest.approx(usual.best, rel=1e-6)
+            compared += 1
+    assert compared > 15
 
 
 def test_the_end_of_work_is_the_bound_that_is_left() -> None:
