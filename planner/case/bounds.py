@@ -6,7 +6,6 @@ the offers' units (its majorant), which each limit bounds as in a knapsack fille
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -226,10 +225,4 @@ def _racks(use: RackUse | None) -> float:
 
 def sizes_fall(case: Case) -> bool:
     """Say whether a larger size of some fabric has less of something than a smaller one."""
-    return any(
-        after < before
-        for quantity in case.companions.quantities
-        if isinstance(quantity, Steps)
-        for one, other in itertools.pairwise(quantity.sizes)
-        for before, after in zip(one.outputs, other.outputs, strict=True)
-    )
+    return any(isinstance(each, Steps) and each.falls for each in case.companions.quantities)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -102,6 +103,15 @@ class Steps:
     def most(self) -> int:
         """The most that any size holds."""
         return self.sizes[-1].capacity if self.sizes else 0
+
+    @cached_property
+    def falls(self) -> bool:
+        """Whether some larger size has less of something than a smaller one."""
+        return any(
+            after < before
+            for one, other in itertools.pairwise(self.sizes)
+            for before, after in zip(one.outputs, other.outputs, strict=True)
+        )
 
     @cached_property
     def ramps(self) -> tuple[Ramp, ...]:

@@ -161,7 +161,8 @@ class _Search:
         fits: Flags = np.asarray((boxes.low <= boxes.high).all(axis=0))
         fits = fits & space.pleases(boxes.low, boxes.high)
         some = some._replace(boxes=boxes).at(fits)
-        taken, bills = space.taken(some.boxes, some.boxes.low, least=True)
+        boxes = some.boxes
+        taken, bills = space.taken(boxes, boxes.low, least=True, most=boxes.high)
         most = self._allowed()[:, None]
         fits = space.kernel.can_be_had(bills) & (taken <= most * (1 + TOLERANCE)).all(axis=0)
         begun = space.rounded_up(bills, some.boxes.low)[:, fits]

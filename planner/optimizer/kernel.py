@@ -91,6 +91,7 @@ class Layout:
         found: what `of` has been asked for.
         weights: what `Kernel.weights` has been asked for, of the case itself.
         tables: sizes of fabrics as arrays, as they are or in their least form.
+        runs: the least of neighbouring sizes.
     """
 
     index: dict[str, int]
@@ -107,6 +108,7 @@ class Layout:
     found: dict[tuple[int, ...], Followed] = field(default_factory=dict)
     weights: dict[str, tuple[Numbers, Numbers]] = field(default_factory=dict)
     tables: dict[tuple[str, bool], tuple[Numbers, Numbers]] = field(default_factory=dict)
+    runs: dict[str, Numbers] = field(default_factory=dict)
 
     def of(self, bought: tuple[int, ...]) -> Followed:
         """Return what follows where nothing is bought but in some rows: all else stays 0."""
@@ -212,8 +214,8 @@ class Kernel:
         self.case, self.laid = case, _layout(case.billed)
         self.index, self.offers, self.items = self.laid.index, self.laid.offers, self.laid.items
 
-    def bills(self, units: NDArray[np.int64], ways: Places | None = None, *,
-              least: bool = False, apart: bool = False) -> Bills:  # fmt: skip
+    def bills(self, units: NDArray[np.int64], ways: Places | None = None, *, least: bool = False,
+              most: NDArray[np.int64] | None = None, apart: bool = False) -> Bills:  # fmt: skip
         """Return the bills of purchases.
 
         Args:
@@ -223,6 +225,8 @@ class Kernel:
             least: return counts that are never more than the bill's and never fall where more is
                 bought: fabrics count as the least of any that is no smaller, shared racks as their
                 shares added up.
+            most: with ``least``, no more than the bills of purchases of up to so many units: a
+                compute fabric counts as the least that any of them has.
         """
         counts = np.zeros((len(self.index), units.shape[1]))
         counts[: len(self.offers)] = units
@@ -236,6 +240,8 @@ class Kernel:
                 counts[self.index[quantity.name]] = packed(quantity, kinds)
             else:
                 self._add(quantity, terms, counts, known, least=least)
+                if most is not None and quantity.name in self._falling:
+                    self._add_within(self._falling[quantity.name], most, ways, counts)
         rows, of, factors = followed.whole
         counts[rows] = factors @ counts[of]
         for place, terms in followed.needed:
@@ -314,6 +320,52 @@ class Kernel:
             for place, name in enumerate(quantity.outputs):
                 some = outputs[place][inside] if len(capacities) else 0.0
                 counts[self.index[name]] = np.where(whole > 0, some, 0.0)
+
+    @cached_property
+    def _falling(self) -> dict[str, Steps]:
+        """Fabrics of decided counts alone of which a larger one has less of something."""
+        return {
+            quantity.name: quantity
+            for quantity, terms in self.laid.steps
+            if isinstance(quantity, Steps)
+            and quantity.falls
+            and all(place < self.laid.decided for _, place in terms)
+        }
+
+    def _add_within(
+        self, quantity: Steps, most: NDArray[np.int64], ways: Places | None, counts: Numbers
+    ) -> None:
+        """Raise the least outputs of a fabric to those of sizes up to what ``most`` needs."""
+        terms = self._placed(quantity.terms)
+        tops = np.zeros((self.laid.decided, most.shape[1]))
+        tops[: len(self.offers)] = most
+        self._wire(tops, ways)
+        capacities, _ = self._sizes(quantity, least=False)
+        first, last = (
+            np.minimum(
+                np.searchsorted(capacities, np.rint(_summed(terms, of))), len(capacities) - 1
+            )
+            for of in (counts, tops)
+        )
+        level = np.log2(last - first + 1).astype(np.int64)
+        end = last - (1 << level) + 1
+        there = np.rint(_summed(terms, counts)) > 0
+        for name, table in zip(quantity.outputs, self._least_of_runs(quantity), strict=True):
+            some = np.minimum(table[level, first], table[level, end])
+            counts[self.index[name]] = np.where(there, some, 0.0)
+
+    def _least_of_runs(self, quantity: Steps) -> Numbers:
+        """Return for each output the least of runs of 1, 2, 4, ... sizes, a row each, from each."""
+        if quantity.name not in self.laid.runs:
+            rows = [self._sizes(quantity, least=False)[1]]
+            length = 1
+            while 2 * length <= rows[0].shape[1]:
+                half = rows[-1]
+                after = np.concatenate((half[:, length:], half[:, -1:].repeat(length, 1)), axis=1)
+                rows.append(np.minimum(half, after))
+                length *= 2
+            self.laid.runs[quantity.name] = np.stack(rows, axis=1)
+        return self.laid.runs[quantity.name]
 
     def _packed(self, quantity: Packed, kinds: Numbers) -> Numbers:
         """Return the least racks of each column of counts; alike ones are packed once."""

@@ -36,6 +36,8 @@ MOST_BOXES = 2_000_000
 SAMPLED = 4
 """Boxes of each scenario that are sampled before the search begins."""
 ROUNDING = 1e-9
+MISSING = 5
+"""So often the room is halved for the least that what is missing costs."""
 RAISES = 4
 """So often the range of GPU systems is halved for the fewest that the job needs."""
 
@@ -159,7 +161,7 @@ class Search:
         self.best = np.full(count, -np.inf)
         self.passed = np.full(count, -np.inf)  # the highest bound of what was closed
         self.found: list[Point | None] = [None] * count
-        self.boxes = 0
+        self.boxes = self.rounds = 0
         self.kept: list[tuple[Space, Boxes]] = []
 
     def run(
@@ -181,7 +183,7 @@ class Search:
         if unknown and not self.effort.over:
             for space, boxes in open_:
                 self.look_at(space, space.samples(_most_promising(boxes, SAMPLED)[0], self.limits))
-        count, rounds = FIRST, 0
+        count = FIRST
         while not self.effort.over and sum(boxes.size for _, boxes in open_) <= MOST_BOXES:
             open_ = [(space, self._left(space, boxes)) for space, boxes in open_]
             open_ = [(space, boxes) for space, boxes in open_ if boxes.size]
@@ -190,8 +192,8 @@ class Search:
             place = max(range(len(open_)), key=lambda n: float(open_[n][1].bound.max()))
             space, boxes = open_[place]
             some, rest = _most_promising(boxes, count)
-            rounds += 1
-            count = min(2 * count, TOGETHER if rounds < LONG else MANY)
+            self.rounds += 1
+            count = min(2 * count, TOGETHER if self.rounds < LONG else MANY)
             self.look_at(space, some)
             if not np.isfinite(
                 self.best
@@ -200,20 +202,18 @@ class Search:
             self._keep(space, some.at(some.single))
             halves = self._bounded(
                 space,
-                space.halved(
-                    some.at(~some.single), self.limits, self._systems_first(space, rounds)
-                ),
+                space.halved(some.at(~some.single), self.limits, self._systems_first(space)),
             )
             open_[place] = space, Boxes.joined(rest, halves)
             self.boxes += some.size + halves.size
             self.effort.look(some.size + halves.size)
         return self._answers([boxes for _, boxes in open_])
 
-    def _systems_first(self, space: Space, rounds: int) -> bool:
+    def _systems_first(self, space: Space) -> bool:
         """Whether GPU systems are halved first: where storage alone counts, in every other round
         or, if little of it is asked for, never."""
         if self.worth.kind in ("storage_units", "bought_write"):
-            return rounds % 2 == 0
+            return self.rounds % 2 == 0
         return not self._is_least_of_storage(space)
 
     def _of_storage(self, space: Space) -> bool:
@@ -289,7 +289,7 @@ class Search:
         boxes = space.shared_out(boxes)
         boxes = boxes.at(np.asarray((boxes.low <= boxes.high).all(axis=0)))
         boxes = boxes.at(space.pleases(boxes.low, boxes.high))
-        taken, bills = space.taken(boxes, boxes.low, least=True)
+        taken, bills = space.taken(boxes, boxes.low, least=True, most=boxes.high)
         most = self.limits[:, boxes.owner] * (1 + TOLERANCE)
         if self.worth.kind == "least":
             row = self.worth.column
@@ -314,7 +314,29 @@ class Search:
             if less is None:
                 break
             room = less
+        if boxes.size and self.worth.kind == "least" and self.rounds >= LONG:
+            boxes = self._with_missing(space, boxes, room, taken - begun)
         return self._left(space, boxes)
+
+    def _with_missing(self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers) -> Boxes:
+        """Return boxes bounded by what is still missing at their lowest corners, too: with less
+        room than that costs at the best rates, the job does not reach what is held.
+
+        Args:
+            room: what may be taken beside the lowest corners, a row for each column.
+            taken: what lowest corners take without rounding up.
+        """
+        row = self.worth.column
+        each = space.takes[:, row] @ (boxes.high - boxes.low)
+        few, many = np.zeros(boxes.size), np.minimum(room[row], each)
+        for _ in range(MISSING):
+            less = room.copy()
+            less[row] = middle = (few + many) / 2
+            corner = space.top(space.cut(boxes, less), less, taken)
+            fine = self._reached(corner, boxes.owner)
+            few, many = np.where(fine, few, middle), np.where(fine, middle, many)
+        bound = -(taken[row] + few * (1 - ROUNDING))
+        return boxes._replace(bound=np.minimum(boxes.bound, bound))
 
     def _raised(self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers) -> Boxes:
         """Return boxes with no fewer GPU systems than the job needs, where one type runs it: a rule

@@ -391,16 +391,23 @@ class Space:
 
     # Bounds.
 
-    def taken(self, boxes: Boxes, counts: Counts, *, least: bool) -> tuple[Numbers, Bills]:
+    def taken(
+        self, boxes: Boxes, counts: Counts, *, least: bool, most: Counts | None = None
+    ) -> tuple[Numbers, Bills]:
         """Return what purchases take of each column, a row each, and their bills.
 
         Args:
             counts: a row for each offer, a column for each box.
             least: no more than that, and never less with more bought; see `Kernel.bills`.
+            most: no more than purchases of up to so many take.
         """
         columns, units = self.columns, np.zeros((len(self.kernel.offers), boxes.size), np.int64)
-        units[self.rows] = counts
-        bills = self.kernel.bills(units, self.job.ways_of[:, boxes.team], least=least)
+        units[self.rows], tops = counts, None
+        if most is not None:
+            tops = np.zeros_like(units)
+            tops[self.rows] = most
+        ways = self.job.ways_of[:, boxes.team]
+        bills = self.kernel.bills(units, ways, least=least, most=tops)
         found = np.empty((len(columns.names), boxes.size))
         split = len(columns.figures)
         found[:split] = self.kernel.sums(self.case, bills, columns.figures)
