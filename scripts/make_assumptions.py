@@ -244,8 +244,8 @@ def _levers() -> Iterator[str]:
     yield (
         "One lever changed, purchase and operation decided again: useful PFLOP/s, proven within "
         f"{100 * GAP:g} %, and systems in use + hot spares. Left: all five types; right: GB200 "
-        "NVL72 alone. Training rates are the catalogs' planning values of mixtures of experts in FP8 "
-        "unless a row states others; power curves are the catalogs'."
+        "NVL72 alone. Training rates are the catalogs' planning values of mixtures of experts in "
+        "FP8 unless a row states others; power curves are the catalogs'."
     )
     heads = "lever", "work", "runs on", "work", "runs on GB200 NVL72"
     yield _table(heads, [(name, *best(name), *best(name, ALONE)) for name in LEVERS])
