@@ -115,6 +115,7 @@ class Program(Rows):
         self.vendor_rule()
         self.held_write()
         self.vendor_policy()
+        self.count.hold_ends()
         self.supplies()
         self.stock()
         self.rack_positions()
@@ -371,7 +372,8 @@ class Program(Rows):
 
         A system that moves more than all appliances together is never the limit.
         """
-        enough = max(self._most_delivered(0), self._most_delivered(1), 1.0)
+        factors = [f for each in self.families for f in (each.write_factor, each.read_factor)]
+        enough = max(self._most_delivered(0), self._most_delivered(1), 1.0) / min(1.0, *factors)
         limits = {name: min(limit, enough) for name, limit in limits.items()}
         if not one_replica:
             most = sum(limit * max(1, self.tops[name]) for name, limit in limits.items())
