@@ -24,6 +24,9 @@ from planner.optimizer.optimise import fitted, optimise
 
 QUESTION = 500.0
 """The work that one question may take; see ``Effort``."""
+ANY_GAP = 10.0
+"""The gap to the least power that ends the search for any plan: it goes on to a twentieth of it, so
+that a plan draws at most twice the least, and soon fits the next question, too."""
 RATIO_GAP = 1e-4
 """How exactly the least ratio is found, as a share, where a limit on it is asked about."""
 MOST_PLANS = 12
@@ -111,7 +114,7 @@ class Oracle:
         # The easiest objective: any plan will do.
         least = replace(case, objective="power", indifference=0.0)
         effort = self.effort.part(QUESTION)
-        found = optimise(least, gap=0.9, effort=effort, ties=False)
+        found = optimise(least, gap=ANY_GAP, effort=effort, ties=False)
         if found.operation is not None:
             self._plans.append(found.operation)
             return Decision(True, case, found.operation)
