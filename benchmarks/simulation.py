@@ -2,8 +2,8 @@
 
     python benchmarks/simulation.py [--runs 5]
 
-Each is a `planner simulate` from its start to the record and the pictures: with other intervals,
-without, with failures of another kind.
+Each is a `planner simulate` from its start to the record and the pictures: with exponential and
+with Weibull failures.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ def main() -> None:
         )
         kinds = {
             "a year x 1,000, 11 intervals": (),
-            "a year x 1,000, its own interval": ("--no-intervals",),
             "Weibull, 11 intervals": ("--failures", "weibull:0.7"),
         }
         for kind, options in kinds.items():

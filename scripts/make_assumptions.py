@@ -1,8 +1,7 @@
-"""Write ``docs/assumptions.md``: what the planner assumes of the shipped example, and what each
-assumption is worth: ``python scripts/make_assumptions.py`` (a minute).
+"""Write the page of assumptions, ``docs/assumptions.md``: ``python scripts/make_assumptions.py``.
 
-Values, sources and confidence are the plan's own, what each is worth is a tornado's; a test holds
-the page to them. Ranges are those that are reported; where nobody reports one, a fifth either way.
+Values, sources and confidence are the plan's own, effects a tornado's; a test compares the page.
+Ranges are published ones; where none is published, a fifth either way.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ INPUTS: Mapping[str, tuple[str, str, str]] = {
         "jobs.0.lost_time", f"{LOST_TIME.low:g}:{LOST_TIME.high:g}", LOST_TIME.meaning,
     ),
     "repair.share": ("jobs.0.repair.share", "+-20%", FIFTH),
-    "repair.time": ("jobs.0.repair.time", "2.5 h:72 h", "told for a tray, to days for a rack"),
+    "repair.time": ("jobs.0.repair.time", "2.5 h:72 h", "published for a tray, to days for a rack"),
     "client_limit": (
         "storage.client_limit.write", "0.5 GB/s:2 GB/s", "half and twice: one source alone",
     ),
@@ -113,11 +112,11 @@ _TWO_LEVELS = (
 _SPREAD = "parallelism=[{tensor: 8, pipeline: 8}, {tensor: 8, pipeline: 16}]"
 
 LEVERS: Mapping[str, tuple[str, ...]] = {
-    "as it is: trays are mended in 24 h, spares decided": (),
+    "none: trays repaired in 24 h, spares decided": (),
     "repair not counted": ("repair=null",),
     "systems swapped, not trays; no spares": (_REPAIR.format("24 h, spares: 0"),),
     "systems swapped, spares decided": (_REPAIR.format("24 h"),),
-    "the same, going on with fewer replicas": (_REPAIR.format("24 h, when_short: shrink"),),
+    "the same, elastic (fewer replicas)": (_REPAIR.format("24 h, when_short: shrink"),),
     "systems swapped in 2.5 h, spares decided": (_REPAIR.format("2.5 h"),),
     "systems swapped in 5 days, spares decided": (_REPAIR.format("5 days"),),
     "replicas of 512 GPUs, not 64": ("parallelism={tensor: 8, pipeline: 64}",),
@@ -201,10 +200,10 @@ def page() -> str:
     goal, totals = plan().objective, plan().totals
     assert totals is not None
     head = (
-        "# What the planner assumes, and what each assumption is worth",
+        "# Assumptions and the effect of each",
         f"Of the shipped example `{EXAMPLE}`: {goal.value:,.0f} useful {goal.unit}, "
-        f"{money(totals.capex_usd)} to buy. Written by `scripts/make_assumptions.py` from its plan "
-        "and its tornado; `planner sweep --mode tornado` and the workbook have those of a problem.",
+        f"{money(totals.capex_usd)} capex. Written by `scripts/make_assumptions.py` from its plan "
+        "and tornado; for your own problem: `planner sweep --mode tornado` and the workbook.",
     )
     parts = (*head, *_worth(), *_levers(), *_figures(), *_prices(), *_left_out())
     return "\n\n".join(parts) + "\n"
@@ -214,13 +213,12 @@ def _worth() -> Iterator[str]:
     swings = tornado().swings
     moving = [swing for swing in swings if _moves(swing)]
     still = [swing for swing in swings if swing not in moving]
-    yield "## What moves the plan"
+    yield "## Inputs that change the plan"
     yield (
-        "One input at a time goes to its low and to its high; everything else is decided anew. The "
-        f"change is that of the most useful work there is, now {tornado().base:,.0f} PFLOP/s (the "
-        "plan gives a little of it for a lower price), proven within "
-        f"{100 * tornado().gap_asked:g} %; `=` is no more than that. What moves the plan by much "
-        "is worth a measurement before the order."
+        "One input at a time goes to its low and to its high; everything else is decided again. "
+        f"Change of the maximum useful work, {tornado().base:,.0f} PFLOP/s, proven within "
+        f"{100 * tornado().gap_asked:g} %; `=`: no larger change. Measure the first rows before "
+        "you order."
     )
     yield _table(
         ("assumption", "value", "from", "low", "work", "high", "work", "why this range"),
@@ -233,22 +231,21 @@ def _worth() -> Iterator[str]:
         ],
     )  # fmt: skip
     listed = "; ".join(f"{s.label} ({_now(s)}, {s.low.text} to {s.high.text})" for s in still)
-    yield f"Within what is proven these move nothing: {listed}." if still else ""
+    yield f"No change within the proven gap: {listed}." if still else ""
     rest = "; ".join(
         f"{each.label} ({each.value:g} {each.unit})"
         for each in plan().assumptions if each.name in IN_MONEY
     )  # fmt: skip
-    yield f"Money alone moves with: {rest}. Taken as nothing: {'; '.join(AT_REST.values())}."
+    yield f"Change of money alone: {rest}. Set to zero: {'; '.join(AT_REST.values())}."
 
 
 def _levers() -> Iterator[str]:
-    yield "## What the levers are worth"
+    yield "## Effect of the levers"
     yield (
-        "The job with one lever set otherwise, purchase and operation decided anew with the hall's "
-        f"own fabrics: useful PFLOP/s, proven within {100 * GAP:g} %, and the systems that run and "
-        "stand by. On the left of all five types, on the right of GB200 NVL72 alone, whose systems "
-        "are racks. One MFU of 40 % stands for all types unless a row says otherwise; curves of "
-        "power are the catalog's."
+        "One lever changed, purchase and operation decided again: useful PFLOP/s, proven within "
+        f"{100 * GAP:g} %, and systems in use + hot spares. Left: all five types; right: GB200 "
+        "NVL72 alone. Training rates are the catalogs' planning values of mixtures of experts in "
+        "FP8 unless a row states others; power curves are the catalogs'."
     )
     heads = "lever", "work", "runs on", "work", "runs on GB200 NVL72"
     yield _table(heads, [(name, *best(name), *best(name, ALONE)) for name in LEVERS])
@@ -284,7 +281,7 @@ def _now(swing: Swing) -> str:
         return swing.base_text
     name = next(name for name, row in INPUTS.items() if row[0] == swing.path)
     taken = next(each for each in plan().assumptions if each.name == name)
-    return f"{taken.value:g} {taken.unit}, which the planner takes"
+    return f"{taken.value:g} {taken.unit}, default"
 
 
 def _moves(swing: Swing) -> bool:
@@ -325,7 +322,7 @@ def _short(text: str) -> str:
 
 def _figures() -> Iterator[str]:
     """Yield the figures of products by confidence, those of low confidence one by one."""
-    yield "## What is known of the products"
+    yield "## Sources of the products"
     of: dict[str, list[Assumption]] = {}
     models = {line.sku: line.model for line in plan().lines}
     for each in plan().assumptions:
@@ -343,13 +340,13 @@ def _figures() -> Iterator[str]:
             if f.confidence == "low"
         )
         rows.append((models[sku], *map(str, counts), weak or "-"))
-    yield "Each figure has a source (`planner catalog ITEM` tells it), and a confidence."
+    yield "Each figure has a source (`planner catalog ITEM`) and a confidence."
     yield _table(("product", "high", "medium", "low", "of low confidence"), rows)
 
 
 def _prices() -> Iterator[str]:
     """Yield what prices rest on, and the purchase at both ends of all of them."""
-    yield "## What is known of the prices"
+    yield "## Sources of the prices"
     lines = [line for line in plan().lines if line.purchased and line.price is not None]
     lines.sort(key=lambda line: -(line.extended_net_usd or 0.0))
     total = sum(line.extended_net_usd or 0.0 for line in lines)
@@ -379,11 +376,11 @@ def _end(line: Line, end: str) -> float:
 
 
 def _left_out() -> Iterator[str]:
-    yield "## What is left out"
-    yield "The example does not say, so its plan does not heed:"
+    yield "## Exclusions"
+    yield "Not in the example, so not in its plan:"
     places = ((path.replace("jobs.0.", "jobs[]."), words) for path, words in LEFT_OUT.items())
     yield "\n".join(f"- {words} (`{place}`)" for place, words in places)
-    yield "No plan counts:"
+    yield "In no plan:"
     yield "\n".join(f"- {words}" for words in ALWAYS)
 
 

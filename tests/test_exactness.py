@@ -203,3 +203,16 @@ def test_the_least_sum_is_that_of_the_enumeration(name: str) -> None:
             assert plan.objective.value == pytest.approx(stated, rel=1e-12)
             assert plan.objective.unit == asked.unit
     assert tried == 5
+
+
+@pytest.mark.parametrize(
+    ("seed", "fault"),
+    [
+        (61190, "clients of a family that moves less than their ports: cut twice in the program"),
+        (62067, "ports of two speeds in one port group: refused by the verifier"),
+        (62237, "a fabric's end: no row in the program where no limit counts its switches"),
+        (62529, "as 61190, in the second stage"),
+    ],
+)
+def test_faults_found_by_enumeration_stay_mended(seed: int, fault: str) -> None:
+    assert not faults(random_case(seed)), fault

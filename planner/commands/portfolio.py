@@ -26,7 +26,7 @@ _READ_BYTES, _MOST_BYTES = 200, 5_000_000
 
 def is_portfolio(path: Path) -> bool:
     """Return whether a file is a problem of several jobs, sites or periods, or its plan."""
-    if path.suffix not in (".json", ".yaml", ".yml"):
+    if path.suffix not in (".json", ".yaml", ".yml") or not path.is_file():
         return False
     try:
         with path.open("rb") as stream:

@@ -97,6 +97,15 @@ class Counts:
         """Take counts that are known otherwise, as those that are decided."""
         self.known |= counts
 
+    def hold_ends(self) -> None:
+        """Let no fabric grow beyond its largest size, whatever its switches are counted for."""
+        fabrics = (q for q in self.makers.values() if isinstance(q, Steps))
+        for fabric in dict.fromkeys(fabrics):
+            last = fabric.ramps[-1] if fabric.ramps else None
+            largest = last.high + last.steps * last.stride if last else 0
+            if self.bounds.most(fabric.terms) > largest + ROUNDING:
+                self[fabric.outputs[0]]
+
     def __getitem__(self, name: str) -> Expression:
         """Return a count: an expression, or 0.0 where nothing that it follows from is bought."""
         if name not in self.known:

@@ -115,6 +115,7 @@ class Program(Rows):
         self.vendor_rule()
         self.held_write()
         self.vendor_policy()
+        self.count.hold_ends()
         self.supplies()
         self.stock()
         self.rack_positions()

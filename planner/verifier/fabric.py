@@ -195,15 +195,16 @@ def planes_of(asked: ComputeFabric) -> int:
 
 
 def shared_plug(basis: Basis, skus: Collection[str]) -> Plug | None:
-    """Return how GPU systems of one fabric plug in, with the protocol that any of them needs; None
-    where their ports differ or are missing."""
+    """Return how GPU systems of one fabric plug in, with the protocol that any of them needs and
+    the speed of the fastest; None where their ports differ or are missing."""
     plugs = [plug_of(basis, sku) for sku in skus]
     known = [plug for plug in plugs if plug is not None]
     protocols = {plug.protocol for plug in known} - {None}
-    alike = {plug._replace(protocol=None) for plug in known}
+    alike = {plug._replace(protocol=None, speed=0.0) for plug in known}
     if len(known) < len(plugs) or len(alike) != 1 or len(protocols) > 1:
         return None
-    return alike.pop()._replace(protocol=next(iter(protocols), None))
+    speed = max(plug.speed for plug in known)
+    return alike.pop()._replace(protocol=next(iter(protocols), None), speed=speed)
 
 
 def plug_of(basis: Basis, sku: str, planes: int | None = None) -> Plug | None:
@@ -332,7 +333,10 @@ class _Check:
             ledger.fail(f"{name}.serves: systems with other ports, or none")
             return
         group = port_group(self.basis, plug, report.switch_sku)
-        if group is None or report.switch_sku not in asked.switches:
+        each = [plug_of(self.basis, sku) for sku in report.serves]
+        groups = [one and port_group(self.basis, one, report.switch_sku) for one in each]
+        alike = all(one == group for one in groups)
+        if group is None or not alike or report.switch_sku not in asked.switches:
             ledger.fail(f"{name}.switch_sku: not a switch for these ports")
             return
         systems = sum(self.counts.get(sku, 0) for sku in report.serves)
