@@ -50,7 +50,7 @@ MOST = 2**40
 """More units of anything are as good as any number."""
 MOST_GROUPS = 40
 """So many groups of storage families are told apart; beyond these all are one."""
-NEAR, MANY_SYSTEMS = 0.9, 1_000
+NEAR, MANY_SYSTEMS = 0.97, 1_000
 """Of more GPU systems than these, counts that differ by less are not told apart before storage."""
 WIDE = 3
 """Ranges from few GPU systems to many, more than so many times as many, are halved by logarithm."""
