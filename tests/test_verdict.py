@@ -70,3 +70,16 @@ def test_a_goodput_floor_that_binds_leaves_supply_unused() -> None:
     plan = api.solve_inputs(inputs_of(request.case()), explain=False)
     assert any(each.name == "min_goodput" and each.binding for each in plan.limits)
     assert "supply" not in codes(plan)
+
+
+def test_most_gpus_nearly_reached_leaves_supply_unused() -> None:
+    _, plan = failing(1e-5)
+    limit = plan.limits[0].model_copy(
+        update={"name": "gpus_max", "sense": "<=", "value": 993.0, "limit": 1000.0,
+                "binding": False}
+    )  # fmt: skip
+    power = limit.model_copy(update={"name": "it_power", "value": 1.0, "limit": 10.0})
+    for value, told in ((993.0, False), (900.0, True)):
+        held = limit.model_copy(update={"value": value})
+        seen = plan.model_copy(update={"limits": (held, power)})
+        assert any(each.code == "supply" for each in verdict(seen, None)) == told

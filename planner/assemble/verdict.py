@@ -15,6 +15,7 @@ MOST_STORAGE = 0.1
 """Share of storage in capex."""
 _OF_COUNTS = ("gpus_max", "micro_batches", "replica_fits", "min_goodput")
 """Limits on the GPUs in use that are no supplies; more GPUs lower goodput."""
+REACHED = 0.99
 
 
 def verdict(plan: Plan, cut: str | None) -> tuple[Verdict, ...]:
@@ -51,7 +52,7 @@ def _unused(plan: Plan, job: JobPlan) -> Iterator[Verdict]:
     given = [each for each in plan.limits if each.name in supplies and each.limit > 0]
     if plan.objective.sense != "maximize" or not given:
         return
-    if any(each.binding and _holds_gpus(each, supplies) for each in plan.limits):
+    if any(_holds_gpus(each, supplies) for each in plan.limits):
         return
     nearest = max(given, key=lambda each: each.value / each.limit)
     used = nearest.value / nearest.limit
@@ -65,6 +66,12 @@ def _unused(plan: Plan, job: JobPlan) -> Iterator[Verdict]:
 
 
 def _holds_gpus(limit: LimitReport, supplies: set[str]) -> bool:
+    """Say whether a limit keeps a plan from more GPUs: it binds, or is a number of GPUs reached
+    but for what `indifference` leaves."""
+    if limit.name in _OF_COUNTS and limit.sense == "<=" and limit.value >= REACHED * limit.limit:
+        return True
+    if not limit.binding:
+        return False
     of_items = limit.name.startswith(("items.", "stock."))
     return of_items or limit.name in supplies or limit.name in _OF_COUNTS
 

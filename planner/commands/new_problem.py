@@ -130,8 +130,8 @@ LOCAL_RECOVERY = """\
     # 419 interruptions of 16,384 GPUs in 54 days, 22 % without hardware (arXiv 2407.21783); the
     # shares of the others are assumed
     failures: {rate: llama3, shares: {software: 22 %, gpu: 60 %, node: 15 %, rack: 3 %}}
-    # no published job has more GPUs; several jobs share a larger hall
-    gpus: {max: 131072}"""
+    # the largest published jobs have about 100,000 GPUs; several jobs share a larger hall
+    gpus: {max: 98304}"""
 LARGE_MW = 50.0
 """Facility power from which a hall has checkpoints on the systems' own drives."""
 COOLING = "  cooling: {cdu: cdu_coolit_chx2000, redundancy: N+1}   # for what is cooled by liquid\n"
