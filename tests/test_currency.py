@@ -56,7 +56,7 @@ def test_amounts_are_read_at_the_rate_of_their_currency(tmp_path: Path) -> None:
     assert again.prices["gpu_box"] == inputs.prices["gpu_box"]
 
 
-def test_the_rate_may_stand_in_the_price_book_and_the_problem_counts_first(tmp_path: Path) -> None:
+def test_exchange_rate_of_the_problem_precedes_the_book(tmp_path: Path) -> None:
     """A budget in the problem is read at the book's rate; the currency of the book is shown."""
     book = changed(BOOK, "currency: USD\n", EURO)
     problem = changed(PROBLEM, "60 MUSD", "30 MEUR")

@@ -122,7 +122,7 @@ def test_where_all_that_helps_is_kept_nothing_is_proposed(
     assert found.undecided == ()
 
 
-def test_what_is_fixed_is_moved_the_way_that_helps_beside_other_changes() -> None:
+def test_fixed_values_move_the_way_that_helps() -> None:
     megatron = str(shipped.problem_files()["megatron_1t"])
     every = "jobs.0.checkpoint.interval={policy: fixed, every: 100 s}"
     count = "items.nvidia_dgx_a100={fixed: 100, installed: 100}"

@@ -46,7 +46,7 @@ def test_a_plan_counts_the_rate_of_its_class_and_carries_the_range() -> None:
     assert job.useful_pflops == pytest.approx(job.gpus_used * job.goodput * 1.310, rel=1e-9)
 
 
-def test_an_unmeasured_type_is_left_out_unless_the_problem_assumes_its_rate() -> None:
+def test_unmeasured_type_enters_only_with_an_assumed_rate() -> None:
     both = "amd_mi300x_8x, nvidia_dgx_h100"
     measured = solved("{tokens: 1.4 T, model: dense, precision: fp8}", both)
     assert measured.jobs[0].gpu_types == ("nvidia_dgx_h100",)

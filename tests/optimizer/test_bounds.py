@@ -22,7 +22,7 @@ def test_a_rule_limits_the_gpus_in_use_before_storage_is_counted_out() -> None:
     assert answer.iterations < 1_000
 
 
-def test_least_write_bandwidth_counts_switches_and_the_systems_that_work_needs() -> None:
+def test_least_write_bandwidth_counts_switches_and_systems() -> None:
     case = resolve(api.load(Path(problem_files()["10MW"])))
     best = optimise(case, ties=False)
     assert best.operation is not None

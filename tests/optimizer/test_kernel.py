@@ -108,7 +108,7 @@ def same(kernel: Kernel, bills: Bills, one: purchase.PurchaseSums, place: int) -
 
 @pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_bill_lies_between_the_least_that_never_falls_and_racks_apart(seed: int) -> None:
+def test_bill_lies_between_its_monotone_bounds(seed: int) -> None:
     """More of anything takes no less of anything: what proofs count on."""
     for case in cases(seed):
         units, kernel = drawn(case, seed), Kernel(case)

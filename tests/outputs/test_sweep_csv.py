@@ -37,7 +37,7 @@ def one(value: object) -> str:
     return written([column("a"), column("b")], [{"a": value, "b": 1}]).splitlines()[1]
 
 
-def test_columns_are_named_as_in_the_record_and_every_number_comes_back() -> None:
+def test_csv_numbers_come_back_under_the_record_names() -> None:
     study, columns = samples.power_sweep()
     names = [each.name for each in study.columns]
     rows = [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]

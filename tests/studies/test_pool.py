@@ -138,7 +138,7 @@ def test_money_is_shown_in_the_currency_of_the_starting_process(jobs: int) -> No
     assert found == {0: "0 EUR", 1: "1 EUR"}
 
 
-def test_processes_end_with_a_killed_starter_whose_script_has_no_guard(tmp_path: Path) -> None:
+def test_processes_end_with_a_killed_starter_without_guard(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import os, signal, threading, time\n"

@@ -85,7 +85,7 @@ def test_a_minimising_problem_is_measured_by_its_cost() -> None:
     assert high.difference > 0
 
 
-def test_the_rows_are_the_law_the_rules_the_other_mode_and_each_storage() -> None:
+def test_rows_are_law_rules_other_mode_and_each_storage() -> None:
     groups = [each.group for each in made("enterprise_1MW").table.rows]
     assert groups == sorted(groups, key=["demand", "rule", "mode", "variant", "vendor"].index)
     names = {each.name for each in made("enterprise_1MW").table.rows}
@@ -104,7 +104,7 @@ def test_rules_without_a_plan_say_why_in_few_words() -> None:
     assert found.row("good").outcome is not None
 
 
-def test_a_problem_with_a_rule_is_marked_and_the_other_rows_go_by_the_law() -> None:
+def test_a_problems_own_rule_is_marked() -> None:
     found = made("enterprise_1MW", "storage.rule=medium")
     assert [each.name for each in found.table.rows if each.own] == ["medium"]
     assert found.table.rows[0].settings == ("storage.rule=demand",)

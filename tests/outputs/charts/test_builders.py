@@ -107,7 +107,7 @@ def test_boxes_are_percentiles_the_nominal_plan_below() -> None:
     assert [len(panel.rows) for panel in charts(study)[0].panels] == [2, 2, 1, 1]
 
 
-def test_a_sweep_of_a_number_shades_where_there_is_no_plan_and_says_it() -> None:
+def test_sweep_chart_shades_values_without_a_plan() -> None:
     study, rows = samples.with_a_hole()
     chart = one(study, rows)
     (panel,) = chart.panels

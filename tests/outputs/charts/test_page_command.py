@@ -72,9 +72,7 @@ def parts_of(text: str) -> dict[str, str]:
     return dict(zip(found[1::2], found[2::2], strict=True))
 
 
-def test_plans_are_compared_in_the_firsts_currency_and_each_is_shown_in_its_own(
-    plan: Plan, tmp_path: Path
-) -> None:
+def test_compared_plans_use_the_first_plans_currency(plan: Plan, tmp_path: Path) -> None:
     own = tmp_path / "euros.yaml"
     rate = "exchange: {EUR: {usd: 2, on: 2026-11-20, source: ECB}}\ncurrency: EUR\n"
     own.write_text(PROBLEM.read_text("utf-8") + rate)
