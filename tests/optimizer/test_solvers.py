@@ -116,6 +116,14 @@ def test_no_tolerance_allowed_loses_an_optimum(tolerance: float, presolve: bool)
     assert found.bound == pytest.approx(TRUE_OPTIMUM, abs=1e-2)
 
 
+def test_relaxations_before_do_not_change_the_integer_optimum() -> None:
+    """An instance of HiGHS that solved relaxations keeps a basis, and was wrong by 8 %."""
+    model = small()
+    for _ in range(3):
+        assert solve(model, relaxed=True).objective == pytest.approx(22.0)
+        assert solve(model).objective == pytest.approx(21.0)
+
+
 def test_tolerances_at_which_highs_errs_are_refused() -> None:
     with pytest.raises(ValueError, match="tolerance 1e-08"):
         solve(small(), tolerance=1e-8)
