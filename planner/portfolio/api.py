@@ -9,7 +9,7 @@ from planner.errors import Finding, InputError, VerificationError
 from planner.foreign_files import contents
 from planner.optimizer.solvers import SolverName
 from planner.portfolio.check import faults
-from planner.portfolio.inputs import Instance, is_portfolio, load
+from planner.portfolio.inputs import Instance, load
 from planner.portfolio.plan import assemble
 from planner.portfolio.schema import PortfolioPlan
 from planner.portfolio.search import search
@@ -48,14 +48,6 @@ def to_json(plan: PortfolioPlan) -> bytes:
     return (json.dumps(plan.model_dump(mode="json"), indent=1) + "\n").encode()
 
 
-def is_plan(path: Path) -> bool:
-    """Return whether a file is a portfolio plan."""
-    if path.suffix != ".json":
-        return False
-    raw = contents(path, most_bytes=MOST_BYTES, what="plan")
-    return b'"kind": "portfolio"' in raw[:200]
-
-
 def read_plan(path: Path) -> PortfolioPlan:
     """Return a saved plan.
 
@@ -69,4 +61,4 @@ def read_plan(path: Path) -> PortfolioPlan:
         raise InputError(Finding("plan", message, str(path), fix="solve it again")) from None
 
 
-__all__ = ["is_plan", "is_portfolio", "load", "read_plan", "solve", "to_json"]
+__all__ = ["load", "read_plan", "solve", "to_json"]

@@ -191,16 +191,6 @@ class Instance:
 # Reading the file
 
 
-def is_portfolio(path: Path) -> bool:
-    """Return whether a problem file has several jobs, sites or periods."""
-    data = read_document(path, (), None).data
-    jobs = data.get("jobs") if isinstance(data, dict) else None
-    if not isinstance(data, dict):
-        return False
-    several = isinstance(jobs, tuple) and len(jobs) > 1
-    return bool({"sites", "periods"} & data.keys()) or several
-
-
 def load(path: Path, settings: tuple[str, ...] = (), scenario: str | None = None) -> Instance:
     """Return the instance of a portfolio problem file.
 

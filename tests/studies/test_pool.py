@@ -13,7 +13,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import active_children
 from pathlib import Path
@@ -220,15 +220,15 @@ def test_the_time_limit_of_an_explanation_is_that_of_its_command(small: str) -> 
 # Dask
 
 
-@pytest.fixture(scope="module")
-def scheduler() -> Iterator[str]:
-    """Yield the address of a scheduler with two workers."""
+@contextmanager
+def cluster_of(workers: int) -> Iterator[Any]:
+    """Yield a Dask cluster in this process."""
     from distributed import LocalCluster
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cluster = LocalCluster(
-            n_workers=2,
+            n_workers=workers,
             threads_per_worker=1,
             processes=False,
             dashboard_address=None,
@@ -236,7 +236,14 @@ def scheduler() -> Iterator[str]:
             protocol="tcp",
         )
         with cluster:
-            yield cluster.scheduler_address
+            yield cluster
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    """Yield the address of a scheduler with two workers."""
+    with cluster_of(2) as cluster:
+        yield cluster.scheduler_address
 
 
 @pytest.mark.filterwarnings("default")
@@ -266,27 +273,15 @@ def test_a_missing_scheduler_is_one_line(small: str, monkeypatch: pytest.MonkeyP
 def test_a_cluster_that_goes_is_one_line(
     gone: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from distributed import LocalCluster
-
     for seconds in ("SECONDS_TO_CONNECT", "SECONDS_WITHOUT_WORKERS"):
         monkeypatch.setattr(pool, seconds, 1.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cluster = LocalCluster(
-            n_workers=1,
-            threads_per_worker=1,
-            processes=False,
-            dashboard_address=None,
-            silence_logs=50,
-            protocol="tcp",
-        )
-        with cluster:
-            found = results(where, [(n, n) for n in range(600)], dask=cluster.scheduler_address)
-            next(found)
-            if gone == "workers":
-                cluster.scale(0)
-            else:
-                cluster.close()
-            with pytest.raises(InputError, match=said) as caught:
-                list(found)
+    with cluster_of(1) as cluster:
+        found = results(where, [(n, n) for n in range(600)], dask=cluster.scheduler_address)
+        next(found)
+        if gone == "workers":
+            cluster.scale(0)
+        else:
+            cluster.close()
+        with pytest.raises(InputError, match=said) as caught:
+            list(found)
     assert str(caught.value).count("\n") == 0
