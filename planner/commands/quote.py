@@ -25,7 +25,7 @@ from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.prices import Price, SupportShare
 from planner.schema.site import Rack, Site
-from planner.studies.bids.asking import currency_code, iso_date, mapping_of, rates_of
+from planner.studies.bids.offers import parse_currency, parse_date, parse_rates, read_mapping
 from planner.studies.request import stem_of
 from planner.whole_files import write_all
 from planner.workbook.request import Asked, Inquiry, write_inquiry
@@ -61,9 +61,9 @@ def import_quote(
         InputError: the file or an option is wrong, or a file cannot be written.
     """
     known, book = _known(problem)
-    layout = mapping_of(mapping, known)
+    layout = read_mapping(mapping, known)
     options = QuoteOptions(
-        vendor.strip(), layout, iso_date(date), currency_code(currency), rates_of(rates)
+        vendor.strip(), layout, parse_date(date), parse_currency(currency), parse_rates(rates)
     )
     if not options.vendor:
         raise InputError(Finding("option", "--vendor is empty", fix="say who quotes"))

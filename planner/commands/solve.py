@@ -59,8 +59,6 @@ def run(
     Raises:
         InputError: a file or an option is wrong, or a file cannot be written.
     """
-    from planner.commands.results import list_written
-
     more = words_of("--also", also, get_args(Also))
     parts = get_args(Part) if full else words_of("--show", show, get_args(Part))
     studies = {*more} & {"why", "rules", "alternatives"}
@@ -163,6 +161,12 @@ def _workbook(plan: Plan, carried: str | None, edition: Edition, sheets: Sequenc
         more=sheets,
     )
     return stream.getvalue()
+
+
+def list_written(written: Sequence[Path], *, quiet: bool) -> None:
+    """Print which files were written."""
+    if written and not quiet:
+        say(f"wrote {list_files(written)}", err=True)
 
 
 def list_files(paths: Sequence[Path]) -> str:
