@@ -151,9 +151,9 @@ def html(result: Shown) -> str:
 
     It has no script and takes nothing from elsewhere.
     """
+    result = _stated(result)
     if isinstance(result, Plan) and result.totals is not None and result.jobs:
         return "\n".join(_plan(result, result.totals))
-    result = _stated(result)
     page, whole = _first(result) if not isinstance(result, Plan) else (None, partial(text, result))
     if page is None or page.entire:
         heading, _, rest = whole().partition("\n")
@@ -198,11 +198,10 @@ def _rows(result: Shown) -> dict[str, Any] | None:
 
 def _plan(plan: Plan, totals: Totals) -> Iterator[str]:
     """Yield the first screen as a table, the notes that matter most, and the bill."""
-    plan = restated(plan)
     yield tag("h3", escaped(console.headline(plan)))
     yield _answer(answer.answer_lines(plan, totals, plan.jobs[0]))
     yield _notes([*console.idle_texts(plan), *plan.warnings])
-    bill = frame(restated(plan))[list(_BILL)]
+    bill = frame(plan)[list(_BILL)]
     money = f" {plan.shown_in.code}"
     heads = {name: head + (money if "usd" in name else "") for name, head in _BILL.items()}
     yield _folded(
