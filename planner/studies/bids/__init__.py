@@ -146,7 +146,9 @@ def evaluate(
         measure=evaluator.measure,
         money=evaluator.money,
         bids=tuple(records),
-        trace=tuple(row for entry in entries for row in trace_lines(entry.offer)),
+        trace=tuple(
+            row for entry in entries for row in trace_lines(entry.offer, evaluator.shown_in)
+        ),
         mix=mix,
         mix_reason=remark,
         settled=settled,

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from planner.case.money import unit_net_usd
-from planner.currency import amount
+from planner.currency import Currency, amount
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.loader import locate, yaml12
@@ -474,8 +474,8 @@ def price_of(product: OfferedProduct, offer: Offer, inputs: Inputs) -> Price:
     )
 
 
-def trace_lines(offer: Offer) -> Iterator[TraceRow]:
-    """Yield every line of a bid's file with the figure that it became."""
+def trace_lines(offer: Offer, shown_in: Currency) -> Iterator[TraceRow]:
+    """Yield every line of a bid's file with the figure that it became, amounts in a currency."""
     quote = offer.quote
     for line in quote.lines:
         yield TraceRow(
@@ -492,11 +492,11 @@ def trace_lines(offer: Offer) -> Iterator[TraceRow]:
             currency=quote.currency,
             usd_per_unit=quote.usd_per_unit,
             usd=None if line.amount is None else line.amount * quote.usd_per_unit,
-            became="; ".join((_figure_of(line, offer), *line.remarks)),
+            became="; ".join((_figure_of(line, offer, shown_in), *line.remarks)),
         )
 
 
-def _figure_of(line: QuoteLine, offer: Offer) -> str:
+def _figure_of(line: QuoteLine, offer: Offer, shown_in: Currency) -> str:
     if line.kind in _NOT_COUNTED:
         return _NOT_COUNTED[line.kind]
     off = f"{100 * offer.rebate:.3f} %"
@@ -506,7 +506,7 @@ def _figure_of(line: QuoteLine, offer: Offer) -> str:
         return f"support per year of {support[place_of(line)]}{less}"
     product = offer.products.get(line.item or "")
     if line.kind == "item" and product is not None:
-        price = amount(product.unit_usd)
+        price = amount(shown_in.of(product.unit_usd))
         return f"{product.item.id}: {line.quantity:g} units and their price, {price}{less}"
     if line.kind == "included":
         units = f"{line.item}: {line.quantity:g} units, " if product and line.quantity else ""
