@@ -485,7 +485,8 @@ def catalog(
     names: Annotated[
         Texts,
         argument(
-            "Items to show in full; catalog files or names of shipped catalogs.",
+            "Items to show in full; vendors, categories (gpu_system, storage, switch, ...) and "
+            "catalogs to list, by file or shipped name.",
             show_default="the list of all shipped items",
             autocompletion=complete_items,
         ),
@@ -511,15 +512,11 @@ def catalog(
     from planner.commands import catalog as command
 
     books = tuple(prices or ())
-    items, files = command.items_and_files(names or ())
     if check:
-        text, faulty = command.check(files, books, as_json=as_json)
+        text, faulty = command.check(tuple(map(Path, names or ())), books, as_json=as_json)
         say(text)
         raise typer.Exit(2 if faulty else 0)
-    if items:
-        say(command.details(items, files, books, as_json=as_json))
-    else:
-        say(command.listing(files, books, as_json=as_json, incomplete=incomplete))
+    say(command.show(names or (), books, as_json=as_json, incomplete=incomplete))
 
 
 app.command()(characterize)
@@ -651,6 +648,7 @@ def _report_usage(error: Exception, text: str) -> int:
     text = text.replace("Value error, ", "").rstrip(".").replace("\n", " ")
     command = re.match(r"No such command '(.+?)'", text)
     now = removed.successor(command[1] if command else "", getattr(error, "option_name", ""))
-    fix = f"it is now {now}" if now else "see planner --help"
+    command_path = getattr(getattr(error, "ctx", None), "command_path", "planner")
+    fix = f"it is now {now}" if now else f"see {command_path} --help"
     say(f"planner: {text}; {fix} [usage]", err=True)
     return 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -240,7 +241,12 @@ def quote_import(
             currency=currency, rates=rate or (),
         )  # fmt: skip
     say(json_text(quote).rstrip("\n") if as_json else render_quote(quote))
-    say("wrote " + ", ".join(str(path) for path in written), err=True)
+    say(f"wrote {', '.join(map(str, written))}{_next_step(written)}", err=True)
+
+
+def _next_step(written: Sequence[Path]) -> str:
+    book = next((path for path in written if path.name.endswith(".prices.yaml")), None)
+    return "" if book is None else f"; next: add {book.name} to `prices` of the problem"
 
 
 @quotes.command("rfq")
