@@ -9,8 +9,8 @@ import pytest
 from planner.commands.problem import report_sizes
 from planner.errors import InputError
 from planner.loader import load
-from planner.sizing_report import SizeReport, size_report
-from planner.sizing_report.model import ApplianceRow, RuleRow
+from planner.schema.size import ApplianceRow, RuleRow, SizeReport
+from planner.size import size_report
 from tests.world.solved import DENSE_HALL
 
 MAIN = DENSE_HALL

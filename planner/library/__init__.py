@@ -47,10 +47,11 @@ from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
 from planner.schema.simulation import Simulation
+from planner.schema.size import SizeReport
 from planner.schema.telemetry import Characterization
 from planner.schema.verification import Audit, Verification
 from planner.shipped import problem_files
-from planner.sizing_report import SizeReport, size_report
+from planner.size import size_report
 from planner.studies.request import bandwidth, one_of, seconds, share, whole
 
 if TYPE_CHECKING:
