@@ -565,8 +565,8 @@ class Limits(dict[str, float | None]):
     """
 
     @classmethod
-    def of(cls, given: Mapping[str, float | None]) -> Limits:
-        """Return limits of which so many are given."""
+    def from_values(cls, given: Mapping[str, float | None]) -> Limits:
+        """Limits by field, None where not given."""
         fields = (limit.field for limit in of_group("supply", "ratio", "target"))
         return cls(dict.fromkeys((*fields, *HELD))).with_values(**given)
 

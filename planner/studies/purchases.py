@@ -131,7 +131,7 @@ def _most_work(case: Case, units: Mapping[str, int], run: Run) -> Run | None:
         capacity_needed_tb=0.0,
     )
     free = replace(
-        case.under(Limits.of({})).of_any_size(),
+        case.under(Limits.from_values({})).of_any_size(),
         objective="useful_gpus",
         policy=Policy(),
         indifference=0.0,
