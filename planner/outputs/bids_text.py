@@ -22,7 +22,7 @@ from planner.outputs.words import (
     quantity,
     ratio,
 )
-from planner.quotes.products import supports
+from planner.quotes.products import supported_categories as supports
 from planner.schema.bids import Award, Bid, BidMeasure, Bids, Lack
 from planner.schema.bill import LineKind, Quote, QuoteLine
 

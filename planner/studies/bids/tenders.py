@@ -15,7 +15,7 @@ from typing import Any
 from planner.case.money import unit_net_usd
 from planner.currency import amount
 from planner.inputs import Inputs
-from planner.quotes.products import supports
+from planner.quotes.products import supported_categories as supports
 from planner.schema.bids import BidCharge, ChargeKind, TraceRow
 from planner.schema.bill import Asked, Quote, QuoteLine
 from planner.schema.catalog import Item, Source
