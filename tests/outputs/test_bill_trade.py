@@ -61,9 +61,7 @@ def test_the_bill_tells_what_catalog_and_price_book_state(
     )  # fmt: skip
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1782864000")  # the day after
     late = api.solve_inputs(inputs)
-    assert "expired quotes: Box 8 (until 2026-06-30)" in (
-        late.warnings
-    )
+    assert "expired quotes: Box 8 (until 2026-06-30)" in late.warnings
 
 
 @pytest.mark.parametrize(
