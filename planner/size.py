@@ -86,6 +86,7 @@ def size_report(inputs: Inputs, gpus: int | None = None) -> SizeReport:
             *_vendor_rows(inputs, case, cluster),
         ),
         notes=tuple(_notes(case, cluster, modes)),
+        currency=inputs.problem.shown_in,
     )
 
 

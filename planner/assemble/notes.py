@@ -14,7 +14,6 @@ from planner.case.choices import ASSUMED, FULL
 from planner.case.fabrics import WORDS
 from planner.case.model import Fabric
 from planner.case.quantities import total
-from planner.currency import current
 from planner.figures import STATED
 from planner.inputs import Inputs, needs
 from planner.loader.price_building import OLD_MONTHS, is_old, is_to_come, latest_day, today
@@ -477,7 +476,7 @@ def _support(facts: Facts) -> Iterator[str]:
     if capex > 0 and support / capex > SUPPORT_SHARE:
         most = max(lines, key=lambda line: line.support_usd_per_year or 0.0)
         share = (most.support_usd_per_year or 0.0) / support
-        money, ends = current(), [0.0, 0.0]
+        money, ends = facts.inputs.problem.shown_in, [0.0, 0.0]
         for line in (line for line in lines if line.sku in prices and line.unit_net_usd):
             span = prices[line.sku].support_range_usd(line.unit_net_usd or 0.0)
             ends = [sum_ + end * line.purchased for sum_, end in zip(ends, span, strict=True)]
@@ -495,7 +494,7 @@ def _millions(amount: float) -> str:
 
 def _rent(facts: Facts) -> Iterator[str]:
     """Cost of renting the GPUs in use, beside the plan's own per useful GPU-hour."""
-    goodput, money = facts.run.goodput, current()
+    goodput, money = facts.run.goodput, facts.inputs.problem.shown_in
     for sku in sorted(facts.run.used):
         price = facts.inputs.prices.get(sku)
         if price is None or price.rent is None or not goodput:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from planner.currency import USD, Currency
 from planner.schema.base import Shown
 
 Mode = Literal["async", "sync", "local"]
@@ -172,3 +173,4 @@ class SizeReport(Shown):
     delivered_write_share: float
     rules: tuple[RuleRow, ...]
     notes: tuple[str, ...]
+    currency: Currency = USD
