@@ -591,8 +591,6 @@ def simulate(
     scaled: bool = False,
     interval: str | None = None,
     intervals: bool = True,
-    repairs: str = "exponential",
-    when_short: str = "plan",
     replications: int = 1000,
     length: str = "1 year",
     seed: int = 1,
@@ -606,8 +604,6 @@ def simulate(
         scaled: scale the file's times to the plan's mean.
         interval: checkpoint interval; by default the plan's.
         intervals: whether to try other intervals under the same failures.
-        repairs: "exponential", "constant" or "lognormal:SIGMA".
-        when_short: "wait", "shrink", or as in the "plan".
         replications: number of runs.
         length: of each run.
         seed: of the runs.
@@ -622,8 +618,6 @@ def simulate(
         scaled=scaled,
         interval_s=None if interval is None else seconds("--interval", interval),
         intervals=intervals,
-        repairs=repairs,
-        when_short=when_short,
         replications=replications,
         length_s=seconds("--length", length),
         seed=whole("--seed", seed, 0),
