@@ -19,8 +19,8 @@ from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
 from planner.studies.distributions import Field
 from planner.studies.pool import Progress, ignore
 from planner.studies.request import Found, Request, SweepOptions, head_of
-from planner.studies.scenario_plans import NO_PLAN, Answer, answers, conflict
-from planner.studies.scenarios import Scenario, label, labels
+from planner.studies.scenarios import label, labels
+from planner.studies.variants import NO_PLAN, Answer, Scenario, answers, conflict
 
 BY = 0.2
 MOST_EXPLAINED = 6

@@ -43,8 +43,7 @@ from planner.studies.purchases import (
 )
 from planner.studies.reassembly import operation_of
 from planner.studies.request import Found, Request, SweepOptions, head_of
-from planner.studies.scenario_plans import Answer, answers
-from planner.studies.scenarios import Scenario
+from planner.studies.variants import Answer, Scenario, answers
 
 Method = Literal["lhs", "sobol"]
 LEAST, MOST = 2, 1_000_000

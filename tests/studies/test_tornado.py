@@ -14,9 +14,8 @@ from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.schema.sensitivity import Swing, Tornado
 from planner.studies.request import SweepOptions
-from planner.studies.scenario_plans import Answer
-from planner.studies.scenarios import Scenario
 from planner.studies.tornado import study, width
+from planner.studies.variants import Answer, Scenario
 from tests.world.commands import ran
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.requests import Request, store

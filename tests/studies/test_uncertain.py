@@ -48,9 +48,8 @@ from planner.studies.purchases import (
     values_of,
 )
 from planner.studies.request import Request, SweepOptions
-from planner.studies.scenario_plans import Answer
-from planner.studies.scenarios import Scenario
 from planner.studies.uncertain import Draw, study
+from planner.studies.variants import Answer, Scenario
 from tests.world.random_cases import inputs_of, random_case
 
 EXACT = SweepOptions(gap=1e-6, jobs=1)
