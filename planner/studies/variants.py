@@ -197,7 +197,15 @@ def prepare(base: Inputs, group: Group, options: SweepOptions) -> Prepared:
 def solve(asked: Prepared) -> list[Answer]:
     """Solve the scenarios of a group, in order."""
     how = asked.options
-    sweep = Sweep(asked.case, asked.allowed, asked.supplies, how.gap, how.time_limit_s, how.ties)
+    sweep = Sweep(
+        asked.case,
+        asked.allowed,
+        asked.supplies,
+        how.gap,
+        how.time_limit_s,
+        how.ties,
+        how.known,
+    )
     pairs = zip(asked.group.scenarios, sweep.answers(), strict=True)
     return [_answer(asked.case, how.gap, scenario, each) for scenario, each in pairs]
 

@@ -186,7 +186,9 @@ def _explained(inputs: Inputs, jobs: int, dask: str | None) -> str:
 
 def _uncertain(inputs: Inputs, jobs: int, dask: str | None) -> str:
     options = SweepOptions(jobs=jobs, dask=dask)
-    return uncertain(inputs, (), options, Draw(samples=20)).model_dump_json()
+    return uncertain(
+        inputs, (), options, Draw(samples=20), plan=api.solve_with(inputs, api.Options())
+    ).model_dump_json()
 
 
 def _tornado(inputs: Inputs, jobs: int, dask: str | None) -> str:
@@ -209,7 +211,7 @@ def test_two_processes_answer_as_one(
 
 def test_the_time_limit_of_an_explanation_is_that_of_its_command(small: str) -> None:
     inputs = api.load(Path(small))
-    plan = api.solve_with(inputs, api.Options())
+    plan = solve_with(inputs, api.Options())
     options = api.Options(time_limit_s=60.0).started()
     about = pickle.loads(pickle.dumps(explaining.questions_of(inputs, plan, options, {})))
     assert about.timed.deadline == pytest.approx(options.deadline, abs=1.0)
