@@ -203,24 +203,26 @@ def movable(inputs: Inputs) -> list[Lever]:
 def without_worth(prober: Prober, base: Best, slack: Sequence[Lever]) -> frozenset[str]:
     """Paths of limits without which no plan is better, found for many at once."""
     asked = [lever for lever in slack if not lever.path.endswith(_PAUSES)]
-    return frozenset(lever.path for lever in _idle(prober, base, asked))
+    return frozenset(lever.path for lever in _idle(prober, base, asked, base.run))
 
 
-def _idle(prober: Prober, base: Best, slack: Sequence[Lever]) -> list[Lever]:
-    """Levers without worth: all at once, else those that no plan in hand shows to pay."""
+def _idle(prober: Prober, base: Best, slack: Sequence[Lever], run: Run | None) -> list[Lever]:
+    """Levers without worth: all at once, else in halves; ``run`` rules out some first."""
+    slack = [lever for lever in slack if not _pays(prober, base, lever, run)]
     if not slack:
         return []
     free = prober.best(tuple(change for lever in slack for change in lever.off))
     if free is not None and free.bound is not None and not prober.better(free.bound, base):
-        return list(slack)
+        return slack
     if len(slack) == 1:
         return []
-    runs = [base.run, None if free is None else free.run]
-    rest = [lever for lever in slack if not any(_pays(prober, base, lever, run) for run in runs)]
-    if len(rest) < len(slack):
-        return _idle(prober, base, rest)
+    run = None if free is None else free.run
+    if any(_pays(prober, base, lever, run) for lever in slack):
+        return _idle(prober, base, slack, run)
     half = len(slack) // 2
-    return [*_idle(prober, base, slack[:half]), *_idle(prober, base, slack[half:])]
+    return [
+        each for part in (slack[:half], slack[half:]) for each in _idle(prober, base, part, None)
+    ]
 
 
 def _pays(prober: Prober, base: Best, lever: Lever, run: Run | None) -> bool:
