@@ -367,10 +367,10 @@ def compare(
         gap: the largest gap to prove, as a share.
         time_limit: of each solve.
     """
-    from planner.studies.compare.rules import run
+    from planner.studies.compare import run
 
     request = request_of(flat(files), settings, scenario, gap=gap, time_limit=time_limit)
-    return record_of(run(request, rules=False, everything=False), Comparison)
+    return record_of(run(request, everything=False), Comparison)
 
 
 def compare_rules(
@@ -389,10 +389,10 @@ def compare_rules(
         gap: the largest gap to prove, as a share.
         time_limit: of each solve.
     """
-    from planner.studies.compare.rules import run
+    from planner.studies.rules import run
 
     request = request_of((problem,), settings, scenario, gap=gap, time_limit=time_limit)
-    return record_of(run(request, rules=True, everything=False), RulesTable)
+    return record_of(run(request), RulesTable)
 
 
 def alternatives(

@@ -36,7 +36,7 @@ from planner.sizing.availability import (
     waiting,
 )
 from planner.sizing.goodput import goodput, goodput_loss
-from planner.studies.compare.side_by_side import read_side
+from planner.studies.compare import read_side
 from planner.studies.failure_logs import read_failures
 from planner.studies.request import Found, Request, stem_of_side
 

@@ -211,7 +211,7 @@ def test_two_processes_answer_as_one(
 
 def test_the_time_limit_of_an_explanation_is_that_of_its_command(small: str) -> None:
     inputs = api.load(Path(small))
-    plan = solve_with(inputs, api.Options())
+    plan = api.solve_with(inputs, api.Options())
     options = api.Options(time_limit_s=60.0).started()
     about = pickle.loads(pickle.dumps(explaining.questions_of(inputs, plan, options, {})))
     assert about.timed.deadline == pytest.approx(options.deadline, abs=1.0)

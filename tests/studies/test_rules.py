@@ -12,8 +12,8 @@ import pytest
 from planner import api
 from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
 from planner.schema.plan import Plan
-from planner.studies.compare import rules as asks
-from planner.studies.compare.rules import argument, rules_table
+from planner.studies import rules as asks
+from planner.studies.rules import argument, rules_table
 
 PROBLEMS = Path(__file__).parents[2] / "problems"
 WORK = Measure(name="useful_pflops", label="useful work", unit="PFLOP/s", sense="maximize")
