@@ -56,12 +56,11 @@ class FailuresAssumed(Record):
 
 
 class RepairSeen(Record):
-    """Hardware out for repair: what was assumed, and what happened in a year.
+    """Hardware in repair: assumptions, and events of a year.
 
-    ``spares`` stand by, of each rack where they are ``in_rack``. Times of repair are
-    exponential with mean ``repair_s``. ``expected_out`` units would be out on average if the job never stood
-    still. Where it ``shrinks`` it goes on with fewer replicas; ``grown_per_year`` counts its
-    restarts with more of them.
+    ``spares`` per rack where they are ``in_rack``. Times of repair are exponential with mean
+    ``repair_s``. ``expected_out``: mean units out if the job never stood still. Where it
+    ``shrinks`` the job runs on with fewer replicas; ``grown_per_year`` counts restarts with more.
     """
 
     spares: int
