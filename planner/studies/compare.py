@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from planner.api import Options, load, solve_with
-from planner.currency import shown_in
+from planner.currency import Currency
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES
 from planner.inputs import Inputs
 from planner.outputs import scope
-from planner.outputs.words import product, write_figure
+from planner.outputs.words import product, write_in
 from planner.schema.comparison import (
     Comparison,
     FigureRow,
@@ -179,7 +179,7 @@ def _plan(path: Path, model: Inputs | Plan | None) -> Read:
 def _workbook(path: Path, options: Options) -> Read:
     """Plan of a workbook as it now stands, edits included."""
     found = audit(path, options, solve_again=False)
-    edits = tuple(_edit(edit) for edit in found.edits)
+    edits = tuple(_edit(edit, found.solved.shown_in) for edit in found.edits)
     name = str(path)
     if found.edited is None:
         return Read(name, "workbook", _without_plan(found), found.reason, edits)
@@ -197,9 +197,9 @@ def _without_plan(found: Audit) -> Plan:
     return found.solved.model_copy(update={**parts, **why, "objective": goal})
 
 
-def _edit(edit: Edit) -> str:
+def _edit(edit: Edit, money: Currency) -> str:
     """An edit in words."""
-    before, after = write_figure(edit.before, edit.unit), write_figure(edit.after, edit.unit)
+    before, after = (write_in(money, each, edit.unit) for each in (edit.before, edit.after))
     return f"{edit.label}: {after} instead of {before}"
 
 
@@ -215,15 +215,14 @@ def compare(sides: Sequence[Read]) -> Comparison:
         sides: read by `read_sides`, in the order to show.
     """
     plans = [side.plan for side in sides]
-    with shown_in(plans[0].shown_in):
-        return Comparison(
-            currency=plans[0].currency,
-            sides=tuple(_side(key, side) for key, side in zip(_KEYS, sides, strict=False)),
-            inputs=_rows(input_figures(plans), plans),
-            lines=line_rows(plans),
-            figures=_rows(COMPARED, plans),
-            limits=limit_rows(plans),
-        )
+    return Comparison(
+        currency=plans[0].currency,
+        sides=tuple(_side(key, side) for key, side in zip(_KEYS, sides, strict=False)),
+        inputs=_rows(input_figures(plans), plans),
+        lines=line_rows(plans),
+        figures=_rows(COMPARED, plans),
+        limits=limit_rows(plans),
+    )
 
 
 def _side(key: str, side: Read) -> Side:
