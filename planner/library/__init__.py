@@ -368,10 +368,10 @@ def compare(
         gap: the largest gap to prove, as a share.
         time_limit: of each solve.
     """
-    from planner.studies.compare.rules import run
+    from planner.studies.compare import run
 
     request = request_of(flat(files), settings, scenario, gap=gap, time_limit=time_limit)
-    return record_of(run(request, rules=False, everything=False), Comparison)
+    return record_of(run(request, everything=False), Comparison)
 
 
 def compare_rules(
@@ -390,10 +390,10 @@ def compare_rules(
         gap: the largest gap to prove, as a share.
         time_limit: of each solve.
     """
-    from planner.studies.compare.rules import run
+    from planner.studies.rules import run
 
     request = request_of((problem,), settings, scenario, gap=gap, time_limit=time_limit)
-    return record_of(run(request, rules=True, everything=False), RulesTable)
+    return record_of(run(request), RulesTable)
 
 
 def alternatives(
@@ -592,8 +592,6 @@ def simulate(
     scaled: bool = False,
     interval: str | None = None,
     intervals: bool = True,
-    repairs: str = "exponential",
-    when_short: str = "plan",
     replications: int = 1000,
     length: str = "1 year",
     seed: int = 1,
@@ -607,8 +605,6 @@ def simulate(
         scaled: scale the file's times to the plan's mean.
         interval: checkpoint interval; by default the plan's.
         intervals: whether to try other intervals under the same failures.
-        repairs: "exponential", "constant" or "lognormal:SIGMA".
-        when_short: "wait", "shrink", or as in the "plan".
         replications: number of runs.
         length: of each run.
         seed: of the runs.
@@ -623,8 +619,6 @@ def simulate(
         scaled=scaled,
         interval_s=None if interval is None else seconds("--interval", interval),
         intervals=intervals,
-        repairs=repairs,
-        when_short=when_short,
         replications=replications,
         length_s=seconds("--length", length),
         seed=whole("--seed", seed, 0),
