@@ -81,10 +81,13 @@ def check(problem: Path, settings: tuple[str, ...], scenario: str | None) -> str
     from planner.portfolio import api
 
     instance = api.load(problem, settings, scenario)
-    return (
-        f"{problem}: valid; {len(instance.places)} sites, {len(instance.portfolio.jobs)} jobs, "
-        f"{len(instance.periods)} periods, {len(instance.columns)} ways to place a job"
+    counts = (
+        (len(instance.places), "site"),
+        (len(instance.portfolio.jobs), "job"),
+        (len(instance.periods), "period"),
     )
+    parts = [f"{number} {name}{'' if number == 1 else 's'}" for number, name in counts]
+    return f"{problem}: valid; {', '.join(parts)}; {len(instance.columns)} ways to place the jobs"
 
 
 def solve(request: Request, folder: Path, *, as_json: bool, full: bool, quiet: bool) -> int:

@@ -135,33 +135,54 @@ def _jobs(plan: PortfolioPlan) -> Table:
 
 
 def _runs(plan: PortfolioPlan) -> Table:
-    rows = sorted(plan.runs, key=lambda r: (r.job, r.period))
-    models = {order.item: order.model.split(maxsplit=1)[-1] for order in plan.orders}
-    goodput = [None if r.goodput is None else 100 * r.goodput for r in rows]
-    tokens = [None if r.tokens is None else r.tokens / 1e12 for r in rows]
+    """Runs by job; periods in which a job runs the same are one row."""
+    rows: list[list[JobRun]] = []
+    for run in sorted(plan.runs, key=lambda r: (r.job, r.period)):
+        if rows and _same(rows[-1][-1], run):
+            rows[-1].append(run)
+        else:
+            rows.append([run])
+    last = [row[-1] for row in rows]
+    spans = [(row[0].period, row[-1].period) for row in rows]
+    periods = tuple(f"{a}" if a == b else f"{a}-{b}" for a, b in spans)
+    goodput = [None if r.goodput is None else 100 * r.goodput for r in last]
+    tokens = [None if r.tokens is None else r.tokens / 1e12 for r in last]
     figures: list[tuple[str, list[Any], int]] = [
-        ("GPUs", [r.gpus for r in rows], 0),
+        ("GPUs", [r.gpus for r in last], 0),
+        *([("spares", [r.spares for r in last], 0)] if any(r.spares for r in last) else []),
         ("goodput %", goodput, 2),
-        ("PFLOP/s", [r.useful_pflops for r in rows], 1),
+        ("PFLOP/s", [r.useful_pflops for r in last], 1),
         ("tokens T", tokens, 2),
-        ("write GB/s", [r.write_gb_per_s for r in rows], 1),
-        ("interval s", [r.interval_s for r in rows], 0),
+        ("write GB/s", [r.write_gb_per_s for r in last], 1),
+        ("interval s", [r.interval_s for r in last], 0),
     ]
     return Table(
-        "What runs where",
+        "Jobs by period",
         (
-            Column("job", tuple(r.job for r in rows), words=True),
-            Column(
-                "period", tuple(r.period for r in rows), texts=_number([r.period for r in rows])
-            ),
-            Column("site", tuple(r.site for r in rows), words=True),
-            Column(
-                "on", tuple(models.get(r.item, r.item) for r in rows), words=True, gives_way=True
-            ),
+            Column("job", tuple(r.job for r in last), words=True),
+            Column("periods", periods, texts=periods),
+            Column("site", tuple(r.site for r in last), words=True),
+            Column("on", tuple(model(plan, r.item) for r in last), words=True, gives_way=True),
             *(Column(h, tuple(values), texts=_number(values, d)) for h, values, d in figures),
         ),
+        notes=("Tokens are those trained by the end of the last period of a row.",),
         rows="runs",
     )
+
+
+def _same(one: JobRun, other: JobRun) -> bool:
+    """Return whether a job goes on as in the period before."""
+
+    def what(run: JobRun) -> tuple[Any, ...]:
+        figures = (run.useful_pflops, run.write_gb_per_s, run.interval_s)
+        return (run.job, run.item, run.site, run.gpus, *_number([*figures], 1))
+
+    return what(one) == what(other) and other.period == one.period + 1
+
+
+def model(plan: PortfolioPlan, item: str) -> str:
+    """Return vendor and model of an item."""
+    return plan.models.get(item, item)
 
 
 def _periods(plan: PortfolioPlan) -> Table:
@@ -213,7 +234,9 @@ def _orders(plan: PortfolioPlan, *, full: bool) -> Table:
             Column("USD each", tuple(each), texts=_number(each)),
             Column("MUSD", tuple(money), texts=_number(money, 2)),
             Column(
-                "in use", tuple(o.arrives for o in rows), texts=_number([o.arrives for o in rows])
+                "in use from",
+                tuple(o.in_use_from for o in rows),
+                texts=_number([o.in_use_from for o in rows]),
             ),
         ),
         notes=tuple(notes if others else ()),
@@ -250,7 +273,7 @@ def _standing(plan: PortfolioPlan) -> Table:
                 "period", tuple(s.period for s in rows), texts=_number([s.period for s in rows])
             ),
             Column("site", tuple(s.site for s in rows), words=True),
-            Column("item", tuple(s.item for s in rows), words=True),
+            Column("item", tuple(model(plan, s.item) for s in rows), words=True, gives_way=True),
             *(Column(h, tuple(values), texts=_number(values)) for h, values in counts),
         ),
         rows="lines",
