@@ -216,7 +216,12 @@ def simulate(
     from planner.studies.simulation import run
 
     if portfolio.is_portfolio(plan):
-        raise typer.Exit(portfolio.simulate(request_for([plan]), quiet=quiet))
+        given = {"--failures": failures != "exponential", "--time-format": time_format}
+        given |= {"--scaled": scaled, "--interval": interval, "--output": output, "--json": as_json}
+        portfolio.refuse_options([name for name, value in given.items() if value])
+        length_s, runs = seconds("--length", length), whole("--replications", replications, 2)
+        times = {"length_s": length_s, "runs": runs, "seed": whole("--seed", seed, 0)}
+        raise typer.Exit(portfolio.simulate(request_for([plan]), **times, quiet=quiet))
     law, _, column = failures.partition("=")
     study = partial(
         run,

@@ -61,14 +61,14 @@ def refuse(command: str, path: Path) -> None:
 
 
 def refuse_options(names: Sequence[str]) -> None:
-    """Refuse options of `planner solve` that a portfolio has not.
+    """Refuse options that a command does not have for a portfolio.
 
     Raises:
         InputError: one is given.
     """
     if names:
         message = f"{', '.join(names)}: not for several jobs, sites or periods"
-        fix = "leave it out; the workbook has a quote for each order"
+        fix = "leave it out; docs/portfolio.md says what there is"
         raise InputError(Finding("portfolio", message, fix=fix))
 
 
@@ -209,12 +209,14 @@ def sweep(request: Request, vary: Sequence[str], *, quiet: bool) -> int:
     return 0
 
 
-def simulate(request: Request, *, quiet: bool) -> int:
+def simulate(request: Request, *, length_s: float, runs: int, seed: int, quiet: bool) -> int:
     """Simulate each different run of a plan from failure to failure; print goodput beside it."""
     from planner.portfolio import analysis
 
     with show_progress("simulate", quiet=quiet):
         instance, plan = _solved(request)
-        found = list(analysis.simulate(instance, plan))
+        found = list(
+            analysis.simulate(instance, plan, length_s=length_s, replications=runs, seed=seed)
+        )
     say(analysis.simulation_screen(plan, found), nl=False)
     return 0

@@ -472,7 +472,7 @@ def _place(
 
 
 def _steady(item: Storage) -> Storage:
-    """Return storage that is not owned, without bursts: jobs share what it delivers all the time."""
+    """Return storage that is not owned and takes no bursts: what it sustains is shared."""
     return replace(item, installed=0, burst_gb_per_s=0.0, buffer_gb=0.0)
 
 

@@ -29,6 +29,8 @@ LARGE = 400
 """From so many whole numbers on, rounds of the skeleton come first."""
 LARGE_GAP = 0.005
 """Gap to which a large problem is solved, unless another is asked for."""
+FINE = 1e-4
+"""Gap of what decides between equally good plans."""
 OVERSTATED = 1e-9
 NOISE = 5e-7
 """So much overstated, where tangents change nothing more, is the solver's tolerance."""
@@ -319,7 +321,7 @@ class Search:
         self.program.ask_for(goal, maximise=False)
         free = ("v", "replicas", "hot")
         with self._fixed({v: values[v.name] for v in self.whole if _kind(v) not in free}):
-            solved = self._ask(goal, gap=GAP, share=0.4, start=values)
+            solved = self._ask(goal, gap=FINE, share=0.4, start=values)
         found = self._polish(goal, solved.values or values, least=False)
         if found is None and solved.values:
             found = self._polish(goal, values, least=False)
@@ -337,7 +339,7 @@ class Search:
         program.ask_for(early, maximise=False)
         known = set(orders)
         with self._fixed({v: values[v.name] for v in self.whole if v not in known}):
-            solved = self._ask(early, gap=GAP, start=values)
+            solved = self._ask(early, gap=FINE, start=values)
         return values | {v.name: solved.values[v.name] for v in orders if v.name in solved.values}
 
     # The solver

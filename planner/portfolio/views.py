@@ -162,7 +162,7 @@ def _runs(plan: PortfolioPlan) -> Table:
             Column("job", tuple(r.job for r in last), words=True),
             Column("periods", periods, texts=periods),
             Column("site", tuple(r.site for r in last), words=True),
-            Column("on", tuple(model(plan, r.item) for r in last), words=True, gives_way=True),
+            Column("on", tuple(_short(plan, r.item) for r in last), words=True, gives_way=True),
             *(Column(h, tuple(values), texts=_number(values, d)) for h, values, d in figures),
         ),
         notes=("Tokens are those trained by the end of the last period of a row.",),
@@ -178,6 +178,10 @@ def _same(one: JobRun, other: JobRun) -> bool:
         return (run.job, run.item, run.site, run.gpus, *_number([*figures], 1))
 
     return what(one) == what(other) and other.period == one.period + 1
+
+
+def _short(plan: PortfolioPlan, item: str) -> str:
+    return model(plan, item).split(maxsplit=1)[-1]
 
 
 def model(plan: PortfolioPlan, item: str) -> str:
@@ -214,9 +218,7 @@ def _orders(plan: PortfolioPlan, *, full: bool) -> Table:
     rows = [o for o in plan.orders if full or o.category in MAIN]
     others = [o for o in plan.orders if o not in rows]
     worth = sum(o.extended_usd for o in others) / 1e6
-    notes = [
-        f"{len(others)} more orders for {worth:,.2f} MUSD: fabrics, racks and the like; --full"
-    ]
+    notes = [f"{len(others)} more orders for {worth:,.2f} MUSD: fabrics, racks, spare parts."]
     money = [o.extended_usd / 1e6 for o in rows]
     each = [o.unit_net_usd for o in rows]
     return Table(
@@ -303,7 +305,7 @@ def timeline(plan: PortfolioPlan, kind: str = "svg") -> bytes:
             top.bar(periods, gpus, bottom=base, width=0.85, label=job)
             base = [low + more for low, more in zip(base, gpus, strict=True)]
         top.set_ylabel("GPUs in use")
-        top.legend(loc="upper left", fontsize=8, frameon=False)
+        _legend(top)
         base = [0.0] * len(periods)
         for site in dict.fromkeys(order.site for order in plan.orders):
             paid = [_paid(plan.orders, site, period) for period in periods]
@@ -311,13 +313,17 @@ def timeline(plan: PortfolioPlan, kind: str = "svg") -> bytes:
             base = [low + more for low, more in zip(base, paid, strict=True)]
         bottom.set_ylabel("MUSD")
         bottom.set_xticks(periods, [m.start or f"period {m.period}" for m in plan.money])
-        bottom.legend(loc="upper right", fontsize=8, frameon=False)
+        _legend(bottom)
         for axes in (top, bottom):
             axes.spines[["top", "right"]].set_visible(False)
         stream = io.BytesIO()
         metadata = {"Software": None} if kind == "png" else {"Date": None}
         figure.savefig(stream, format=kind, dpi=100, metadata=metadata)
     return stream.getvalue()
+
+
+def _legend(axes: Any) -> None:
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False)
 
 
 def _gpus(runs: tuple[JobRun, ...], job: str, period: int) -> float:
@@ -348,6 +354,12 @@ def page(plan: PortfolioPlan) -> bytes:
         if isinstance(block, Text) and plan.runs and "Objective" in " ".join(block.texts):
             parts.append(timeline(plan).decode().partition("<svg")[2].join(("<svg", "")))
     return ("\n".join([*parts, "</body></html>"]) + "\n").encode()
+
+
+def explored(plan: PortfolioPlan) -> str:
+    """Return the timeline, the jobs by period and the orders as HTML, for `planner explore`."""
+    svg = "<svg" + timeline(plan).decode().partition("<svg")[2]
+    return svg + "".join(_html(table) for table in (_runs(plan), _orders(plan, full=False)))
 
 
 def _html(block: Block) -> str:
