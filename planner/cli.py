@@ -155,7 +155,7 @@ def solve(
     if portfolio.is_portfolio(problem):
         given = {"--also": also, "--html": html, "--save-model": save_model}
         given["--audience"] = audience is not AudienceName.internal
-        portfolio.refuse_options([name for name, value in given.items() if value])
+        portfolio.refuse_options(given)
         shown = {"as_json": as_json, "full": full or bool(show), "quiet": quiet}
         raise typer.Exit(portfolio.solve(request, output, **shown))
     options = request.running(save_model=save_model)
@@ -298,8 +298,7 @@ def explain(
     request = _request(problem, set_, scenario, None, time_limit, workers=workers, output=output)
     if portfolio.is_portfolio(problem):
         given = {"--step": step, "--why-not": why_not, "--weight": weight, "--keep": keep}
-        given["--output"] = output
-        portfolio.refuse_options([name for name, value in given.items() if value])
+        portfolio.refuse_options({**given, "--output": output})
         raise typer.Exit(portfolio.explain(request, as_json=as_json, quiet=quiet))
     study = partial(
         run, step=step or (), why_not=why_not or (), weight=weight or (), keep=keep or ()
@@ -378,10 +377,10 @@ def sweep(
 
     request = _request(problem, set_, scenario, gap, time_limit, workers=workers, output=output)
     if portfolio.is_portfolio(problem):
-        given = {f"--mode {mode.value}": mode is not Mode.grid, "--scenarios": scenarios}
-        given |= {"--against": against, "--points": points, "--samples": samples, "--seed": seed}
-        given |= {"--indices": indices, "--json": as_json}
-        portfolio.refuse_options([name for name, value in given.items() if value])
+        modes = {f"--mode {mode.value}": mode is not Mode.grid, "--indices": indices}
+        texts = {"--scenarios": scenarios, "--against": against, "--points": points}
+        more = {"--samples": samples, "--seed": seed, "--json": as_json}
+        portfolio.refuse_options({**modes, **texts, **more})
         raise typer.Exit(portfolio.sweep(request, vary or (), quiet=quiet))
     asked = Sweeping(
         tuple(vary or ()), scenarios, tuple(each.value for each in against or ()),

@@ -216,12 +216,13 @@ def simulate(
     from planner.studies.simulation import run
 
     if portfolio.is_portfolio(plan):
-        given = {"--failures": failures != "exponential", "--time-format": time_format}
-        given |= {"--scaled": scaled, "--interval": interval, "--output": output, "--json": as_json}
-        portfolio.refuse_options([name for name, value in given.items() if value])
+        laws = {"--failures": failures != "exponential", "--scaled": scaled, "--json": as_json}
+        more = {"--time-format": time_format, "--interval": interval, "--output": output}
+        portfolio.refuse_options({**laws, **more})
         length_s, runs = seconds("--length", length), whole("--replications", replications, 2)
-        times = {"length_s": length_s, "runs": runs, "seed": whole("--seed", seed, 0)}
-        raise typer.Exit(portfolio.simulate(request_for([plan]), **times, quiet=quiet))
+        seed, request = whole("--seed", seed, 0), request_for([plan])
+        code = portfolio.simulate(request, length_s=length_s, runs=runs, seed=seed, quiet=quiet)
+        raise typer.Exit(code)
     law, _, column = failures.partition("=")
     study = partial(
         run,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,12 +60,13 @@ def refuse(command: str, path: Path) -> None:
         raise InputError(Finding("portfolio", message, str(path), fix=fix))
 
 
-def refuse_options(names: Sequence[str]) -> None:
+def refuse_options(given: Mapping[str, object]) -> None:
     """Refuse options that a command does not have for a portfolio.
 
     Raises:
-        InputError: one is given.
+        InputError: one has a value.
     """
+    names = [name for name, value in given.items() if value]
     if names:
         message = f"{', '.join(names)}: not for several jobs, sites or periods"
         fix = "leave it out; docs/portfolio.md says what there is"

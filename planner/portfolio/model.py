@@ -670,6 +670,12 @@ class Program(Rows):
         ]
         return lpSum(parts), "max"
 
+    def gpu_systems(self) -> list[Any]:
+        """Return the variables of GPU systems bought and in use."""
+        systems = {each.id for place in self.instance.places for each in place.case.systems}
+        bought = [new for (_, sku, _), new in self.new.items() if sku in systems]
+        return bought + [run.systems for run in self.runs]
+
     # Equal periods
 
     def block_starts(self) -> Iterator[tuple[int, ...]]:

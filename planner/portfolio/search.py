@@ -311,8 +311,17 @@ class Search:
     # The best of equally good plans
 
     def _cheapest(self, values: dict[str, float]) -> dict[str, float]:
-        """Return the cheapest plan that does as much work; of a large one who runs where stays."""
-        kept = {v: values[v.name] for v in self.skeleton} if self.large else {}
+        """Return the cheapest plan that does as much work.
+
+        Of a large one GPU systems stay at first, and who runs where does.
+        """
+        kept: dict[Any, float] = {}
+        if self.large:
+            systems = self.program.gpu_systems()
+            held = {v: values[v.name] for v in (*self.skeleton, *systems)}
+            with self._fixed(held):
+                values = self._best(self.program.total_capex, values, least=True).values or values
+            kept = {v: values[v.name] for v in self.skeleton}
         with self._fixed(kept):
             return self._best(self.program.total_capex, values, least=True).values or values
 
