@@ -138,7 +138,7 @@ def solve(
     if portfolio.is_portfolio(problem):
         given = {"--also": also, "--html": html, "--save-model": save_model}
         given["--audience"] = audience is not Audience.internal
-        portfolio.refuse_options([name for name, value in given.items() if value])
+        portfolio.refuse_options(given)
         code = portfolio.solve(request, output, full=full or bool(show), **shown)
     else:
         code = run(
@@ -262,6 +262,8 @@ def explain(
         problem, set_, scenario, time_limit=time_limit, workers=workers, output=output
     )
     if portfolio.is_portfolio(problem):
+        given = {"--step": step, "--why-not": why_not, "--weight": weight, "--keep": keep}
+        portfolio.refuse_options({**given, "--output": output})
         raise typer.Exit(portfolio.explain(request, as_json=as_json, quiet=quiet))
     study = partial(
         run, step=step or (), why_not=why_not or (), weight=weight or (), keep=keep or ()
@@ -326,7 +328,11 @@ def sweep(
     request = request_of(
         problem, set_, scenario, gap=gap, time_limit=time_limit, workers=workers, output=output
     )
-    if mode is Mode.grid and portfolio.is_portfolio(problem):
+    if portfolio.is_portfolio(problem):
+        modes = {f"--mode {mode.value}": mode is not Mode.grid, "--indices": indices}
+        texts = {"--scenarios": scenarios, "--against": against, "--points": points}
+        more = {"--samples": samples, "--seed": seed, "--json": as_json}
+        portfolio.refuse_options({**modes, **texts, **more})
         raise typer.Exit(portfolio.sweep(request, vary or (), quiet=quiet))
     axes = tuple(each.value for each in against or ())
     given = Sweeping(tuple(vary or ()), scenarios, axes, points, samples, seed, indices)
@@ -343,7 +349,7 @@ def compare(
             "baseline; with --rules or --near one problem file."
         ),
     ],
-    rules: Annotated[
+    by_rules: Annotated[
         bool, option("Compare storage sized by the job and by vendors' rules.", "--rules")
     ] = False,
     near: Annotated[
@@ -364,14 +370,13 @@ def compare(
 
     Problem files are solved first. Exit code 3 where there is no plan to compare.
     """
-    from planner.studies import alternatives
-    from planner.studies.compare import rules as comparing
+    from planner.studies import alternatives, compare, rules
     from planner.studies.request import share
 
-    if rules and near is not None:
+    if by_rules and near is not None:
         message = "--rules and --near are different comparisons"
         raise InputError(Finding("option", message, fix="give one of them"))
-    study: Study = partial(comparing.run, rules=rules, everything=full)
+    study: Study = rules.run if by_rules else partial(compare.run, everything=full)
     if near is not None:
         study = partial(alternatives.run, within=share("--near", near), most=alternatives.SEVERAL)
     request = request_of(files, set_, scenario, output=output)
@@ -419,9 +424,12 @@ def explore(
 
     Listens on this machine alone. Needs the extra 'web'.
     """
-    from planner.commands.explore import serve
+    from planner.commands import explore_portfolio, portfolio
+    from planner.commands.explore import explorer_of, serve
 
-    serve(problem, tuple(set_ or ()), scenario, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
+    of = explore_portfolio.explorer_of if portfolio.is_portfolio(problem) else explorer_of
+    make = partial(of, problem, tuple(set_ or ()), scenario)
+    serve(make, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
 
 
 @app.command()

@@ -192,7 +192,13 @@ def simulate(
 
     request = request_of(plan, output=output)
     if portfolio.is_portfolio(plan):
-        raise typer.Exit(portfolio.simulate(request, quiet=quiet))
+        laws = {"--failures": failures != "exponential", "--scaled": scaled, "--json": as_json}
+        more = {"--time-format": time_format, "--interval": interval, "--output": output}
+        portfolio.refuse_options({**laws, **more})
+        length_s, runs = seconds("--length", length), whole("--replications", replications, 2)
+        seed = whole("--seed", seed, 0)
+        code = portfolio.simulate(request, length_s=length_s, runs=runs, seed=seed, quiet=quiet)
+        raise typer.Exit(code)
     law, _, column = failures.partition("=")
     study = partial(
         run,
@@ -205,8 +211,6 @@ def simulate(
         seed=whole("--seed", seed, 0),
         interval_s=None if interval is None else seconds("--interval", interval),
         intervals=True,
-        repairs="exponential",
-        when_short="plan",
     )
     run_command("simulate", "runs", study, request, as_json, full, quiet)
 

@@ -186,7 +186,7 @@ def _study_sheets(
     """Yield the sheets of studies by name: why, rules, alternatives."""
     from planner.commands.views import VIEWS
     from planner.studies import alternatives, explain
-    from planner.studies.compare.rules import rules_table
+    from planner.studies.rules import rules_table
 
     def near() -> BaseModel | None:
         found = alternatives.alternatives(inputs, options)
