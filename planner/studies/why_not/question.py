@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args
 
 from planner.api import Options
 from planner.case import Case, Storage, resolve
-from planner.case.chosen import ways_of
 from planner.case.figures import it_power_kw
+from planner.case.ways import ways_in_plan
 from planner.errors import InputError
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs, changed
@@ -70,7 +70,7 @@ class Study:
     @property
     def ways(self) -> tuple[str, ...]:
         """Ids of the ways in which the job runs."""
-        return ways_of(self.case, self.plan)
+        return ways_in_plan(self.case, self.plan)
 
     @property
     def value(self) -> float:
