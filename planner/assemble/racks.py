@@ -193,10 +193,7 @@ def spread(
             path = _path(kind, held, allowed, free, order)
             if path is None:
                 break
-            moves = [
-                (other, before, after)
-                for (_, before), (other, after) in pairwise(path)
-            ]
+            moves = [(other, before, after) for (_, before), (other, after) in pairwise(path)]
             freed = (held[other][before] for other, before, _ in moves)
             moved = min(missing, free[path[-1][1]], *freed)
             for other, before, after in moves:

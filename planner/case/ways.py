@@ -349,7 +349,11 @@ def uses_of(item: Item, job: Job) -> tuple[int, ...]:
     whole = usable_gpus(item, job)
     if job.gpus.most_of(item.id) is not None or not spare_unit(item, whole, job).in_rack:
         return (whole,)
-    every = {usable_gpus(item, job, most) for most in range(1, item.provides.gpus.value + 1)}
+    gpus, parallel = item.provides.gpus.value, job.parallelism
+    every = set(range(1, gpus + 1))
+    if job.whole_replicas and parallel is not None:
+        tensor, replica = parallel.tensor, parallel.replica_gpus
+        every = {checkpoint.usable_gpus(gpus, tensor, replica, most) for most in every}
     return tuple(sorted(every - {0}, reverse=True))
 
 
