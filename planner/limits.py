@@ -153,10 +153,6 @@ LIMITS: tuple[Limit, ...] = (
     _supply("capex", "capex_usd", "budget.capex", "capital budget"),
     _yearly("opex", "operating budget", "opex_usd_per_year"),
     _supply("tco", "tco_usd", "budget.tco", "TCO budget"),
-    _yearly("support", "support budget", "support_usd_per_year"),
-    _yearly("subscriptions", "subscription budget", "subscriptions_usd_per_year"),
-    _yearly("energy", "energy budget", "energy_usd_per_year"),
-    _yearly("colocation", "colocation budget", "colocation_usd_per_year"),
     Limit(
         "per_useful_gpu_hour", "cost of a useful GPU-hour", "usd_per_useful_gpu_hour", "<=",
         "USD", "budget.per_useful_gpu_hour", "ratio", tolerance=TIMED,
@@ -310,7 +306,6 @@ NO_LIMITS: Mapping[str, str] = {
     "storage.tolerate_down": "what is reached while so many are down is held to the limits",
     "storage.rule*": "gives the limits rule_read and rule_write",
     "storage.endurance": "whether there is the limit endurance, and on what basis",
-    "storage.dwpd.*": "how often a day flash may be written in full: gives the limit endurance",
     **{
         job_path(field): "what the job is and asks for: it follows in its figures"
         for field in (
@@ -326,7 +321,7 @@ NO_LIMITS: Mapping[str, str] = {
             *(f"training.{each}" for each in (
                 "tokens", "mfu", "assumed_mfu", "rate_factor", "precision", "active_parameters",
                 "model", "scale.exponent",
-                "scale.reference", "scale.table", "scale.interleave",
+                "scale.reference", "scale.table",
             )),
         )
     },
@@ -339,6 +334,6 @@ NO_LIMITS: Mapping[str, str] = {
     "policy.forbid_vendors": "their items are not on offer",
     "policy.prefer.*": "a wish, at a price",
     "policy.require_vendors": "a limit for each of them",
-    "policy.split.*": "of which category, by which measure",
+    "policy.split.*": "of which category",
 }  # fmt: skip
 """Fields beside the limits in those parts of a problem that hold limits, and why they are none."""

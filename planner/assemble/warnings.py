@@ -20,6 +20,7 @@ from planner.optimizer.purchase import bill
 from planner.paths import job_path, of_job
 from planner.schema.catalog import Figure, Item, Source
 from planner.schema.plan import Assumption, FabricReport, JobPlan, Line
+from planner.schema.problem import DRIVE_WRITES_PER_DAY
 from planner.schema.running import DEFAULT_FAILURES
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.facility import HOURS_PER_YEAR
@@ -128,12 +129,11 @@ def _drive_writes(
     inputs: Inputs, case: Case, operation: Run, origin: Callable[[str], str]
 ) -> Iterator[Assumption]:
     """Yield how often a day flash is written whose endurance is derived, by kind."""
-    rated = inputs.problem.storage.dwpd.model_dump()
     bought = (inputs.item(item.id) for item in case.bought(operation.units))
     kinds = {kind for item in bought for kind, _ in figures.derived_endurance(item, inputs)}
     for kind in sorted(kinds):
-        yield _given(f"dwpd.{kind}", f"drive writes a day of {kind.upper()} flash", rated[kind],
-                     "per day", origin(f"storage.dwpd.{kind}"),
+        yield _given(f"dwpd.{kind}", f"drive writes a day of {kind.upper()} flash",
+                     DRIVE_WRITES_PER_DAY[kind], "per day", origin("storage.endurance"),
                      "usual ratings over five years: TLC 1, QLC 0.3 to 0.6; no data sheet of these "
                      "drives is compared")  # fmt: skip
 
@@ -314,17 +314,16 @@ def _unusual_shares(
 
 def _endurance(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
     """Name the basis of write endurance that no catalog states."""
-    rated = inputs.problem.storage.dwpd.model_dump()
     for offer in case.bought(operation.units):
         item = inputs.item(offer.id)
         flash = [
-            f"{raw_tb:,.4g} TB of {kind.upper()} at {rated[kind]:g} drive writes a day"
+            f"{raw_tb:,.4g} TB of {kind.upper()}, {DRIVE_WRITES_PER_DAY[kind]:g} drive writes a day"
             for kind, raw_tb in figures.derived_endurance(item, inputs)
         ]
         if flash:
             yield (
                 f"write endurance of {item.model} is derived, no catalog states it: "
-                f"{' and '.join(flash)} (storage.dwpd), before what protection writes besides"
+                f"{' and '.join(flash)}, before what protection writes besides"
             )
 
 

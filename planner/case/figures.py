@@ -18,7 +18,7 @@ from planner.inputs import Inputs, needs, once_for_each, weights_gb_per_gpu
 from planner.paths import of_job
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item, Port, PortGroup, Switch
-from planner.schema.problem import Job, Problem
+from planner.schema.problem import DRIVE_WRITES_PER_DAY, Job, Problem
 from planner.schema.running import DEFAULT_FAILURES
 from planner.schema.site import Site
 from planner.sizing import checkpoint as sizing
@@ -229,13 +229,13 @@ def endurance_tb_per_day(item: Item, inputs: Inputs) -> float | None:
     What its catalog states, else what its flash is rated for: raw capacity times drive writes a
     day, of several kinds of flash the least, since all of them take what is written.
     """
-    stated, rated = item.provides.endurance, inputs.problem.storage.dwpd.model_dump()
+    stated = item.provides.endurance
     if inputs.problem.storage.endurance == "off":
         return None
     if stated is not None:
         return stated.value
     flash = derived_endurance(item, inputs)
-    return min((raw_tb * rated[kind] for kind, raw_tb in flash), default=None)
+    return min((raw_tb * DRIVE_WRITES_PER_DAY[kind] for kind, raw_tb in flash), default=None)
 
 
 def derived_endurance(item: Item, inputs: Inputs) -> list[tuple[str, float]]:
@@ -246,7 +246,7 @@ def derived_endurance(item: Item, inputs: Inputs) -> list[tuple[str, float]]:
     for part, quantity in parts(item, inputs):
         for media in part.media:
             raw_tb[media.type] = raw_tb.get(media.type, 0.0) + quantity * media.raw_tb
-    return [(kind, raw) for kind, raw in raw_tb.items() if kind in type(asked.dwpd).model_fields]
+    return [(kind, raw) for kind, raw in raw_tb.items() if kind in DRIVE_WRITES_PER_DAY]
 
 
 def host_copy_gb_per_s(item: Item, job: Job) -> float | None:

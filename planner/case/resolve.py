@@ -380,10 +380,9 @@ def _disliked(offers: Sequence[Offer], liked: tuple[str, ...]) -> tuple[str, ...
 
 
 def _split(rule: SplitRule, offers: Sequence[Offer]) -> Split:
-    weights = {o.id: (o.unit_net_usd or 0.0) if rule.measure == "money" else 1.0 for o in offers}
     vendors = sorted({offer.vendor for offer in offers})
     return Split(
-        weights=tuple(weights.items()),
+        weights=tuple((offer.id, 1.0) for offer in offers),
         vendors=tuple((v, tuple(o.id for o in offers if o.vendor == v)) for v in vendors),
         max_share=rule.max_share,
     )
@@ -562,5 +561,5 @@ def _pipeline(job: Job) -> tuple[float, int | None]:
     if scale is None or scale.micro_batches is None or parallel is None:
         return 0.0, None
     each, batches = parallel.batch_gpus, scale.micro_batches
-    bubble = pipeline_bubble(parallel.pipeline, each, batches, scale.interleave)
+    bubble = pipeline_bubble(parallel.pipeline, each, batches)
     return bubble, batches * each

@@ -158,10 +158,7 @@ BILL = (
         "  capex: 60 MUSD\nterm: {years: 4, electricity: 0.08 USD/kWh}\n",
         """\
   capex: 60 MUSD
-  support_per_year: 9 MUSD
-  subscriptions_per_year: 8 MUSD
-  energy_per_year: 7 MUSD
-  colocation_per_year: 6 MUSD
+  opex_per_year: 30 MUSD
   per_useful_gpu_hour: 50 USD
   per_million_tokens: 40 USD
 term:
@@ -191,7 +188,7 @@ policy:
   forbid_vendors: [Slow]
   prefer: {vendors: [Quick], within: 2 %}
   split:
-    - {category: storage, max_share: 100 %, measure: money}
+    - {category: storage, max_share: 100 %}
 """,
     )
     .replace(
