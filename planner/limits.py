@@ -153,6 +153,10 @@ LIMITS: tuple[Limit, ...] = (
     _supply("capex", "capex_usd", "budget.capex", "capital budget"),
     _yearly("opex", "operating budget", "opex_usd_per_year"),
     _supply("tco", "tco_usd", "budget.tco", "TCO budget"),
+    _yearly("support", "support budget", "support_usd_per_year"),
+    _yearly("subscriptions", "subscription budget", "subscriptions_usd_per_year"),
+    _yearly("energy", "energy budget", "energy_usd_per_year"),
+    _yearly("colocation", "colocation budget", "colocation_usd_per_year"),
     Limit(
         "per_useful_gpu_hour", "cost of a useful GPU-hour", "usd_per_useful_gpu_hour", "<=",
         "USD", "budget.per_useful_gpu_hour", "ratio", tolerance=TIMED,

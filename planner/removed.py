@@ -47,12 +47,7 @@ OPTIONS = {
 }
 
 
-_BUDGET = "give budget.opex_per_year, which holds all yearly money together"
 SETTINGS = {
-    "budget.colocation_per_year": _BUDGET,
-    "budget.energy_per_year": _BUDGET,
-    "budget.subscriptions_per_year": _BUDGET,
-    "budget.support_per_year": _BUDGET,
     "jobs.training.scale.interleave": "multiply micro_batches by it: the bubble is the same",
     "policy.split.measure": "leave it out: shares are of units",
     "storage.dwpd": "state provides.endurance in the catalog: TB a day that a unit may be written",

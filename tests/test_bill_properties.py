@@ -39,7 +39,7 @@ def small(*changes: Change) -> Inputs:
     request.checkpoint["interval"] = {"policy": "optimal", "min": "60 s", "max": "4 h"}
     request.prices["fibre"] |= {"pack": 10, "stock": 400, "lead_time": "4-6 weeks"}
     request.more |= {
-        "budget": {"capex": "0.9 MUSD", "opex_per_year": "0.11 MUSD", "tco": "1.6 MUSD"},
+        "budget": {"capex": "0.9 MUSD", "energy_per_year": "0.11 MUSD", "tco": "1.6 MUSD"},
         "term": {"years": 4, "electricity": "0.1 USD/kWh", "discount_rate": 0.08},
         "spares": {"cable": 0.05, "switch": 0.02},
         "targets": {"max_lead_time": "60 days"},
@@ -74,7 +74,7 @@ def set_site(key: str, value: Raw | str | int, inside: str | None = None) -> Cha
 RELAXED: dict[str, tuple[Change, ...]] = {
     "capex": tuple(set_more("budget", "capex", f"{n} MUSD") for n in (1.0, 1.2, 2.0)),
     "tco": tuple(set_more("budget", "tco", f"{n} MUSD") for n in (1.7, 2.5)),
-    "energy": tuple(set_more("budget", "opex_per_year", f"{n} MUSD") for n in (0.12, 0.2)),
+    "energy": tuple(set_more("budget", "energy_per_year", f"{n} MUSD") for n in (0.12, 0.2)),
     "it_power": tuple(set_site("it_power", f"{n} kW") for n in (100, 140)),
     "racks": tuple(set_site("racks", n) for n in (13, 20)),
     "feeds": (set_site("feeds", {"count": 3, "power": "60 kW"}),),

@@ -409,6 +409,7 @@ def _bounded(inputs: Inputs) -> Iterator[Finding]:
         site.facility_limit_kw,
         site.it_power_kw,
         site.racks,
+        budget.energy_usd_per_year,
         budget.capex_usd,
         budget.opex_usd_per_year,
         budget.tco_usd,

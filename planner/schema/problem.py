@@ -67,6 +67,10 @@ class Budget(Model):
     capex_usd: Money | None = Field(default=None, alias="capex")
     opex_usd_per_year: Money | None = Field(default=None, alias="opex_per_year")
     tco_usd: Money | None = Field(default=None, alias="tco")
+    support_usd_per_year: Money | None = Field(default=None, alias="support_per_year")
+    subscriptions_usd_per_year: Money | None = Field(default=None, alias="subscriptions_per_year")
+    energy_usd_per_year: Money | None = Field(default=None, alias="energy_per_year")
+    colocation_usd_per_year: Money | None = Field(default=None, alias="colocation_per_year")
     per_useful_gpu_hour_usd: Price | None = Field(default=None, alias="per_useful_gpu_hour")
     per_million_tokens_usd: Price | None = Field(default=None, alias="per_million_tokens")
 

@@ -25,7 +25,8 @@ EXACT = 1e-11
 """Texts are exact to 12 digits."""
 SHARES = (1.0, 1.07, 1 / 1.07, 0.93, 1.0123456789012345, 0.98765432109876)
 RARE = (
-    "policy.require_vendors=[DDN]",
+    "budget.energy_per_year=3 MUSD", "budget.colocation_per_year=4 MUSD",
+    "budget.subscriptions_per_year=1.5 MUSD", "policy.require_vendors=[DDN]",
     "policy.split=[{category: gpu_system, max_share: 67 %}]",
     "jobs.0.gpus.whole=systems", "jobs.0.restore.fan_out=broadcast", "site.weight_limit=900 t",
 )  # fmt: skip

@@ -7,7 +7,7 @@ from tests.world.random_hardware import Raw, figure
 from tests.world.requests import Request
 
 TERM = {"years": 4, "electricity": "0.1 USD/kWh", "colocation": "100 USD/kW/month"}
-YEARLY = ("opex",)
+YEARLY = ("opex", "support", "subscriptions", "energy", "colocation")
 
 
 def everything_limited(**more: Raw) -> Request:

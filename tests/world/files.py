@@ -158,7 +158,10 @@ BILL = (
         "  capex: 60 MUSD\nterm: {years: 4, electricity: 0.08 USD/kWh}\n",
         """\
   capex: 60 MUSD
-  opex_per_year: 30 MUSD
+  support_per_year: 9 MUSD
+  subscriptions_per_year: 8 MUSD
+  energy_per_year: 7 MUSD
+  colocation_per_year: 6 MUSD
   per_useful_gpu_hour: 50 USD
   per_million_tokens: 40 USD
 term:

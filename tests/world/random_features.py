@@ -224,6 +224,8 @@ def _budgets(draft: Draft) -> None:
     energy = reference.power_kw * draft.pue * 8760 * cents
     hours = reference.gpus * 8760 * years
     amounts = {
+        "support_per_year": reference.capex_usd * random.uniform(0.03, 0.15),
+        "energy_per_year": energy * random.uniform(0.7, 1.5),
         "per_useful_gpu_hour": reference.capex_usd * random.uniform(1, 6) / hours,
         "opex_per_year": reference.capex_usd * random.uniform(0.1, 0.5) + energy,
     }
@@ -233,6 +235,9 @@ def _budgets(draft: Draft) -> None:
     useful_flops = reference.gpus * 1e15 * float(training["mfu"].split()[0]) / 100
     tokens = useful_flops / (6 * active) * 8760 * 3600 * years / 1e6
     amounts["per_million_tokens"] = reference.capex_usd * random.uniform(0.5, 6) / tokens
+    if "colocation" in term:
+        rate = float(term["colocation"].split()[0])
+        amounts["colocation_per_year"] = reference.power_kw * 12 * rate * random.uniform(0.7, 1.5)
     for name in random.sample(sorted(amounts), random.randint(1, 2)):
         if name not in budget:
             budget[name] = f"{amounts[name]:.9g} USD"
