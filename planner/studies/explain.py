@@ -26,7 +26,7 @@ from planner.schema.explanation import Explanation, Known, Marginal, Moved, Next
 from planner.schema.plan import Plan
 from planner.studies.changes import no_worse
 from planner.studies.pool import Progress, all_results, ignore
-from planner.studies.reassembly import operation_of
+from planner.studies.purchases import operation_of
 from planner.studies.request import Found, Request
 from planner.studies.why_not import why_not as items_not_bought
 from planner.units import QuantityError

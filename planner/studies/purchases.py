@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case, Storage, System
+from planner.case.chosen import ways_of
 from planner.case.model import Limits, Mode, Policy
 from planner.limits import BY_NAME
 from planner.optimizer import operate, purchase
@@ -21,6 +22,7 @@ from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run, passed_by
 from planner.optimizer.operations import WORTH, Operation, covers, stored, ways_to_save
 from planner.optimizer.optimise import optimise
+from planner.schema.plan import Plan
 from planner.sizing.goodput import mtti_s
 
 Numbers = NDArray[np.float64]
@@ -32,6 +34,19 @@ MOST = 40
 BROKEN = 1.0
 """Regret of a purchase that breaks a limit, and the largest regret."""
 _NUMBERED = re.compile(r"(stock|require_vendor|split)_(.+)")
+
+
+def operation_of(case: Case, plan: Plan) -> Run | None:
+    """Operation that a plan describes; None where there is none."""
+    if not plan.jobs:
+        return None
+    job = plan.jobs[0]
+    bought = {line.sku: line.working for line in plan.lines if line.parent is None}
+    units = {offer.id: bought.get(offer.id, 0) for offer in case.offers()}
+    use = job.systems_by_type, job.gpus_used, job.interval_s, ways_of(case, plan)
+    if job.local is not None:
+        return operate.run_at(case, "local", units, *use, job.local.every)
+    return operate.run_at(case, job.mode, units, *use)
 
 
 def value_of(case: Case, run: Run) -> float:
