@@ -315,7 +315,7 @@ def alternatives(
     found.candidates.append(Candidate(answer.operation, [Way(name="best", label="the best plan")]))
     search(found, answer.operation, progress)
     different = merge_equal(found.candidates)
-    records = []
+    records: list[Alternative] = []
     for candidate in most_different(case, different, most):
         run = candidate.operation
         record = Alternative(
