@@ -296,7 +296,7 @@ def spare_unit(item: Item, usable_gpus: int, job: Job) -> SpareUnit:
     if job.repair is not None and job.repair.unit == "tray" and item.spare_unit is not None:
         tray = item.spare_unit.tray.value
     tensor = job.parallelism.tensor if job.whole_replicas and job.parallelism else 1
-    return SpareUnit.of(item.provides.gpus.value, usable_gpus, tray, tensor)
+    return SpareUnit.for_system(item.provides.gpus.value, usable_gpus, tray, tensor)
 
 
 def client_gb_per_s(figure: Figure[Bandwidth] | None, gpus: int) -> float:

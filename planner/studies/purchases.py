@@ -164,7 +164,7 @@ def _most_work(case: Case, units: Mapping[str, int], run: Run) -> Run | None:
         gpus_min=1,
     )
     free = replace(
-        case.under(Limits.of({})).of_any_size(),
+        case.under(Limits.from_values({})).of_any_size(),
         objective="useful_gpus",
         policy=Policy(),
         indifference=0.0,
