@@ -52,7 +52,7 @@ class RowQuestion:
         return tuple(change.setting for change in self.changes)
 
     def applied(self, inputs: Inputs) -> Inputs:
-        """Return the inputs with the changes."""
+        """Inputs with the changes."""
         return applied(inputs, self.changes, recorded=True)
 
 
