@@ -87,20 +87,11 @@ def read_plan(path: Path, model: Plan | None = None) -> Plan:
     Raises:
         InputError: it cannot be read, or does not hold; the first figure that is wrong is named.
     """
-    return open_sound_plan(path, model).plan
-
-
-def open_sound_plan(path: Path, model: Plan | None = None) -> PlanFile:
-    """Open a plan file, or a plan in memory, whose every figure follows from its inputs.
-
-    Raises:
-        InputError: it cannot be read, or does not hold; the first figure that is wrong is named.
-    """
     opened = open_plan(path, model)
     wrong = faults(opened.inputs, opened.plan, links_of) or tuple(map(changed_text, opened.changed))
     if wrong:
         raise InputError(refusal(opened.name, opened.plan, wrong))
-    return opened
+    return opened.plan
 
 
 def open_plan(path: Path, model: Plan | None = None) -> PlanFile:
@@ -221,10 +212,8 @@ def _file(opened: PlanFile) -> Check:
 def _figures(opened: PlanFile, *, search: bool) -> Iterator[Check]:
     """Yield the checks of figures and limits, by the inputs that the plan carries."""
     plan, found = opened.plan, recheck_from_outside(opened.inputs, opened.plan, links_of)
-    what, wrong = (
-        _contents(plan),
-        (*found.disagreements, *unproven_faults(plan), *program_faults(plan)),
-    )
+    what, faulty = _contents(plan), (*unproven_faults(plan), *program_faults(plan))
+    wrong = (*found.disagreements, *faulty)
     wrong = wrong or assembly_faults(opened.inputs, plan)
     repeated = search and is_repeatable(plan)
     if repeated and not wrong and not found.breaches:
@@ -438,11 +427,9 @@ def run(request: Request, *, solve_again: bool) -> Found:
     if path.suffix.lower() == ".xlsx":
         return run_audit(request, solve_again=solve_again)
     given = request.models.get(path)
+    model = given if isinstance(given, Plan) else None
     found = verify_file(
-        path,
-        solve_again=solve_again,
-        time_limit_s=request.time_limit_s,
-        model=given if isinstance(given, Plan) else None,
+        path, solve_again=solve_again, time_limit_s=request.time_limit_s, model=model
     )
     return Found((found,), ("infeasible" if found.result == "fails" else "optimal",))
 
