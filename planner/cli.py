@@ -284,7 +284,6 @@ def explain(
     as_json: AsJson = False,
     full: Full = False,
     time_limit: TimeLimit = None,
-    workers: Workers = "0",
     quiet: Quiet = False,
 ) -> None:
     """Explain the best plan: binding constraints, marginal values, why nothing else is bought.
@@ -295,7 +294,7 @@ def explain(
     from planner.commands.results import run_study
     from planner.studies.explain import run
 
-    request = _request(problem, set_, scenario, None, time_limit, workers=workers, output=output)
+    request = _request(problem, set_, scenario, None, time_limit, output=output)
     if portfolio.is_portfolio(problem):
         given = {"--step": step, "--why-not": why_not, "--weight": weight, "--keep": keep}
         portfolio.refuse_options({**given, "--output": output})
