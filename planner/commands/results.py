@@ -19,8 +19,9 @@ from planner.commands.solve import Sheet, created_today, list_files, study_sheet
 from planner.commands.views import VIEWS, View
 from planner.currency import shown_in
 from planner.errors import StoppedError
-from planner.outputs.blocks import render
+from planner.outputs.blocks import Table, render
 from planner.outputs.restated import currency_of
+from planner.outputs.screen import show
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Frontier
 from planner.studies.request import Found, Request
@@ -98,7 +99,14 @@ def _screens(found: Found, *, full: bool) -> tuple[str, tuple[str, ...]]:
         with shown_in(currency_of(record)):
             whole = partial(view.text, record, found.shown)
             if view.first is None:
-                screens.append(whole())
+                made = view.whole(record, **found.shown)
+                if isinstance(made, str):
+                    screens.append(made)
+                    continue
+                shown = list(made)
+                if len(found.records) > 1 and not full:  # one page for all of them
+                    shown = [each for each in shown if not isinstance(each, Table)]
+                screens.append(show(shown, full=full))
                 continue
             first = view.first(record, **found.shown)
             if len(found.records) > 1:  # one page for all of them

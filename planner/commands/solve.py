@@ -16,9 +16,10 @@ from planner.commands.page import Edition, page_of
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader.price_building import today
-from planner.outputs import answer, plan_json
+from planner.outputs import plan_json
 from planner.outputs.blocks import Block, Heading
 from planner.outputs.restated import currency_of, restated, restated_columns
+from planner.outputs.views import plan as plan_view
 from planner.outputs.words import listed as listed_words
 from planner.schema.plan import Plan
 from planner.studies.request import one_of, stem_of
@@ -104,7 +105,7 @@ def deliver(
         say(plan_json.to_bytes(plan, carried).decode(), nl=False)
     else:
         styled = coloured()
-        say(answer.render(plan, parts, styled=styled), nl=False, styled=styled)
+        say(plan_view.render(plan, parts, styled=styled), nl=False, styled=styled)
     return written
 
 

@@ -9,21 +9,24 @@ from typing import Any
 from pydantic import BaseModel
 
 from planner.outputs import (
-    alternatives_text,
     bids_text,
-    compare_text,
-    explain_text,
-    frontier_text,
-    simulation_text,
-    sweep_text,
     telemetry_text,
-    tornado_text,
-    uncertain_text,
     verification_text,
 )
 from planner.outputs.blocks import Block, FirstScreen, Heading, Text, screen
-from planner.outputs.charts import bids, frontier, rules, sweep, tornado, uncertain
-from planner.outputs.charts import simulation as simulation_charts
+from planner.outputs.charts import bids
+from planner.outputs.screen import show
+from planner.outputs.views import (
+    alternatives,
+    comparison,
+    explain,
+    frontier,
+    rules,
+    simulation,
+    sweep,
+    tornado,
+    uncertain,
+)
 from planner.schema.bids import Bids
 from planner.schema.comparison import Alternatives, Comparison, RulesTable
 from planner.schema.explanation import Explanation
@@ -67,7 +70,9 @@ class View:
     def text(self, record: Any, shown: Mapping[str, Any]) -> str:
         """Return all of a record as a screen shows it."""
         found = self.whole(record, **shown)
-        return found if isinstance(found, str) else screen(found)
+        if isinstance(found, str):
+            return found
+        return screen(found) if self.first is not None else show(list(found), full=True)
 
     def blocks(self, record: Any, shown: Mapping[str, Any]) -> Iterator[Block]:
         """Yield the blocks of a record, those of its first screen where its whole is a text."""
@@ -88,44 +93,43 @@ class View:
 VIEWS: dict[type[BaseModel], View] = {
     Comparison: View(
         "comparison",
-        compare_text.render_comparison,
-        compare_text.first_comparison,
+        comparison.view,
         table="figures",
         suffix="",
     ),
     RulesTable: View(
         "rules",
-        compare_text.render_rules,
-        compare_text.first_rules,
+        rules.view,
+        None,
         rules.charts,
         has_json=True,
         has_page=True,
     ),
-    Alternatives: View("alternatives", alternatives_text.render, alternatives_text.first),
+    Alternatives: View("alternatives", alternatives.view),
     Audit: View("audit", verification_text.render_audit, verification_text.first_audit),
     Verification: View("verification", verification_text.render_verification),
-    Explanation: View("explanation", explain_text.render, explain_text.first, suffix="explain"),
-    Sweep: View("sweep", sweep_text.view, sweep_text.first, sweep.charts, has_page=True),
+    Explanation: View("explanation", explain.view, suffix="explain"),
+    Sweep: View("sweep", sweep.view, None, sweep.charts, has_page=True),
     Frontier: View(
         "frontier",
-        frontier_text.view,
-        frontier_text.first,
+        frontier.view,
+        None,
         frontier.charts,
         has_json=True,
         has_page=True,
     ),
     Tornado: View(
         "tornado",
-        tornado_text.view,
-        tornado_text.first,
+        tornado.view,
+        None,
         tornado.charts,
         has_json=True,
         has_page=True,
     ),
     Uncertain: View(
         "uncertain",
-        uncertain_text.view,
-        uncertain_text.first,
+        uncertain.view,
+        None,
         uncertain.charts,
         table="outcomes",
         has_json=True,
@@ -145,9 +149,9 @@ VIEWS: dict[type[BaseModel], View] = {
     ),
     Simulation: View(
         "simulation",
-        simulation_text.render,
-        simulation_text.first,
-        simulation_charts.charts,
+        simulation.view,
+        None,
+        simulation.charts,
         has_json=True,
         has_workbook=False,
     ),

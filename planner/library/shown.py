@@ -18,10 +18,12 @@ from pydantic import BaseModel
 
 from planner import currency, terminal
 from planner.commands.views import view_of
-from planner.outputs import answer, console, size_screen
-from planner.outputs.blocks import MOST_NOTES, FirstScreen, render
+from planner.outputs import size_screen
+from planner.outputs.blocks import MOST_NOTES, Block, FirstScreen, Heading, render
 from planner.outputs.page import fragment
 from planner.outputs.restated import currency_of, restated
+from planner.outputs.screen import show
+from planner.outputs.views import plan as plan_view
 from planner.outputs.words import clean
 from planner.schema.base import Shown
 from planner.schema.comparison import Comparison, Series
@@ -147,9 +149,21 @@ def _in_its_currency(show: Callable[[Shown], str]) -> Callable[[Shown], str]:
 def text(result: Shown) -> str:
     """Return a result as the screen of its command shows it."""
     if isinstance(result, Plan):
-        return answer.render(result).rstrip("\n")
+        return plan_view.render(result).rstrip("\n")
+    blocks = _blocks(result)
+    if blocks is not None:
+        return show(blocks).rstrip("\n")
     page, whole = _first(result)
     return (whole() if page is None else render(page, whole)).rstrip("\n")
+
+
+def _blocks(result: Shown) -> list[Block] | None:
+    """Return a result as blocks, None where it is none or a sweep without its rows."""
+    of, beside = view_of(result), _rows(result)
+    if of is None or beside is None or of.first is not None:
+        return None
+    found = of.whole(result, **beside)
+    return None if isinstance(found, str) else list(found)
 
 
 def fitted(result: Shown, columns: int) -> str:
@@ -166,11 +180,22 @@ def html(result: Shown) -> str:
     """
     if isinstance(result, Plan) and result.totals is not None and result.jobs:
         return "\n".join(_plan(result, result.totals))
+    of, beside = view_of(result), _rows(result) or {}
+    blocks = _blocks(result)
+    if blocks is not None:
+        drawn = of.charts(result, **beside) if of is not None and of.charts else ()
+        title = next((each.text for each in blocks if isinstance(each, Heading)), "")
+        parts = [
+            tag("h3", escaped(title)),
+            fragment(each for each in blocks if isinstance(each, Heading) or not each.detail),
+            *map(_picture, drawn),
+            _folded("In full", tag("pre", escaped(show(blocks, full=True)))),
+        ]
+        return "\n".join(filter(None, parts))
     page, whole = _first(result) if not isinstance(result, Plan) else (None, partial(text, result))
     if page is None or page.entire:
         heading, _, rest = whole().partition("\n")
         return tag("h3", escaped(heading)) + tag("pre", escaped(rest.strip("\n")))
-    of, beside = view_of(result), _rows(result) or {}
     charts = of.charts(result, **beside) if of is not None and of.charts else ()
     parts = [
         tag("h3", escaped(page.title)),
@@ -204,9 +229,9 @@ def _rows(result: Shown) -> dict[str, Any] | None:
 
 def _plan(plan: Plan, totals: Totals) -> Iterator[str]:
     """Yield the first screen as a table, the notes that matter most, and the bill."""
-    yield tag("h3", escaped(console.headline(plan)))
-    yield _answer(answer.answer_lines(plan, totals, plan.jobs[0]))
-    yield _notes([*console.idle_texts(plan), *plan.warnings])
+    yield tag("h3", escaped(plan_view.headline(plan)))
+    yield _answer(plan_view.answer_lines(plan, totals, plan.jobs[0]))
+    yield _notes([*plan_view.idle_texts(plan), *plan.warnings])
     bill = frame(restated(plan))[list(_BILL)]
     money = f" {plan.shown_in.code}"
     heads = {name: head + (money if "usd" in name else "") for name, head in _BILL.items()}

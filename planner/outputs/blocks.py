@@ -1,9 +1,10 @@
-"""Results as blocks: what a record says, told once, for the screen, pages and sheets to lay out.
+"""Results as blocks, once for the screen, pages and sheets.
 
 A view turns a record into blocks. Figures keep their values and units, so that each renderer writes
 them as its medium does: aligned text, HTML, cells with a number format.
 
-A first screen fits one page of a terminal; `--full` shows the whole view, notes and proof.
+The first screen of a result leaves out blocks and columns that are `detail` and cuts tables and
+lists to their `first` rows; `--full`, pages and sheets have all.
 """
 
 from __future__ import annotations
@@ -30,20 +31,41 @@ _LEAST_ROOM, _READABLE = 10, 14
 
 @dataclass(frozen=True)
 class Heading:
-    """What the result is of."""
+    """The title of a result."""
 
     text: str
 
 
 @dataclass(frozen=True)
+class Facts:
+    """Labels with a text each; rows without a text are left out. The first is the finding."""
+
+    rows: tuple[tuple[str, str], ...]
+    title: str = ""
+    detail: bool = False
+
+    @property
+    def shown(self) -> list[tuple[str, str]]:
+        """The rows that have a text."""
+        return [(label, text) for label, text in self.rows if text]
+
+
+@dataclass(frozen=True)
 class Text:
-    """Paragraphs, or points of a list, of which the screen shows the first ``most``."""
+    """Paragraphs, or points of a list.
+
+    Attributes:
+        most: texts on a full screen.
+        first: texts on a first screen.
+    """
 
     texts: tuple[str, ...]
     title: str = ""
     points: bool = False
     most: int | None = None
     on: frozenset[Medium] = EVERYWHERE
+    first: int | None = None
+    detail: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,6 +83,7 @@ class Column:
         under: whether the screen writes it under its row instead of beside.
         on: the media that have it.
         spare: how soon a first screen that is too narrow leaves it out, the highest first; 0 never.
+        detail: whether a first screen leaves it out.
     """
 
     label: str
@@ -73,6 +96,7 @@ class Column:
     under: bool = False
     on: frozenset[Medium] = EVERYWHERE
     spare: int = 0
+    detail: bool = False
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -107,7 +131,8 @@ class Table:
         columns: from left to right; each medium has those that are on it.
         notes: paragraphs under it.
         items: what the screen says of its rows under it, each hanging.
-        most: how many rows the screen shows; evenly chosen, ``kept`` always among them.
+        most: rows of a full screen; evenly chosen, ``kept`` always among them.
+        first: rows of a first screen, chosen in the same way.
         kept: places of rows that are never left out.
         rows: what its rows are called.
     """
@@ -119,6 +144,8 @@ class Table:
     kept: tuple[int, ...] = ()
     rows: str = "rows"
     items: tuple[str, ...] = ()
+    first: int | None = None
+    detail: bool = False
 
     @property
     def count(self) -> int:
@@ -142,7 +169,17 @@ class Table:
         return replace(self, columns=tuple(columns))
 
 
-Block = Heading | Text | Table
+Block = Heading | Facts | Text | Table
+
+
+def notes_block(texts: Iterable[str], title: str = "Notes") -> Text:
+    """Return notes, of which a first screen shows the first ones."""
+    return Text(tuple(filter(None, texts)), title, points=True, first=MOST_NOTES)
+
+
+def proof_block(texts: Iterable[str]) -> Text:
+    """Return how exactly a result is known."""
+    return Text(tuple(filter(None, texts)), "Proof", detail=True)
 
 
 def choose_rows(count: int, most: int | None, kept: Collection[int] = ()) -> list[int]:
@@ -202,6 +239,10 @@ def titled_text(title: str, *texts: str) -> str:
 def _part(block: Block) -> str:
     if isinstance(block, Heading):
         return block.text
+    if isinstance(block, Facts):
+        indent = max((len(label) for label, _ in block.shown), default=0) + 2
+        lines = [line for label, text in block.shown for line in labelled(label, text, indent)]
+        return "\n".join([block.title, *lines] if block.title and lines else lines)
     if isinstance(block, Text):
         return "\n".join(_paragraphs(block)) if "screen" in block.on else ""
     return "\n".join(_table(block)) if block.count else ""

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from planner.currency import USD
 from planner.outputs import blocks
-from planner.outputs.blocks import Block, Column, Heading, Table, Text
+from planner.outputs.blocks import Block, Column, Facts, Heading, Table, Text
 from planner.portfolio.schema import JobRun, Order, PortfolioPlan, Use
 from planner.workbook import tables
 from planner.workbook.book import Book, Sheet
@@ -333,6 +333,8 @@ def _html(block: Block) -> str:
     if isinstance(block, Text):
         head = f"<h2>{escape(block.title)}</h2>" if block.title else ""
         return head + "".join(f"<p>{escape(text)}</p>" for text in block.texts)
+    if isinstance(block, Facts):
+        return "".join(f"<p>{escape(label)}: {escape(text)}</p>" for label, text in block.shown)
     head = "".join(
         f'<th class="{"w" if c.words else ""}">{escape(c.label)}</th>' for c in block.columns
     )

@@ -9,8 +9,8 @@ import pytest
 
 from planner import api
 from planner.errors import InputError
-from planner.outputs import simulation_text
-from planner.outputs.blocks import screen as shown
+from planner.outputs.screen import show
+from planner.outputs.views import simulation
 from planner.schema.plan import Plan, Repair
 from planner.schema.simulation import RepairSeen, Simulation
 from planner.simulation.job import RepairChoices, repair_units
@@ -71,7 +71,7 @@ def test_a_job_that_shrinks_keeps_more_of_its_time(plan: Plan) -> None:
     assert shrinks.jobs[0].goodput.low > waits.jobs[0].goodput.high
     assert shrinks.jobs[0].loss.shrunk > 0.01
     assert seen(shrinks).shrinks
-    assert "fewer replicas run" in shown(simulation_text.render(shrinks))
+    assert "fewer replicas run" in show(simulation.view(shrinks), full=True)
     units = repair_units(plan.jobs[0], RepairChoices(shrinks=True))
     assert units is not None
     tenth = plan.jobs[0].systems_used
