@@ -68,6 +68,6 @@ def shown_study(record: Any, rows: Mapping[str, Sequence[Any]] | None) -> ShownS
     assert view is not None
     beside = {} if rows is None else {"rows": rows}
     with shown_in(record.shown_in):
-        blocks = tuple(view.blocks(record, beside))
+        blocks = tuple(view.blocks(record, **beside))
         charts = view.charts(record, **beside) if view.charts is not None else ()
     return ShownStudy(record, blocks, tuple(charts))

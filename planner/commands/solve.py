@@ -239,7 +239,7 @@ def study_sheet(view: View, record: Any, pictures: Sequence[bytes] = (), **shown
 
     def add(book: Book) -> None:
         stated = restated(record)
-        tables.add(book, name, view.blocks(stated, shown), pictures)
+        tables.add(book, name, view.blocks(stated, **shown), pictures)
         if "rows" in shown:
             data: list[Block] = [tables.sweep_table(stated, shown["rows"])]
         else:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
 
-from planner.outputs import (
-    bids_text,
-    telemetry_text,
-    verification_text,
-)
-from planner.outputs.blocks import Block, FirstScreen, Heading, Text, screen
+from planner.outputs import bids_text
+from planner.outputs.blocks import Block
 from planner.outputs.charts import bids
-from planner.outputs.screen import show
 from planner.outputs.views import (
     alternatives,
     comparison,
@@ -24,8 +19,10 @@ from planner.outputs.views import (
     rules,
     simulation,
     sweep,
+    telemetry,
     tornado,
     uncertain,
+    verification,
 )
 from planner.schema.bids import Bids
 from planner.schema.comparison import Alternatives, Comparison, RulesTable
@@ -42,8 +39,7 @@ class View:
 
     Attributes:
         name: of its JSON Schema; files end in it unless ``suffix`` says otherwise.
-        whole: returns all of a record, as blocks or text.
-        first: returns its first screen; without one the whole is it.
+        blocks: returns a record as blocks; takes the rows of a sweep besides.
         charts: returns its charts.
         table: what `to_frame` gives by default, where that is not the first table.
         has_json: whether ``-o`` writes the record as JSON.
@@ -53,8 +49,7 @@ class View:
     """
 
     name: str
-    whole: Callable[..., Iterable[Block] | str]
-    first: Callable[..., FirstScreen] | None = None
+    blocks: Callable[..., list[Block]]
     charts: Callable[..., Any] | None = None
     table: str = ""
     has_json: bool = False
@@ -67,28 +62,6 @@ class View:
         suffix = self.name if self.suffix is None else self.suffix
         return f"{stem}.{suffix}" if suffix else stem
 
-    def text(self, record: Any, shown: Mapping[str, Any]) -> str:
-        """Return all of a record as a screen shows it."""
-        found = self.whole(record, **shown)
-        if isinstance(found, str):
-            return found
-        return screen(found) if self.first is not None else show(list(found), full=True)
-
-    def blocks(self, record: Any, shown: Mapping[str, Any]) -> Iterator[Block]:
-        """Yield the blocks of a record, those of its first screen where its whole is a text."""
-        found = self.whole(record, **shown)
-        page = self.first(record, **shown) if self.first is not None else None
-        if not isinstance(found, str):
-            yield from found
-        elif page is None or page.entire:
-            heading, _, rest = found.partition("\n")
-            yield Heading(heading)
-            yield Text(tuple(" ".join(part.split()) for part in rest.split("\n\n")))
-        else:
-            yield Heading(page.title)
-            yield Text(tuple(f"{label}: {text}" for label, text in page.answer if text))
-            yield from page.below
-
 
 VIEWS: dict[type[BaseModel], View] = {
     Comparison: View(
@@ -100,20 +73,18 @@ VIEWS: dict[type[BaseModel], View] = {
     RulesTable: View(
         "rules",
         rules.view,
-        None,
         rules.charts,
         has_json=True,
         has_page=True,
     ),
     Alternatives: View("alternatives", alternatives.view),
-    Audit: View("audit", verification_text.render_audit, verification_text.first_audit),
-    Verification: View("verification", verification_text.render_verification),
+    Audit: View("audit", verification.audit),
+    Verification: View("verification", verification.verification),
     Explanation: View("explanation", explain.view, suffix="explain"),
-    Sweep: View("sweep", sweep.view, None, sweep.charts, has_page=True),
+    Sweep: View("sweep", sweep.view, sweep.charts, has_page=True),
     Frontier: View(
         "frontier",
         frontier.view,
-        None,
         frontier.charts,
         has_json=True,
         has_page=True,
@@ -121,7 +92,6 @@ VIEWS: dict[type[BaseModel], View] = {
     Tornado: View(
         "tornado",
         tornado.view,
-        None,
         tornado.charts,
         has_json=True,
         has_page=True,
@@ -129,7 +99,6 @@ VIEWS: dict[type[BaseModel], View] = {
     Uncertain: View(
         "uncertain",
         uncertain.view,
-        None,
         uncertain.charts,
         table="outcomes",
         has_json=True,
@@ -138,19 +107,15 @@ VIEWS: dict[type[BaseModel], View] = {
     Bids: View(
         "bids",
         bids_text.view,
-        bids_text.first,
         bids.charts,
         table="bids",
         has_json=True,
         has_page=True,
     ),
-    Characterization: View(
-        "characterization", telemetry_text.render, telemetry_text.first, table="jobs"
-    ),
+    Characterization: View("characterization", telemetry.view, table="jobs"),
     Simulation: View(
         "simulation",
         simulation.view,
-        None,
         simulation.charts,
         has_json=True,
         has_workbook=False,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial, wraps
+from functools import wraps
 from html import escape
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
@@ -18,12 +18,12 @@ from pydantic import BaseModel
 
 from planner import currency, terminal
 from planner.commands.views import view_of
-from planner.outputs import size_screen
-from planner.outputs.blocks import MOST_NOTES, Block, FirstScreen, Heading, render
+from planner.outputs.blocks import MOST_NOTES, Block, Heading
 from planner.outputs.page import fragment
 from planner.outputs.restated import currency_of, restated
 from planner.outputs.screen import show
 from planner.outputs.views import plan as plan_view
+from planner.outputs.views import size
 from planner.outputs.words import clean
 from planner.schema.base import Shown
 from planner.schema.comparison import Comparison, Series
@@ -151,19 +151,17 @@ def text(result: Shown) -> str:
     if isinstance(result, Plan):
         return plan_view.render(result).rstrip("\n")
     blocks = _blocks(result)
-    if blocks is not None:
-        return show(blocks).rstrip("\n")
-    page, whole = _first(result)
-    return (whole() if page is None else render(page, whole)).rstrip("\n")
+    return repr(result) if blocks is None else show(blocks).rstrip("\n")
 
 
 def _blocks(result: Shown) -> list[Block] | None:
     """Return a result as blocks, None where it is none or a sweep without its rows."""
+    if isinstance(result, Plan):
+        return plan_view.no_plan(result)
+    if isinstance(result, SizeReport):
+        return size.view(result)
     of, beside = view_of(result), _rows(result)
-    if of is None or beside is None or of.first is not None:
-        return None
-    found = of.whole(result, **beside)
-    return None if isinstance(found, str) else list(found)
+    return None if of is None or beside is None else of.blocks(result, **beside)
 
 
 def fitted(result: Shown, columns: int) -> str:
@@ -180,43 +178,18 @@ def html(result: Shown) -> str:
     """
     if isinstance(result, Plan) and result.totals is not None and result.jobs:
         return "\n".join(_plan(result, result.totals))
-    of, beside = view_of(result), _rows(result) or {}
-    blocks = _blocks(result)
-    if blocks is not None:
-        drawn = of.charts(result, **beside) if of is not None and of.charts else ()
-        title = next((each.text for each in blocks if isinstance(each, Heading)), "")
-        parts = [
-            tag("h3", escaped(title)),
-            fragment(each for each in blocks if isinstance(each, Heading) or not each.detail),
-            *map(_picture, drawn),
-            _folded("In full", tag("pre", escaped(show(blocks, full=True)))),
-        ]
-        return "\n".join(filter(None, parts))
-    page, whole = _first(result) if not isinstance(result, Plan) else (None, partial(text, result))
-    if page is None or page.entire:
-        heading, _, rest = whole().partition("\n")
-        return tag("h3", escaped(heading)) + tag("pre", escaped(rest.strip("\n")))
-    charts = of.charts(result, **beside) if of is not None and of.charts else ()
+    of, beside, blocks = view_of(result), _rows(result) or {}, _blocks(result)
+    if blocks is None:
+        return tag("pre", escaped(repr(result)))
+    drawn = of.charts(result, **beside) if of is not None and of.charts else ()
+    title = next((each.text for each in blocks if isinstance(each, Heading)), "")
     parts = [
-        tag("h3", escaped(page.title)),
-        _answer(page.answer),
-        fragment(page.below),
-        _notes(page.notes),
-        *map(_picture, charts),
-        _folded("In full", tag("pre", escaped(whole()))),
+        tag("h3", escaped(title)),
+        fragment(each for each in blocks if isinstance(each, Heading) or not each.detail),
+        *map(_picture, drawn),
+        _folded("In full", tag("pre", escaped(show(blocks, full=True)))),
     ]
     return "\n".join(filter(None, parts))
-
-
-def _first(result: Shown) -> tuple[FirstScreen | None, Callable[[], str]]:
-    """Return the first screen of a result, None where there is no such thing, and all of it."""
-    if isinstance(result, SizeReport):
-        return size_screen.first(result), partial(size_screen.render, result)
-    of, beside = view_of(result), _rows(result)
-    if of is None or beside is None:
-        return None, partial(repr, result)
-    whole = partial(of.text, result, beside)
-    return (of.first(result, **beside) if of.first else None), whole
 
 
 def _rows(result: Shown) -> dict[str, Any] | None:

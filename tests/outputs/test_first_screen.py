@@ -31,7 +31,7 @@ def blocks_of(study: Any) -> list[Block]:
     rows = {"rows": samples.power_sweep()[1]} if isinstance(study, Sweep) else {}
     view = view_of(study)
     assert view is not None
-    return list(view.blocks(study, rows))
+    return view.blocks(study, **rows)
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100])

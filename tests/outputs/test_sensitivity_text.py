@@ -22,7 +22,7 @@ def shown(study: Any) -> str:
     rows = {"rows": samples.power_sweep()[1]} if isinstance(study, Sweep) else {}
     view = view_of(study)
     assert view is not None
-    return show(list(view.blocks(study, rows)), full=True)
+    return show(view.blocks(study, **rows), full=True)
 
 
 def line_of(text: str, word: str) -> str:
