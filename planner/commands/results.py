@@ -16,10 +16,9 @@ from planner.commands.portfolio import refuse
 from planner.commands.running import show_progress
 from planner.commands.solve import Sheet, created_today, list_files, study_sheet
 from planner.commands.views import VIEWS, View
-from planner.currency import shown_in
 from planner.errors import StoppedError
 from planner.outputs.blocks import Table
-from planner.outputs.restated import currency_of
+from planner.outputs.restated import restated_view
 from planner.outputs.screen import show
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Frontier
@@ -93,11 +92,11 @@ def _screens(found: Found, *, full: bool) -> str:
     """Return records as people read them; of several records the first screens have no tables."""
     screens: list[str] = []
     for record in found.records:
-        with shown_in(currency_of(record)):
-            blocks = VIEWS[type(record)].blocks(record, **found.shown)
-            if len(found.records) > 1 and not full:
-                blocks = [each for each in blocks if not isinstance(each, Table)]
-            screens.append(show(blocks, full=full, styled=coloured()))
+        stated, shown = restated_view(record, found.shown)
+        blocks = VIEWS[type(record)].blocks(stated, **shown)
+        if len(found.records) > 1 and not full:
+            blocks = [each for each in blocks if not isinstance(each, Table)]
+        screens.append(show(blocks, full=full, styled=coloured()))
     return "\n\n".join(screen.rstrip("\n") for screen in screens)
 
 
@@ -165,8 +164,8 @@ def pictures(
     found: dict[Path, bytes] = {}
     if view.charts is None:
         return found
-    with shown_in(currency_of(record)):
-        charts = [chart for chart in view.charts(record, **shown) if chart.panels]
+    stated, beside = restated_view(record, shown)
+    charts = [chart for chart in view.charts(stated, **beside) if chart.panels]
     for chart in charts:
         own = "" if chart.name == view.name else f".{chart.name}"
         found |= draw(chart, folder, f"{stem}{own}")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from planner.figures import FIGURES, OBJECTIVES
 from planner.outputs.blocks import Block, Column, Facts, Heading, Table, Text, proof_block
 from planner.outputs.scope import decided_lines
-from planner.outputs.words import amount_of, counted, in_millions, millions, number
+from planner.outputs.words import amount_of, counted, millions, number
 from planner.schema.comparison import Alternative, Alternatives, Direction
 from planner.schema.plan import Plan
 
@@ -111,9 +111,11 @@ def _plans(found: Alternatives) -> Table:
         sums = (sum(line.working for line in decided_lines(plan, section)) for plan in plans)
         return tuple(map(number, sums))
 
+    million = found.shown_in.large[1]
+
     def money_of(name: str, head: str) -> Column:
         texts = tuple("" if t is None else millions(getattr(t, f"{name}_usd")) for t in totals)
-        return Column(in_millions(f"{head}, MUSD"), texts, head=(head, in_millions("MUSD")),
+        return Column(f"{head}, {million}", texts, head=(head, million),
                       detail=head == "TCO")  # fmt: skip
 
     behind = tuple(_behind(each.shortfall) for each in found.alternatives)

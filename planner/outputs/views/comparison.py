@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planner.currency import currency_among
 from planner.outputs.blocks import Block, Column, Facts, Heading, Table
 from planner.outputs.words import (
     INDENT,
@@ -93,7 +94,7 @@ def _table(title: str, columns: Sequence[Column], first: int | None, *, detail: 
 def _figures(title: str, rows: Sequence[FigureRow], keys: Sequence[str], first: int) -> Table:
     """Return figures of the plans, and their change against the first."""
     columns = [
-        Column("", tuple(titled(row.label, row.unit) for row in rows), words=True, gives_way=True),
+        Column("", tuple(map(_titled, rows)), words=True, gives_way=True),
         *(
             Column(key, tuple(write_figure(row.series.values[at], row.unit) for row in rows),
                    words=_has_words(rows))
@@ -106,6 +107,10 @@ def _figures(title: str, rows: Sequence[FigureRow], keys: Sequence[str], first: 
         ),
     ]  # fmt: skip
     return _table(title, columns, first, detail=False)
+
+
+def _titled(row: FigureRow) -> str:
+    return titled(row.label, row.unit, currency_among(row.series.values))
 
 
 def _has_words(rows: Sequence[FigureRow]) -> bool:
@@ -149,7 +154,8 @@ def _limits(found: Comparison, keys: Sequence[str], *, everything: bool) -> Tabl
         if len(common) == 1:
             rows.append((f"{row.label}, {bound} {common.pop()}", *reached))
         else:
-            rows.append((titled(row.label, row.unit), *reached))
+            money = currency_among(side.limit for side in row.sides if side is not None)
+            rows.append((titled(row.label, row.unit, money), *reached))
             rows.append((f"{INDENT}allowed {bound}", *(text or "-" for text in allowed)))
     columns = [
         Column(key, tuple(row[at] for row in rows), words=not at, gives_way=not at)

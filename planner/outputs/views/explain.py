@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from planner.currency import amount, bare, current
+from planner.currency import amount, bare, currency_among
 from planner.figures import OBJECTIVES, RATIOS
 from planner.outputs.blocks import (
     PAGE,
@@ -301,6 +301,7 @@ def _alternatives(why: WhyNot, plan: Figures) -> Table:
         change = _difference(why, row) if row.figures else row.reason or UNDECIDED
         rows.append((_GROUPS[row.kind], row.label, change, row.figures))
     figures = [each for *_, each in rows]
+    million = currency_among([plan.capex_usd]).large[1]
     flops = plan.useful_pflops is not None
 
     def texts(write: object) -> tuple[str, ...]:
@@ -320,8 +321,8 @@ def _alternatives(why: WhyNot, plan: Figures) -> Table:
         Column("useful", texts(work), head=("useful", "PFLOP/s" if flops else "GPUs")),
         Column("GPUs in use", texts(lambda f: number(f.gpus_used)), head=("GPUs",)),
         Column("storage units", texts(lambda f: number(f.appliances)), head=("storage",)),
-        Column("capex", texts(lambda f: millions(f.capex_usd)), head=("capex", current().large[1])),
-        Column("TCO", texts(lambda f: millions(f.tco_usd)), head=("TCO", current().large[1])),
+        Column("capex", texts(lambda f: millions(f.capex_usd)), head=("capex", million)),
+        Column("TCO", texts(lambda f: millions(f.tco_usd)), head=("TCO", million)),
         Column("IT power, kW", texts(lambda f: known(f.it_power_kw)), head=("IT kW",)),
         Column("days to train", texts(lambda f: known(f.days_to_train)), head=("days",)),
     )
@@ -389,7 +390,9 @@ def _items(why: WhyNot) -> Table:
         Column("item", tuple(item.model for item in items), words=True),
         Column("id", tuple(item.sku for item in items), words=True, on=PAGE),
         Column("best plan with it", tuple(verdict(why, item) for item in items), words=True),
-        Column("price", prices, head=("price", current().code)),
+        Column(
+            "price", prices, head=("price", currency_among(each.net_usd for each in items).code)
+        ),
         Column("break-even", tuple(map(_enters, items)), head=("break-", "even")),
     )
     return Table("Items not in the plan", columns, rows="items", detail=True)

@@ -47,7 +47,6 @@ from planner.outputs.sensitivity_words import as_it_stands, asked_gap, named, se
 from planner.outputs.words import (
     Scale,
     counted,
-    in_millions,
     listed,
     millions,
     number,
@@ -159,7 +158,7 @@ def _points(study: Frontier) -> Table:
     ]  # fmt: skip
     if against != "cost":
         capex = [point.capex_usd for point in points]
-        column = _figure("capex_usd", capex, ("capex", in_millions("MUSD")))
+        column = _figure("capex_usd", capex, ("capex", study.shown_in.large[1]))
         columns.append(replace(column, texts=tuple(map(millions, capex))))
     if against != "power":
         meter = [point.facility_power_kw for point in points]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from planner import currency
 from planner.figures import FIGURES, objective_label
 from planner.limits import SUPPLIES, of_group
 from planner.outputs import paint, scope
@@ -24,7 +23,6 @@ from planner.outputs.words import (
     duration,
     fitted,
     given_away,
-    in_money,
     listed,
     money,
     next_step,
@@ -293,9 +291,9 @@ def _cost(plan: Plan, totals: Totals) -> str:
         ("per_useful_gpu_hour", totals.usd_per_useful_gpu_hour, "useful GPU-hour"),
         ("per_million_tokens", totals.usd_per_million_tokens, "million tokens"),
     )
-    paid, code = currency.current().of, in_money("USD")
+    code = plan.shown_in.code
     ratios = [
-        f"{f'{paid(usd):,.2f}' if paid(usd) >= 1 else f'{paid(usd):.3g}'} {code} per {unit}"
+        f"{f'{usd:,.2f}' if usd >= 1 else f'{usd:.3g}'} {code} per {unit}"
         for name, usd, unit in each
         if usd is not None and scope.tells_ratio(plan, name)
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 
-from planner import currency
 from planner.figures import FIGURES, capital
 from planner.outputs.blocks import Block, Column, Facts, Heading, Table, Text, proof_block
 from planner.outputs.charts.model import ROW_MIDDLE, Axis, Bars, Chart, Panel, Reference
@@ -13,7 +12,6 @@ from planner.outputs.charts.words import short
 from planner.outputs.words import (
     duration,
     gap,
-    in_millions,
     millions,
     money,
     number,
@@ -56,6 +54,7 @@ def _table(found: RulesTable) -> Table:
     measure = found.measure
     first = measure.label if measure.name != "useful_pflops" else FIGURES["useful_pflops"].label
     unit = "USD" if "USD" in measure.unit else "number"
+    million = found.shown_in.large[1]
 
     def texts(write: Callable[[Outcome], str]) -> tuple[str, ...]:
         return tuple("" if plan is None else write(plan) for plan in plans)
@@ -72,8 +71,8 @@ def _table(found: RulesTable) -> Table:
         Column("storage kW", texts(lambda p: number(p.storage_it_power_kw)),
                head=("storage", "kW"), spare=1),
         Column("IT kW", texts(lambda p: number(p.it_power_kw)), head=("IT", "kW"), detail=True),
-        Column(in_millions("capex, MUSD"), texts(lambda p: millions(p.capex_usd)),
-               head=("capex", in_millions("MUSD"))),
+        Column(f"capex, {million}", texts(lambda p: millions(p.capex_usd)),
+               head=("capex", million)),
         Column("GPUs in use", texts(_gpus), head=("GPUs", "in use"), detail=True),
         Column(first, texts(lambda p: write_figure(p.measured, unit)),
                head=(first, measure.unit), detail=True),
@@ -131,14 +130,13 @@ def charts(study: RulesTable) -> tuple[Chart, ...]:
         return None if plan.difference is None else 100.0 * plan.difference
 
     def cost(plan: Outcome) -> float | None:
-        shown = currency.current()
         if plan.capex_usd is None or base_usd is None:
             return None
-        return shown.of(plan.capex_usd - base_usd) / shown.large[0]
+        return (plan.capex_usd - base_usd) / study.shown_in.large[0]
 
     panels = [_panel(study, study.measure.label, "%", sense, work)]
     if base_usd is not None:
-        panels.append(_panel(study, "capex", in_millions("MUSD"), -1.0, cost))
+        panels.append(_panel(study, "capex", study.shown_in.large[1], -1.0, cost))
     words = "Each bar is the best plan by another rule, against the plan for the required storage."
     return (Chart("rules", title, words, tuple(panels)),)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from planner.outputs.blocks import Block, Column, Facts, Heading, Table, Text, notes_block
@@ -35,6 +36,7 @@ _BASES = (
 
 def view(report: SizeReport) -> list[Block]:
     """Return a sizing report as blocks."""
+    report = _restated(report)
     bases = _BASES.format(
         write=percent(report.delivered_write_share, 0), read=percent(report.delivered_read_share, 0)
     )
@@ -49,6 +51,16 @@ def view(report: SizeReport) -> list[Block]:
         *_appliances(report),
         notes_block((*report.notes, bases)),
     ]
+
+
+def _restated(report: SizeReport) -> SizeReport:
+    """Return the report with prices of appliances in its currency."""
+
+    def priced(row: ApplianceRow) -> ApplianceRow:
+        return row if row.net_usd is None else replace(row, net_usd=report.currency.of(row.net_usd))
+
+    rules = (replace(rule, appliances=tuple(map(priced, rule.appliances))) for rule in report.rules)
+    return replace(report, rules=tuple(rules))
 
 
 def _facts(report: SizeReport) -> Iterator[tuple[str, str]]:
@@ -119,8 +131,9 @@ def _details(report: SizeReport) -> Iterator[tuple[str, str]]:
     yield (
         "Clients",
         (
-            f"{held.writing_systems:,} systems write (at most {held.client_write_gb_per_s:,.0f} GB/s), "
-            f"{held.reading_systems:,} read (at most {held.client_read_gb_per_s:,.0f} GB/s)"
+            f"{held.writing_systems:,} systems write (at most "
+            f"{held.client_write_gb_per_s:,.0f} GB/s), {held.reading_systems:,} read (at most "
+            f"{held.client_read_gb_per_s:,.0f} GB/s)"
         ),
     )
     yield "Checkpoint", f"{size(saved.size_gb)}: {saved.size_reason}"

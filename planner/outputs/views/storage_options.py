@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.currency import amount, bare, current
+from planner.currency import amount, bare, currency_of
 from planner.figures import RATIOS
 from planner.outputs.blocks import Block, Text
 from planner.outputs.words import about, listed, money, percent, so_many, years
@@ -114,7 +114,7 @@ def _thresholds(found: StorageOptions, option: StorageOption) -> Iterator[str]:
     if item.purchased == 0:
         yield "owned, no price decides"
     elif item.unit_list_usd is not None:
-        yield f"list price of a unit {_price_of(item)} {current().code}"
+        yield f"list price of a unit {_price_of(item)} {currency_of(item.unit_list_usd).code}"
         if not _contested(found):
             return
         if option.even_usd is None:

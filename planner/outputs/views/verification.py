@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from planner.currency import Currency, shown_in
+from planner.currency import Currency
 from planner.figures import FIGURES
 from planner.outputs.blocks import Block, Column, Facts, Heading, Table, Text, notes_block
-from planner.outputs.restated import in_its_currency
+from planner.outputs.restated import in_its_currency, restated
 from planner.outputs.words import (
     COUNTED,
     breach_text,
@@ -52,10 +52,11 @@ def audit(found: Audit) -> list[Block]:
     if found.edited is None:
         verdict = f"nothing to compare: {found.reason}"
         return [title, Facts((("Verdict", verdict),)), _edits(found), notes_block((unread,))]
+    money_ = found.edited.shown_in
     facts = (
         ("Verdict", _standing(found, found.edited)),
         ("Changes", "; ".join(_changes(found, found.edited))),
-        ("Broken", "; ".join(map(breach_text, found.breaches))),
+        ("Broken", "; ".join(breach_text(restated(each, money_)) for each in found.breaches)),
         ("Edited", "" if found.edits else "nothing"),
     )
     short = [f"{each.model}: {each.listed:,} listed, {each.needed:,} needed"
@@ -97,8 +98,7 @@ def _value(edit: Edit, value: float | str | None, money_: Currency) -> str:
     if edit.unit == "share":
         return f"{100 * value:,.6g} %"
     if edit.unit in ("USD", "USD/year"):
-        with shown_in(money_):
-            return quantity(value, edit.unit)
+        return quantity(money_.of(value), edit.unit)
     if "USD" in edit.unit and edit.unit != f"USD/{money_.code}":  # which is a rate of exchange
         return f"{money_.of(value):,.6g} {money_.named(edit.unit)}"
     unit = COUNTED.get(edit.unit, edit.unit) if value == 1 else edit.unit
@@ -142,7 +142,8 @@ def _figures(found: Audit) -> Table:
     plans = [plan for plan in (found.solved, found.edited, found.best) if plan is not None]
     cells = {name: [in_its_currency(read)(plan) for plan in plans] for name, read in _ROWS.items()}
     cells = {name: texts for name, texts in cells.items() if {*texts} - {"-", "not known"}}
-    labels = tuple(FIGURES[name].title for name in cells)
+    shown = (found.edited or found.solved).shown_in
+    labels = tuple(shown.named(FIGURES[name].title) for name in cells)
     columns = [Column("", labels, words=True, gives_way=True)]
     columns += [
         Column(head, tuple(texts[at] for texts in cells.values()))
@@ -155,10 +156,12 @@ def _figures(found: Audit) -> Table:
 
 def _changes(found: Audit, edited: Plan) -> Iterator[str]:
     """Yield changes of money, power and work, and the cost of the workbook's own counts."""
-    before, now = found.solved.totals, edited.totals
+    shown, solved = edited.shown_in, restated(found.solved, edited.shown_in)
+    edited = restated(edited)
+    before, now = solved.totals, edited.totals
     if not found.edits or before is None or now is None:
         return
-    work = (found.solved.jobs[0].useful_pflops, edited.jobs[0].useful_pflops)
+    work = (solved.jobs[0].useful_pflops, edited.jobs[0].useful_pflops)
     rows: tuple[tuple[str, Any, Any, Callable[[float], str], float], ...] = (
         ("capex_usd", before.capex_usd, now.capex_usd, money, 0.005),
         ("tco_usd", before.tco_usd, now.tco_usd, money, 0.005),
@@ -172,7 +175,7 @@ def _changes(found: Audit, edited: Plan) -> Iterator[str]:
         if old is not None and new is not None and abs(new - old) >= least
     ]
     yield ", ".join(texts) or "none in money, power and work"
-    listed = found.sheet_capex_usd
+    listed = None if found.sheet_capex_usd is None else shown.of(found.sheet_capex_usd)
     if now.capex_usd is not None and listed is not None and abs(listed - now.capex_usd) >= 0.005:
         yield (
             f"capex {money(listed)} with the counts listed, {money(now.capex_usd)} with the counts "
