@@ -54,7 +54,6 @@ _SHAPES: dict[Shape, str] = {
 _NAN = float("nan")
 _HATCH, _CROSSED = 4 * HATCH, 2 * CROSSED
 _TEXT_PT = 9.0
-_PAPER: Any = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.6}
 _MOST_LETTERS, _LABEL = 240, 44
 HOVER = "values-"
 """How ids of layers with tooltips begin; a number follows, the layer's place in the panel."""
