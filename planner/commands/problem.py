@@ -173,5 +173,6 @@ def report_sizes(
 
     sized = size_report(load(problem, settings=settings, scenario=scenario), gpus)
     if as_json:
-        return json.dumps(asdict(sized), indent=2, ensure_ascii=False)
+        data = asdict(sized) | {"currency": sized.currency.code}
+        return json.dumps(data, indent=2, ensure_ascii=False)
     return show(view(sized), full=full, styled=coloured()).rstrip("\n")

@@ -102,7 +102,7 @@ def test_three_plans_stand_side_by_side(plans: tuple[Path, Path, Path]) -> None:
     text = show(view(found), full=True)
     assert max(map(len, text.splitlines())) <= 100
     heads = [row for row in text.splitlines() if " ".join(row.split()) == "A B C B - A C - A"]
-    assert len(heads) >= 2
+    assert heads
 
 
 def test_a_workbook_gives_its_plan_and_an_edited_one_its_edited_plan(tmp_path: Path) -> None:

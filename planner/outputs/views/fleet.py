@@ -9,14 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from planner.outputs.blocks import Block, Column, Table
-from planner.outputs.charts.model import Axis, Band, Chart, Layer, Line, Panel, Points, powers
+from planner.outputs.charts.model import Axis, Band, Chart, Layer, Line, Panel, Points
 from planner.outputs.telemetry_words import figure, one_line
 from planner.outputs.words import HOUR_S, counted, percent
 from planner.schema.telemetry import CONFIDENCE, FleetJob, FleetStudy, Measured, Trend
 
 _NAME = 24
 _SURE = 0.05
-_ROOM = 1.25
 FINDINGS = {
     "bandwidth": "Checkpoint bandwidth against model size",
     "per_gpu": "Checkpoint bandwidth per GPU against model size",
@@ -232,7 +231,7 @@ def bandwidth(study: FleetStudy) -> Chart:
     """Return the chart of bandwidth against parameters."""
     x = [job.parameters / 1e9 for job in study.jobs]
     y = [job.write_gb_per_s for job in study.jobs]
-    axes = _axis("parameters", "10⁹", x), _axis("write bandwidth", "GB/s", y)
+    axes = Axis("parameters", "10⁹", True), Axis("write bandwidth", "GB/s", True)
     return _chart("model_size", "bandwidth", study, axes, x, y, study.bandwidth)
 
 
@@ -240,7 +239,7 @@ def per_gpu(study: FleetStudy) -> Chart:
     """Return the chart of bandwidth per GPU against parameters."""
     x = [job.parameters / 1e9 for job in study.jobs]
     y = [job.mb_per_s_per_gpu for job in study.jobs]
-    axes = _axis("parameters", "10⁹", x), _axis("write bandwidth per GPU", "MB/s", y)
+    axes = Axis("parameters", "10⁹", True), Axis("write bandwidth per GPU", "MB/s", True)
     return _chart("per_gpu", "per_gpu", study, axes, x, y, study.per_gpu)
 
 
@@ -252,8 +251,8 @@ def interval(study: FleetStudy) -> Chart:
     """
     x = [job.interval_s / HOUR_S for job in study.jobs]
     y = [HOUR_S * job.write_gb_per_s / job.size_gb for job in study.jobs]
-    axes = _axis("interval", "h", x), _axis("bandwidth over size", "1/h", y)
-    ends = (min(x) / _ROOM, max(x) * _ROOM)
+    axes = Axis("interval", "h", True), Axis("bandwidth over size", "1/h", True)
+    ends = (min(x) / 1.25, max(x) * 1.25)
     layers: list[Layer] = [_law(f"law, overlap {percent(study.limit, 0)}", study.limit, ends, True)]
     if study.law is not None:
         found = study.law.overlap
@@ -298,7 +297,3 @@ def _points(jobs: tuple[FleetJob, ...], x: list[float], y: list[float]) -> Point
         for job in jobs
     )
     return Points("job", tuple(x), tuple(y), hovers)
-
-
-def _axis(label: str, unit: str, values: list[float]) -> Axis:
-    return Axis(label, unit, True, powers([min(values) / _ROOM, max(values) * _ROOM]))

@@ -31,7 +31,6 @@ from planner.outputs.charts.model import (
     Points,
     Shape,
     Steps,
-    powers,
 )
 from planner.outputs.charts.words import (
     BOUND,
@@ -200,7 +199,7 @@ def charts(study: Frontier) -> tuple[Chart, ...]:
     x, y = axis_scale(xs, study.x_unit), axis_scale(ys, study.y_unit)
     log = study.x_name == "storage" and min(xs) > 0
     panel = Panel(
-        Axis(study.x_label, x.unit, log, powers(in_scale(xs, x), x.unit) if log else ()),
+        Axis(study.x_label, x.unit, log),
         Axis(study.y_label, y.unit),
         (*_layers(study, x, y, log), *_rules(study, x, y)),
         marks=tuple(_marks(study, x, y)),

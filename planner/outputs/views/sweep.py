@@ -31,7 +31,6 @@ from planner.outputs.charts.model import (
     Reference,
     ShadedRange,
     is_wide,
-    powers,
 )
 from planner.outputs.charts.words import BOUND, axis_scale, in_scale, plain, proven, short, shows
 from planner.outputs.charts.words import amount as axis_amount
@@ -317,7 +316,7 @@ def _line(study: Sweep, rows: Rows, column: Input) -> tuple[tuple[Panel, ...], s
         Reference(f"now: {amount(study, study.base)}", study.base / y.size),
     )  # fmt: skip
     panel = Panel(
-        Axis(column.label, x.unit, log, powers(xs, x.unit) if log else ()),
+        Axis(column.label, x.unit, log),
         Axis(goal(study), y.unit),
         tuple(layers),
         stretches=tuple(ShadedRange("no plan", start, end) for start, end, *_ in holes),
@@ -448,7 +447,7 @@ def _scatter(
     log = is_wide(xs)
     hovers = tuple(_hover(study, rows, row, inputs) for row in kept)
     points = Points("a scenario", xs, ys, hovers, hollow=True, size=4.5)
-    across = Axis(column.label, x.unit, log, powers(xs, x.unit) if log else ())
+    across = Axis(column.label, x.unit, log)
     return Panel(across, axis, (points,), title=column.label)
 
 

@@ -30,7 +30,6 @@ from planner.outputs.charts.model import (
     Tone,
     Whiskers,
     is_wide,
-    powers,
 )
 from planner.outputs.charts.words import amount as axis_amount
 from planner.outputs.charts.words import plain as plain_axis
@@ -354,7 +353,8 @@ def _candidate_chart(study: Uncertain) -> Chart:
     ]
     for (at, name), look in zip(named_.items(), _LOOKS, strict=False):
         plan = study.candidates[at]
-        layers.append(_plans(study, f"{name} ({short(plan.name, 30)})", [plan], look, 12.0))
+        own = "" if plan.name == name else f" ({short(plan.name, 30)})"
+        layers.append(_plans(study, f"{name}{own}", [plan], look, 12.0))
     panel = Panel(
         _regret_axis("mean regret", [plan.mean_regret for plan in study.candidates]),
         _regret_axis("worst regret", [plan.most_regret for plan in study.candidates]),
@@ -370,7 +370,7 @@ def _candidate_chart(study: Uncertain) -> Chart:
 def _regret_axis(label: str, shares: Sequence[float]) -> Axis:
     percents = [100.0 * share for share in shares]
     log = is_wide(percents, 8.0)
-    return Axis(label, "%", log, powers(percents) if log else ())
+    return Axis(label, "%", log)
 
 
 def _plans(

@@ -13,8 +13,6 @@ from planner.outputs.charts.model import (
     Line,
     Panel,
     Steps,
-    x_ends,
-    y_ends,
 )
 from tests.outputs.charts import samples
 from tests.outputs.charts.samples import charts
@@ -139,15 +137,3 @@ def test_a_sweep_without_any_plan_says_so() -> None:
     study, rows = samples.without_a_plan()
     chart = one(study, rows)
     assert not chart.panels and chart.subtitle == "No scenario of 3 has a plan (3 no plan)."
-
-
-def test_axes_hold_everything_drawn_and_room_for_words() -> None:
-    for study, rows in samples.all_kinds():
-        for chart in charts(study, rows):
-            for panel in chart.panels:
-                low, high = x_ends(panel, 900.0)
-                assert low < high
-                for layer in layers(panel, Bars):
-                    assert all(low <= value <= high for value in (*layer.starts, *layer.ends))
-                bottom, top = y_ends(panel)
-                assert (bottom > top) == bool(panel.rows)
