@@ -155,7 +155,7 @@ def solve(
     if portfolio.is_portfolio(problem):
         given = {"--also": also, "--html": html, "--save-model": save_model}
         given["--audience"] = audience is not AudienceName.internal
-        portfolio.refuse_options([name for name, value in given.items() if value])
+        portfolio.refuse_options(given)
         shown = {"as_json": as_json, "full": full or bool(show), "quiet": quiet}
         raise typer.Exit(portfolio.solve(request, output, **shown))
     options = request.running(save_model=save_model)
@@ -295,6 +295,8 @@ def explain(
 
     request = _request(problem, set_, scenario, None, time_limit, workers=workers, output=output)
     if portfolio.is_portfolio(problem):
+        given = {"--step": step, "--why-not": why_not, "--weight": weight, "--keep": keep}
+        portfolio.refuse_options({**given, "--output": output})
         raise typer.Exit(portfolio.explain(request, as_json=as_json, quiet=quiet))
     study = partial(
         run, step=step or (), why_not=why_not or (), weight=weight or (), keep=keep or ()
@@ -372,13 +374,17 @@ def sweep(
     from planner.commands.sweep import Sweeping, sweeping
 
     request = _request(problem, set_, scenario, gap, time_limit, workers=workers, output=output)
-    if mode is Mode.grid and portfolio.is_portfolio(problem):
+    if portfolio.is_portfolio(problem):
+        modes = {f"--mode {mode.value}": mode is not Mode.grid, "--indices": indices}
+        texts = {"--scenarios": scenarios, "--against": against, "--points": points}
+        more = {"--samples": samples, "--seed": seed, "--json": as_json}
+        portfolio.refuse_options({**modes, **texts, **more})
         raise typer.Exit(portfolio.sweep(request, vary or (), quiet=quiet))
-    given = Sweeping(
+    asked = Sweeping(
         tuple(vary or ()), scenarios, tuple(each.value for each in against or ()),
         points, samples, seed, indices,
     )  # fmt: skip
-    counts, study = sweeping(mode.value, given)
+    counts, study = sweeping(mode.value, asked)
     shown = {"as_json": as_json, "full": full, "quiet": quiet}
     raise typer.Exit(run_study(f"sweep, {mode.value}", counts, study, request, **shown))
 
@@ -393,7 +399,7 @@ def compare(
             show_default=False,
         ),
     ],
-    rules: Annotated[
+    by_rules: Annotated[
         bool,
         typer.Option("--rules", help="Compare storage sized by the job and by vendors' rules."),
     ] = False,
@@ -416,15 +422,16 @@ def compare(
     Problem files are solved first. Exit code 3 where there is no plan to compare.
     """
     from planner.commands.results import Study, run_study
-    from planner.studies import alternatives
-    from planner.studies.compare import rules as comparing
+    from planner.studies import alternatives, compare, rules
     from planner.studies.request import share
 
-    if rules and near is not None:
+    if by_rules and near is not None:
         message = "--rules and --near are different comparisons"
         raise InputError(Finding("option", message, fix="give one of them"))
     request = _request(files, set_, scenario, None, None, output=output)
-    study: Study = partial(comparing.run, rules=rules, everything=full)
+    study: Study = partial(compare.run, everything=full)
+    if by_rules:
+        study = rules.run
     if near is not None:
         study = partial(alternatives.run, within=share("--near", near), most=alternatives.SEVERAL)
     shown = {"as_json": as_json, "full": full, "quiet": quiet}
@@ -478,9 +485,12 @@ def explore(
 
     Listens on this machine alone. Needs the extra 'web'.
     """
-    from planner.commands.explore import serve
+    from planner.commands import explore_portfolio, portfolio
+    from planner.commands.explore import explorer_of, serve
 
-    serve(problem, tuple(set_ or ()), scenario, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
+    of = explore_portfolio.explorer_of if portfolio.is_portfolio(problem) else explorer_of
+    make = partial(of, problem, tuple(set_ or ()), scenario)
+    serve(make, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
 
 
 @app.command()

@@ -216,7 +216,13 @@ def simulate(
     from planner.studies.simulation import run
 
     if portfolio.is_portfolio(plan):
-        raise typer.Exit(portfolio.simulate(request_for([plan]), quiet=quiet))
+        laws = {"--failures": failures != "exponential", "--scaled": scaled, "--json": as_json}
+        more = {"--time-format": time_format, "--interval": interval, "--output": output}
+        portfolio.refuse_options({**laws, **more})
+        length_s, runs = seconds("--length", length), whole("--replications", replications, 2)
+        seed, request = whole("--seed", seed, 0), request_for([plan])
+        code = portfolio.simulate(request, length_s=length_s, runs=runs, seed=seed, quiet=quiet)
+        raise typer.Exit(code)
     law, _, column = failures.partition("=")
     study = partial(
         run,
@@ -229,8 +235,6 @@ def simulate(
         seed=whole("--seed", seed, 0),
         interval_s=None if interval is None else seconds("--interval", interval),
         intervals=True,
-        repairs="exponential",
-        when_short="plan",
     )
     request = request_for([plan], folder=output)
     shown = {"as_json": as_json, "full": full, "quiet": quiet}

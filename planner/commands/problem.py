@@ -169,10 +169,9 @@ def report_sizes(
     """
     from planner.outputs.screen import show
     from planner.outputs.views.size import view
-    from planner.sizing_report import size_report
+    from planner.size import size_report
 
     sized = size_report(load(problem, settings=settings, scenario=scenario), gpus)
     if as_json:
-        data = asdict(sized) | {"currency": sized.currency.code}
-        return json.dumps(data, indent=2, ensure_ascii=False)
+        return json.dumps(asdict(sized), indent=2, ensure_ascii=False)
     return show(view(sized), full=full, styled=coloured()).rstrip("\n")

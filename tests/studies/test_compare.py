@@ -16,7 +16,7 @@ from planner.outputs import plan_json
 from planner.outputs.screen import show
 from planner.outputs.views.comparison import view
 from planner.schema.comparison import Comparison, FigureRow, LineRow
-from planner.studies.compare.side_by_side import compare, read_sides
+from planner.studies.compare import compare, read_sides
 from planner.workbook.audit import audit
 from tests.workbook.conftest import Made, shipped
 from tests.workbook.excel import saved_with

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from planner.outputs.blocks import Block, Column, Facts, Heading, Table, Text, notes_block
 from planner.outputs.words import duration, listed, money, number, percent, size
-from planner.sizing_report.model import ApplianceRow, IntervalRow, ModeReport, RuleRow, SizeReport
+from planner.schema.size import ApplianceRow, IntervalRow, ModeReport, RuleRow, SizeReport
 
 _FAN_OUTS = {
     "broadcast": "broadcast: one reader, then the GPU fabric",
