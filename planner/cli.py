@@ -47,7 +47,7 @@ from planner.cli_options import (
 )
 from planner.commands import running
 from planner.errors import Finding, InputError, PlannerError, StoppedError
-from planner.terminal import discard, follow, open_closed_streams, say
+from planner.terminal import coloured, discard, follow, open_closed_streams, say
 from planner.version import __version__
 
 if TYPE_CHECKING:
@@ -211,10 +211,8 @@ def size(
     from planner.commands.problem import report_sizes
 
     portfolio.refuse("size", problem)
-    text, strong = report_sizes(
-        problem, tuple(set_ or ()), scenario, gpus, as_json=as_json, full=full
-    )
-    say(text, strong=strong)
+    text = report_sizes(problem, tuple(set_ or ()), scenario, gpus, as_json=as_json, full=full)
+    say(text, styled=not as_json and coloured())
 
 
 @app.command()
