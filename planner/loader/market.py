@@ -214,11 +214,11 @@ class _Written(NamedTuple):
 
     data: dict[str, Any]
     document: Document
-    index: int
+    at: int
 
     def place(self, *steps: str) -> tuple[str, int | None]:
         """File and line of a part."""
-        return self.document.file, self.document.line(("items", self.index, *steps))
+        return self.document.file, self.document.line(("items", self.at, *steps))
 
 
 Resolved = tuple[dict[str, Any], tuple[str, ...]]
@@ -250,7 +250,7 @@ def _resolved(name: str, written: Mapping[str, _Written], below: tuple[str, ...]
     if not isinstance(parent, str):
         return item.data, (name,)
     if parent not in written:
-        path, hint = f"items.{item.index}.extends", did_you_mean(parent, list(written))
+        path, hint = f"items.{item.at}.extends", did_you_mean(parent, list(written))
         place = item.place("extends")
         raise InputError(Finding("unknown-id", f"no item '{parent}'", *place, path, hint))
     place = written[chain[0]].place("extends")
@@ -275,7 +275,7 @@ def _whole(
 ) -> Any:
     name = item.get("id") if isinstance(item, dict) else None
     known = written.get(name) if isinstance(name, str) else None
-    mine = known is not None and known.document is document and known.index == index
+    mine = known is not None and known.document is document and known.at == index
     return resolved[name][0] if mine and name else item
 
 
@@ -320,7 +320,7 @@ def _cross_check(result: Catalogs, written: Mapping[str, _Written]) -> None:
         known = result.sources[item.id]
         for message, hint, part in check_item(item, known, result.items, result.families):
             home = written[item.id]
-            place = home.document.place(("items", home.index, *steps_of(part)))
+            place = home.document.place(("items", home.at, *steps_of(part)))
             problems.append(Finding("catalog", message, *place, item.id, hint))
     for family in result.families.values():
         file, line = file_and_line(result.places[family.id])
