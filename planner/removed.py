@@ -46,5 +46,5 @@ OPTIONS = {
 
 
 def successor(command: str = "", option: str = "") -> str | None:
-    """Return what replaces a command or an option, None where it was never one."""
+    """Return the successor of a command or an option, None where it was never one."""
     return OPTIONS.get(option) if option else COMMANDS.get(command)

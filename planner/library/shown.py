@@ -187,7 +187,7 @@ def _first(result: Shown) -> tuple[FirstScreen | None, Callable[[], str]]:
 
 
 def _rows(result: Shown) -> dict[str, Any] | None:
-    """Return what views take besides the record, None where a sweep is without its rows."""
+    """The rows of a sweep by name, empty for other records, None for a sweep without its rows."""
     if not isinstance(result, Sweep):
         return {}
     table: Mapping[str, Sequence[Any]] | None = getattr(result, "table", None)

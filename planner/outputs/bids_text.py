@@ -41,7 +41,7 @@ TO_WIN = "Break-even prices"
 
 
 def view(found: Bids) -> list[Block]:
-    """Return what an evaluation of bids says."""
+    """Return the evaluation of bids."""
     blocks: list[Block] = [Heading(_heading(found)), Text(tuple(answer(found)), points=True)]
     blocks.append(_table(found))
     blocks += [
@@ -56,7 +56,7 @@ def view(found: Bids) -> list[Block]:
 
 
 def first(found: Bids) -> FirstScreen:
-    """Return what one page says: the answer, the bids side by side, what to look at."""
+    """Return the first screen: the answer, the bids side by side, break-even prices."""
     return FirstScreen(
         _heading(found),
         below=(
@@ -207,7 +207,7 @@ def _mixed(found: Bids) -> str:
 
 
 def _which_lacks(found: Bids) -> str:
-    """Return which lots the first bid does not have, and takes at the book's prices."""
+    """Lots that the first bid takes at the book's prices."""
     lots = [line.product for bid in found.bids if bid.rank == 1 for line in bid.lines
             if line.priced_by == "book" and line.section in ("Compute", "Storage")]  # fmt: skip
     return f", which takes {listed(lots[:2])} at the book's prices" if lots else ""
@@ -218,7 +218,7 @@ def _changed(saves_usd: float) -> str:
 
 
 def bidders_of(award: Award) -> str:
-    """Return which bids an award names."""
+    """Return the bids of an award."""
     return listed(list(award.bids)) if award.bids else "at the book's prices"
 
 
