@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from planner import shipped, units
 from planner.case import suitability
-from planner.case.choices import peak_tflops
+from planner.case.ways import peak_tflops
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import FIGURES, capital
 from planner.inputs import Inputs
