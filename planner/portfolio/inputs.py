@@ -250,10 +250,16 @@ def _check_items(portfolio: Portfolio, document: Document) -> None:
                 fix = "say owned units by site (sites.NAME.owned), retirement under market"
                 message = f"items.{name}.{key} is not for several sites or periods"
                 raise _error(document, f"items.{name}.{key}", message, fix)
-    if portfolio.storage.rule != "demand" or portfolio.storage.tolerate_down:
-        key = "rule" if portfolio.storage.rule != "demand" else "tolerate_down"
-        message = f"storage.{key} is not supported for several jobs, sites or periods"
-        raise _error(document, f"storage.{key}", message, f"leave storage.{key} out")
+    storage = portfolio.storage
+    refused = {
+        "rule": storage.rule != "demand",
+        "tolerate_down": storage.tolerate_down > 0,
+        "exact_families": storage.exact_families is not None,
+    }
+    for key, wrong in refused.items():
+        if wrong:
+            message = f"storage.{key} is not supported for several jobs, sites or periods"
+            raise _error(document, f"storage.{key}", message, f"leave storage.{key} out")
 
 
 def _check_job(job: TrainingJob, path: str, last: int, document: Document) -> None:
@@ -302,6 +308,11 @@ def _check_job(job: TrainingJob, path: str, last: int, document: Document) -> No
             job.training.mfu is None and job.training.model is None,
             "work of several jobs is added in FLOP/s, which needs a rate",
             "give training: {mfu: 40 %} or {model: ...}",
+        ),
+        "training.tokens": (
+            job.training.tokens is not None,
+            "tokens of a job in a portfolio have a date",
+            "give tokens: {count: 15 T, by: 6} in the job",
         ),
         "training.scale": (
             job.training.scale is not None and job.training.scale.table is not None,
