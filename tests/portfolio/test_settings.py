@@ -64,7 +64,7 @@ JOB: dict[str, tuple[Any, str]] = {
     "gpus.max_types": (2, REFUSED),
     "dataset": ("20000 TB", "changes"),
     "dataset.tier": ({"size": "10 TB", "tier": "bulk"}, REFUSED),
-    "ingest_per_gpu": ("2 GB/s", "changes"),
+    "ingest_per_gpu": ("8 GB/s", "changes"),
     "sites": (["x"], "changes"),
     "window": ({"from": 2}, "changes"),
     "weight": (0.5, "changes"),
