@@ -401,7 +401,7 @@ def compare(
             show_default=False,
         ),
     ],
-    rules: Annotated[
+    by_rules: Annotated[
         bool,
         typer.Option("--rules", help="Compare storage sized by the job and by vendors' rules."),
     ] = False,
@@ -424,15 +424,16 @@ def compare(
     Problem files are solved first. Exit code 3 where there is no plan to compare.
     """
     from planner.commands.results import Study, run_study
-    from planner.studies import alternatives
-    from planner.studies.compare import rules as comparing
+    from planner.studies import alternatives, compare, rules
     from planner.studies.request import share
 
-    if rules and near is not None:
+    if by_rules and near is not None:
         message = "--rules and --near are different comparisons"
         raise InputError(Finding("option", message, fix="give one of them"))
     request = _request(files, set_, scenario, None, None, output=output)
-    study: Study = partial(comparing.run, rules=rules, everything=full)
+    study: Study = partial(compare.run, everything=full)
+    if by_rules:
+        study = rules.run
     if near is not None:
         study = partial(alternatives.run, within=share("--near", near), most=alternatives.SEVERAL)
     shown = {"as_json": as_json, "full": full, "quiet": quiet}

@@ -235,8 +235,6 @@ def simulate(
         seed=whole("--seed", seed, 0),
         interval_s=None if interval is None else seconds("--interval", interval),
         intervals=True,
-        repairs="exponential",
-        when_short="plan",
     )
     request = request_for([plan], folder=output)
     shown = {"as_json": as_json, "full": full, "quiet": quiet}

@@ -55,7 +55,7 @@ class Choice(NamedTuple):
     option: Parallelism | None = None
 
     @property
-    def left(self) -> float:
+    def rate_share(self) -> float:
         """What the set point and the spread of a replica leave of the rate."""
         factor = 1.0 if self.option is None else self.option.factor
         return self.point.throughput * factor

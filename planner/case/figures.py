@@ -281,7 +281,11 @@ def uses_of(item: Item, job: Job) -> tuple[int, ...]:
     whole = usable_gpus(item, job)
     if job.gpus.most_of(item.id) is not None or not spare_unit(item, whole, job).in_rack:
         return (whole,)
-    every = {usable_gpus(item, job, most) for most in range(1, item.provides.gpus.value + 1)}
+    gpus, parallel = item.provides.gpus.value, job.parallelism
+    every = set(range(1, gpus + 1))
+    if job.whole_replicas and parallel is not None:
+        tensor, replica = parallel.tensor, parallel.replica_gpus
+        every = {sizing.usable_gpus(gpus, tensor, replica, most) for most in every}
     return tuple(sorted(every - {0}, reverse=True))
 
 
@@ -292,7 +296,7 @@ def spare_unit(item: Item, usable_gpus: int, job: Job) -> SpareUnit:
     if job.repair is not None and job.repair.unit == "tray" and item.spare_unit is not None:
         tray = item.spare_unit.tray.value
     tensor = job.parallelism.tensor if job.whole_replicas and job.parallelism else 1
-    return SpareUnit.of(item.provides.gpus.value, usable_gpus, tray, tensor)
+    return SpareUnit.for_system(item.provides.gpus.value, usable_gpus, tray, tensor)
 
 
 def client_gb_per_s(figure: Figure[Bandwidth] | None, gpus: int) -> float:

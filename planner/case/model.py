@@ -16,6 +16,7 @@ from planner.case.repair import Repair, SpareUnit
 from planner.figures import OBJECTIVES, RATIOS, STATED
 from planner.limits import of_group
 from planner.schema.problem import Maximized, Minimized
+from planner.sizing.checkpoint import FanOut, fan_out_terms
 from planner.sizing.fabric import ComputeDesign, FabricSize
 from planner.sizing.facility import HOURS_PER_YEAR
 from planner.sizing.throughput import ScaleLaw
@@ -491,7 +492,7 @@ class Job:
     interval: IntervalRule
     one_replica_writes: bool
     one_replica_reads: bool
-    fan_out: Literal["broadcast", "sharded_optimizer", "every_replica"]
+    fan_out: FanOut
     max_restore_s: float | None
     restart_s: float
     gpus_min: int
@@ -543,14 +544,13 @@ class Job:
         return self.hot_spares + ceil(self.hot_share * used) if used else 0
 
     def fan_out_terms(self, replica_gpus: int | None) -> tuple[float, float]:
-        """Return (a, c) with fan-out F = a + c * N: how often a restore reads the checkpoint."""
-        if self.fan_out == "broadcast":
-            return 1.0, 0.0
-        assert replica_gpus is not None
-        if self.fan_out == "every_replica":
-            return 0.0, 1.0 / replica_gpus
-        b = self.bytes_per_parameter
-        return (b - 2.0) / b, 2.0 / (b * replica_gpus)
+        """(a, c) of the fan-out a + c * GPUs: reads of the checkpoint in one restore."""
+        return fan_out_terms(self.fan_out, self.bytes_per_parameter, replica_gpus)
+
+    def fan_out_on(self, gpus: float) -> float:
+        """Reads of the checkpoint in one restore, of the job's first parallelism option."""
+        once, per_gpu = self.fan_out_terms(self.replica_gpus)
+        return once + per_gpu * gpus
 
 
 HELD = ("least_write_gb_per_s", "most_write_gb_per_s")
@@ -565,8 +565,8 @@ class Limits(dict[str, float | None]):
     """
 
     @classmethod
-    def of(cls, given: Mapping[str, float | None]) -> Limits:
-        """Return limits of which so many are given."""
+    def from_values(cls, given: Mapping[str, float | None]) -> Limits:
+        """Limits by field, None where not given."""
         fields = (limit.field for limit in of_group("supply", "ratio", "target"))
         return cls(dict.fromkeys((*fields, *HELD))).with_values(**given)
 

@@ -321,7 +321,7 @@ def limits_of(problem: Problem) -> Limits:
     given = {limit.field: value_at(problem, limit.path) for limit in rows}
     site = problem.site
     own = {"facility_power_kw": site.facility_limit_kw, "racks": site.rack_count}
-    return Limits.of(given | own)
+    return Limits.from_values(given | own)
 
 
 def limit_at(problem: Problem, path: str, value: float) -> float:
@@ -521,7 +521,7 @@ def _way(item: Item, job: Job, choice: Choice, usable: int) -> Way:
         usable_gpus=usable,
         step_gpus=replica if job.whole_replicas and replica else usable,
         replica_gpus=replica,
-        tflops_per_gpu=_rate_tflops(job, choice) * choice.left,
+        tflops_per_gpu=_rate_tflops(job, choice) * choice.rate_share,
         failures_per_gpu_day=figures.failures_per_gpu_day(item, job),
         spare_unit=figures.spare_unit(item, usable, job),
         power_share=choice.point.power,

@@ -203,7 +203,7 @@ def sheets(inputs: Inputs, plan: Plan, options: Options, names: Collection[str])
     """
     from planner.commands.views import VIEWS
     from planner.studies import alternatives, explain
-    from planner.studies.compare.rules import rules_table
+    from planner.studies.rules import rules_table
 
     def near() -> BaseModel | None:
         found = alternatives.alternatives(inputs, options)

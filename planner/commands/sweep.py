@@ -24,10 +24,8 @@ from planner.studies import frontier, tornado, uncertain
 from planner.studies.distributions import Field
 from planner.studies.frontier import Against
 from planner.studies.request import Found, Request, whole
-from planner.studies.scenario_plans import table_rows
-from planner.studies.scenarios import Row
 from planner.studies.scenarios import scenarios as scenarios_of
-from planner.studies.sweep import SweepTable, sweep_table
+from planner.studies.sweep import Row, SweepTable, sweep_table, table_rows
 from planner.terminal import say
 from planner.whole_files import write_all
 

@@ -48,10 +48,11 @@ from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
 from planner.schema.simulation import Simulation
+from planner.schema.size import SizeReport
 from planner.schema.telemetry import Characterization
 from planner.schema.verification import Audit, Verification
 from planner.shipped import portfolio_files, problem_files
-from planner.sizing_report import SizeReport, size_report
+from planner.size import size_report
 from planner.studies.request import bandwidth, one_of, seconds, share, whole
 
 if TYPE_CHECKING:
@@ -407,10 +408,10 @@ def compare(
         gap: the largest gap to prove, as a share.
         time_limit: of each solve.
     """
-    from planner.studies.compare.rules import run
+    from planner.studies.compare import run
 
     request = request_of(flat(files), settings, scenario, gap=gap, time_limit=time_limit)
-    return record_of(run(request, rules=False, everything=False), Comparison)
+    return record_of(run(request, everything=False), Comparison)
 
 
 def compare_rules(
@@ -429,10 +430,10 @@ def compare_rules(
         gap: the largest gap to prove, as a share.
         time_limit: of each solve.
     """
-    from planner.studies.compare.rules import run
+    from planner.studies.rules import run
 
     request = request_of((problem,), settings, scenario, gap=gap, time_limit=time_limit)
-    return record_of(run(request, rules=True, everything=False), RulesTable)
+    return record_of(run(request), RulesTable)
 
 
 def alternatives(
@@ -631,8 +632,6 @@ def simulate(
     scaled: bool = False,
     interval: str | None = None,
     intervals: bool = True,
-    repairs: str = "exponential",
-    when_short: str = "plan",
     replications: int = 1000,
     length: str = "1 year",
     seed: int = 1,
@@ -646,8 +645,6 @@ def simulate(
         scaled: scale the file's times to the plan's mean.
         interval: checkpoint interval; by default the plan's.
         intervals: whether to try other intervals under the same failures.
-        repairs: "exponential", "constant" or "lognormal:SIGMA".
-        when_short: "wait", "shrink", or as in the "plan".
         replications: number of runs.
         length: of each run.
         seed: of the runs.
@@ -662,8 +659,6 @@ def simulate(
         scaled=scaled,
         interval_s=None if interval is None else seconds("--interval", interval),
         intervals=intervals,
-        repairs=repairs,
-        when_short=when_short,
         replications=replications,
         length_s=seconds("--length", length),
         seed=whole("--seed", seed, 0),
