@@ -174,7 +174,7 @@ class Search:
         self.program.ask_for(goal, maximise=False)
         if self.large and not start:
             self._coarse(found, goal, least=least)
-        if not self._relaxed(goal, 3 if found.values else RELAXED):
+        if not self._relaxed(found, goal, 3 if found.values else RELAXED):
             found.infeasible = not found.values
             return found
         skeletons = 1 if self.large and not start else 0
@@ -195,7 +195,7 @@ class Search:
         for starts in self.program.block_starts():
             fixed, same = self.program.equal_periods(starts)
             with self._fixed(dict.fromkeys(fixed, 0.0)):
-                if not found.values and not self._relaxed(goal, RELAXED, same):
+                if not found.values and not self._relaxed(found, goal, RELAXED, same):
                     continue
                 margin = MARGIN if least else 0.0
                 self._fix_slack(margin, margin)
@@ -207,13 +207,18 @@ class Search:
                 self._take(found, goal, solved.values, least=least)
 
     def _relaxed(
-        self, goal: Expression, rounds: int, same: Mapping[str, str] | None = None
+        self, found: Found, goal: Expression, rounds: int, same: Mapping[str, str] | None = None
     ) -> bool:
-        """Add tangents to the program without whole numbers; return whether it has a solution."""
+        """Add tangents to the program without whole numbers; return whether it has a solution.
+
+        What it ends at is a bound, unless periods are held equal.
+        """
         for _ in range(rounds):
             solved = self._ask(goal, relaxed=True, same=same)
             if solved.status == "infeasible":
                 return False
+            if solved.status == "optimal" and same is None and solved.objective is not None:
+                found.bound = max(found.bound, solved.objective)
             if not solved.values or self._tighten(solved.values) < 1e-4:
                 break
         return True
