@@ -81,10 +81,11 @@ def _title(plan: PortfolioPlan) -> str:
 def _answer(plan: PortfolioPlan) -> Iterator[str]:
     if plan.message:
         yield plan.message
-    if plan.value is None or plan.bound is None or plan.best is None:
+    if plan.value is None or plan.best is None:
         return
     unit = UNITS[plan.objective]
-    yield f"Objective: {plan.value:,.6g} {unit}; bound {plan.bound:,.6g} ({plan.solver})"
+    bound = "no bound in time" if plan.bound is None else f"bound {plan.bound:,.6g}"
+    yield f"Objective: {plan.value:,.6g} {unit}; {bound} ({plan.solver})"
     share = 1.0 - plan.value / plan.best if plan.best else 0.0
     if plan.tolerance and share > 1e-5:
         yield f"Near-optimal: {100 * share:.2g} % below the best ({plan.best:,.6g}) for less money"
