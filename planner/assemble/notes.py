@@ -10,10 +10,10 @@ from typing import NamedTuple
 from planner.assemble.ways import is_stated, ways_in_use
 from planner.case import Case, figures, suitability
 from planner.case.bandwidth import write_needed_gb_per_s
-from planner.case.choices import ASSUMED, FULL
 from planner.case.fabrics import WORDS
 from planner.case.model import Fabric
 from planner.case.quantities import total
+from planner.case.ways import ASSUMED, FULL, choices_on
 from planner.figures import STATED
 from planner.inputs import Inputs, needs
 from planner.loader.price_building import OLD_MONTHS, is_old, is_to_come, latest_day, today
@@ -164,7 +164,7 @@ def _without_curve(facts: Facts) -> Iterator[str]:
     names = [
         facts.model(system.id)
         for system in facts.case.systems
-        if all(each.point is FULL for each in figures.choices_on(inputs.item(system.id), inputs))
+        if all(each.point is FULL for each in choices_on(inputs.item(system.id), inputs))
     ]
     if names:
         yield (
