@@ -337,6 +337,35 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "owned plan": ({"owned": "nothing.json"}, "nothing.json"),
     "fixed": ({"items": {"a": {"fixed": 3}}}, "items.a.fixed is not for several sites"),
     "rate": ({"jobs": [ONE, {**TWO, "training": {}}]}, "needs a rate"),
+    "market": ({"market": {"bb": {"lead": 1}}}, "market.bb: no item 'bb'"),
+    "rates": (
+        {
+            "jobs": [
+                ONE,
+                {
+                    "name": "x",
+                    "kind": "inference",
+                    "tokens_per_s": 9,
+                    "rates": {"c": {"per_gpu": 9, "date": "2026-05", "source": "own"}},
+                },
+            ]
+        },
+        "jobs.1.rates.c: no item 'c'",
+    ),
+    "rate without date": (
+        {
+            "jobs": [
+                ONE,
+                {
+                    "name": "x",
+                    "kind": "inference",
+                    "tokens_per_s": 9,
+                    "rates": {"a": {"per_gpu": 9, "source": "own"}},
+                },
+            ]
+        },
+        "'date' is missing",
+    ),
     "inference": ({"jobs": [ONE, {"name": "x", "kind": "inference"}]}, "exactly one of gpus"),
 }
 
