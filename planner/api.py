@@ -148,7 +148,7 @@ def solve_with(
     """
     from planner.assemble import assemble
     from planner.assemble.cables import links_of
-    from planner.assemble.rivals import with_options
+    from planner.assemble.storage_options import with_options
     from planner.optimizer.optimise import optimise
     from planner.verifier import unit_faults, verify
 
