@@ -18,7 +18,7 @@ from planner.case.chosen import ways_of
 from planner.case.figures import base_group, group_for, parts_per_panel
 from planner.case.model import Fabric
 from planner.inputs import Inputs
-from planner.optimizer.purchase import standing
+from planner.optimizer.bill import bill
 from planner.schema.beside import Cable, CableEnd, CableSchedule, NetworkOfCable
 from planner.schema.catalog import Item, Link, Port, PortGroup, Switch
 from planner.schema.plan import Plan, RackGroup
@@ -164,7 +164,7 @@ def _placed(inputs: Inputs, plan: Plan, case: Case) -> _Build:
     return _Build(
         inputs=inputs,
         case=case,
-        values=standing(case, units, ways_of(case, plan))[0],
+        values=bill(case, units, ways_of(case, plan)).counts,
         racks=plan.racks,
         items=inputs.by_id,
         places={sku: iter(sorted(found)) for sku, found in places.items()},

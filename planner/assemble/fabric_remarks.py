@@ -12,8 +12,8 @@ from planner.case.fabrics import WORDS
 from planner.case.model import Fabric
 from planner.case.quantities import total
 from planner.inputs import Inputs
+from planner.optimizer.bill import bill
 from planner.optimizer.operate import Run
-from planner.optimizer.purchase import standing
 from planner.sizing.fabric import (
     FabricSize,
     PortDesign,
@@ -56,7 +56,7 @@ def largest_fabrics(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]
 
 
 def _standing(case: Case, operation: Run) -> Mapping[str, float]:
-    return standing(case, operation.units, operation.ways)[0]
+    return bill(case, operation.units, operation.ways).counts
 
 
 def _asked(fabric: Fabric) -> str:

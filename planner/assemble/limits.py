@@ -7,15 +7,18 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from planner.case import Case, System, suitability
 from planner.case.model import Way
 from planner.case.quantities import total
 from planner.inputs import Inputs
 from planner.limits import named, of_group, path_of
-from planner.optimizer import operate, purchase
+from planner.optimizer.bill import bill, limited
+from planner.optimizer.checks import broken_by_counts, broken_limits, largest_share
 from planner.optimizer.objective import measure, natural
-from planner.optimizer.operate import Run
-from planner.optimizer.purchase import bill, largest_share
+from planner.optimizer.operate import Run, exceeded_limits, most_gpus_by, operate
+from planner.optimizer.work import most_gpus, systems_in_use
 from planner.schema.plan import JobPlan, LimitReport, LocalPlan, NextStep, StepNeed, Totals
 
 # Which limits bind: one unit more of what is wanted, or one less of what is bought, breaks it.
@@ -42,12 +45,12 @@ def _exceeded(case: Case, operation: Run) -> Iterator[str]:
         count = operation.units[system.id] + systems_of_a_step(case, operation, system)
         if system.high is None or count <= system.high:
             units = {**operation.units, system.id: count}
-            yield from purchase.broken_rows(case, units, operation.ways)
+            yield from broken_limits(case, units, operation.ways)
         run = _with_more(case, operation, system)
-        if run is None or "fabric" in purchase.broken_rows(case, run.units, run.ways):
+        if run is None or "fabric" in broken_limits(case, run.units, run.ways):
             continue  # no fabric is so large: there is no bill of it
         if worth(run) > worth(operation):
-            yield from operate.passed_by(case, run)
+            yield from exceeded_limits(case, run)
 
 
 def _with_more(case: Case, operation: Run, system: System) -> Run | None:
@@ -65,10 +68,14 @@ def _with_more(case: Case, operation: Run, system: System) -> Run | None:
         used = {**used, system.id: now + step}
         if system.high is None or units[system.id] + step <= system.high:
             units = {**units, system.id: units[system.id] + step}
-        if operate.most_in_use(case, units[system.id]) < now + step:
+        if _in_use(case, units[system.id]) < now + step:
             return None  # hot spares would grow with it
     loose, gpus = _without_limits(case), operation.gpus + more
-    return operate.operate(loose, operation.mode, units, used, gpus, operation.ways)
+    return operate(loose, operation.mode, units, used, gpus, operation.ways)
+
+
+def _in_use(case: Case, systems: int) -> int:
+    return int(systems_in_use(case.job, np.array([systems]))[0])
 
 
 def _systems_more(way: Way, systems: int) -> int:
@@ -81,7 +88,7 @@ def _systems_more(way: Way, systems: int) -> int:
 
 def _full(case: Case, operation: Run) -> Iterator[str]:
     step = min(way.step_gpus for _, way in case.in_use(operation.used, operation.ways))
-    for name, most in operate.most_by(case, operation).items():
+    for name, most in most_gpus_by(case, operation).items():
         if most is not None and operation.gpus + step > most:
             yield name
 
@@ -89,9 +96,9 @@ def _full(case: Case, operation: Run) -> Iterator[str]:
 def systems_of_a_step(case: Case, operation: Run, system: System) -> int:
     """Return how many more systems of a type let the job use more GPUs of it."""
     units, way = operation.units[system.id], system.way(operation.ways)
-    now = operate.most_gpus(case, way, units)
+    now = most_gpus(case.job, way, np.array([units]))[0]
     more = 1
-    while operate.most_gpus(case, way, units + more) <= now:
+    while most_gpus(case.job, way, np.array([units + more]))[0] <= now:
         more += 1
     return more
 
@@ -119,17 +126,17 @@ def next_step(
     count = operation.units[system.id] + step
     if system.high is not None and count > system.high:
         return None
-    if operate.most_in_use(case, count) < now + step:
+    if _in_use(case, count) < now + step:
         return None  # hot spares would grow with it
     units = {**operation.units, system.id: count}
     used = {**operation.used, system.id: now + step}
-    broken = set(purchase.broken_rows(case, units, operation.ways))
-    supplies = purchase.given(case.limits)
+    broken = set(broken_limits(case, units, operation.ways))
+    supplies = limited(case.limits)
     if not broken <= {row.name for row in supplies}:
         return None  # no fabric, no stock, not allowed: nothing that a looser limit would mend
     gpus = operation.gpus + more
-    run = operate.operate(case, operation.mode, units, used, gpus, operation.ways)
-    if run is None or operate.passed_by(case, run):
+    run = operate(case, operation.mode, units, used, gpus, operation.ways)
+    if run is None or exceeded_limits(case, run):
         return None  # storage as it is does not do for so many, or a target is missed
     then = natural(case.objective, measure(case, case.objective)(run))
     if then <= value * (1.0 + CLOSE):
@@ -159,10 +166,10 @@ def _missed(case: Case, operation: Run) -> Iterator[str]:
         used = {key: number for key, number in used.items() if number}
         ways = operation.ways
         gpus = sum(way.most_gpus(used[s.id]) for s, way in case.in_use(used, ways))
-        yield from purchase.broken_by_counts(case, units)
-        run = operate.operate(loose, operation.mode, units, used, min(gpus, operation.gpus), ways)
+        yield from broken_by_counts(case, units)
+        run = operate(loose, operation.mode, units, used, min(gpus, operation.gpus), ways)
         if run is not None:
-            yield from operate.passed_by(case, run)
+            yield from exceeded_limits(case, run)
 
 
 @lru_cache(maxsize=4)
@@ -288,7 +295,7 @@ def _supply(c: _Context) -> Iterator[_Entry]:
 
 def _checkpoint(c: _Context) -> Iterator[_Entry]:
     checkpoint, job, down = c.inputs.problem.job.checkpoint, c.job, _down(c)
-    drain_s = c.case.job.checkpoint_gb / c.operation.safe_write_gb_per_s
+    drain_s = c.case.job.checkpoint_gb / c.operation.degraded_write_gb_per_s
     share = drain_s / c.operation.remote_interval_s
     if job.mode == "sync":
         blocking = share if down else job.blocking
@@ -354,7 +361,7 @@ def _gpus(c: _Context) -> Iterator[_Entry]:
     used, gpus = c.job.gpus_used, c.inputs.problem.job.gpus
     yield _Entry("replica_fits", used, c.job.replica_gpus)
     yield _Entry("gpus_min", used, gpus.min)
-    for name, most in operate.most_by(c.case, c.operation).items():
+    for name, most in most_gpus_by(c.case, c.operation).items():
         yield _Entry(name, used, most)
     if "max_types" in gpus.model_fields_set or _owned_but_not_in_use(c):
         yield _Entry("gpu_types", len(c.operation.used), gpus.max_types)

@@ -16,8 +16,8 @@ from planner.case.quantities import ceil, total
 from planner.currency import Currency
 from planner.figures import STATED
 from planner.inputs import Inputs, once_for_each, support_level
-from planner.optimizer.operate import Run, most_by
-from planner.optimizer.purchase import PurchaseSums, bill
+from planner.optimizer.bill import Bill, bill
+from planner.optimizer.operate import Run, most_gpus_by
 from planner.paths import of_job
 from planner.schema.catalog import Item
 from planner.schema.plan import FabricReport, IdleUnits, Line, PriceNote, Section
@@ -28,7 +28,7 @@ from planner.sizing.facility import heat_btu_per_h
 # The fabrics of a plan: switches by tier, links, and how far they are filled.
 
 
-def fabric_reports(case: Case, spent: PurchaseSums) -> Iterator[FabricReport]:
+def fabric_reports(case: Case, spent: Bill) -> Iterator[FabricReport]:
     """Yield a report of every fabric that the plan has."""
     for fabric in case.companions.fabrics:
         amount = round(total(fabric.amount, spent.counts))
@@ -41,7 +41,7 @@ def fabric_reports(case: Case, spent: PurchaseSums) -> Iterator[FabricReport]:
         yield report(fabric, amount, spent)
 
 
-def _tree(fabric: Fabric, amount: int, spent: PurchaseSums) -> FabricReport:
+def _tree(fabric: Fabric, amount: int, spent: Bill) -> FabricReport:
     size = smallest(fabric.sizes, amount)
     assert size is not None
     tree, planes = size.tree, fabric.planes
@@ -59,7 +59,7 @@ def _tree(fabric: Fabric, amount: int, spent: PurchaseSums) -> FabricReport:
     )
 
 
-def _kinds(fabric: Fabric, amount: int, spent: PurchaseSums) -> FabricReport:
+def _kinds(fabric: Fabric, amount: int, spent: Bill) -> FabricReport:
     """Return the report of a fabric in which storage has leaves of its own."""
     size = smallest(fabric.sizes, round(total(fabric.bundles, spent.counts)))
     assert size is not None
@@ -79,9 +79,7 @@ def _kinds(fabric: Fabric, amount: int, spent: PurchaseSums) -> FabricReport:
     )
 
 
-def _report(
-    fabric: Fabric, spent: PurchaseSums, tree: Tree, *, planes: int, **more: int
-) -> FabricReport:
+def _report(fabric: Fabric, spent: Bill, tree: Tree, *, planes: int, **more: int) -> FabricReport:
     """Return the report of a fabric whose spines and cores are those of a tree, in each plane."""
     return FabricReport(
         network=fabric.network,
@@ -101,7 +99,7 @@ def _report(
     )
 
 
-def _flat(fabric: Fabric, amount: int, spent: PurchaseSums) -> FabricReport:
+def _flat(fabric: Fabric, amount: int, spent: Bill) -> FabricReport:
     switches = round(spent.counts["out_of_band.switches"])
     return FabricReport(
         network=fabric.network,
@@ -125,7 +123,7 @@ def _flat(fabric: Fabric, amount: int, spent: PurchaseSums) -> FabricReport:
     )
 
 
-def _serves(fabric: Fabric, spent: PurchaseSums) -> tuple[str, ...]:
+def _serves(fabric: Fabric, spent: Bill) -> tuple[str, ...]:
     if fabric.design is None:
         return tuple(sorted(name for name in fabric.serves if spent.counts[name]))
     joined = zip(fabric.serves, fabric.amount, strict=True)
@@ -135,7 +133,7 @@ def _serves(fabric: Fabric, spent: PurchaseSums) -> tuple[str, ...]:
 # What each companion is for, in words.
 
 
-def roles(case: Case, spent: PurchaseSums, fabrics: Iterable[FabricReport]) -> dict[str, str]:
+def roles(case: Case, spent: Bill, fabrics: Iterable[FabricReport]) -> dict[str, str]:
     """Return what each companion of a plan is for, by item id."""
     texts: defaultdict[str, list[str]] = defaultdict(list)
     for report in fabrics:
@@ -237,7 +235,7 @@ def _more_of(case: Case, operation: Run, system: System) -> Why:
     """Return why the job uses no more systems of a type that it uses."""
     job, way = case.job, system.way(operation.ways)
     step = way.step_gpus
-    for name, most in most_by(case, operation).items():
+    for name, most in most_gpus_by(case, operation).items():
         if most is not None and operation.gpus + step > most:
             key, says = _MOST[name]
             place = of_job(key, job.name)
@@ -343,7 +341,7 @@ def _companions(
     inputs: Inputs,
     case: Case,
     known: Mapping[str, Item],
-    spent: PurchaseSums,
+    spent: Bill,
     fabrics: Iterable[FabricReport],
 ) -> Iterator[Line]:
     why = roles(case, spent, fabrics)
@@ -364,7 +362,7 @@ def _companions(
 
 
 def _companion(
-    inputs: Inputs, part: Companion, item: Item, count: int, spent: PurchaseSums, role: str | None
+    inputs: Inputs, part: Companion, item: Item, count: int, spent: Bill, role: str | None
 ) -> Line:
     """Return the line of a companion; of spare parts none is in place, so many are in store."""
     if part.stored:
@@ -380,7 +378,7 @@ def _companion(
 
 
 def _chosen(
-    inputs: Inputs, offer: Offer, item: Item, working: int, count: int, spent: PurchaseSums
+    inputs: Inputs, offer: Offer, item: Item, working: int, count: int, spent: Bill
 ) -> Line:
     """Return the line of an item: so many units in the cluster, so many in place."""
     read = write = 0.0
@@ -442,7 +440,7 @@ def _usable_tb(offer: Offer, item: Item, working: int) -> float | None:
 
 
 def _shared(
-    inputs: Inputs, billed: BillItem, item: Item, count: int, spent: PurchaseSums
+    inputs: Inputs, billed: BillItem, item: Item, count: int, spent: Bill
 ) -> dict[str, object]:
     """Return the fields of any line that is bought."""
     purchased = spent.purchased[billed.id]

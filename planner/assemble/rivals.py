@@ -17,11 +17,11 @@ from planner.case.bandwidth import bought_nameplate, write_needed_gb_per_s
 from planner.case.money import discount, support_factor, support_usd_per_year, unit_net_usd
 from planner.figures import RATIOS
 from planner.inputs import Inputs
-from planner.optimizer.carriers import Carriers
+from planner.optimizer.bill import bill
 from planner.optimizer.objective import measure, natural, work_of_ratio
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate
-from planner.optimizer.purchase import bill
+from planner.optimizer.other_storage import OtherStorage
 from planner.schema.beside import OptionItem, StorageOption, StorageOptions
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
@@ -60,14 +60,14 @@ class RivalSearch:
         bound = (
             None if self.answer.bound is None else natural(self.case.objective, self.answer.bound)
         )
-        carriers = Carriers(self.case, chosen, bound, self.within)
-        yield self._option(chosen, 0, carriers.worth(chosen), 0.0)
-        for carrier in carriers.found(self._at_list):
-            rival = self._plan(carrier.operation)
-            beside = self._beside_usd(carrier.operation) - self._beside_usd(chosen)
-            beside += self._dearer_work_usd(carrier.operation, chosen)
+        others = OtherStorage(self.case, chosen, bound, self.within)
+        yield self._option(chosen, 0, others.shortfall(chosen), 0.0)
+        for other in others.found(self._at_list):
+            rival = self._plan(other.operation)
+            beside = self._beside_usd(other.operation) - self._beside_usd(chosen)
+            beside += self._dearer_work_usd(other.operation, chosen)
             self.check(rival)
-            yield self._option(carrier.operation, carrier.dropped, carrier.shortfall, beside)
+            yield self._option(other.operation, other.dropped, other.shortfall, beside)
 
     def _plan(self, operation: Run) -> Plan:
         """Return the whole plan of an operation; its gap is of no account here."""

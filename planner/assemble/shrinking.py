@@ -21,7 +21,7 @@ def off_by(case: Case, o: Run) -> float | None:
     """
     job, repair = case.job, case.job.repair
     ((_, way),) = case.in_use(o.used, o.ways)
-    assert repair is not None and o.shrunk is not None
+    assert repair is not None and repair.shrinks
     count, least = o.gpus // way.step_gpus, way.least_running
     units = way.spare_unit.in_use(o.gpus) + o.spares
     shape = Shrinking(units, way.spare_unit.holding_gpus, way.step_gpus, count, least)

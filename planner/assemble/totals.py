@@ -16,19 +16,19 @@ from planner.case.bandwidth import (
     nameplate,
     writing_gpus,
 )
-from planner.case.repair import Repair as RepairNumbers
 from planner.case.repair import SpareUnit
 from planner.figures import STATED
 from planner.inputs import Inputs
+from planner.optimizer.bill import bill as bill_of
 from planner.optimizer.operate import (
     Run,
     on_two_levels,
     recovery_s,
     restarts,
-    short_of_units,
+    shrunk_of,
     staging_gb_per_s,
+    waiting_with,
 )
-from planner.optimizer.purchase import bill as bill_of
 from planner.schema.plan import (
     BulkPlan,
     BurstPlan,
@@ -45,7 +45,7 @@ from planner.schema.plan import (
 from planner.schema.problem import Job
 from planner.sizing import goodput as goodput_model
 from planner.sizing import two_levels
-from planner.sizing.availability import units_out
+from planner.sizing.availability import Shrunk, units_out
 from planner.sizing.demand import (
     WEIGHTS_ONLY_BYTES_PER_PARAMETER,
     write_volume_tb_per_day,
@@ -236,11 +236,9 @@ def _repair(inputs: Inputs, case: Case, o: Run) -> Repair | None:
     unit, load = way.spare_unit, repair.load(rate, o.gpus)
     kept_gpus = o.useful_gpus / (1.0 - o.waiting)
     other, other_h = _other_unit(inputs, case, system, way), None
-    if o.shrunk is None:
-        left = o.waiting - repair.waiting(unit, o.spares + 1, o.gpus, rate)
-    else:
-        other, more = None, repair.shrunk(unit, o.spares + 1, _replicas(way, o), rate)
-        left = o.waiting - short_of_units(case.job, o, more)
+    left = o.waiting - waiting_with(case, o, o.spares + 1)
+    shrunk = shrunk_of(case, o)
+    other = None if shrunk is not None else other
     if other is not None:
         standing_by = max(0, repair.standing_by(other, o.units[system.id], o.gpus))
         other_h = HOURS_PER_YEAR * repair.waiting(other, standing_by, o.gpus, rate)
@@ -255,40 +253,36 @@ def _repair(inputs: Inputs, case: Case, o: Run) -> Repair | None:
         swap_s=repair.swap_s,
         load=load,
         availability=1.0 - o.waiting,
-        units_out=_units_out(o, unit, load),
+        units_out=_units_out(o, shrunk, unit, load),
         waiting_h_per_year=HOURS_PER_YEAR * o.waiting,
         next_spare_gpus=None if unit.in_rack else kept_gpus * left,
         other_unit=None if other is None else ("tray" if other.per_system > 1 else "system"),
         other_waiting_h_per_year=other_h,
-        shrunk=_shrunk(case, o, way, repair),
+        shrunk=_shrunk(case, o, shrunk, way),
     )
 
 
-def _units_out(o: Run, unit: SpareUnit, load: float) -> float | None:
-    if o.shrunk is not None:
-        return o.shrunk.units_out
+def _units_out(o: Run, shrunk: Shrunk | None, unit: SpareUnit, load: float) -> float | None:
+    if shrunk is not None:
+        return shrunk.units_out
     return None if unit.in_rack else units_out(o.spares, load)
 
 
-def _replicas(way: Way, o: Run) -> tuple[int, int, int]:
-    return o.gpus // way.step_gpus, way.step_gpus, way.least_running
-
-
-def _shrunk(case: Case, o: Run, way: Way, repair: RepairNumbers) -> ShrunkPlan | None:
+def _shrunk(case: Case, o: Run, shrunk: Shrunk | None, way: Way) -> ShrunkPlan | None:
     """Return what the job does with fewer replicas, None where it waits."""
-    if o.shrunk is None:
+    if shrunk is None:
         return None
     how = restarts(case.job, o)
-    planned = o.shrunk.planned(how, o.interval_s, o.mtti_s)
+    planned = shrunk.planned(how, o.interval_s, o.mtti_s)
     return ShrunkPlan(
-        running=1.0 - o.shrunk.idle,
-        failing=o.shrunk.failing,
+        running=1.0 - shrunk.idle,
+        failing=shrunk.failing,
         least_replicas=way.least_running,
-        restarts_per_year=planned * HOURS_PER_YEAR * 3600.0 / repair.repair_s,
+        restarts_per_year=planned * HOURS_PER_YEAR * 3600.0 / how.repair_s,
         restart_s=how.grow_s + how.more_s,
-        short_h_per_year=o.shrunk.short * HOURS_PER_YEAR,
-        stopped_h_per_year=o.shrunk.stopped * HOURS_PER_YEAR,
-        late=o.shrunk.waiting(how, o.interval_s, o.mtti_s),
+        short_h_per_year=shrunk.short * HOURS_PER_YEAR,
+        stopped_h_per_year=shrunk.stopped * HOURS_PER_YEAR,
+        late=shrunk.waiting(how, o.interval_s, o.mtti_s),
     )
 
 
@@ -358,13 +352,13 @@ def _bulk(inputs: Inputs, case: Case, o: Run) -> BulkPlan:
 
 def _degraded(case: Case, o: Run) -> dict[str, float | None]:
     """Return the figures that limits count on, with appliances down."""
-    transfer_s = case.job.checkpoint_gb / o.safe_write_gb_per_s
+    transfer_s = case.job.checkpoint_gb / o.degraded_write_gb_per_s
     return {
-        "degraded_write_gb_per_s": o.safe_write_gb_per_s,
-        "degraded_read_gb_per_s": o.safe_read_gb_per_s,
+        "degraded_write_gb_per_s": o.degraded_write_gb_per_s,
+        "degraded_read_gb_per_s": o.degraded_read_gb_per_s,
         "degraded_drain_s": transfer_s,
         "degraded_overlap": None if o.mode == "sync" else transfer_s / o.remote_interval_s,
-        "degraded_restore_s": o.fan_out * case.job.checkpoint_gb / o.safe_read_gb_per_s,
+        "degraded_restore_s": o.fan_out * case.job.checkpoint_gb / o.degraded_read_gb_per_s,
     }
 
 

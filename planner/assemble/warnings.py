@@ -16,8 +16,8 @@ from planner.figures import FIGURES, ITEM_UNITS, STATED
 from planner.inputs import Inputs
 from planner.loader.catalog_checks import catalog_figures
 from planner.loader.price_building import OLD_MONTHS, is_old, is_to_come, latest_day, today
+from planner.optimizer.bill import bill
 from planner.optimizer.operate import Run
-from planner.optimizer.purchase import bill
 from planner.paths import job_path, of_job
 from planner.schema.catalog import Figure, Item, Source
 from planner.schema.plan import Assumption, FabricReport, JobPlan, Line

@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 
 from planner.case import Case
 from planner.limits import Limit
+from planner.optimizer.bill import TOLERANCE, Flags, Numbers, Places
 from planner.optimizer.dominance import outgrown, without_dominated
 from planner.optimizer.effort import Effort
-from planner.optimizer.kernel import Flags, Numbers, Places
 from planner.optimizer.objective import measure
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Question, Settled, of_whole
-from planner.optimizer.purchase import TOLERANCE
 from planner.optimizer.search import Answer, Point, Search
 from planner.optimizer.ways import needed
 

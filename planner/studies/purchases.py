@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from planner.case import Case, Storage, System
 from planner.case.model import Limits, Mode, Policy
 from planner.limits import BY_NAME
-from planner.optimizer import operate, purchase
-from planner.optimizer.kernel import Kernel
+from planner.optimizer.bill import Kernel, bill
+from planner.optimizer.checks import broken_by_counts, broken_limits, is_orderly
 from planner.optimizer.objective import measure, natural
-from planner.optimizer.operate import Run, passed_by
-from planner.optimizer.operations import WORTH, Operation, covers, stored, ways_to_save
+from planner.optimizer.operate import Run, exceeded_limits, run_at
 from planner.optimizer.optimise import optimise
+from planner.optimizer.stores import stored
+from planner.optimizer.work import WORK_OBJECTIVES, Work, modes_of
 from planner.sizing.goodput import mtti_s
 
 Numbers = NDArray[np.float64]
@@ -42,9 +43,9 @@ def best_operation(case: Case, run: Run) -> Run | None:
         run: the purchase, as it is run in another scenario.
     """
     units = _units(case, run)
-    if units is None or not purchase.orderly(case, units):
+    if units is None or not is_orderly(case, units):
         return None
-    if len(run.used) > case.job.max_types or purchase.broken_rows(case, units, run.ways):
+    if len(run.used) > case.job.max_types or broken_limits(case, units, run.ways):
         return None
     return _of_all(optimise(_fixed(case, units, run), gap=_GAP, ties=False).operation, units)
 
@@ -58,15 +59,15 @@ def kept_purchase(case: Case, run: Run) -> Kept:
     units = _units(case, run)
     if units is None:
         return Kept(None, {"products": None})
-    broken: dict[str, Excess] = {} if purchase.orderly(case, units) else {"orders": None}
-    for row in purchase.broken_rows(case, units, run.ways):
+    broken: dict[str, Excess] = {} if is_orderly(case, units) else {"orders": None}
+    for row in broken_limits(case, units, run.ways):
         broken[_limit_name(row)] = _excess(case, units, run, row)
     if "fabric" in broken:
         return Kept(None, broken)
     found = None if broken else best_operation(case, run)
     if found is None:
         found = _most_work(case, units, run)
-        broken |= {"running": None} if found is None else passed_by(case, found)
+        broken |= {"running": None} if found is None else exceeded_limits(case, found)
     return Kept(found, broken)
 
 
@@ -118,7 +119,7 @@ def _excess(case: Case, units: Mapping[str, int], run: Run, row: str) -> Excess:
     if supply is None or supply.group != "supply":
         return None
     limit = case.limits[supply.field]
-    return purchase.bill(case, units, run.ways)[supply.figure] / limit - 1.0 if limit else None
+    return bill(case, units, run.ways)[supply.figure] / limit - 1.0 if limit else None
 
 
 def _most_work(case: Case, units: Mapping[str, int], run: Run) -> Run | None:
@@ -153,7 +154,7 @@ def _at_longest(case: Case, mode: Mode, units: Mapping[str, int], run: Run) -> R
     if rule.policy == "lost_work":
         rates = [way.failures_per_gpu_day for _, way in case.in_use(run.used, run.ways)]
         interval_s = rule.kappa * mtti_s(max(rates), run.gpus)
-    return operate.run_at(case, mode, units, run.used, run.gpus, interval_s, run.ways)
+    return run_at(case, mode, units, run.used, run.gpus, interval_s, run.ways)
 
 
 # Values of many purchases
@@ -175,7 +176,7 @@ def values_of(case: Case, runs: Sequence[Run]) -> Numbers:
     there: dict[int, dict[str, int]] = {}
     for place, run in enumerate(runs):
         units = _units(case, run)
-        if units and purchase.orderly(case, units) and not purchase.broken_by_counts(case, units):
+        if units and is_orderly(case, units) and not broken_by_counts(case, units):
             there[place] = units
     if not there:
         return found
@@ -195,11 +196,10 @@ def values_of(case: Case, runs: Sequence[Run]) -> Numbers:
 def _known_as_arrays(case: Case) -> bool:
     """Whether a purchase's value follows from useful work of one type, with no limit on ratios."""
     return (
-        case.objective in WORTH
+        case.objective in WORK_OBJECTIVES
         and case.job.max_types == 1
         and case.limits["per_useful_gpu_hour"] is None
         and case.limits["per_million_tokens"] is None
-        and all(covers(case, mode) for mode in case.job.modes)
     )
 
 
@@ -207,10 +207,10 @@ def _scores(case: Case, counts: NDArray[np.int64], ways: NDArray[np.int64]) -> N
     """Return the score of each purchase (column) in its way."""
     owners = np.array([n for n, system in enumerate(case.systems) for _ in system.ways])
     systems, first = counts[owners[ways], np.arange(len(ways))], len(case.systems)
-    stores, _ = stored(case, counts[first : first + len(case.storage)])
+    stores = stored(case, counts[first : first + len(case.storage)])
     score = np.full(len(ways), -np.inf)
-    for one in ways_to_save(case):
-        operation, most = Operation(*one), np.zeros(len(ways), dtype=np.int64)
+    for one in modes_of(case):
+        operation, most = Work(*one), np.zeros(len(ways), dtype=np.int64)
         for way in np.unique(ways).tolist():
             most[ways == way] = operation.most_gpus(way, systems[ways == way])
         score = np.maximum(score, operation.best(ways, systems, most, stores)[0])
@@ -271,7 +271,7 @@ def _size(case: Case, run: Run) -> tuple[float, float]:
     """Return a purchase's power, kW, and capex, USD, in the problem itself."""
     units = {offer.id: run.units.get(offer.id, 0) for offer in case.offers()}
     try:
-        spent = purchase.bill(case, units, run.ways)
+        spent = bill(case, units, run.ways)
     except ValueError:  # no fabric is large enough
         return math.inf, math.inf
     return spent["it_power_kw"], spent["capex_usd"]

@@ -23,11 +23,10 @@ from planner.inputs import Change, Inputs, changed
 from planner.levers import Lever
 from planner.limits import COUNTED_IN, SUPPLIES, Limit
 from planner.loader.vary import checked
-from planner.optimizer import purchase
+from planner.optimizer import bill as bills
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, share, share_given_away
-from planner.optimizer.purchase import amounts, given, used
 from planner.optimizer.sweep import Found, Sweep
 from planner.outputs.words import listed
 from planner.schema.plan import Plan
@@ -197,8 +196,8 @@ def prepare(base: Inputs, group: Group, options: SweepOptions) -> Prepared:
     ]
     top = checked(base, (*group.shared, *loosest))
     case = resolve(top)
-    supplies = given(case.limits)
-    allowed = np.tile(amounts(supplies, case.limits), (len(points), 1))
+    supplies = bills.limited(case.limits)
+    allowed = np.tile(bills.allowed(supplies, case.limits), (len(points), 1))
     for path, column in zip(paths, points.T, strict=True):
         at = next(n for n, each in enumerate(supplies) if each.field == FIELDS[path])
         limits = [limit_at(top.problem, path, value) for value in column.tolist()]
@@ -467,9 +466,13 @@ def _fill(
     over = np.asarray(takes > allowed + tolerance * np.maximum(takes, allowed))
     names = [each.name for each in supplies]
     always = {each.name for each in plan.limits if each.binding} - set(names)
-    more = np.array([used(supplies, bill) for bill in _one_more(asked.case, run)])
-    more = more.reshape(-1, 1, len(supplies))
-    binds = np.any(more > allowed * (1 + purchase.TOLERANCE), axis=0)
+    more = np.array(
+        [
+            [spent[each.figure] / each.scale for each in supplies]
+            for spent in _one_more(asked.case, run)
+        ]
+    ).reshape(-1, 1, len(supplies))
+    binds = np.any(more > allowed * (1 + bills.TOLERANCE), axis=0)
     for row, place in enumerate(places):
         answer = answers[place]
         if over[row].any():
@@ -534,7 +537,7 @@ def confirmed(inputs: Inputs, case: Case, proven: Certificate, gap: float) -> Pl
     return plan
 
 
-def _one_more(case: Case, run: Run) -> Iterator[purchase.PurchaseSums]:
+def _one_more(case: Case, run: Run) -> Iterator[bills.Bill]:
     """Yield the bill with one step more of each GPU type in use."""
     if not case.maximise:
         return
@@ -544,7 +547,7 @@ def _one_more(case: Case, run: Run) -> Iterator[purchase.PurchaseSums]:
         count = run.units[system.id] + systems_of_a_step(case, run, system)
         if system.high is None or count <= system.high:
             with suppress(ValueError):  # no fabric is so large
-                yield purchase.bill(case, {**run.units, system.id: count}, run.ways)
+                yield bills.bill(case, {**run.units, system.id: count}, run.ways)
 
 
 def _columns(plan: Plan, run: Run) -> Row:

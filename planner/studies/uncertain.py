@@ -18,9 +18,8 @@ from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.inputs import Inputs
 from planner.loader.vary.apply import applied
-from planner.optimizer import purchase
+from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
-from planner.optimizer.purchase import given
 from planner.schema.plan import Plan, Status
 from planner.schema.sensitivity import (
     PLANNED,
@@ -138,7 +137,7 @@ OUTCOMES: Mapping[str, str] = {
 
 def figures(case: Case, run: Run) -> Figures:
     """Return the figures of an operation under a case, the objective included."""
-    job, bill = case.job, purchase.bill(case, run.units, run.ways)
+    job, bill = case.job, bills.bill(case, run.units, run.ways)
     pflops = run.useful_pflops(job.mfu) if job.mfu is not None and run.tflops_per_gpu > 0 else None
     trains = pflops and job.tokens is not None and job.active_parameters is not None
     found: dict[str, float | None] = {
@@ -240,7 +239,7 @@ ROOM = 4
 
 
 def _with_room(case: Case) -> Case:
-    wide = {each.field: ROOM * case.limits.given(each.field) for each in given(case.limits)}
+    wide = {each.field: ROOM * case.limits.given(each.field) for each in bills.limited(case.limits)}
     return replace(case, limits=case.limits.with_values(**wide))
 
 

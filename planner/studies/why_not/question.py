@@ -16,11 +16,11 @@ from planner.errors import InputError
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs, changed
 from planner.limits import BY_NAME
+from planner.optimizer.bill import bill
 from planner.optimizer.effort import Effort
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise
-from planner.optimizer.purchase import bill
 from planner.schema.explanation import Bought, Figures
 from planner.schema.plan import Plan
 
