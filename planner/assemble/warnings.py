@@ -11,7 +11,6 @@ from planner.assemble.ways import way_warnings
 from planner.case import Case, figures, suitability
 from planner.case.bandwidth import write_needed_gb_per_s
 from planner.case.figures import CLIENT_GB_PER_S_PER_GPU
-from planner.currency import current
 from planner.figures import FIGURES, ITEM_UNITS, STATED
 from planner.inputs import Inputs
 from planner.loader.catalog_checks import catalog_figures
@@ -359,7 +358,7 @@ def _support(inputs: Inputs, lines: list[Line]) -> Iterator[str]:
     if capex > 0 and support / capex > SUPPORT_SHARE:
         most = max(lines, key=lambda line: line.support_usd_per_year or 0.0)
         share = (most.support_usd_per_year or 0.0) / support
-        money, ends = current(), [0.0, 0.0]
+        money, ends = inputs.problem.shown_in, [0.0, 0.0]
         for line in (line for line in lines if line.sku in inputs.prices and line.unit_net_usd):
             span = inputs.prices[line.sku].support_range_usd(line.unit_net_usd or 0.0)
             ends = [sum_ + end * line.purchased for sum_, end in zip(ends, span, strict=True)]
@@ -373,7 +372,7 @@ def _support(inputs: Inputs, lines: list[Line]) -> Iterator[str]:
 
 def _rent(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
     """Yield the cost of renting the GPUs in use, beside the plan's own per useful GPU-hour."""
-    kept, money = operation.goodput, current()
+    kept, money = operation.goodput, inputs.problem.shown_in
     for sku in sorted(operation.used):
         price = inputs.prices.get(sku)
         if price is None or price.rent is None or not kept:

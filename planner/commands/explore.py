@@ -349,7 +349,8 @@ def _sliders(inputs: Inputs) -> Iterator[Slider]:
 def _slider(variable: Variable, path: str, label: str, base: float) -> Slider:
     """Return the slider of a number, about its value as it is."""
     slot = variable.first.slot
-    text = str(round(base)) if slot.whole else written(base, name_unit(base, slot) or "number")
+    unit = name_unit(base, slot) or "number"
+    text = str(round(base)) if slot.whole else written(base, unit, variable.money)
     number, _, unit = text.partition(" ")
     now, (low, high) = float(number), _RANGES.get(path, _AROUND)
     step = _nice((high - low) * now / STEPS)

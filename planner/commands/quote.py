@@ -18,8 +18,9 @@ from planner.limits import SUPPLIES
 from planner.loader.market import load_catalogs, load_prices
 from planner.outputs.answer import of_limit
 from planner.outputs.words import clean, duration, listed, size, years
+from planner.quotes.answers import catalog_text, one_line, yaml_text
 from planner.quotes.importing import QuoteOptions, read_quote
-from planner.quotes.products import catalog_text, one_line, unlikely, yaml_text
+from planner.quotes.products import unlikely_prices
 from planner.schema.bill import Quote, Quoted, QuoteMap
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
@@ -62,7 +63,11 @@ def import_quote(path: Path, asking: Asking, folder: Path) -> tuple[Quote, tuple
     if not options.vendor:
         raise InputError(Finding("option", "--vendor is empty", fix="say who quotes"))
     quote = read_quote(path, options, known)
-    remarks = (*_off_the_whole(quote), *unlikely(quote.prices, book), *_not_quoted(quote, book))
+    remarks = (
+        *_off_the_whole(quote),
+        *unlikely_prices(quote.prices, book),
+        *_not_quoted(quote, book),
+    )
     quote = quote.model_copy(update={"findings": (*quote.findings, *remarks)})
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem)
     texts = {folder / f"{stem}.map.yaml": map_text(quote, mapping)}

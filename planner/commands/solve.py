@@ -18,7 +18,7 @@ from planner.inputs import Inputs, inputs_to_text
 from planner.loader.price_building import today
 from planner.outputs import answer, plan_json
 from planner.outputs.blocks import Block, Heading
-from planner.outputs.restated import currency_of, restated, restated_columns
+from planner.outputs.restated import restated_view
 from planner.outputs.words import listed as listed_words
 from planner.schema.plan import Plan
 from planner.studies.request import one_of, stem_of
@@ -232,12 +232,10 @@ def study_sheet(view: View, record: Any, pictures: Sequence[bytes] = (), **shown
     """
     from planner.workbook import tables
 
-    if "rows" in shown:
-        shown["rows"] = restated_columns(record.columns, shown["rows"], currency_of(record))
+    stated, shown = restated_view(record, shown)
     name = view.name.replace("-", " ").capitalize()
 
     def add(book: Book) -> None:
-        stated = restated(record)
         tables.add(book, name, view.blocks(stated, shown), pictures)
         if "rows" in shown:
             data: list[Block] = [tables.sweep_table(stated, shown["rows"])]

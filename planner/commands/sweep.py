@@ -14,10 +14,10 @@ from planner.commands import running
 from planner.commands.results import Study, as_png, pictures, write_workbook
 from planner.commands.solve import study_sheet
 from planner.commands.views import VIEWS
-from planner.currency import shown_in
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.loader.vary import NoPlaceError
+from planner.outputs.restated import restated_view
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
 from planner.studies import frontier, tornado, uncertain
@@ -197,10 +197,12 @@ def _write_page(
     for column in study.columns:
         if column.kind == "input":
             with suppress(NoPlaceError):
-                now[column.path] = Field(inputs, column.path).base
+                base = Field(inputs, column.path).base
+                paid = base is not None and "USD" in column.unit
+                now[column.path] = study.shown_in.of(base or 0.0) if paid else base
+    stated, beside = restated_view(study, {"rows": rows})
     try:
-        with shown_in(study.shown_in):
-            content = page(study, rows, now)
+        content = page(stated, beside["rows"], now)
     except InputError as error:
         say(f"planner: no page with sliders: {error}", err=True)
         return ()

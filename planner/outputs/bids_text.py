@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from planner import currency
+from planner.currency import currency_among, currency_of
 from planner.figures import FIGURES, RATIOS
 from planner.outputs.blocks import PAGE, Block, Column, FirstScreen, Heading, Table, Text, screen
 from planner.outputs.words import (
     breach_text,
     counted,
-    in_millions,
-    in_money,
     listed,
     millions,
     money,
@@ -22,7 +20,7 @@ from planner.outputs.words import (
     quantity,
     ratio,
 )
-from planner.quotes.products import supports
+from planner.quotes.products import supported_categories as supports
 from planner.schema.bids import Award, Bid, BidMeasure, Bids, Lack
 from planner.schema.bill import LineKind, Quote, QuoteLine
 
@@ -82,7 +80,7 @@ _SPARE = (
 
 def _first_table(found: Bids) -> Table:
     table = _table(found)
-    order = {in_money(in_millions(label)): place for place, label in enumerate(_SPARE, 1)}
+    order = {found.shown_in.named(label): place for place, label in enumerate(_SPARE, 1)}
     columns = (replace(each, spare=order.get(each.label, 0)) for each in table.columns)
     return replace(table, columns=tuple(columns))
 
@@ -100,8 +98,8 @@ def name_of(bid: Bid) -> str:
 def value_text(measure: BidMeasure, value: float) -> str:
     """Return a value of the measure with its unit."""
     if measure.unit.startswith("USD per"):
-        value = currency.current().of(value)
-        return f"{number(value, 0 if value >= 1000 else 2)} {in_money(measure.unit)}"
+        unit = currency_of(value).named(measure.unit)
+        return f"{number(value, 0 if value >= 1000 else 2)} {unit}"
     if measure.name in RATIOS:
         return ratio(value)
     if measure.unit == "USD":
@@ -266,11 +264,7 @@ def _table(found: Bids) -> Table:
             tuple(f.useful_gpus for f in figures),
             head=("useful", "GPUs"),
         )
-    of = currency.current().of
-    hour = tuple(
-        None if f.usd_per_useful_gpu_hour is None else of(f.usd_per_useful_gpu_hour)
-        for f in figures
-    )
+    hour = tuple(f.usd_per_useful_gpu_hour for f in figures)
     columns = [
         Column("rank", tuple(f"{bid.rank}" if bid.rank else "-" for bid in order)),
         Column("bid", tuple(name_of(bid) for bid in order), words=True, gives_way=True),
@@ -282,13 +276,10 @@ def _table(found: Bids) -> Table:
     if any(f.tco_usd is not None for f in figures):
         columns.insert(5, _paid("TCO", [figure.tco_usd or 0.0 for figure in figures]))
     if any(each is not None for each in hour):
-        columns.append(Column(in_money("USD per useful GPU-hour"), hour,
+        columns.append(Column(f"{found.shown_in.code} per useful GPU-hour", hour,
                               texts=tuple("-" if each is None else f"{each:.4f}" for each in hour),
-                              head=(in_money("USD per"), "GPU-hour")))  # fmt: skip
-    paid = "USD" in found.measure.unit
-    measured = tuple(
-        of(bid.measured) if paid and bid.measured is not None else bid.measured for bid in order
-    )
+                              head=(f"{found.shown_in.code} per", "GPU-hour")))  # fmt: skip
+    measured = tuple(bid.measured for bid in order)
     columns.append(
         Column(found.measure.label, measured,
                texts=tuple("-" if v is None else f"{v:,.{0 if abs(v) >= 1000 else 3}f}"
@@ -301,11 +292,10 @@ def _table(found: Bids) -> Table:
 
 def _paid(label: str, usd: Sequence[float]) -> Column:
     """Return a column of amounts in millions."""
-    money = currency.current()
-    size, million = money.large
+    size, million = currency_among(usd).large
     return Column(
         f"{label}, {million}",
-        tuple(money.of(each) / size for each in usd),
+        tuple(each / size for each in usd),
         texts=tuple(map(millions, usd)),
         head=(label, million),
     )
@@ -377,8 +367,8 @@ def _lacks(found: Bids) -> Table:
     rows = [(bid, lack) for bid in found.bids for lack in sorted(bid.lacks, key=_by_money)]
     largest = sorted(rows, key=lambda row: _by_money(row[1]))[:_MOST_LACKS]
     shown = [row for row in rows if row in largest]
-    more, of = len(rows) - len(shown), currency.current().of
-    size = currency.current().large[0]
+    more = len(rows) - len(shown)
+    size, million = found.shown_in.large
     return Table(
         "What bids lack, counted at the book's rates",
         (
@@ -387,8 +377,8 @@ def _lacks(found: Bids) -> Table:
             Column("lacks", tuple(LACK_WORDS[lack.kind] for _, lack in shown), words=True),
             Column("units", tuple(lack.units for _, lack in shown),
                    texts=tuple(f"{lack.units:,.6g}" for _, lack in shown)),
-            Column(in_millions("MUSD"), tuple(of(lack.usd) / size for _, lack in shown),
-                   texts=tuple(f"{of(lack.usd) / size:,.3f}" for _, lack in shown)),
+            Column(million, tuple(lack.usd / size for _, lack in shown),
+                   texts=tuple(f"{lack.usd / size:,.3f}" for _, lack in shown)),
             Column("low to high", tuple(_span(lack) for _, lack in shown), words=True),
         ),
         notes=(f"{more:,} smaller ones stand in the files",) if more > 0 else (),
@@ -402,8 +392,8 @@ def _by_money(lack: Lack) -> float:
 def _span(lack: Lack) -> str:
     if lack.high_usd - lack.low_usd < 0.005:
         return "no range"
-    of, size = currency.current().of, currency.current().large[0]
-    return f"{of(lack.low_usd) / size:,.3f} to {of(lack.high_usd) / size:,.3f}"
+    size = currency_of(lack.high_usd).large[0]
+    return f"{lack.low_usd / size:,.3f} to {lack.high_usd / size:,.3f}"
 
 
 def findings(found: Bids) -> Iterator[str]:

@@ -24,7 +24,7 @@ from planner.case.resolve import with_companions
 from planner.currency import Currency
 from planner.errors import Finding, InputError, did_you_mean
 from planner.foreign_files import contents
-from planner.inputs import Document, Inputs, show_money_of
+from planner.inputs import Document, Inputs
 from planner.loader import joined, read_document, validated
 from planner.optimizer.useful_work import Team, UsefulWork
 from planner.paths import DataPath, job_path, steps_of
@@ -424,7 +424,7 @@ def _joined(
         errors.append(replace(finding, path=path))
     if errors:
         raise InputError(errors)
-    return show_money_of(inputs)
+    return inputs
 
 
 def _place(

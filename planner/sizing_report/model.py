@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planner.case.model import Mode
+from planner.currency import USD, Currency
 from planner.schema.base import Shown
 
 Basis = Literal["delivered", "nameplate"]
@@ -170,3 +171,4 @@ class SizeReport(Shown):
     delivered_write_share: float
     rules: tuple[RuleRow, ...]
     notes: tuple[str, ...]
+    currency: Currency = USD

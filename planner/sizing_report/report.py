@@ -80,6 +80,7 @@ def size_report(inputs: Inputs, gpus: int | None = None) -> SizeReport:
         delivered_write_share=case.delivered_write,
         rules=rule_rows(inputs, case, held, modes),
         notes=tuple(_notes(case, held, modes)),
+        currency=inputs.problem.shown_in,
     )
 
 

@@ -108,6 +108,7 @@ class Field:
             NoPlaceError: it leads nowhere.
         """
         self.variable = Variable(inputs, path)
+        self.money, self.rates = inputs.problem.shown_in, inputs.problem.currencies
         self.path, self.several = self.variable.path, self.variable.several
         self.slot = self.variable.first.slot
         self.base = 1.0 if self.several else _standing(inputs, self.variable)
@@ -395,7 +396,7 @@ def value(field: Field, text: str) -> float:
         message = f"'{field.path}' means several values, and {clip(text, 40)} is no factor of them"
         raise DistributionError(message, "write for example uniform(x0.8, x1.2)")
     if field.slot.unit is not None:
-        return units.parse(text, field.slot.unit.dimension)
+        return units.parse(text, field.slot.unit.dimension, field.rates)
     if field.slot.whole:
         return units.parse(text, units.NUMBER)
     reading = field.read(text)

@@ -144,7 +144,7 @@ def step_of(lever: Lever, steps: Mapping[str, str]) -> float:
         return float(max(1, round(_one_digit(value / 100.0)))) if lever.unit == "GPUs" else 1.0
     if lever.unit == "days":
         return 1.0
-    one = one_of(lever.unit)
+    one = one_of(lever.unit, lever.money)
     return _one_digit(value / 100.0 / one) * one
 
 
@@ -155,7 +155,9 @@ def _one_digit(value: float) -> float:
 def _read_step(lever: Lever, text: str) -> float:
     origin = f"--step {lever.path}"
     try:
-        step = float(text) if lever.whole else read(text, lever.unit)
+        step = (
+            float(text) if lever.whole else read(text, lever.unit, {lever.money.code: lever.money})
+        )
     except QuantityError as error:
         raise InputError(Finding("step", str(error), origin, fix=error.fix)) from None
     except ValueError:

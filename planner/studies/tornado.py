@@ -128,7 +128,7 @@ def _read(field: Field, text: str, origin: str) -> Side:
 def _text(field: Field, number: float) -> str:
     """Return a number as a problem file has it, in a unit that keeps it short."""
     if field.unit in _WRITTEN and not field.slot.whole:
-        return written(number, _WRITTEN[field.unit])
+        return written(number, _WRITTEN[field.unit], field.money)
     return field.text(number)
 
 

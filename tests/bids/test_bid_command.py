@@ -7,7 +7,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from planner.quotes.products import QUESTIONS
+from planner.quotes.answers import QUESTIONS
 from planner.schema.bids import Bids
 from tests.bids.material import five, plain, write_problem, xlsx
 from tests.world.commands import Ran, ran

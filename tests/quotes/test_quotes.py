@@ -15,7 +15,7 @@ from planner.case.money import discount
 from planner.cli import app
 from planner.errors import InputError
 from planner.loader import load
-from planner.quotes.grid import number
+from planner.quotes.cells import number
 from planner.quotes.importing import QuoteOptions, read_quote
 from planner.schema.bill import Quote, QuoteMap
 from planner.schema.catalog import Item
@@ -196,7 +196,11 @@ def test_numbers(text: str, decimal: str, value: float | None) -> None:
         ([["hello"]], {}, "no table of a quote was found"),
         ([HEAD, [1, "a", "b", 1, 1.0, 1.0]], {"currency": None}, "names no currency"),
         ([HEAD, [1, "a", "b", 1, 1.0, 1.0]], {"currency": "EUR"}, "no rate is given; say what one"),
-        ([HEAD, [1, "a", "b", 1, 1.0, 1.0]], {"date": None}, "when it was written; say it: --date"),
+        (
+            [HEAD, [1, "a", "b", 1, 1.0, 1.0]],
+            {"date": None},
+            "no clear date of the quote in the file; say it: --date",
+        ),
         ([HEAD], {"mapping": {"columns": {"part": "Teil"}}}, "no row has the columns"),
         ([HEAD], {"mapping": {"sheets": ("S",)}}, "there is no sheet 'S'; its sheets are: Sheet"),
     ],

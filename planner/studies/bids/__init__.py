@@ -138,7 +138,7 @@ def evaluate(
     found = _head(judge).model_copy(
         update={
             "bids": tuple(records),
-            "trace": tuple(row for bid in bids for row in trace_lines(bid.tender)),
+            "trace": tuple(row for bid in bids for row in trace_lines(bid.tender, judge.shown_in)),
             "mix": mix,
             "mix_reason": reason,
             "settled": settled,

@@ -16,8 +16,9 @@ from planner.loader import locate, yaml12
 from planner.loader.catalog_checks import check_item
 from planner.loader.market import validated
 from planner.loader.price_building import today
+from planner.quotes.answers import catalog_text
 from planner.quotes.importing import QuoteOptions, read_quote
-from planner.quotes.products import catalog_text, unlikely
+from planner.quotes.products import unlikely_prices
 from planner.schema.bill import Asked, Quote, QuoteMap
 from planner.schema.catalog import Catalog, Item
 
@@ -152,7 +153,7 @@ def read_bids(
             named = options.mapping.model_copy(update={"items": {**names, **options.mapping.items}})
             inputs, items = more, {item.id: item for item in more.items}
             quote = read_quote(path, replace(options, mapping=named), items)
-        findings = (*quote.findings, *remarks, *unlikely(quote.prices, inputs.prices),
+        findings = (*quote.findings, *remarks, *unlikely_prices(quote.prices, inputs.prices),
                     *_expired(quote))  # fmt: skip
         quotes.append(quote.model_copy(update={"findings": findings}))
     names_given = [quote.vendor for quote in quotes]

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.case.money import unit_net_usd
-from planner.currency import amount
+from planner.currency import Currency, amount
 from planner.inputs import Inputs
-from planner.quotes.products import supports
+from planner.quotes.products import supported_categories as supports
 from planner.schema.bids import BidCharge, ChargeKind, TraceRow
 from planner.schema.bill import Asked, Quote, QuoteLine
 from planner.schema.catalog import Item, Source
@@ -360,8 +360,8 @@ def _service(number: int, tender: Tender, charge: BidCharge) -> Item:
     )
 
 
-def trace_lines(tender: Tender) -> Iterator[TraceRow]:
-    """Yield every line of a bid's file, and which figure it became."""
+def trace_lines(tender: Tender, money: Currency) -> Iterator[TraceRow]:
+    """Yield every line of a bid's file and its figure, amounts in a currency."""
     quote = tender.quote
     support = {cell: each.item for each in quote.prices for cell in each.support_cells}
     for line in quote.lines:
@@ -381,12 +381,12 @@ def trace_lines(tender: Tender) -> Iterator[TraceRow]:
             usd_per_unit=rate,
             usd=None if line.amount is None else line.amount * rate,
             became="; ".join(
-                (_figure_of_line(line, tender, support.get(place(line))), *line.remarks)
+                (_figure_of_line(line, tender, support.get(place(line)), money), *line.remarks)
             ),
         )
 
 
-def _figure_of_line(line: QuoteLine, tender: Tender, supports: str | None) -> str:
+def _figure_of_line(line: QuoteLine, tender: Tender, supports: str | None, money: Currency) -> str:
     """Return which figure a line became."""
     less = f", less {100 * tender.rebate:.3f} % of discounts on the whole" if tender.rebate else ""
     if line.kind in NOT_COUNTED:
@@ -395,7 +395,7 @@ def _figure_of_line(line: QuoteLine, tender: Tender, supports: str | None) -> st
         return f"support per year of {supports}{less}"
     goods = None if line.item is None else tender.goods.get(line.item)
     if line.kind == "item" and goods is not None:
-        price = amount(goods.unit_usd)
+        price = amount(money.of(goods.unit_usd))
         return f"{goods.item.id}: {line.quantity:g} units and their price, {price}{less}"
     if line.kind == "included":
         if goods is not None and line.quantity:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 from planner.api import Options, solve_with
 from planner.case.suitability import why_not
+from planner.currency import Currency
 from planner.errors import Finding, InputError
 from planner.inputs import Change, Inputs, applied, demanded
 from planner.loader.checks import check_problem
-from planner.outputs.words import listed, relative, write_figure
+from planner.outputs.words import listed, relative, write_in
 from planner.paths import job_path
 from planner.schema.catalog import Family, Item
 from planner.schema.comparison import Measure, Outcome, RowGroup, RuleRow, RulesTable
@@ -158,11 +159,12 @@ def worse_by(row: RuleRow, measure: Measure) -> float:
     return difference if measure.sense == "minimize" else -difference
 
 
-def argument(rows: Sequence[RuleRow], measure: Measure) -> tuple[str, ...]:
+def argument(rows: Sequence[RuleRow], measure: Measure, money: Currency) -> tuple[str, ...]:
     """Return the decisive rows in a line each: the worst rule, the best and worst vendor.
 
     Args:
         rows: the table, the demand law first.
+        money: the currency of amounts in the lines.
     """
     demand = rows[0].outcome
     if demand is None:
@@ -170,16 +172,18 @@ def argument(rows: Sequence[RuleRow], measure: Measure) -> tuple[str, ...]:
     lines = []
     rules = [row for row in rows if row.group == "rule" and row.outcome]
     if rules:
-        lines.append(_against(max(rules, key=lambda row: worse_by(row, measure)), demand, measure))
+        lines.append(
+            _against(max(rules, key=lambda row: worse_by(row, measure)), demand, measure, money)
+        )
     vendors = [row for row in rows if row.group == "vendor" and row.outcome]
     if len(vendors) > 1:
         vendors.sort(key=lambda row: worse_by(row, measure))
         ends = (vendors[0], vendors[-1])
-        lines += [_against(row, demand, measure) for row in ends]
+        lines += [_against(row, demand, measure, money) for row in ends]
     return tuple(lines)
 
 
-def _against(row: RuleRow, demand: Outcome, measure: Measure) -> str:
+def _against(row: RuleRow, demand: Outcome, measure: Measure, money: Currency) -> str:
     """Return a row beside the demand law: its measure, GPUs in use and power of storage."""
     plan, worse = row.outcome, worse_by(row, measure)
     assert plan is not None
@@ -187,7 +191,7 @@ def _against(row: RuleRow, demand: Outcome, measure: Measure) -> str:
         parts = [f"{measure.label} equal within the gap"]
     else:
         more = (worse > 0) == (measure.sense == "minimize")
-        values = (write_figure(each.measured, measure.unit) for each in (plan, demand))
+        values = (write_in(money, each.measured, measure.unit) for each in (plan, demand))
         parts = [
             f"{relative(worse)} {'more' if more else 'less'} {measure.label} "
             f"({' instead of '.join(values)})"
@@ -314,7 +318,7 @@ def rules_table(
         objective=base.objective.name,
         measure=measure,
         rows=rows,
-        argument=argument(rows, measure),
+        argument=argument(rows, measure, base.shown_in),
     )
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner.api import Options, load, solve_with
-from planner.currency import shown_in
+from planner.currency import Currency
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.outputs.words import (
-    write_figure,
+    write_in,
 )
 from planner.schema.comparison import (
     Comparison,
@@ -175,7 +175,7 @@ def _plan(path: Path, model: Inputs | Plan | None) -> Read:
 def _workbook(path: Path, options: Options) -> Read:
     """Return the plan that a workbook describes as it now stands, edits included."""
     found = audit(path, options, solve_again=False)
-    edits = tuple(_edit(edit) for edit in found.edits)
+    edits = tuple(_edit(edit, found.solved.shown_in) for edit in found.edits)
     name = str(path)
     if found.edited is None:
         return Read(name, "workbook", _without_plan(found), found.reason, edits)
@@ -193,9 +193,9 @@ def _without_plan(found: Audit) -> Plan:
     return found.solved.model_copy(update={**parts, **why, "objective": goal})
 
 
-def _edit(edit: Edit) -> str:
+def _edit(edit: Edit, money: Currency) -> str:
     """Return an edit in words."""
-    before, after = write_figure(edit.before, edit.unit), write_figure(edit.after, edit.unit)
+    before, after = (write_in(money, each, edit.unit) for each in (edit.before, edit.after))
     return f"{edit.label}: {after} instead of {before}"
 
 
@@ -208,11 +208,6 @@ def compare(sides: Sequence[Read]) -> Comparison:
     Args:
         sides: what `read_sides` returned, in the order to show.
     """
-    with shown_in(sides[0].plan.shown_in):
-        return _compare(sides)
-
-
-def _compare(sides: Sequence[Read]) -> Comparison:
     plans = [side.plan for side in sides]
     return Comparison(
         currency=plans[0].currency,
