@@ -157,7 +157,8 @@ def goodput_with(case: Case, run: Run, stores: Stores) -> Numbers:
         every=use.every[each],
     )
     ran = single.work.run(many)
-    return np.where(ran.allowed, ran.goodput, 0.0).reshape(some, count).max(axis=0)
+    found = np.where(ran.allowed, ran.goodput, 0.0).reshape(some, count)
+    return np.asarray(found.max(axis=0))
 
 
 def waiting_with(case: Case, run: Run, spares: int) -> float:

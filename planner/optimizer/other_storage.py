@@ -129,12 +129,12 @@ class OtherStorage:
                 found[place] = counts[enough[0]] if len(enough) else 0
                 low[place] = high[place] + 1
         open_ = np.flatnonzero(low <= high)
-        open_ = open_[self._serves([items[n] for n in open_], high[open_], like)]
+        open_ = open_[self._serves([items[n] for n in open_.tolist()], high[open_], like)]
         few, many = low[open_], high[open_]
         while (few < many).any():
             middle = (few + many) // 2
-            enough = self._serves([items[n] for n in open_], middle, like)
-            few, many = np.where(enough, few, middle + 1), np.where(enough, middle, many)
+            fine = self._serves([items[n] for n in open_.tolist()], middle, like)
+            few, many = np.where(fine, few, middle + 1), np.where(fine, middle, many)
         found[open_] = few
         return found
 
