@@ -26,11 +26,12 @@ from planner.limits import BY_NAME
 from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places
 from planner.optimizer.checks import broken_limits
 from planner.optimizer.columns import Columns
+from planner.optimizer.dominance import without_dominated
 from planner.optimizer.effort import Effort
 from planner.optimizer.goodput import best_between
 from planner.optimizer.objective import floors
 from planner.optimizer.operate import Run, missed_by, run_at
-from planner.optimizer.optimise import Certificate, Status, for_work, of_whole, reduced
+from planner.optimizer.optimise import Certificate, Status, for_work, of_whole
 from planner.optimizer.space import Boxes, Space
 from planner.optimizer.stores import Stores, stored
 from planner.optimizer.work import TOLERANCE as SLACK
@@ -81,7 +82,7 @@ def least_missed(case: Case, gap: float, effort: Effort, *, below: float = math.
         effort: how far to go; beyond it the best plan so far is taken.
         below: what the sum must be less than for a plan to be of any use.
     """
-    whole, case = case, reduced(case)
+    whole, case = case, without_dominated(case)
     if not case.systems or not case.storage:
         return Certificate("infeasible", None, None, None, None, 0, 0.0, effort.late)
     search = _Search(case, gap, effort, below)

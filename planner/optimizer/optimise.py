@@ -22,13 +22,12 @@ from planner.figures import RATIOS
 from planner.optimizer.bill import Counts, Numbers, Places
 from planner.optimizer.checks import broken_limits, is_orderly
 from planner.optimizer.columns import TCO, TIES, Columns, least_column
-from planner.optimizer.dominance import outgrown, without_dominated
+from planner.optimizer.dominance import without_dominated
 from planner.optimizer.effort import Effort
 from planner.optimizer.objective import LOGARITHMIC, TIE_TOLERANCE, floors, measure
 from planner.optimizer.operate import Run, operate
 from planner.optimizer.search import Answer, Held, Kind, Point, Search, Worth
 from planner.optimizer.space import Boxes, Space
-from planner.optimizer.ways import needed
 from planner.optimizer.work import WORK_OBJECTIVES, modes_of
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
@@ -95,24 +94,18 @@ def optimise(
     """
     started = time.monotonic()
     effort, whole = effort or Effort(), case
-    case = reduced(case)
+    case = without_dominated(case)
     if not case.systems or not case.storage:
         return Certificate("infeasible", None, None, None, None, 0, 0.0, effort.late)
     answer = Question(case, gap, effort, ties=ties).answer(known)
-    left_out = len(case.offers()) < len(whole.offers())
-    if left_out and (answer.status == "unbounded" or outgrown(whole, answer.best)):
-        answer = Question(needed(whole), gap, effort, ties=ties).answer(known)
+    if case is not whole and answer.status == "unbounded":
+        answer = Question(whole, gap, effort, ties=ties).answer(known)
     return replace(
         answer,
         operation=of_whole(whole, answer.operation),
         untouched=of_whole(whole, answer.untouched),
         seconds=time.monotonic() - started,
     )
-
-
-def reduced(case: Case) -> Case:
-    """Return a case without products and ways that no plan needs."""
-    return needed(without_dominated(case))
 
 
 def of_whole(whole: Case, run: Run | None) -> Run | None:

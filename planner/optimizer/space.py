@@ -31,7 +31,6 @@ from planner.case.quantities import ROUNDING
 from planner.optimizer.bill import TOLERANCE, Bills, Counts, Flags, Kernel, Numbers, Places
 from planner.optimizer.checks import Shares, Vendors, least_order, unmet_needs
 from planner.optimizer.columns import TCO, WRITTEN, Columns, most_each
-from planner.optimizer.dominance import stands_in
 from planner.optimizer.stores import (
     Stores,
     endurance_tb_per_day,
@@ -183,18 +182,6 @@ class Space:
         self.vendors = Vendors(case)
         numbers = {item.id: number for number, item in enumerate(self.kernel.items)}
         self.rounding = [(o, numbers[o.id]) for o in self.offers if _rounds_up(o)]
-        self.instead = self._stand_ins()
-
-    def _stand_ins(self) -> list[tuple[int, int]]:
-        """Return pairs of storage items, by row: as many of the first do all that the second do,
-        but for what they hold, and take no more."""
-        if self.case.tolerate_down or WRITTEN in self.columns.names:
-            return []
-        rows = {offer.id: row for row, offer in enumerate(self.offers)}
-        pairs = [
-            (rows[one], rows[other]) for one, other in stands_in(self.case, self.columns.names)
-        ]
-        return [(one, other) for one, other in pairs if self.first[one] <= self.first[other]]
 
     def _takes_each(self) -> Numbers:
         """Return what one more unit takes at least, whatever else there is: a row each."""
@@ -224,7 +211,6 @@ class Space:
         items = self.case.storage
         each = [self._gives(item) for item in items]
         self.gives = np.array(each, dtype=float).reshape(len(items), len(GOODS)).T
-        self.usable = self.gives[GOODS.index("usable")]
         self.families = self.case.families
         members = [[item.family == family.id for item in items] for family in self.families]
         self.members = np.array(members, dtype=bool).reshape(len(self.families), len(items))
@@ -418,12 +404,6 @@ class Space:
                 each[here] = np.minimum(each[here], left[row])
         more = np.floor(np.minimum(each * (1 + NOISE) + NOISE, float(MOST))).astype(np.int64)
         high = np.minimum(boxes.high, boxes.low + np.maximum(more, 0))
-        holds = self.usable @ stores
-        for one, other in self.instead:
-            low, less = boxes.low[other], self.usable[one - self.first_store]
-            less = less - self.usable[other - self.first_store]
-            goes = holds + less * low >= self.case.job.capacity_needed_tb
-            high[other, goes] = low[goes]
         few = (boxes.low == 0) & (high < self.first[:, None])
         return boxes._replace(high=np.where(few, 0, high))
 

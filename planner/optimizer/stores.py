@@ -82,11 +82,9 @@ def stored(case: Case, counts: Counts) -> Stores:
     read, write, lost_read, lost_write, endured, burst, buffer_gb, bulk_read, bulk_tb = sums
     factors = {f.id: (f.write_factor, f.read_factor) for f in case.families}
     factor = np.full((2, size), np.inf)
-    for row, item in enumerate(case.storage):
-        units = counts[row].astype(float)
+    for row in np.flatnonzero(counts.any(axis=1)).tolist():
+        item, units = case.storage[row], counts[row].astype(float)
         some = units > 0
-        if not some.any():
-            continue
         if item.is_bulk:
             bulk_read += item.bulk_read_gb_per_s * units
             bulk_tb += item.bulk_tb * units

@@ -123,7 +123,6 @@ def test_room_cuts_no_purchase_that_fits(family: str) -> None:
             full, _ = space.taken(points, points.low, least=False)
             least, bills = space.taken(boxes, boxes.low, least=True)
             room = full * (1 + NOISE) - least + space.rounded_up(bills, boxes.low)
-            space.instead = []  # what stands in for something else cuts that on purpose
             cut = space.cut(boxes, room)
             fine = ((points.low == 0) | (points.low >= space.first[:, None])).all(axis=0)
             units = space.members @ points.low[space.first_store :]
