@@ -15,7 +15,7 @@ from planner.commands import EXIT_CODES
 from planner.commands.page import page_of
 from planner.commands.portfolio import refuse
 from planner.commands.running import show_progress
-from planner.commands.solve import Sheet, created_today, list_files, study_sheet
+from planner.commands.solve import Sheet, created_today, list_written, study_sheet
 from planner.commands.views import VIEWS, View
 from planner.errors import StoppedError
 from planner.outputs.blocks import render
@@ -74,12 +74,6 @@ def run_study(
     if found.stopped:
         raise StoppedError(found.stopped)
     return max(EXIT_CODES[each] for each in found.ended)
-
-
-def list_written(written: Sequence[Path], *, quiet: bool) -> None:
-    """Print which files were written."""
-    if written and not quiet:
-        say(f"wrote {list_files(written)}", err=True)
 
 
 def _json(records: Sequence[BaseModel]) -> str:

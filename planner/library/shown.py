@@ -27,7 +27,7 @@ from planner.schema.base import Record, Shown
 from planner.schema.comparison import Comparison, Series
 from planner.schema.plan import Plan, Totals
 from planner.schema.sensitivity import Sweep
-from planner.sizing_report import SizeReport
+from planner.schema.size import SizeReport
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,7 +18,7 @@ from planner.outputs.words import (
     titled_points,
     wrapped,
 )
-from planner.sizing_report.model import (
+from planner.schema.size import (
     ApplianceRow,
     Cluster,
     IntervalRow,

@@ -174,7 +174,9 @@ def _explained(inputs: Inputs, jobs: int, dask: str | None) -> str:
 
 def _uncertain(inputs: Inputs, jobs: int, dask: str | None) -> str:
     options = SweepOptions(jobs=jobs, dask=dask)
-    return uncertain(inputs, (), options, Draw(samples=20)).model_dump_json()
+    return uncertain(
+        inputs, (), options, Draw(samples=20), plan=api.solve_with(inputs, api.Options())
+    ).model_dump_json()
 
 
 def _tornado(inputs: Inputs, jobs: int, dask: str | None) -> str:
