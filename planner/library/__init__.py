@@ -333,7 +333,6 @@ def explain(
     keep: Sequence[str] = (),
     gap: float | str | None = None,
     time_limit: str | None = None,
-    workers: int | str = 0,
 ) -> Explanation:
     """Return the explanation of the best plan, or a minimal set of conflicting limits without one.
 
@@ -345,9 +344,7 @@ def explain(
     """
     from planner.studies.explain import run
 
-    request = request_of(
-        (problem,), settings, scenario, gap=gap, time_limit=time_limit, workers=workers
-    )
+    request = request_of((problem,), settings, scenario, gap=gap, time_limit=time_limit)
     found = run(
         request,
         step=as_texts(step),
