@@ -277,7 +277,7 @@ def _supply_chain(plan: _Plan) -> Iterator[_Entry]:
         yield _Entry(f"require_vendor.{number}", count, 1, vendor)
     for number, split in enumerate(case.policy.splits):
         rule, share = problem.policy.split[number], largest_share(split, run.units)
-        words = f"{rule.category.replace('_', ' ')} {rule.measure}"
+        words = f"{rule.category.replace('_', ' ')} units"
         yield _Entry(f"split.{number}", share, rule.max_share, words)
     yield _Entry("exact_families", len(plan.job.storage_families), case.exact_families)
 
