@@ -168,16 +168,14 @@ def _currencies(plans: Sequence[ShownPlan]) -> Iterator[Part]:
 
 
 def _study(number: int, shown: ShownStudy, inputs: frozenset[str]) -> Section:
-    """Return a study: its finding, its charts, then all it says and its tables."""
+    """Return a study: its finding, its charts, then its blocks."""
     study, place = restated(shown.record), f"study-{number}"
     parts = list(_parts(shown.blocks))
-    texts = [each for each in parts if each["kind"] in ("text", "facts")]
-    finding = _finding(texts) or _ended(study)
+    finding = _finding(parts) or _ended(study)
     drawn = [_chart(f"{place}-{chart.name}", chart, len(shown.charts) > 1)
              for chart in shown.charts]  # fmt: skip
-    tables = [each for each in parts if each["kind"] == "table"]
     about = text_part(_about(study, inputs), "muted")
-    found = (text_part(finding, "note"), about, *drawn, *texts, *tables)
+    found = (text_part(finding, "note"), about, *drawn, *parts)
     return Section(place, shown.title, found, of=f"study {number}")
 
 
