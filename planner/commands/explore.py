@@ -226,7 +226,7 @@ class Explorer:
         return plan, case
 
     def answer(self, asked: Asked, tab: str, stage: int) -> dict[str, Any]:
-        """Return what the page shows of a position."""
+        """The data of the page at a position."""
         begun = time.perf_counter()
         with self._turn(tab, SOLVE_S[stage]) as effort:
             base = self.base if asked != Asked({}, {}) or "base" in vars(self) else None
@@ -315,7 +315,7 @@ def _go_on(effort: Effort) -> None:
 
 
 def _without_plan(answer: Certificate, inputs: Inputs, effort: Effort) -> str:
-    """Return why there is no plan, as far as the time goes."""
+    """The reason for no plan, as far as the time allows."""
     if answer.status == "unbounded":
         return "Nothing limits the purchase: set a power, space or cost budget."
     if answer.status != "infeasible":
@@ -370,7 +370,7 @@ def _nice(step: float) -> float:
 
 
 def _choices(inputs: Inputs) -> Iterator[Choice]:
-    """Yield what GPU systems and storage families the problem considers."""
+    """Yield GPU systems and storage families of the problem."""
     consider = inputs.problem.consider
 
     def offered(item: Any) -> bool:
@@ -401,7 +401,7 @@ def _named(vendor: str, name: str) -> str:
 
 
 def shown(plan: Plan, base: Plan) -> dict[str, Any]:
-    """Return what the page shows of a plan beside the plan to compare with."""
+    """The data of the page for a plan beside the base plan."""
     cut = plan.status in ("feasible", "no_solution") or any(
         v.code == "search" for v in plan.verdict
     )
@@ -523,7 +523,7 @@ class Server:
         return HTMLResponse(await run_in_threadpool(html, self.explorer))
 
     async def solve(self, request: Request) -> Response:
-        """Return what the page shows of a position."""
+        """The data of the page at a position."""
         return await self._posted(request, self.explorer.answer)
 
     async def curve(self, request: Request) -> Response:
@@ -575,7 +575,7 @@ class Server:
 
 
 async def _response(work: Callable[[], Any]) -> Response:
-    """Return what some work gives, done beside the server; expected failures are messages."""
+    """The result of work in a thread; expected failures are messages."""
     from starlette.concurrency import run_in_threadpool
     from starlette.responses import JSONResponse, Response
 

@@ -178,7 +178,7 @@ def notes_block(texts: Iterable[str], title: str = "Notes") -> Text:
 
 
 def proof_block(texts: Iterable[str]) -> Text:
-    """Return how exactly a result is known."""
+    """The proof of a result as a block."""
     return Text(tuple(filter(None, texts)), "Proof", detail=True)
 
 

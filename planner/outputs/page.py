@@ -154,7 +154,7 @@ def _plan(shown: ShownPlan, before: str = "") -> list[Section]:
 
 
 def _currencies(plans: Sequence[ShownPlan]) -> Iterator[Part]:
-    """Yield in which currency plans of several are compared, and each is shown."""
+    """Yield the currencies of plans side by side."""
     first, *others = (shown.plan.shown_in for shown in plans)
     if all(money.code == first.code for money in others):
         return
@@ -191,13 +191,13 @@ def _finding(parts: Sequence[Part]) -> str:
 
 
 def _ended(study: AnyStudy) -> str:
-    """Return how a study ended that says nothing else."""
+    """The status of a study without blocks."""
     message = getattr(study, "message", None)
     return message or capital(STATUS.get(getattr(study, "status", ""), "No result"))
 
 
 def _about(study: AnyStudy, inputs: frozenset[str]) -> str:
-    """Return of what problem a study is, and whether the plan beside it is of another."""
+    """The problem of a study; a note where the plan beside it has other inputs."""
     laid_over = "".join(f", --set {setting}" for setting in study.overrides)
     # A sweep need not have been asked for the problem as it stands.
     stands = ""

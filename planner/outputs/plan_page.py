@@ -119,7 +119,7 @@ _MOST_NAMED = 4
 
 
 def _sentence(plan: Plan, totals: Totals, job: JobPlan) -> str:
-    """Return what to buy, what it does, and what that takes."""
+    """Purchase, work, power and money in a sentence."""
     named = [so_many(line.working, product(line)) for line in decided_lines(plan)]
     more = len(named) - _MOST_NAMED
     sentence = listed([*named[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
@@ -136,7 +136,7 @@ def _sentence(plan: Plan, totals: Totals, job: JobPlan) -> str:
 
 
 def shares(plan: Plan) -> list[Part]:
-    """Return how the jobs run, and where money, power and time go."""
+    """Operation of the jobs; shares of money, power and time."""
     assert plan.totals is not None
     capex, power = plan.totals.capex_by_section_usd, _power_kw(plan)
     found = [
@@ -194,7 +194,7 @@ def side_by_side(plans: Sequence[tuple[str, Plan]]) -> Part:
 
 
 def _figures(plan: Plan) -> dict[str, str]:
-    """Return what a plan is compared by, in words."""
+    """The figures for plans side by side."""
     goal = plan.objective
     found = {"problem": plan.problem, "status": STATUS[plan.status]}
     if goal.name != HIDDEN_OBJECTIVE and goal.value is not None:
@@ -214,7 +214,7 @@ def _figures(plan: Plan) -> dict[str, str]:
 
 
 def _proof(plan: Plan) -> str:
-    """Return how good the plan is against all others, and what it knowingly gives away."""
+    """Bound, value and near-optimal loss in a sentence."""
     goal = plan.objective
     if goal.name == HIDDEN_OBJECTIVE or goal.value is None or goal.bound is None:
         return ""
@@ -341,7 +341,7 @@ def _label(text: str) -> str:
 
 
 def _used(limit: LimitReport) -> float | None:
-    """Return how near a limit is, 1 where nothing is left; None where that is no share."""
+    """The used share of a limit; None where that is no share."""
     part, whole = limit.value, limit.limit
     if limit.sense == ">=":
         part, whole = whole, part

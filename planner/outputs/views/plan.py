@@ -88,7 +88,7 @@ def whole(plan: Plan) -> str:
 
 
 def no_plan(plan: Plan) -> list[Block]:
-    """Return why there is no plan."""
+    """The reasons for no plan, as blocks."""
     if plan.infeasibility is None:
         return [Heading(headline(plan)), Text((plan.message or "",))]
     return [Heading(headline(plan)), *infeasible.blocks(plan.infeasibility)]
