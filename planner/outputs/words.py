@@ -135,8 +135,12 @@ def days(count: float) -> str:
 
 def product(line: Line) -> str:
     """Return manufacturer and model, without naming the manufacturer twice."""
-    named = line.model.casefold().startswith(line.vendor.casefold())
-    return line.model if named else f"{line.vendor} {line.model}"
+    return with_vendor(line.vendor, line.model)
+
+
+def with_vendor(vendor: str, name: str) -> str:
+    """Return a name after its vendor's, which stands once."""
+    return name if name.casefold().startswith(vendor.casefold()) else f"{vendor} {name}"
 
 
 def so_many(count: int, name: str) -> str:

@@ -203,15 +203,15 @@ def _sum(values: Sequence[float | None]) -> float | None:
 def _limits(plan: Plan) -> Table:
     """Return the limits as bars: binding ones, then the nearest."""
     there = [limit for limit in plan.limits if scope.can_run_short(limit)]
-    ordered = sorted(there, key=lambda one: (not one.binding, -_share(one)))
+    ordered = sorted(there, key=lambda one: (not one.binding, -used_share(one)))
     most = max(_MOST_LIMITS, sum(limit.binding for limit in there))
     length = paint.BAR if width() >= 100 else paint.BAR * 2 // 3
     length = length if width() >= paint.WIDE else paint.BAR // 2
     rows = [
         (
             paint.words(limit.label),
-            paint.bar(_share(limit), binding=limit.binding, length=length),
-            paint.words(_reached(limit)),
+            paint.bar(used_share(limit), binding=limit.binding, length=length),
+            paint.words(reached(limit)),
             paint.words("binding", "bold red") if limit.binding else "",
         )
         for limit in ordered[:most]
@@ -221,13 +221,13 @@ def _limits(plan: Plan) -> Table:
     return table
 
 
-def _share(limit: LimitReport) -> float:
+def used_share(limit: LimitReport) -> float:
     """Return the used share of a ceiling, or the required share of a floor's value."""
     part, full = (limit.value, limit.limit) if limit.sense == "<=" else (limit.limit, limit.value)
     return min(1.0, part / full) if full else 1.0
 
 
-def _reached(limit: LimitReport) -> str:
+def reached(limit: LimitReport) -> str:
     """Return the value of a limit beside what is allowed, the unit once."""
     value, bound = quantity(limit.value, limit.unit), quantity(limit.limit, limit.unit)
     amount, _, unit = value.partition(" ")
@@ -428,7 +428,7 @@ def _sums(plan: Plan, totals: Totals) -> Iterator[tuple[str, str]]:
 
 def _binding(plan: Plan) -> Facts:
     rows = [
-        (limit.label, _reached(limit) + (f" ({limit.source})" if limit.source else ""))
+        (limit.label, reached(limit) + (f" ({limit.source})" if limit.source else ""))
         for limit in plan.limits
         if limit.binding
     ]
