@@ -246,7 +246,6 @@ def explain(
     as_json: AsJson = False,
     full: Full = False,
     time_limit: TimeLimit = None,
-    workers: Workers = "0",
     quiet: Quiet = False,
 ) -> None:
     """Explain the best plan: binding constraints, marginal values, why nothing else is bought.
@@ -256,9 +255,7 @@ def explain(
     from planner.commands import portfolio
     from planner.studies.explain import run
 
-    request = request_of(
-        problem, set_, scenario, time_limit=time_limit, workers=workers, output=output
-    )
+    request = request_of(problem, set_, scenario, time_limit=time_limit, output=output)
     if portfolio.is_portfolio(problem):
         given = {"--step": step, "--why-not": why_not, "--weight": weight, "--keep": keep}
         portfolio.refuse_options({**given, "--output": output})
