@@ -136,19 +136,21 @@ def tile_texts(totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
         if value is None or (name == "useful_gpus" and job.useful_pflops is not None):
             continue
         label = "facility power" if name == "facility_power_kw" else FIGURES[name].label
-        found.append((_tile(name, value), label))
+        found.append((figure_text(name, value), label))
     yield from found[:_MOST_TILES]
 
 
-def _tile(name: str, value: float) -> str:
-    unit = FIGURES[name].unit
-    if unit == "USD":
-        return money(value)
+def figure_text(name: str, value: float) -> str:
+    """Return a figure of a plan with its unit, short enough for a tile."""
+    unit, label = FIGURES[name].unit, FIGURES[name].label
     if unit == "share":
         return percent(value, 2)
     if unit == "kW" and value >= 1e3:
         return f"{value / 1e3:,.2f} MW"
-    return f"{value:,.0f} {unit if unit not in FIGURES[name].label else ''}".rstrip()
+    if unit in ("USD", "s") or "USD" in unit:
+        return quantity(value, unit)
+    digits = 1 if name == "days_to_train" else 0
+    return f"{value:,.{digits}f} {unit if unit not in label else ''}".rstrip()
 
 
 def _purchase(plan: Plan, totals: Totals, *, every: bool = False) -> Table:
