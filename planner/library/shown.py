@@ -184,7 +184,7 @@ def _stated(result: Shown) -> Any:
 
 
 def _rows(result: Shown) -> dict[str, Any] | None:
-    """Arguments of a view besides the record; None of a sweep without rows."""
+    """The rows of a sweep by name, empty for other records, None for a sweep without its rows."""
     if not isinstance(result, Sweep):
         return {}
     table: Mapping[str, Sequence[Any]] | None = getattr(result, "table", None)

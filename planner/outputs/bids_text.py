@@ -201,7 +201,7 @@ def _mixed(found: Bids) -> str:
 
 
 def _which_lacks(found: Bids) -> str:
-    """Lots that the first bid lacks, at the prices of the book."""
+    """Lots that the first bid takes at the book's prices."""
     lots = [line.product for bid in found.bids if bid.rank == 1 for line in bid.lines
             if line.priced_by == "book" and line.section in ("Compute", "Storage")]  # fmt: skip
     return f", which takes {listed(lots[:2])} at the book's prices" if lots else ""
@@ -212,7 +212,7 @@ def _changed(saves_usd: float) -> str:
 
 
 def bidders_of(award: Award) -> str:
-    """The bids of an award."""
+    """Return the bids of an award."""
     return listed(list(award.bids)) if award.bids else "at the book's prices"
 
 
