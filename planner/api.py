@@ -148,7 +148,7 @@ def solve_with(
     """
     from planner.assemble import assemble
     from planner.assemble.cables import links_of
-    from planner.assemble.rivals import with_options
+    from planner.assemble.storage_options import with_options
     from planner.optimizer.optimise import optimise
     from planner.verifier import unit_faults, verify
 
@@ -218,7 +218,7 @@ def _refuse_free(inputs: Inputs, case: Case, operation: Run | None) -> None:
     Raises:
         InputError: the best plan costs nothing at all, so its ratio is no measure of it.
     """
-    from planner.optimizer.purchase import bill
+    from planner.optimizer.bill import bill
 
     if case.objective not in RATIOS or operation is None:
         return
