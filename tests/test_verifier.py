@@ -19,7 +19,7 @@ from planner.schema.plan import Plan, RackGroup
 from planner.schema.prices import ExchangeRate
 from planner.sizing import demand, goodput
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.verifier import published, recheck, unit_faults, verify
+from planner.verifier import job, limits, recheck, unit_faults, verify
 from planner.verifier.goodput import Times
 from planner.verifier.goodput import goodput as goodput_of
 from tests.world.known_plans import KNOWN, everything
@@ -290,11 +290,11 @@ def test_a_unit_that_was_misread_is_named(
 
 def test_a_preset_that_was_not_published_is_named() -> None:
     rates = {name: preset.value for name, preset in goodput.FAILURES_PER_GPU_DAY.items()}
-    assert rates == published.FAILURES_PER_GPU_DAY
+    assert rates == job.FAILURES_PER_GPU_DAY
     sizes = {name: preset.value for name, preset in BYTES_PER_PARAMETER.items()}
-    assert sizes == published.BYTES_PER_PARAMETER
+    assert sizes == job.BYTES_PER_PARAMETER
     for name, rule in demand.VENDOR_RULES.items():
-        ours = published.RULES[name]
+        ours = limits.RULES[name]
         assert (rule.read_gb_per_s, rule.write_gb_per_s, rule.per_gpus) == tuple(ours)
 
 
