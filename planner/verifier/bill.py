@@ -453,7 +453,8 @@ def totals_of(
         figures: those of the job.
         used: GPUs in use.
     """
-    own = _sums(basis, bill) | _costs(basis, paid, _sums(basis, bill))
+    sums = _sums(basis, bill)
+    own = sums | _costs(basis, paid, sums)
     own |= {"gpus_used": used, "usd_per_useful_gpu_hour": None, "usd_per_million_tokens": None}
     term, active, tco_usd = basis.problem.term, figures["active_parameters"], own["tco_usd"]
     if term is not None and tco_usd is not None and figures["useful_gpus"] > 0:

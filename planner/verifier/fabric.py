@@ -175,6 +175,9 @@ def compute_leaves(
     """Return ports to devices and uplinks of a leaf; leaves of a plane, units, most systems.
 
     There are no units on a single switch, and none on a pair of leaves.
+
+    Raises:
+        UnbuildableError: the ports of one system do not fit on a leaf.
     """
     (ratio, *_), planes = asked.oversubscriptions, asked.planes_allowed[0]
     down, up = split(radix, ratio)
@@ -185,12 +188,15 @@ def compute_leaves(
         return radix, 0, (1, 0, alone)
     if asked.leaf_pair and systems <= pair:
         return down, up, (2, 0, pair)
+    on_rail = ports // plug.rails
+    if down < on_rail:
+        raise UnbuildableError("fabrics.compute: a leaf has too few ports for one system")
     if plug.rail_group is None:
-        per_unit = max(1, down * plug.rails // ports)
+        per_unit = down * plug.rails // ports
         units = max(1, -(-(systems + slots) // per_unit))
         return down, up, (plug.rails * units, units, units * per_unit - slots)
-    on_rail, per_unit = ports // plug.rails, plug.rail_group
-    together = max(1, min(per_unit, down // on_rail))
+    per_unit = plug.rail_group
+    together = min(per_unit, down // on_rail)
     down = together * on_rail
     up, leaves = round_up(down / ratio), -(-per_unit // together)
     if asked.manager.ports <= plug.rails * leaves * (radix - down - up):

@@ -211,6 +211,24 @@ class Run:
         }
 
     @property
+    def held_checkpoints(self) -> int:
+        """Checkpoints on flash, the one being written included."""
+        saved = self.job.checkpoint
+        return saved.keep_last + 1 + (0 if self.job.in_bulk else saved.milestones)
+
+    @property
+    def other_data_tb(self) -> float:
+        """Data set and exports on flash."""
+        data = self.job.tiered
+        return data.staged_tb if self.job.in_bulk else data.size_tb + self.exports_tb
+
+    @property
+    def capacity_needed_tb(self) -> float:
+        """Usable capacity that flash must have."""
+        held_tb = self.held_checkpoints * self.size_gb / 1000
+        return (held_tb + self.other_data_tb) / self.basis.problem.storage.fill_limit
+
+    @property
     def exports_tb(self) -> float:
         """Exports of the weights, two bytes per parameter."""
         return self.job.checkpoint.exports * 2 * (self.job.parameters or 0.0) / 1e12
@@ -557,14 +575,10 @@ def _work(run: Run, goodput: float) -> dict[str, Any]:
 
 def _storage(run: Run) -> dict[str, Any]:
     """Return bandwidth, capacity and what a checkpoint asks of storage."""
-    job, saved = run.job, run.job.checkpoint
+    job = run.job
     (read, write), (read_limit, data_limit, _) = run.delivered, run.clients("read")
     write_limit, ingest = run.clients("write")[0], job.ingest_per_gpu_gb_per_s
     apart = job.restore.readers == "one_replica" and ingest > 0
-    held, other_tb = saved.keep_last + 1, job.tiered.staged_tb
-    if not job.in_bulk:
-        held, other_tb = held + saved.milestones, job.tiered.size_tb + run.exports_tb
-    needed_tb = held * run.size_gb / 1000 + other_tb
     return {
         "checkpoint_gb": run.size_gb,
         "bytes_per_parameter": run.bytes_per_parameter,
@@ -575,9 +589,9 @@ def _storage(run: Run) -> dict[str, Any]:
         "client_write_limit_gb_per_s": write_limit,
         "client_data_limit_gb_per_s": data_limit if apart else None,
         "ingest_gb_per_s": run.gpus * ingest,
-        "checkpoints_held": held,
-        "other_data_tb": other_tb,
-        "capacity_needed_tb": needed_tb / run.basis.problem.storage.fill_limit,
+        "checkpoints_held": run.held_checkpoints,
+        "other_data_tb": run.other_data_tb,
+        "capacity_needed_tb": run.capacity_needed_tb,
         "burst": run.burst,
         "bulk": run.bulk,
         "write_volume_tb_per_day": run.size_gb / 1000 * DAY_S / run.remote_s,

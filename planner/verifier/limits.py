@@ -115,8 +115,14 @@ def given(problem: Problem, *groups: Group) -> Iterator[tuple[Limit, float]]:
 
 def reached_limits(found: Found) -> Iterator[Reached]:
     """Yield every limit of the problem with what the plan reaches."""
-    for of in (_supplies, _positions, _checkpoints, _storage, _targets, _counts, _policy):
+    for of in (_supplies, _positions, job_limits, _storage, _counts, _policy):
         yield from of(found)
+
+
+def job_limits(found: Found) -> Iterator[Reached]:
+    """Yield the limits that hold or break by the job's operation alone."""
+    yield from _checkpoints(found)
+    yield from _targets(found)
 
 
 def _supplies(found: Found) -> Iterator[Reached]:
